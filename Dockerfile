@@ -1,0 +1,28 @@
+# The image of every process of the scaled setting: web, worker, beat and the migration step differ by their command.
+FROM python:3.11-slim-trixie AS build
+ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
+RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.8
+WORKDIR /srv/stepmark
+# The packages first: they change seldom, and this layer is kept until they do.
+COPY requirements.txt ./
+RUN uv venv /srv/venv && uv pip install --python /srv/venv/bin/python --no-cache --no-deps --require-hashes -r requirements.txt
+COPY . .
+# Static files get their hashed names here; neither the key nor the folder outlives this line.
+RUN SECRET_KEY=for-this-line-alone STEPMARK_DATA=/tmp/build /srv/venv/bin/python manage.py collectstatic --no-input \
+    && python -m compileall -q .
+
+FROM python:3.11-slim-trixie
+ENV PATH=/srv/venv/bin:$PATH PYTHONUNBUFFERED=1 STEPMARK_DATA=/data
+# `manage.py backup` calls pg_dump, which must not be older than the server. Debian pins its patch releases itself.
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install -y --no-install-recommends postgresql-client-17 && rm -rf /var/lib/apt/lists/*
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin stepmark && install -d -o stepmark -m 0700 /data
+COPY --from=build /srv/venv /srv/venv
+COPY --from=build /srv/stepmark /srv/stepmark
+WORKDIR /srv/stepmark
+USER 10001
+VOLUME /data
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health/ready', timeout=4)"]
+CMD ["gunicorn", "--config", "config/gunicorn.py", "--bind", "0.0.0.0:8000", "config.wsgi"]

@@ -1,0 +1,28 @@
+# The same recipes for people, hooks and the build: nothing here is done otherwise elsewhere.
+.PHONY: run test lint lock secrets
+
+run:
+	./run
+
+test:
+	./test
+
+# The quick part of ./test, and what can be put right by itself.
+lint:
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+	.venv/bin/mypy .
+	.venv/bin/lint-imports
+
+# Both lists anew from pyproject.toml. The development list is held to the runtime's pins.
+lock:
+	.venv/bin/python -m supervisor.lock
+
+# The three files that docker-compose.yml reads; what is there already stays. The folder keeps others out: the files
+# themselves must be readable for the user inside the containers.
+secrets:
+	@umask 022 && mkdir -p -m 700 secrets && cd secrets && \
+	for name in secret_key database_password; do \
+		test -s $$name || LC_ALL=C tr -dc 'a-zA-Z0-9' </dev/urandom | head -c 50 >$$name; \
+	done && \
+	test -s database_url || printf 'postgresql://stepmark:%s@database:5432/stepmark' "$$(cat database_password)" >database_url

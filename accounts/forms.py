@@ -1,0 +1,94 @@
+"""What people type to get in, checked."""
+
+from typing import Any
+
+from allauth.account.forms import LoginForm
+from django import forms
+from django.contrib.auth import password_validation
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+
+
+def _password(label: Any) -> forms.CharField:
+    field = forms.CharField(
+        label=label, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+    field.help_text = _("At least 10 characters; not one of the passwords that everybody tries.")
+    return field
+
+
+class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
+    """allauth's own, said in our words: labels instead of placeholders."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        name, password = self.fields["login"], self.fields["password"]
+        name.label = _("User name or e-mail address")
+        name.widget.attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
+        password.help_text = ""
+        password.widget.attrs.pop("placeholder", None)
+
+
+class NewPasswordForm(forms.Form):
+    """A new password, written once: it can be made visible, and another link is always to be had."""
+
+    password = _password(_("New password"))
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        password_validation.validate_password(password, self.user)
+        return password
+
+
+class ChangePasswordForm(NewPasswordForm):
+    current = forms.CharField(
+        label=_("Password until now"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    field_order = ("current", "password")
+
+    def clean_current(self) -> str:
+        current: str = self.cleaned_data["current"]
+        if not self.user.check_password(current):
+            raise ValidationError(_("This is not your password until now. Write it again."))
+        return current
+
+
+class NewAccountForm(forms.Form):
+    """An account for somebody who was invited. An e-mail address is not asked of anybody."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        help_text=_("For logging in. Letters, digits and @ . + - _"),
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=150,
+        required=False,
+        help_text=_("For the people you work with. Datasets never carry it."),
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    email = forms.EmailField(
+        label=_("E-mail address"),
+        required=False,
+        help_text=_("Another way to log in."),
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+    password = _password(_("Password"))
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        person = User(username=self.cleaned_data.get("username", ""), name=self.cleaned_data.get("name", ""))
+        password_validation.validate_password(password, person)
+        return password

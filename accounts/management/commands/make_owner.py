@@ -1,0 +1,28 @@
+"""`manage.py make_owner USER`: an account that may create projects, and owns those; prints a link that logs it in."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import links, users
+
+
+class Command(BaseCommand):
+    help = "Make an account that may create projects, and print a link that logs it in, once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user", help="user name of the new account")
+        parser.add_argument("--email", default="", help="e-mail address of the new account")
+        parser.add_argument("--origin", default=settings.ORIGIN, help="where the platform is reached (%(default)s)")
+
+    def handle(self, *args: Any, user: str, email: str, origin: str, **options: Any) -> None:
+        now = timezone.now()
+        try:
+            owner = users.create(username=user, email=email, is_staff=True, now=now)
+        except users.NameIsTaken as error:
+            raise CommandError(f"{error} A link for an account that exists: manage.py login_link {user}") from error
+        token = links.make_login(user=owner, by=None, now=now)
+        self.stdout.write(origin.rstrip("/") + reverse("login_link", args=[token]))

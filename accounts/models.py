@@ -1,0 +1,77 @@
+"""Who can log in, and the links that let them in once. What a person may do in a project stands in `people`.
+Users belong to `accounts.users`, links to `accounts.links`."""
+
+from typing import ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import PermissionsMixin, UserManager
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person with a way in. Crowd annotators may have no e-mail address: they come with a worker id."""
+
+    username = models.CharField(_("user name"), max_length=150, unique=True, validators=[UnicodeUsernameValidator()])
+    email = models.EmailField(_("e-mail address"), blank=True)
+    name = models.CharField(_("name"), max_length=150, blank=True)
+    is_staff = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+    date_joined = models.DateTimeField(default=timezone.now)
+    # A user is never deleted: labels and events point to the row. Erasing takes away what names the person.
+    erased_at = models.DateTimeField(null=True, blank=True)
+
+    objects = UserManager()
+
+    USERNAME_FIELD = "username"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(Lower("username"), name="a_user_name_is_one_in_any_case"),
+            models.UniqueConstraint(
+                Lower("email"), condition=~models.Q(email=""), name="an_email_address_belongs_to_one_user"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(erased_at=None) | models.Q(email="", name="", is_active=False),
+                name="who_is_erased_has_no_name_and_no_way_in",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.username
+
+
+class LinkPurpose(models.TextChoices):
+    LOGIN = "login", _("log in")
+    NEW_PASSWORD = "new_password", _("set a new password")
+
+
+class LoginLink(models.Model):
+    """A way in that works once. Only the hash of its token is kept: whoever reads the database cannot use it."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="login_links")
+    purpose = models.CharField(max_length=12, choices=LinkPurpose)
+    token_digest = models.CharField(max_length=64, unique=True)
+    made_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(expires_at__gt=models.F("made_at")), name="a_login_link_expires_after_it_was_made"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(used_at=None) | models.Q(withdrawn_at=None), name="what_was_used_is_not_withdrawn"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} link {self.pk}"

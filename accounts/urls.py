@@ -1,0 +1,20 @@
+"""Getting in and out. Of allauth's pages those alone that are used here: what is not listed does not exist.
+
+The names that begin with `account_` are those that allauth looks for."""
+
+from allauth.account import views as allauth_views
+from django.urls import path
+
+from accounts import views
+
+urlpatterns = [
+    path("accounts/login/", allauth_views.login, name="account_login"),
+    path("accounts/logout/", allauth_views.logout, name="account_logout"),
+    path("accounts/inactive/", allauth_views.account_inactive, name="account_inactive"),
+    path("accounts/sign-up/", views.sign_up, name="account_signup"),
+    path("accounts/forgotten/", views.forgotten, name="account_reset_password"),
+    path("accounts/password/", views.change_password, name="account_change_password"),
+    path("login-link/<str:token>", views.login_link, name="login_link"),
+    path("new-password/<str:token>", views.new_password, name="new_password"),
+    path("theme/", views.theme, name="theme"),
+]

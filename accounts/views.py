@@ -1,0 +1,111 @@
+"""Pages about getting in: links that work once, passwords, and what cannot be done without a lead."""
+
+import datetime as dt
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import entry, links, users
+from accounts.forms import ChangePasswordForm, NewPasswordForm
+from accounts.models import LinkPurpose, User
+
+A_YEAR = dt.timedelta(days=365)
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
+    """Looking shows a button; only pressing it uses the link up. Previews of messages look, and do not press."""
+    if request.method == "POST":
+        return _log_in_by_link(request, token)
+    link = links.find(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
+    if link is None:
+        return render(request, "accounts/link_is_spent.html", status=410)
+    return render(request, "accounts/login_link.html", {"person": link.user})
+
+
+def _log_in_by_link(request: HttpRequest, token: str) -> HttpResponseBase:
+    try:
+        user = links.spend(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
+    except links.LinkIsSpent:
+        return render(request, "accounts/link_is_spent.html", status=410)
+    return entry.enter(request, user, way="login_link")
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_password(request: HttpRequest, token: str) -> HttpResponseBase:
+    link = links.find(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=timezone.now())
+    if link is None:
+        return render(request, "accounts/link_is_spent.html", {"purpose": "new_password"}, status=410)
+    form = NewPasswordForm(request.POST or None, user=link.user)
+    if not form.is_valid():
+        status = 422 if form.is_bound else 200
+        return render(request, "accounts/new_password.html", {"form": form, "person": link.user}, status=status)
+    try:
+        user = users.renew_password_by_link(token=token, password=form.cleaned_data["password"], now=timezone.now())
+    except links.LinkIsSpent:
+        return render(request, "accounts/link_is_spent.html", {"purpose": "new_password"}, status=410)
+    return entry.enter(request, user, way="new_password_link")
+
+
+@sensitive_post_parameters("current", "password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def change_password(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    form = ChangePasswordForm(request.POST or None, user=user)
+    if not form.is_valid():
+        status = 422 if form.is_bound else 200
+        return render(request, "accounts/change_password.html", {"form": form}, status=status)
+    users.renew_password(user=user, password=form.cleaned_data["password"], now=timezone.now())
+    update_session_auth_hash(request, user)
+    messages.success(request, _("Your password is changed. You are logged out everywhere else."))
+    return redirect("annotate:home")
+
+
+@login_not_required
+@require_safe
+def forgotten(request: HttpRequest) -> HttpResponse:
+    """There is no mail to send: a lead makes a link."""
+    return render(request, "accounts/forgotten.html")
+
+
+@login_not_required
+@require_safe
+def sign_up(request: HttpRequest) -> HttpResponse:
+    """Closed, and it says how one gets in instead."""
+    return render(request, "accounts/sign_up.html")
+
+
+@login_not_required
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Light or dark, kept in a cookie so that the first paint of every page is right. Works without JavaScript."""
+    back = request.POST.get("next", "/")
+    if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
+        back = "/"
+    response = HttpResponseRedirect(back)
+    chosen = request.POST.get("theme")
+    if chosen in {"light", "dark"}:
+        response.set_cookie("theme", chosen, max_age=A_YEAR, samesite="Lax", secure=request.is_secure())
+    else:
+        response.delete_cookie("theme", samesite="Lax")
+    return response
+
+
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form without a valid token: usually a page that was open for long, or a login in another tab."""
+    return render(request, "403_stale.html", status=403)

@@ -1,0 +1,108 @@
+"""What the work page's scripts send and are answered. Every answer is JSON; a refusal says what happened in words that
+can be shown, and where."""
+
+import datetime as dt
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from labeling import judging, queue
+
+_Message = TypeVar("_Message")
+
+
+class WriteMessage(msgspec.Struct, kw_only=True):
+    sequence: int
+    seen: int
+    kind: str
+    step: int
+    option: int | None = None
+    rating: int | None = None
+    flagged: bool | None = None
+    category: str = ""
+    text: str = ""
+    active_ms: int = 0
+    made_at: dt.datetime | None = None
+
+    def write(self) -> judging.WriteIn:
+        return judging.WriteIn(**msgspec.structs.asdict(self))
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """Writes of one client, and what a farewell adds to them."""
+
+    client: str
+    writes: list[WriteMessage] = []
+    reason: str = ""
+    note: str = ""
+    revision: int | None = None  # the one that the rater was at work on
+
+    def writes_in(self) -> list[judging.WriteIn]:
+        return [each.write() for each in self.writes]
+
+
+class ClaimMessage(msgspec.Struct, kw_only=True):
+    opened: bool = False
+
+
+def decode(body: bytes, kind: type[_Message]) -> _Message:
+    return msgspec.json.decode(body or b"{}", type=kind)
+
+
+def answer(content: Any, status: int = 200) -> HttpResponse:
+    return HttpResponse(msgspec.json.encode(content), status=status, content_type="application/json")
+
+
+def refusal(status: int, code: str, message: str, **more: Any) -> HttpResponse:
+    return answer({"code": code, "message": message, **more}, status)
+
+
+def lost_ones(lost: tuple[judging.Lost, ...]) -> list[dict[str, Any]]:
+    """Writes that do not stand, each with what stands there."""
+    return [
+        {
+            "sequence": each.sequence,
+            "part": each.cell.part,
+            "step": each.cell.step,
+            "option": each.cell.option,
+            "stands": {**each.judgment._asdict(), "comment": each.turn.comment},
+        }
+        for each in lost
+    ]
+
+
+def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Refusals of the verbs become answers with a status that the scripts sort by."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **named)
+        except msgspec.DecodeError as error:
+            return refusal(422, "invalid", _("The message cannot be read: %(error)s") % {"error": error})
+        except judging.JudgingError as error:
+            return _judging_refusal(error)
+        except queue.QueueRefusal as error:
+            return refusal(409, _code(error), str(error))
+
+    return answered
+
+
+def _judging_refusal(error: judging.JudgingError) -> HttpResponse:
+    if isinstance(error, judging.AssignmentUnknown):
+        return refusal(404, "unknown", str(error))
+    if isinstance(error, judging.WriteRefused):
+        return refusal(422, "write_refused", str(error), index=error.index, sequence=error.sequence, field=error.field)
+    if isinstance(error, judging.OthersStand):
+        return refusal(409, "others_stand", str(error), lost=lost_ones(error.lost))
+    return refusal(409, _code(error), str(error))
+
+
+def _code(error: Exception) -> str:
+    """NothingLeft -> nothing_left."""
+    name = type(error).__name__
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

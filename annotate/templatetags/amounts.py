@@ -1,0 +1,19 @@
+"""Amounts as a person reads them."""
+
+import datetime as dt
+
+from django import template
+from django.utils.translation import gettext as _
+
+register = template.Library()
+
+
+@register.filter
+def duration(span: dt.timedelta) -> str:
+    """ "58 s", "1 min 48 s", "2 h 41 min": the two units that matter."""
+    seconds = int(span.total_seconds())
+    if seconds < 60:
+        return _("%(s)d s") % {"s": seconds}
+    if seconds < 3600:
+        return _("%(m)d min %(s)02d s") % {"m": seconds // 60, "s": seconds % 60}
+    return _("%(h)d h %(m)02d min") % {"h": seconds // 3600, "m": seconds % 3600 // 60}

@@ -1,0 +1,127 @@
+"""What there is to do for a person, project by project. Reads alone; the same number of queries however many."""
+
+import datetime as dt
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, Sum
+
+from accounts.models import User
+from labeling import statements
+from labeling.models import Assignment, Project, Rater, Submission
+from labeling.models.assignment import AssignmentState, Purpose
+from labeling.models.project import ProjectState
+from labeling.models.rater import RaterStage
+from people import roles
+from people.models import Membership
+from people.roles import Action
+
+# Nobody plans by more than this, and counting further would cost.
+COUNTED = 500
+
+# Entries with free slots whose trace this rater has not had yet. It reads no further than the rater's own traces and
+# the first five hundred others, whatever the size of the queue.
+_WAITING = f"""
+SELECT r.id, (
+  SELECT COUNT(*) FROM (
+    SELECT 1 FROM labeling_queueentry e JOIN labeling_lane l ON l.id = e.lane_id
+    WHERE l.project_id = r.project_id AND l.closed_at IS NULL AND e.slots_left > 0
+      AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.rater_id = r.id AND a.trace_id = e.trace_id)
+    LIMIT {COUNTED + 1}) counted)
+FROM labeling_rater r WHERE r.id IN ({{places}})
+"""  # noqa: S608  the one number in it is ours
+
+
+@dataclass(frozen=True)
+class Todo:
+    """One project as its member sees it at home."""
+
+    membership: Membership
+    rater: Rater | None
+    waiting: int  # one more than COUNTED says "more than that"
+
+    @property
+    def project(self) -> Project:
+        return self.membership.project
+
+    @property
+    def is_over_counted(self) -> bool:
+        return self.waiting > COUNTED
+
+    @property
+    def says(self) -> str:
+        """Which of the few things there are to say about work in this project."""
+        if self.project.state != ProjectState.OPEN:
+            return str(self.project.state)
+        if self.rater is not None and self.rater.paused_at is not None:
+            return "rater_paused"
+        if self.rater is not None and self.rater.stage == RaterStage.FAILED:
+            return "failed"
+        return "waiting" if self.waiting else "nothing"
+
+    @property
+    def may_manage(self) -> bool:
+        return roles.does(self.membership, Action.INVITE)
+
+    @property
+    def may_begin_rating(self) -> bool:
+        is_open = self.project.state == ProjectState.OPEN
+        return self.rater is None and is_open and roles.does(self.membership, Action.RATE)
+
+    @property
+    def is_work(self) -> bool:
+        """Whether this stands in the list of work: for annotators always, for others once they have rated."""
+        return self.rater is not None
+
+
+@dataclass(frozen=True)
+class Today:
+    n_traces: int
+    n_steps: int
+    active: dt.timedelta
+
+
+def of(user: User) -> list[Todo]:
+    """Every project of this person that is not archived, by name."""
+    memberships = list(
+        Membership.objects.of(user).exclude(project__state=ProjectState.ARCHIVED).order_by("project__name")
+    )
+    raters = {rater.project_id: rater for rater in Rater.objects.filter(user=user, removed_at=None)}
+    waiting = _waiting([rater.pk for rater in raters.values()])
+    return [
+        Todo(membership=each, rater=rater, waiting=waiting.get(rater.pk, 0) if rater else 0)
+        for each in memberships
+        for rater in [raters.get(each.project_id)]
+    ]
+
+
+def opened(user: User, now: dt.datetime) -> Assignment | None:
+    """What this person was in the middle of, if it is still kept for them."""
+    mine = Assignment.objects.filter(
+        rater__user=user, rater__removed_at=None, state=AssignmentState.OPENED, lease_ends_at__gt=now
+    )
+    return mine.select_related("trace__problem", "project").order_by("-opened_at").first()
+
+
+def today(user: User, since: dt.datetime) -> Today:
+    """What was submitted since the day began, corrections of older work left out."""
+    done = Submission.objects.filter(
+        assignment__rater__user=user, submitted_at__gte=since, revision=1, assignment__purpose__in=_PAID
+    )
+    sums = done.aggregate(
+        n=Count("pk", distinct=True),
+        steps=Count("assignment__turns", filter=Q(assignment__turns__revision=1), distinct=True),
+    )
+    ms = done.aggregate(ms=Sum("total_ms"))["ms"] or 0
+    return Today(n_traces=sums["n"], n_steps=sums["steps"], active=dt.timedelta(milliseconds=ms))
+
+
+# Hidden gold counts like any work: a count without it would say which trace was gold.
+_PAID = (Purpose.WORK, Purpose.GOLD, Purpose.SCREENING, Purpose.TRAINING)
+
+
+def _waiting(raters: Collection[int]) -> dict[int, int]:
+    if not raters:
+        return {}
+    places = ", ".join(["%s"] * len(raters))
+    return dict(statements.rows(_WAITING.format(places=places), list(raters)))

@@ -1,0 +1,24 @@
+"""The annotators' pages."""
+
+from django.urls import path
+
+from annotate.views import home, joining, work
+
+app_name = "annotate"
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("join/<str:token>", joining.join, name="join"),
+    path("projects/<slug:slug>/rate", home.begin_rating, name="begin_rating"),
+    path("work/<slug:slug>/", work.page, name="work"),
+    path("work/<slug:slug>/claim", work.claim, name="claim"),
+    path("work/<slug:slug>/release-held", work.release_held, name="release_held"),
+    path("work/<int:assignment>/content", work.content, name="content"),
+    path("work/<int:assignment>/open", work.open_held, name="open"),
+    path("work/<int:assignment>/record", work.record, name="record"),
+    path("work/<int:assignment>/submit", work.submit, name="submit"),
+    path("work/<int:assignment>/give-up", work.give_up, name="give_up"),
+    path("work/<int:assignment>/report", work.report, name="report"),
+    path("work/<int:assignment>/skip", work.skip, name="skip"),
+    path("work/<int:assignment>/reopen", work.reopen, name="reopen"),
+    path("work/parts/<int:part>", work.part, name="part"),
+]

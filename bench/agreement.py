@@ -1,0 +1,138 @@
+"""`python -m bench.agreement`: are the statistics right, do they keep their promises, and how fast are they?
+
+Each line says what was measured, against which bar, and whether it holds. PostgreSQL is measured where DATABASE_URL
+names one. `--quick` takes a tenth of the replications: for a look, not for a verdict.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench import agreement_coverage, agreement_population, agreement_speed, consensus_quality
+from bench.simulated_raters import Kind
+from labeling.agreement import proportions, sequential
+
+_NO_BAR = "none"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure; `holds` is None where there is no bar, or where nothing could be measured."""
+
+    what: str
+    found: str
+    bar: str
+    holds: bool | None
+
+    @property
+    def verdict(self) -> str:
+        if self.holds is None:
+            return "shown" if self.bar == _NO_BAR else "not measured"
+        return "holds" if self.holds else "FAILS"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    share = 10 if parser.parse_args().quick else 1
+    lines = []
+    for line in _all(share):
+        lines.append(line)
+        print(f"{line.verdict:>12}  {line.what}: {line.found}  (bar: {line.bar})", flush=True)
+    verdicts = Counter(line.verdict for line in lines)
+    print(", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()))
+    print(json.dumps([{"what": line.what, "found": line.found, "verdict": line.verdict} for line in lines]))
+    return 1 if verdicts["FAILS"] else 0
+
+
+def _all(share: int) -> Iterator[Line]:
+    yield from _speed()
+    yield from _coverage(1000 // share)
+    yield from _watching(8000 // share)
+    yield from _consensus(max(30 // share, 5))
+    yield from _population(max(40 // share, 5))
+
+
+def _speed() -> Iterator[Line]:
+    own, foreign, apart = agreement_speed.beside_krippendorff()
+    found = f"{own:.3f} s, krippendorff's three alphas alone {foreign:.3f} s, ratio {own / foreign:.2f}"
+    yield Line("all step statistics with both intervals, 1 million ratings", found, "ratio ≤ 0.3", own <= 0.3 * foreign)
+    yield Line("largest difference to krippendorff", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
+    seconds, rounds = agreement_speed.dawid_skene_million()
+    yield Line("Dawid–Skene, 1 million votes", f"{seconds:.2f} s, {rounds} rounds", "≤ 5 s", seconds <= 5)
+    yield from _on_postgresql(os.environ.get("DATABASE_URL", ""))
+
+
+def _on_postgresql(url: str) -> Iterator[Line]:
+    what = "all step statistics on PostgreSQL, 1 million ratings"
+    if not url.startswith("postgres"):
+        yield Line(what, "DATABASE_URL names no PostgreSQL", "≤ 0.5 s, ≤ 0.1 s", None)
+        return
+    ratings, counters, apart = agreement_speed.on_postgresql(url)
+    yield Line(f"{what}, from ratings", f"{ratings:.3f} s", "≤ 0.5 s", ratings <= 0.5)
+    yield Line(f"{what}, from counters", f"{counters:.3f} s", "≤ 0.1 s", counters <= 0.1)
+    yield Line("largest difference between the three ways", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
+
+
+def _coverage(replications: int) -> Iterator[Line]:
+    """A measured share fails where even its own 95 % interval lies outside 93–97 %."""
+    for row in agreement_coverage.measure(replications=replications):
+        covered = round(row.covered * replications)
+        around = proportions.wilson(right=covered, n=replications)
+        found = f"{row.covered:.3f} [{around.low:.3f}, {around.high:.3f}], {row.without_interval} without interval"
+        holds = around.high >= 0.93 and around.low <= 0.97
+        yield Line(f"coverage of {row.statistic}, {row.problems} problems", found, "93–97 %", holds)
+    zero = agreement_coverage.random_raters()
+    yield Line("random raters: intervals of alpha that hold 0", f"{zero:.3f} of 200", "≥ .90", zero >= 0.9)
+
+
+def _watching(runs: int) -> Iterator[Line]:
+    random = np.random.default_rng(3)
+    for p0 in (0.85, 0.65):
+        plan = sequential.plan(p0=p0)
+        for p, is_good in ((plan.p0, True), (plan.p1, False)):
+            course = sequential.follow(random.random((runs, 400)) < p, plan)
+            paused = float((course.paused_at != sequential.NEVER).mean())
+            after = float(np.median(course.paused_at[course.paused_at != sequential.NEVER]))
+            what = f"raters at {'p0' if is_good else 'p1'} = {p:.2f} paused within 400 gold"
+            found, bar = f"{paused:.3f} of {runs}, half of those by gold {after:.0f}", "≤ .05" if is_good else "≥ .95"
+            yield Line(what, found, bar, paused <= 0.05 if is_good else paused >= 0.95)
+
+
+def _consensus(seeds: int) -> Iterator[Line]:
+    for kind in consensus_quality.KINDS:
+        row = consensus_quality.compare(kind, raters=3, seeds=seeds)
+        shares = ", ".join(f"{name} {share:.3f}" for name, share in row.accuracy.items())
+        yield Line(f"first errors found, 3 raters, {kind}", shares, _NO_BAR, None)
+        low, high = row.over_steps
+        yield Line(f"first-error over step Dawid–Skene, {kind}", f"[{low:+.3f}, {high:+.3f}]", "not below 0", high >= 0)
+        low, high = row.over_majority
+        own = kind == "own"
+        bar, holds = ("above 0", low > 0) if own else (_NO_BAR, None)
+        yield Line(f"first-error Dawid–Skene over step majority, {kind}", f"[{low:+.3f}, {high:+.3f}]", bar, holds)
+        yield from _trust(kind, seeds)
+
+
+def _population(seeds: int) -> Iterator[Line]:
+    for row in agreement_population.measure(seeds=seeds):
+        found = f"{row.headline:+.3f} (uniform arm alone {row.uniform_arm:+.3f}, all pooled {row.pooled:+.3f})"
+        what = f"{row.figure} under active choice and third opinions, shift of the headline"
+        yield Line(what, found, "within .01", abs(row.headline) <= 0.01)
+
+
+def _trust(kind: Kind, seeds: int) -> Iterator[Line]:
+    row = consensus_quality.trust(kind, seeds=seeds)
+    found = f"{row.error_before:.3f} → {row.error_after:.3f} at temperature {row.temperature:.2f}"
+    yield Line(f"calibration error before and after gold, {kind}", found, _NO_BAR, None)
+    found = f"{row.delivered:.3f} of the {row.accepted:.0%} accepted; {row.kept_no_promise} of {seeds} accept nothing"
+    yield Line(f"automatic acceptance promised .90, {kind}", found, "≥ .88", row.delivered >= 0.88)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Does a 95 % interval cover in 95 %? Two raters stop at the first error that they see, on problems that differ.
+
+Every replication draws its problems anew; "true" is the value over very many problems of the same kind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from labeling.agreement import alpha, gwet, jackknife, pairwise, patterns, sums
+from labeling.agreement.arrays import Floats, Ints
+from labeling.agreement.result import Interval
+from labeling.agreement.sums import PairSums
+
+_STEPS = 12
+_STATISTICS: dict[str, tuple[Callable[[PairSums], Floats], float]] = {
+    "alpha_nominal": (alpha.nominal, -1.0),
+    "alpha_ordinal": (alpha.ordinal, -1.0),
+    "gwet_ac1": (gwet.ac1, -1.0),
+    "pairwise_agreement": (pairwise.agreement, 0.0),
+}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    statistic: str
+    problems: int
+    replications: int
+    covered: float
+    without_interval: int
+
+
+def measure(*, sizes: tuple[int, ...] = (8, 15, 30, 60), replications: int = 1000, seed: int = 1) -> list[Coverage]:
+    random = np.random.default_rng(seed)
+    everything = _problems(60_000, random)
+    truth = {name: float(of(everything.put(everything.matrix.sum(axis=0)))) for name, (of, _) in _STATISTICS.items()}
+    return [
+        _covered(name, size, replications, truth[name], _problems(size * replications, random))
+        for size in sizes
+        for name in _STATISTICS
+    ]
+
+
+def random_raters(*, seeds: int = 200, problems: int = 15, seed: int = 2) -> float:
+    """Share of seeds in which the interval of alpha covers 0 for two raters who throw dice."""
+    random = np.random.default_rng(seed)
+    units = problems * seeds * _STEPS
+    labels = random.integers(0, 3, 2 * units)
+    thrown = _sums(np.tile(np.arange(units), 2), labels, np.arange(units) // _STEPS)
+    return _covered("alpha_nominal", problems, seeds, 0.0, thrown).covered
+
+
+def _covered(name: str, size: int, replications: int, truth: float, pairs: PairSums) -> Coverage:
+    of, floor = _STATISTICS[name]
+    matrix = pairs.matrix.reshape(replications, size, -1)
+    totals = matrix.sum(axis=1, keepdims=True)
+    values, without_one = of(pairs.put(totals[:, 0])), of(pairs.put(totals - matrix))
+    copies = np.ones(size, dtype=np.int64)
+    found = [
+        jackknife.interval(value=value, without_one=row, copies=copies, floor=floor)
+        for value, row in zip(values.tolist(), without_one, strict=True)
+    ]
+    intervals = [interval for interval in found if isinstance(interval, Interval)]
+    covered = sum(interval.low <= truth <= interval.high for interval in intervals) / max(len(intervals), 1)
+    return Coverage(name, size, replications, covered, len(found) - len(intervals))
+
+
+def _problems(n: int, random: np.random.Generator) -> PairSums:
+    """Sums of n problems of three traces each: hazards and the raters' care differ between problems."""
+    traces = n * 3
+    hazard = np.repeat(random.beta(1.2, 8, n), 3)[:, None]
+    care = np.repeat(random.beta(12, 2, n), 3)[:, None]
+    right = np.where(random.random((traces, _STEPS)) < 0.08, 1, 2)
+    truth = np.where(random.random((traces, _STEPS)) < hazard, 0, right)
+    length = random.integers(4, _STEPS + 1, traces)[:, None]
+    units, labels = zip(*(_rated(truth, care, length, random) for _ in range(2)), strict=True)
+    return _sums(np.concatenate(units), np.concatenate(labels), np.arange(traces * _STEPS) // (3 * _STEPS))
+
+
+def _rated(truth: Ints, care: Floats, length: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
+    said = np.where(random.random(truth.shape) < care, truth, random.choice(3, size=truth.shape, p=[0.1, 0.15, 0.75]))
+    errors = np.cumsum(said == 0, axis=1)
+    is_rated = (errors - (said == 0) == 0) & (np.arange(truth.shape[1]) < length)  # up to the first error
+    return np.flatnonzero(is_rated.ravel()), said[is_rated]
+
+
+def _sums(units: Ints, labels: Ints, problem_of_unit: Ints) -> PairSums:
+    last = int(problem_of_unit[-1])
+    counted = patterns.of_ratings(units=units, labels=labels, problem_of_unit=problem_of_unit)
+    pairs = sums.of_patterns(counted)
+    missing = last + 1 - len(pairs.matrix)
+    return pairs.put(np.vstack([pairs.matrix, np.zeros((missing, pairs.matrix.shape[1]))]))

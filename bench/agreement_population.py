@@ -1,0 +1,92 @@
+"""Is the headline the same under active choice and adaptive redundancy as under plain work?
+
+A policy chooses 80 % of what is read (it goes where errors are); a third opinion is asked for where first errors
+differ. The headline reads the first two submissions of the audit slice. Beside it the uniform arm, and all pooled.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench import simulated_raters
+from labeling.agreement import first_error, first_error_votes, headline, patterns, reports
+from labeling.agreement.arrays import Bools
+from labeling.agreement.reports import Reports
+from prm.selection import audit, draws
+from prm.selection.draws import Arm, Rules
+
+_TRACES, _READ = 8_000, 3_000
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Mean difference to the whole pool read by two."""
+
+    figure: str
+    headline: float
+    uniform_arm: float
+    pooled: float
+
+
+def measure(*, seeds: int = 20) -> list[Shift]:
+    rows = [_differences(seed) for seed in range(seeds)]
+    figures = list(rows[0][0])
+    return [
+        Shift(figure, *(float(np.mean([row[side][figure] for row in rows])) for side in range(3))) for figure in figures
+    ]
+
+
+def _differences(seed: int) -> list[dict[str, float]]:
+    crowd = simulated_raters.crowd(traces=_TRACES, raters_per_trace=3, kind="correlated", seed=seed)
+    told, turn = crowd.told, np.tile(np.arange(3), _TRACES)
+    chosen = _chosen(crowd.truth < told.lengths, seed)
+    ends = told.ends.reshape(_TRACES, 3)
+    is_wanted = (turn < 2) | (ends[:, 0] != ends[:, 1])[told.traces]
+    plain = _figures(told, turn < 2)
+    others = [_figures(told, chosen[name][told.traces] & (turn < 2)) for name in ("slice", "arm")]
+    others.append(_figures(told, chosen["read"][told.traces] & is_wanted))
+    return [{figure: other[figure] - plain[figure] for figure in plain} for other in others]
+
+
+def _chosen(has_error: Bools, seed: int) -> dict[str, Bools]:
+    """Which traces were read at all, by the uniform arm, and belong to the audit slice."""
+    random = np.random.default_rng(seed)
+    places = random.random(_TRACES)
+    batch = draws.batch(
+        scores=np.where(has_error, 1.0, 0.7) * random.uniform(0.7, 1.3, _TRACES),
+        problems=np.arange(_TRACES),
+        domains=np.zeros(_TRACES, dtype=np.int64),
+        places=places,
+        size=_READ,
+        rules=Rules(),
+        random=random,
+    )
+    is_uniform, is_read = np.zeros(_TRACES, dtype=np.bool_), np.zeros(_TRACES, dtype=np.bool_)
+    is_read[[draw.trace for draw in batch]] = True
+    is_uniform[[draw.trace for draw in batch if draw.arm is Arm.UNIFORM]] = True
+    return {
+        "read": is_read,
+        "arm": is_uniform,
+        "slice": audit.in_slice(places=places, is_drawn=is_read, is_uniform=is_uniform),
+    }
+
+
+def _figures(told: Reports, kept: Bools) -> dict[str, float]:
+    part = Reports(
+        traces=told.traces[kept],
+        raters=told.raters[kept],
+        ends=told.ends[kept],
+        is_censored=told.is_censored[kept],
+        lengths=told.lengths,
+        problems=told.problems,
+        domains=told.domains,
+    )
+    votes = first_error_votes.of_steps(part, reports.places(part.lengths))
+    steps = patterns.of_ratings(units=votes.places, labels=np.where(votes.is_negative, 0, 2))
+    places = first_error.agreement(part)
+    found = headline.of_patterns(steps) | {
+        "first_error_exact": places.exact,
+        "first_error_within_one": places.within_one,
+        "has_error_kappa": places.has_error_kappa,
+    }
+    return {name: estimate.value or 0.0 for name, estimate in found.items()}

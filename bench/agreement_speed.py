@@ -1,0 +1,131 @@
+"""How long a million ratings take: in memory beside the `krippendorff` package, on PostgreSQL, and Dawid–Skene.
+
+The best of several turns counts, own and foreign turns alternating, so that a busy machine hurts both alike.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import krippendorff
+import numpy as np
+import psycopg
+
+from labeling.agreement import dawid_skene, headline, patterns
+from labeling.agreement.arrays import Ints
+from labeling.agreement.votes import Votes
+
+UNITS, PROBLEMS = 500_000, 1_000
+_FROM_COUNTERS = "SELECT problem, n_neg, n_zero, n_pos, count(*) FROM bench_tally GROUP BY 1, 2, 3, 4"
+_FROM_RATINGS = """
+SELECT problem, code & 1023, (code >> 10) & 1023, code >> 20, count(*)
+FROM (
+  SELECT unit, min(problem) AS problem, sum(CASE rating WHEN -1 THEN 1 WHEN 0 THEN 1024 ELSE 1048576 END)::int AS code
+  FROM bench_rating GROUP BY unit  -- in the order of the index: hashing half a million groups takes three times as long
+) counted
+GROUP BY problem, code
+"""
+
+
+def two_ratings(seed: int = 0) -> tuple[Ints, Ints, Ints]:
+    """Units, labels (places on the scale) and the problem of each unit: a million ratings."""
+    random = np.random.default_rng(seed)
+    truth = random.choice(3, size=UNITS, p=[0.125, 0.075, 0.8])
+    said = [np.where(random.random(UNITS) < 0.85, truth, random.integers(0, 3, UNITS)) for _ in range(2)]
+    return np.tile(np.arange(UNITS), 2), np.concatenate(said), np.arange(UNITS) * PROBLEMS // UNITS
+
+
+def beside_krippendorff(turns: int = 5) -> tuple[float, float, float]:
+    """Seconds for all step statistics with intervals, seconds for the package's three alphas, largest difference."""
+    units, labels, problems = two_ratings()
+    counts = np.bincount(units * 3 + labels, minlength=UNITS * 3).reshape(UNITS, 3)
+    own: list[float] = []
+    foreign: list[float] = []
+    for _ in range(turns):
+        mine = _timed(own, lambda: _headline_of(counts, problems))
+        theirs = _timed(foreign, lambda: _alphas_of(counts))
+    differences = [abs(mine[f"alpha_{name}"].value - theirs[name]) for name in theirs]
+    return min(own), min(foreign), max(differences)
+
+
+def dawid_skene_million(turns: int = 3) -> tuple[float, int]:
+    """Seconds and rounds for a million votes of 500 workers on 333,334 tasks."""
+    random = np.random.default_rng(1)
+    tasks, workers = np.arange(1_000_000) // 3, random.integers(0, 500, 1_000_000)
+    truth, skill = random.integers(0, 3, 333_334), random.uniform(0.5, 0.95, 500)
+    guess = random.integers(0, 3, 1_000_000)
+    labels = np.where(random.random(1_000_000) < skill[workers], truth[tasks], guess)
+    spent: list[float] = []
+    for _ in range(turns):
+        fit = _timed(spent, lambda: dawid_skene.fit(Votes(tasks, workers, labels, 3)))
+    return min(spent), fit.rounds
+
+
+def on_postgresql(url: str, turns: int = 5) -> tuple[float, float, float]:
+    """Seconds for all step statistics from ratings, from counters, and largest difference to the ones from memory."""
+    units, labels, problems = two_ratings()
+    expected = _headline_of(np.bincount(units * 3 + labels, minlength=UNITS * 3).reshape(UNITS, 3), problems)
+    from_ratings: list[float] = []
+    from_counters: list[float] = []
+    with psycopg.connect(url) as connection, _tables(connection, units, labels, problems):
+        for _ in range(turns):
+            first = _timed(from_ratings, lambda: _headline_from(connection, _FROM_RATINGS))
+            second = _timed(from_counters, lambda: _headline_from(connection, _FROM_COUNTERS))
+    found = [abs(expected[name].value - other[name].value) for name in expected for other in (first, second)]
+    return min(from_ratings), min(from_counters), max(found)
+
+
+def _timed(spent: list[float], work: Callable[[], Any]) -> Any:
+    started = time.perf_counter()
+    result = work()
+    spent.append(time.perf_counter() - started)
+    return result
+
+
+def _headline_of(counts: Ints, problems: Ints) -> Any:
+    ones = np.ones(PROBLEMS, dtype=np.int64)
+    rows = patterns.Patterns(patterns.SCALE, counts, np.ones(len(counts), dtype=np.int64), problems, ones)
+    return headline.of_patterns(patterns.compress(rows))
+
+
+def _alphas_of(counts: Ints) -> dict[str, float]:
+    values = list(patterns.SCALE)
+    return {
+        level: krippendorff.alpha(value_counts=counts, value_domain=values, level_of_measurement=level)
+        for level in ("nominal", "ordinal", "interval")
+    }
+
+
+def _headline_from(connection: "psycopg.Connection[Any]", query: str) -> Any:
+    with connection.transaction(), connection.cursor() as cursor:
+        rows: Sequence[tuple[int, ...]] = cursor.execute(query).fetchall()
+    return headline.of_patterns(patterns.of_rows((row[0], row[1:4], row[4]) for row in rows))
+
+
+@contextmanager
+def _tables(connection: "psycopg.Connection[Any]", units: Ints, labels: Ints, problems: Ints) -> Iterator[None]:
+    """The ratings as rows, and the counters that a submission keeps; gone afterwards."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE UNLOGGED TABLE bench_rating (unit int, problem int, rating smallint)")
+        with cursor.copy("COPY bench_rating FROM STDIN") as copy:
+            for start in range(0, len(units), 100_000):
+                part = slice(start, start + 100_000)
+                rows = zip(
+                    units[part].tolist(), problems[units[part]].tolist(), (labels[part] - 1).tolist(), strict=True
+                )
+                copy.write("".join(f"{unit}\t{problem}\t{rating}\n" for unit, problem, rating in rows))
+        cursor.execute("CREATE INDEX ON bench_rating (unit) INCLUDE (problem, rating)")
+        cursor.execute(
+            "CREATE UNLOGGED TABLE bench_tally AS SELECT unit, min(problem) AS problem,"
+            " (count(*) FILTER (WHERE rating = -1))::smallint AS n_neg, (count(*) FILTER (WHERE rating = 0))::smallint"
+            " AS n_zero, (count(*) FILTER (WHERE rating = 1))::smallint AS n_pos FROM bench_rating GROUP BY unit"
+        )
+        connection.commit()
+        connection.autocommit = True
+        cursor.execute("VACUUM ANALYZE bench_rating")
+        cursor.execute("VACUUM ANALYZE bench_tally")
+        try:
+            yield
+        finally:
+            cursor.execute("DROP TABLE bench_rating, bench_tally")

@@ -1,0 +1,115 @@
+"""Which consensus finds the first error: first-error Dawid–Skene, step Dawid–Skene, step majority, on three crowds.
+
+Differences are paired over seeds, with a t interval. Then calibration with a temperature fitted on gold, and what an
+automatic acceptance delivers that was promised .90.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench import simulated_raters
+from bench.simulated_raters import Crowd, Kind
+from labeling.agreement import acceptance, calibration, first_error_dawid_skene, first_error_votes, temperature
+from labeling.agreement.arrays import Bools, Floats, Ints
+from labeling.agreement.first_error_dawid_skene import Fit
+from labeling.agreement.quantiles import t_quantile
+from labeling.agreement.reports import Reports
+
+KINDS: tuple[Kind, ...] = ("own", "forgetful", "correlated")
+_GOLD = 300
+
+
+@dataclass(frozen=True)
+class Paired:
+    kind: str
+    raters: int
+    accuracy: dict[str, float]
+    over_steps: tuple[float, float]  # first-error minus step Dawid–Skene, 95 % interval
+    over_majority: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Trust:
+    kind: str
+    error_before: float
+    error_after: float
+    temperature: float
+    delivered: float
+    accepted: float
+    kept_no_promise: int
+
+
+def compare(kind: Kind, *, raters: int, seeds: int = 30, traces: int = 400) -> Paired:
+    crowds = [
+        simulated_raters.crowd(traces=traces, raters_per_trace=raters, kind=kind, seed=seed) for seed in range(seeds)
+    ]
+    right = {name: np.array([_share(rule(c.told), c) for c in crowds]) for name, rule in _RULES.items()}
+    first_error = right["first-error DS"]
+    return Paired(
+        kind=kind,
+        raters=raters,
+        accuracy={name: float(found.mean()) for name, found in right.items()},
+        over_steps=_interval(first_error - right["step DS"]),
+        over_majority=_interval(first_error - right["step majority"]),
+    )
+
+
+def trust(kind: Kind, *, raters: int = 3, seeds: int = 30) -> Trust:
+    """Gold is a random part of the traces; calibration and delivery are measured on the others."""
+    rows = [
+        _trusted(simulated_raters.crowd(traces=1500, raters_per_trace=raters, kind=kind, seed=s)) for s in range(seeds)
+    ]
+    before, after, cooled, right, accepted = np.array(rows).T
+    return Trust(
+        kind=kind,
+        error_before=float(before.mean()),
+        error_after=float(after.mean()),
+        temperature=float(cooled.mean()),
+        delivered=float(right.sum() / max(accepted.sum(), 1)),
+        accepted=float(accepted.mean() / (1500 - _GOLD)),
+        kept_no_promise=int((accepted == 0).sum()),
+    )
+
+
+def _trusted(crowd: Crowd) -> tuple[float, float, float, int, int]:
+    fit = first_error_dawid_skene.fit(crowd.told)
+    is_gold = np.arange(len(crowd.truth)) < _GOLD
+    at_truth = fit.there.steps == crowd.truth[fit.there.traces]
+    found = temperature.fit(posterior=fit.posterior, there=fit.there, is_accepted=at_truth & is_gold[fit.there.traces])
+    cooled = temperature.apply(posterior=fit.posterior, there=fit.there, temperature=found)
+    before, right = _sure(fit, fit.posterior, crowd)
+    after, _ = _sure(fit, cooled, crowd)
+    rule = acceptance.threshold(confidences=after[is_gold], is_right=right[is_gold])
+    taken = ~is_gold & (after >= (2.0 if rule.threshold is None else rule.threshold))
+    errors = [calibration.expected_error(confidences=c[~is_gold], is_right=right[~is_gold]) for c in (before, after)]
+    return errors[0], errors[1], found.value, int((taken & right).sum()), int(taken.sum())
+
+
+def _sure(fit: Fit, posterior: Floats, crowd: Crowd) -> tuple[Floats, Bools]:
+    steps, sure = first_error_dawid_skene.most_likely(posterior, fit.there)
+    return sure, steps == crowd.truth
+
+
+def _first_error(told: Reports) -> Ints:
+    fit = first_error_dawid_skene.fit(told)
+    return first_error_dawid_skene.most_likely(fit.posterior, fit.there)[0]
+
+
+_RULES: dict[str, Callable[[Reports], Ints]] = {
+    "first-error DS": _first_error,
+    "step DS": first_error_votes.by_models,
+    "step majority": first_error_votes.by_steps,
+    "place majority": lambda told: first_error_votes.by_places(told)[0],
+}
+
+
+def _share(found: Ints, crowd: Crowd) -> float:
+    return float((found == crowd.truth).mean())
+
+
+def _interval(differences: Floats) -> tuple[float, float]:
+    n, mean = len(differences), float(differences.mean())
+    half = t_quantile(p=0.975, df=n - 1) * float(differences.std(ddof=1)) / n**0.5
+    return mean - half, mean + half

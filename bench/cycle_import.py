@@ -1,0 +1,71 @@
+"""A bulk import beside the raters of `bench.cycle`: `python -m bench.cycle_import SECONDS`. Through the loader and the
+runner that every import goes through, so that it steps aside for people as every import does."""
+
+import datetime as dt
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+STEPS = 12
+CHUNK = 20  # traces in a transaction
+
+
+def main() -> None:
+    seconds = float(sys.argv[1])
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+    from django.utils import timezone
+
+    from jobs import runner, work
+    from jobs.models import Job
+
+    job = work.ask(kind="bench.import", by=None, now=timezone.now())
+    began = time.monotonic()
+    runner.run(job.pk, partial(_chunks, until=began + seconds))
+    done = Job.objects.get(pk=job.pk).done
+    print(json.dumps({"steps_per_second": round(done * STEPS / (time.monotonic() - began))}))
+
+
+def _chunks(job: Any, *, until: float) -> Iterator[Any]:
+    from django.utils import timezone
+
+    from jobs.runner import Progress
+    from labeling.importing import load
+    from labeling.models import Source
+    from tests import factories
+
+    project, now = factories.make_project("imported"), timezone.now()
+    source = Source.objects.create(project=project, name="bench", format="native", added_at=now)
+    loading = load.Loading(project=project, source=source)
+
+    def write(records: list[Any], done: int, now: dt.datetime) -> Progress:
+        load.load_chunk(loading=loading, records=records, now=now)
+        return Progress(done)
+
+    numbers = itertools.count()
+    for done in itertools.count(CHUNK, CHUNK):
+        if time.monotonic() > until:
+            return
+        records = [_record(number) for number in itertools.islice(numbers, CHUNK)]
+        yield partial(write, records, done)
+
+
+def _record(number: int) -> Any:
+    from labeling.importing.records import OptionRecord, ProblemRecord, StepRecord, TraceRecord
+
+    steps = [
+        StepRecord([OptionRecord(f"Step {at}: so $x = {number}$, and both sides stay equal. " * 2)])
+        for at in range(STEPS)
+    ]
+    return TraceRecord(ProblemRecord(f"What is {number} + 1?", answer=f"{number + 1}"), steps, line=number + 1)
+
+
+if __name__ == "__main__":
+    main()

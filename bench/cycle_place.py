@@ -1,0 +1,129 @@
+"""Where `bench.cycle` happens: a database of its own, filled, and a web server on it."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import urlopen
+
+ROOT = Path(__file__).resolve().parents[1]
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def database(folder: Path) -> Iterator[dict[str, str]]:
+    """The environment of a fresh database: on the server of DATABASE_URL, or SQLite in the folder."""
+    environment = {**os.environ, "STEPMARK_DATA": str(folder), "SECRET_KEY": secrets.token_hex(25)}
+    url = os.environ.get("DATABASE_URL")
+    if not url:
+        yield environment
+        return
+    name = f"bench_cycle_{os.getpid()}"
+    parts = urlsplit(url)
+    _administer(url, f'CREATE DATABASE "{name}"')
+    try:
+        yield environment | {"DATABASE_URL": urlunsplit(parts._replace(path=f"/{name}"))}
+    finally:
+        _administer(url, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def _administer(url: str, statement: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute(statement.encode())
+
+
+def fill(environment: dict[str, str], traces: int, raters: int) -> dict[str, list[str]]:
+    """Migrated and filled by a process of its own, because settings are read once a process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.cycle_fill", str(traces), str(raters)],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    told: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+class Web:
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
+        self.process, self.port = process, port
+        self.is_postgresql = bool(os.environ.get("DATABASE_URL"))
+
+    def cpu_seconds(self) -> dict[str, float]:
+        web = [self.process.pid, *_children(self.process.pid)]
+        return {"web": sum(map(_cpu, web)), "database": _database_cpu() if self.is_postgresql else 0.0}
+
+
+@contextlib.contextmanager
+def web(environment: dict[str, str], folder: Path) -> Iterator[Web]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{port}"]
+    with (folder / "web.log").open("wb") as log:
+        process = subprocess.Popen([*command, "config.wsgi"], env=environment, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        _wait_for(port, process, folder / "web.log")
+        yield Web(process, port)
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def _wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(300):
+        with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{port}/health/live", timeout=2):
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise SystemExit(f"the web server did not start:\n{log.read_text()[-3000:]}")
+
+
+def bulk_import(environment: dict[str, str], seconds: float) -> Callable[[], float]:
+    """A bulk import beside the raters. Calling what comes back waits for its end, and gives its steps a second."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.cycle_import", str(seconds)], env=environment, cwd=ROOT, stdout=subprocess.PIPE
+    )
+
+    def ended() -> float:
+        told, _ = process.communicate(timeout=120)
+        return float(json.loads(told.splitlines()[-1])["steps_per_second"])
+
+    return ended
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _cpu(pid: int) -> float:
+    """User and system time of a process with its threads, from the kernel."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _database_cpu() -> float:
+    """Of all PostgreSQL processes here: nothing else should be using it meanwhile."""
+    total = 0.0
+    for name in Path("/proc").iterdir():
+        with contextlib.suppress(FileNotFoundError, PermissionError, ProcessLookupError):
+            if name.name.isdecimal() and (name / "comm").read_text().strip() == "postgres":
+                total += _cpu(int(name.name))
+    return total

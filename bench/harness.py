@@ -1,0 +1,174 @@
+"""Compares operations with a baseline on a machine that also does other things.
+
+Baseline and subjects take turns in short blocks. Each block is bracketed by a calibration that does next to nothing; a
+block whose calibration took more than three times the quietest one is dropped. Beside the clock stands the processor
+time of an operation, our own and that of PostgreSQL's process for us: it does not care who else is at work.
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Operation = Callable[[], object]
+NOISY = 3.0
+_CALIBRATIONS = 10
+
+
+@dataclass
+class Block:
+    """Some runs of one subject, in seconds, and the slower of the calibrations around them."""
+
+    walls: list[float] = field(default_factory=list)
+    cpu: float = 0.0  # our own
+    server: float = 0.0  # PostgreSQL's
+    noise: float = 0.0
+
+
+@dataclass
+class Subject:
+    """An operation and how often a block does it. `before` each block and `after` each run are not measured."""
+
+    name: str
+    run: Callable[[], Any]
+    per_block: int
+    before: Operation | None = None
+    after: Callable[[Any], object] | None = None
+    server_pid: int | None = None  # where it is another process than that of the rest
+    blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run took, in milliseconds: the median by the clock, the mean of processor time."""
+
+    wall: float
+    p95: float
+    cpu: float
+    server: float
+    kept: int
+    dropped: int
+
+    @property
+    def was_measured(self) -> bool:
+        return self.kept >= self.dropped and self.kept > 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    figures: dict[str, Figures]
+
+    @property
+    def kept(self) -> int:
+        return sum(each.kept for each in self.figures.values())
+
+    @property
+    def dropped(self) -> int:
+        return sum(each.dropped for each in self.figures.values())
+
+    @property
+    def was_measured(self) -> bool:
+        return all(each.was_measured for each in self.figures.values())
+
+    def wall(self, subject: str, baseline: str) -> float:
+        return round(self.figures[subject].wall / self.figures[baseline].wall, 2)
+
+    def p95(self, subject: str, baseline: str) -> float:
+        return round(self.figures[subject].p95 / self.figures[baseline].p95, 2)
+
+    def cpu(self, subject: str, baseline: str) -> float:
+        """Of processor time, both processes together."""
+        one, other = self.figures[subject], self.figures[baseline]
+        return round((one.cpu + one.server) / (other.cpu + other.server), 2)
+
+
+def compare(
+    subjects: Sequence[Subject], *, calibrate: Operation, blocks: int, server_pid: int | None = None
+) -> Comparison:
+    """Let the subjects take turns, each going first in turn. The first round warms up and is forgotten."""
+    for number in range(blocks):
+        turn = number % len(subjects)
+        for subject in (*subjects[turn:], *subjects[:turn]):
+            block = _block(subject, calibrate, subject.server_pid or server_pid)
+            if number or blocks == 1:
+                subject.blocks.append(block)
+    quietest = min(block.noise for subject in subjects for block in subject.blocks)
+    return Comparison({subject.name: _figures(subject, NOISY * quietest) for subject in subjects})
+
+
+def _block(subject: Subject, calibrate: Operation, server_pid: int | None) -> Block:
+    if subject.before:
+        subject.before()
+    noise = _calibration(calibrate)
+    block = Block()
+    for _ in range(subject.per_block):
+        cpu, server = time.process_time(), processor_seconds(server_pid)
+        started = time.perf_counter()
+        result = subject.run()
+        block.walls.append(time.perf_counter() - started)
+        block.cpu += time.process_time() - cpu
+        block.server += processor_seconds(server_pid) - server
+        if subject.after:
+            subject.after(result)
+    block.noise = max(noise, _calibration(calibrate))
+    return block
+
+
+def _calibration(calibrate: Operation) -> float:
+    started = time.perf_counter()
+    for _ in range(_CALIBRATIONS):
+        calibrate()
+    return time.perf_counter() - started
+
+
+def processor_seconds(pid: int | None) -> float:
+    """What a process has used so far. Nothing where it runs on another machine."""
+    file = Path(f"/proc/{pid}/schedstat")
+    return int(file.read_text().split()[0]) / 1e9 if pid is not None and file.exists() else 0.0
+
+
+def _figures(subject: Subject, noisy: float) -> Figures:
+    quiet = [block for block in subject.blocks if block.noise <= noisy]
+    walls = [wall for block in quiet for wall in block.walls] or [float("nan")] * 2
+    runs = len(walls)
+    return Figures(
+        wall=statistics.median(walls) * 1000,
+        p95=statistics.quantiles(walls, n=20)[-1] * 1000,
+        cpu=sum(block.cpu for block in quiet) / runs * 1000,
+        server=sum(block.server for block in quiet) / runs * 1000,
+        kept=len(quiet),
+        dropped=len(subject.blocks) - len(quiet),
+    )
+
+
+def table(title: str, comparison: Comparison, baseline: str) -> str:
+    verdict = "" if comparison.was_measured else "   NOT MEASURED: fewer than half of the blocks were quiet"
+    width = max(26, *map(len, comparison.figures))
+    lines = [
+        f"{title}: {comparison.kept} blocks kept, {comparison.dropped} dropped{verdict}",
+        f"  {'':{width}}{'median':>9}{'p95':>9}{'CPU':>9}{'server':>9}{'ratio':>8}{'of CPU':>8}{'kept':>6}{'lost':>8}",
+    ]
+    for name, each in comparison.figures.items():
+        numbers = f"{each.wall:9.3f}{each.p95:9.3f}{each.cpu:9.3f}{each.server:9.3f}"
+        ratios = f"{comparison.wall(name, baseline):8.2f}{comparison.cpu(name, baseline):8.2f}"
+        lines.append(f"  {name:{width}}{numbers}{ratios}{each.kept:6}{each.dropped:8}")
+    return "\n".join(lines)
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "kept": comparison.kept,
+        "dropped": comparison.dropped,
+        "was_measured": comparison.was_measured,
+        "figures_ms": {
+            name: {key: round(value, 4) for key, value in vars(each).items()}
+            for name, each in comparison.figures.items()
+        },
+    }
+
+
+def last_line(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"))

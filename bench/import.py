@@ -1,0 +1,182 @@
+"""How fast do traces come in? `python -m bench.import [--traces N]`, on the server of DATABASE_URL or on SQLite.
+
+On PostgreSQL blocks of the import take turns with bare COPYs of as many rows of the same kind, made ready beforehand,
+into the same tables with the same keys and indexes. On SQLite the import runs alone, block by block.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import cycle_place
+
+STEPS = 12
+BLOCK = 1000  # traces
+CHUNK = 500  # traces in a transaction
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--traces", type=int, default=20_000)
+    arguments.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    given = arguments.parse_args()
+    if given.inside:
+        _inside(given.traces)
+        return
+    with tempfile.TemporaryDirectory() as folder, cycle_place.database(Path(folder)) as environment:
+        command = [sys.executable, "-m", "bench.import", "--inside", "--traces", str(given.traces)]
+        sys.exit(subprocess.run(command, env=environment, cwd=cycle_place.ROOT, check=False).returncode)
+
+
+def _inside(traces: int) -> None:
+    """In a process of its own, because settings are read once a process."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+    from django.db import connection
+
+    call_command("migrate", verbosity=0)
+    path = Path(os.environ["STEPMARK_DATA"]) / "traces.jsonl"
+    with path.open("wb") as file:
+        file.writelines(_lines(traces))
+    is_postgresql = connection.vendor == "postgresql"
+    seconds: dict[str, list[float]] = {"import": [], "cpu": [], "copy": [], "calibration": []}
+    for block in _blocks(path):
+        seconds["calibration"].append(_calibrated())
+        wall, cpu = block()
+        seconds["import"].append(wall)
+        seconds["cpu"].append(cpu)
+        if is_postgresql:
+            seconds["copy"].append(_bare_copy(len(seconds["copy"])))
+    _say(seconds, connection.vendor)
+
+
+def _lines(n: int) -> Iterator[bytes]:
+    words = ["we", "can", "see", "that", "$x^2 + 3 = 7$", "must hold, and both numbers", "are even;", "therefore"]
+    for number in range(n):
+        steps = [f"{' '.join(words[at % 5 :])} {number * at}." for at in range(STEPS)]
+        record = {"problem": f"What is {number} + {number * 7}?", "answer": str(number * 8), "steps": steps}
+        yield json.dumps(record).encode() + b"\n"
+
+
+def _blocks(path: Path) -> Iterator[Any]:
+    """Each block reads, loads and commits its share of the file; told apart from building the next one."""
+    from labeling.importing import load
+    from labeling.importing.readers import formats
+    from labeling.importing.sources import ensure
+    from tests import factories
+
+    project = factories.make_project("bench")
+    loading = load.Loading(
+        project=project, source=ensure(project=project, name="x", format="native", now=factories.NOW), enqueues=False
+    )
+    with path.open("rb") as stream:
+        records = formats.named("native").read(stream)
+        while True:
+            first = next(records, None)
+            if first is None:
+                return
+            rest = itertools.chain([first], itertools.islice(records, BLOCK - 1))
+
+            def block(rest: Iterator[Any] = rest) -> tuple[float, float]:
+                wall, cpu = time.perf_counter(), time.process_time()
+                for part in load.chunks(rest, CHUNK):
+                    load.load_chunk(loading=loading, records=part, now=factories.NOW)
+                return time.perf_counter() - wall, time.process_time() - cpu
+
+            yield block
+
+
+def _bare_copy(number: int) -> float:
+    """Rows like those of a block, made ready as text, then copied and committed as they are."""
+    from django.db import connection, transaction
+
+    from labeling.importing import rows as tables
+
+    with transaction.atomic():
+        made = _rows(number)
+        texts = {table: _text(found, table.defaults) for table, found in made.of.items() if found}
+    began = time.perf_counter()
+    with transaction.atomic(), connection.cursor() as cursor:
+        for table in tables.TABLES:
+            if table in texts:
+                names = ", ".join(f'"{name}"' for name in table.columns)
+                with cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:
+                    copy.write(texts[table])
+    return time.perf_counter() - began
+
+
+def _rows(number: int) -> Any:
+    from labeling.importing.readers import formats
+    from labeling.importing.records import TraceRecord
+    from labeling.importing.rows import Numbered, Rows
+    from labeling.importing.traces import TraceRows
+    from labeling.models import Project, Source
+    from tests import factories
+
+    project = Project.objects.get(slug="bench")
+    lines = (line.replace(b"What is", b"How much is %d:" % number) for line in _lines(BLOCK))
+    native = formats.FORMATS["native"]
+    import io
+
+    records = [record for record in native.read(io.BytesIO(b"".join(lines))) if isinstance(record, TraceRecord)]
+    made = Rows()
+    traces = TraceRows(project, Source.objects.get(project=project), factories.NOW, made)
+    traces.place([Numbered(record, 0) for record in records])
+    return made
+
+
+def _text(rows: list[tuple[Any, ...]], defaults: tuple[Any, ...]) -> bytes:
+    def cell(value: Any) -> str:
+        if value is None:
+            return "\\N"
+        return str(value).replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+
+    return "".join("\t".join(map(cell, row + defaults)) + "\n" for row in rows).encode()
+
+
+def _calibrated() -> float:
+    began = time.perf_counter()
+    sum(range(300_000))
+    return time.perf_counter() - began
+
+
+def _say(seconds: dict[str, list[float]], engine: str) -> None:
+    quietest = min(seconds["calibration"])
+    kept = [at for at, took in enumerate(seconds["calibration"]) if took <= 3 * quietest]
+    figures: dict[str, Any] = {"engine": engine, "kept": len(kept), "blocks": len(seconds["calibration"])}
+    if len(kept) * 2 >= len(seconds["calibration"]):
+        import_s = statistics.median(seconds["import"][at] for at in kept)
+        cpu_s = statistics.median(seconds["cpu"][at] for at in kept)
+        figures |= {
+            "steps_per_second": round(BLOCK * STEPS / import_s),
+            "steps_per_cpu_second": round(BLOCK * STEPS / cpu_s),
+        }
+        if seconds["copy"]:
+            copy_s = statistics.median(seconds["copy"][at] for at in kept)
+            figures |= {
+                "copy_steps_per_second": round(BLOCK * STEPS / copy_s),
+                "share_of_copy": round(copy_s / import_s, 2),
+            }
+    else:
+        figures["verdict"] = "not measured: the machine was too busy"
+    figures["memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    for name, value in figures.items():
+        print(f"{name:>24}  {value}")
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Does a claim cost the same however long the queue is? `python -m bench.queue [--sizes …] [--blocks …] [--rounds N]`.
+
+On SQLite at 1 thousand and 100 thousand open traces; where DATABASE_URL names a PostgreSQL server, there at 1 thousand,
+100 thousand and 1 million, and again while a long transaction stays open. Each size has a database of its own: 16
+raters, each 5,000 traces in, six lanes, slots coming back all the time. Baseline is the bare
+`SELECT … FOR UPDATE SKIP LOCKED` of the next entry, prepared as the claim is; on SQLite, which locks no rows, a
+transaction that reads and writes it, without a bar. `--rounds` instead lets 16 raters read 2,000 traces three times
+each, with skips, lapses and late submissions, and counts what went wrong.
+"""
+
+import argparse
+import datetime as dt
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench import databases, harness
+
+if TYPE_CHECKING:
+    from bench.queue_fill import Filled
+    from labeling.queue import Claim
+
+LARGEST_ON_SQLITE = 100_000
+FLAT, DEAR = "p95 longest / shortest queue", "claim / bare select"
+BOUNDS = {FLAT: 1.25, DEAR: 3.0}
+BARE, UNPREPARED = "bare select", "bare select, planned each time"
+RETURN_EVERY = 10
+BEFORE_LONG = 1600  # claims that leave dead rows behind, which the open transaction keeps from being tidied away
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000, 1_000_000])
+    parser.add_argument("--blocks", type=int, default=150)
+    parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--here", action="store_true", help="measure in this process; what the parent asks for")
+    options = parser.parse_args()
+    if options.here:
+        sizes = [size for size in options.sizes if is_on_postgresql() or size <= LARGEST_ON_SQLITE]
+        print(harness.last_line(crowd_rounds(options.rounds) if options.rounds else compare(sizes, options.blocks)))
+        return
+    told = {"sqlite": _in_child("")}
+    if is_on_postgresql():
+        told["postgresql"] = _in_child(os.environ["DATABASE_URL"])
+    print(harness.last_line({"bench": "queue", "bounds": BOUNDS, **told}))
+
+
+def is_on_postgresql() -> bool:
+    return bool(os.environ.get("DATABASE_URL"))
+
+
+def _in_child(url: str) -> dict[str, Any]:
+    """Settings are read once a process, so each engine has its own."""
+    command = [sys.executable, "-m", "bench.queue", "--here", *sys.argv[1:]]
+    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url}, stdout=subprocess.PIPE, text=True) as child:
+        last = ""
+        for line in child.stdout or ():
+            print(last, end="", flush=True)
+            last = line
+    if child.returncode:
+        raise SystemExit(child.returncode)
+    told: dict[str, Any] = json.loads(last)
+    return told
+
+
+def compare(sizes: list[int], blocks: int) -> dict[str, Any]:
+    with databases.of_our_own([f"{size}" for size in sizes]) as made:
+        claiming = [Claiming(size, each) for size, each in zip(sizes, made.values(), strict=True)]
+        compared = _compare([*(each.claims() for each in claiming), *claiming[-1].bare()], claiming[-1], blocks)
+        shortest, longest = claiming[0].name, claiming[-1].name
+        told = {"": _told(compared, shortest, longest)}
+        if is_on_postgresql():
+            with _long_transaction(claiming[-1]):
+                subjects = [claiming[0].claims(), claiming[-1].claims(), *claiming[-1].bare()]
+                compared = _compare(subjects, claiming[-1], blocks)
+            told["long transaction open"] = _told(compared, shortest, longest)
+    return told
+
+
+def _compare(subjects: list[harness.Subject], longest: "Claiming", blocks: int) -> harness.Comparison:
+    longest.use()
+    return harness.compare(subjects, calibrate=_select_1, blocks=blocks)
+
+
+def _told(compared: harness.Comparison, shortest: str, longest: str) -> dict[str, Any]:
+    print(harness.table("postgresql" if is_on_postgresql() else "sqlite", compared, BARE))
+    ratios = {
+        FLAT: compared.p95(longest, shortest),
+        DEAR: compared.wall(longest, BARE),
+    }
+    bounds = BOUNDS if is_on_postgresql() else {FLAT: BOUNDS[FLAT]}
+    passed = {name: ratios[name] <= bound if compared.was_measured else None for name, bound in bounds.items()}
+    print("  " + ", ".join(f"{name}: {ratio}" for name, ratio in ratios.items()), passed, flush=True)
+    cpu = {
+        "longest / shortest queue": compared.cpu(longest, shortest),
+        "claim / bare select": compared.cpu(longest, BARE),
+        "claim / bare select, planned each time": compared.cpu(longest, UNPREPARED),
+    }
+    return {"ratios": ratios, "ratios_of_cpu": cpu, "passed": passed, **harness.as_json(compared)}
+
+
+def _select_1() -> None:
+    from labeling import statements
+
+    statements.rows("SELECT 1", [])
+
+
+class Claiming:
+    """Claims in one database, by its raters in turn. Whoever got a trace is done with it before the next is timed."""
+
+    def __init__(self, n_open: int, connection: Any) -> None:
+        from bench import queue_fill
+
+        self.connection = connection
+        self.name = f"claim, {n_open:,} open"
+        self.use()
+        print(f"filling {n_open:,} …", flush=True)
+        self.filled: Filled = queue_fill.fill(n_open)
+        self.raters = itertools.cycle(self.filled.raters)
+        self.turns = itertools.count(1)
+        self.pid = connection.connection.info.backend_pid if connection.vendor == "postgresql" else None
+
+    def claims(self) -> harness.Subject:
+        return harness.Subject(self.name, self.claim, 8, self.use, self.finish, self.pid)
+
+    def bare(self) -> list[harness.Subject]:
+        return [
+            harness.Subject(name, run, 8, self.use, server_pid=self.pid)
+            for name, run in ((BARE, self._select_prepared), (UNPREPARED, self._select))
+        ]
+
+    def use(self) -> None:
+        databases.use(self.connection)
+
+    def claim(self) -> "Claim":
+        from labeling import queue
+
+        return queue.claim(rater_id=next(self.raters), now=dt.datetime.now(dt.UTC))
+
+    def finish(self, claim: "Claim") -> None:
+        """Submit; one in ten gives the trace back."""
+        from labeling import queue
+        from labeling.models import Assignment
+
+        now = dt.datetime.now(dt.UTC)
+        mine = Assignment.objects.filter(pk=claim.assignment_id)
+        mine.update(state="opened", opened_at=now)
+        if next(self.turns) % RETURN_EVERY == 0:
+            queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
+        else:
+            mine.update(state="submitted", submitted_at=now, submitted_revision=1, finish_reason="solution")
+
+    def _select_prepared(self) -> None:
+        from django.db import transaction
+
+        from labeling import statements
+
+        if self.connection.vendor == "postgresql":
+            statements.rows(_BARE + _LOCK, [self.filled.policy_lane, self.filled.reached])
+        else:
+            with transaction.atomic():
+                ((entry, *_),) = statements.rows(_BARE, [self.filled.policy_lane, self.filled.reached])
+                statements.rows(_TOUCH, [entry])
+
+    def _select(self) -> None:
+        from django.db import transaction
+
+        from labeling import statements
+
+        if self.connection.vendor == "postgresql":
+            self._run(_BARE + _LOCK)
+        else:
+            with transaction.atomic():
+                entry, *_ = self._run(_BARE)
+                statements.rows(_TOUCH, [entry])
+
+    def _run(self, sql: str) -> Any:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, [self.filled.policy_lane, self.filled.reached])
+            return cursor.fetchone()
+
+
+_BARE = (
+    "SELECT id, trace_id, draw_id FROM labeling_queueentry WHERE lane_id = %s AND is_open AND key < %s"
+    " ORDER BY key DESC, trace_id DESC LIMIT 1"
+)
+_LOCK = " FOR UPDATE SKIP LOCKED"
+# What locking one row is to a database that knows no rows' locks.
+_TOUCH = "UPDATE labeling_queueentry SET slots_left = slots_left WHERE id = %s"
+
+
+@contextmanager
+def _long_transaction(claiming: Claiming) -> Iterator[None]:
+    """An export reads for a long time: nothing that is written meanwhile is tidied away."""
+    other = claiming.connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("SELECT count(*) FROM labeling_lane")
+            cursor.fetchall()
+        claiming.use()
+        for _ in range(BEFORE_LONG):
+            claiming.finish(claiming.claim())
+        yield
+    finally:
+        other.close()
+
+
+def crowd_rounds(rounds: int) -> dict[str, Any]:
+    """Exactly N, however they jostle."""
+    with databases.of_our_own(["crowd"]) as made:
+        databases.use(made["crowd"])
+        told = [_round(number) for number in range(rounds)]
+    faults: Counter[str] = Counter()
+    for each in told:
+        faults.update(each["faults"])
+    errors = sum(len(each["errors"]) for each in told)
+    print(f"{rounds} rounds: {errors} errors, {dict(faults)}")
+    return {"rounds": rounds, "errors": errors, "faults": faults, "told": told}
+
+
+def _round(number: int) -> dict[str, Any]:
+    from bench import crowd
+
+    project = crowd.lay_out(n_traces=2000, n_raters=16, overlap=3)
+    raters = list(project.raters.values_list("pk", flat=True))
+    seconds, told = _timed(lambda: crowd.in_processes(raters, seed=number))
+    whole = crowd.together(told)
+    faults = crowd.faults(project, 3)
+    print(f"round {number + 1}: {seconds:.0f} s, {dict(whole.counts)}, {faults}", *whole.errors[:1], flush=True)
+    return {"seconds": round(seconds, 1), "counts": whole.counts, "faults": faults, "errors": whole.errors}
+
+
+def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    began = dt.datetime.now(dt.UTC)
+    result = run()
+    return (dt.datetime.now(dt.UTC) - began).total_seconds(), result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Raters of known quality on traces with a known first error: for benchmarks and for tests of consensus.
+
+Three kinds: `own` works as first-error Dawid–Skene thinks; `forgetful` raters tire along a trace and place errors one
+step too late; `correlated` raters share a blind spot on a fifth of the traces.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from labeling.agreement import reports
+from labeling.agreement.arrays import Bools, Floats, Ints
+from labeling.agreement.reports import Reports
+
+Kind = Literal["own", "forgetful", "correlated"]
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The reports, and the first error of every trace (T for none)."""
+
+    told: Reports
+    truth: Ints
+
+
+def crowd(*, traces: int, raters_per_trace: int, kind: Kind = "own", pool: int = 20, seed: int = 0) -> Crowd:
+    random = np.random.default_rng(seed)
+    lengths = random.integers(3, 15, traces)
+    truth = _stops(np.full((traces, 14), 0.06), lengths, random)
+    trace = np.repeat(np.arange(traces), raters_per_trace)
+    rater = np.argsort(random.random((traces, pool)), axis=1)[:, :raters_per_trace].ravel()
+    chances = _chances(truth[trace], rater, kind, pool, random, is_blind=(random.random(traces) < 0.2)[trace])
+    ends = _stops(chances, lengths[trace], random)
+    if kind == "forgetful":
+        ends = np.where((ends < lengths[trace]) & (random.random(len(ends)) < 0.15), ends + 1, ends)
+    positions = np.where(ends >= lengths[trace], -1, ends)
+    return Crowd(reports.of_positions(traces=trace, raters=rater, positions=positions, lengths=lengths), truth)
+
+
+def _chances(
+    truth: Ints, rater: Ints, kind: Kind, pool: int, random: np.random.Generator, *, is_blind: Bools
+) -> Floats:
+    """(reports, steps): the chance that the rater stops there, having come so far."""
+    false_alarm, detection, late = random.beta(1.5, 40, pool), random.beta(6, 3, pool), random.beta(3, 6, pool)
+    step = np.arange(14)
+    before, at = step < truth[:, None], step == truth[:, None]
+    chances = np.where(before, false_alarm[rater, None], np.where(at, detection[rater, None], late[rater, None]))
+    if kind == "forgetful":
+        chances = np.where(before, chances, chances * np.exp(-0.08 * step))
+    if kind == "correlated":
+        chances = np.where(is_blind[:, None] & ~before, 0.05, chances)
+    return chances
+
+
+def _stops(chances: Floats, lengths: Ints, random: np.random.Generator) -> Ints:
+    """The first step at which something with these chances happens, the length where nothing does."""
+    happens = random.random(chances.shape) < chances
+    first = np.where(happens.any(axis=1), happens.argmax(axis=1), chances.shape[1])
+    return np.asarray(np.minimum(first, lengths), dtype=np.int64)

@@ -1,0 +1,70 @@
+"""Reads the environment. A value that cannot be used stops the start and says what to write instead."""
+
+import os
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def text(name: str, default: str | None = None) -> str:
+    """The value of NAME, or the content of the file that NAME_FILE points to (how container secrets arrive)."""
+    value, file = os.environ.get(name), os.environ.get(f"{name}_FILE")
+    if value and file:
+        raise ImproperlyConfigured(f"{name} and {name}_FILE are both set: keep one of them.")
+    if file:
+        return _content(name, Path(file))
+    if value:
+        return value
+    if default is None:
+        raise ImproperlyConfigured(f"{name} is not set. Set {name}, or {name}_FILE to a file that holds it.")
+    return default
+
+
+def yes(name: str, *, default: bool) -> bool:
+    value = text(name, "yes" if default else "no").lower()
+    if value in {"1", "yes", "true", "on"}:
+        return True
+    if value in {"0", "no", "false", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name}={value!r} is neither yes nor no: write yes or no.")
+
+
+def number(name: str, *, default: int, least: int = 0) -> int:
+    value = text(name, str(default))
+    if not value.isdecimal() or int(value) < least:
+        raise ImproperlyConfigured(f"{name}={value!r} is not a whole number from {least} up.")
+    return int(value)
+
+
+def words(name: str, default: str) -> list[str]:
+    """A list written with commas."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def database(name: str) -> dict[str, object] | None:
+    """DATABASE_URL as Django's settings, or None where it is not set. Only PostgreSQL is scaled to."""
+    url = text(name, "")
+    if not url:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            f"{name} must look like postgresql://user:password@host:5432/name; leave it out for the embedded SQLite."
+        )
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": parts.port or "",
+        "OPTIONS": dict(parse_qsl(parts.query)),
+    }
+
+
+def _content(name: str, file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}_FILE={str(file)!r} cannot be read: {error.strerror}.") from error

@@ -1,0 +1,23 @@
+"""How the web server runs, in both settings: `gunicorn --config config/gunicorn.py config.wsgi`."""
+
+import os
+from typing import Any
+
+from config import env
+from supervisor import lifeline
+
+worker_class = "gthread"
+workers = env.number("STEPMARK_WEB_WORKERS", default=1, least=1)
+threads = env.number("STEPMARK_WEB_THREADS", default=8, least=1)
+# An idle browser connection costs nothing here, and a new one costs a rater a round trip.
+keepalive = 30
+graceful_timeout = 8
+timeout = 60
+control_socket_disable = True
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 (a heartbeat must not wait for a disk)
+loglevel = "info"
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """A worker without its master would hold the port."""
+    lifeline.tie_to_parent(server.pid)

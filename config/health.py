@@ -1,0 +1,59 @@
+"""Whether this process lives, and whether it can serve people. Asked by containers and proxies, without a login.
+
+Without its broker the platform still serves people and loses nothing: jobs wait for the sweep. So that is said, and is
+no reason to take the web server away from them.
+"""
+
+import redis
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+_migrated = False
+
+
+@login_not_required
+@require_safe
+@never_cache
+def live(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"live": True})
+
+
+@login_not_required
+@require_safe
+@never_cache
+def ready(request: HttpRequest) -> HttpResponse:
+    state = {"database": _database(), "broker": _broker()}
+    is_ready = state["database"] == "ready"
+    return JsonResponse({"ready": is_ready, **state}, status=200 if is_ready else 503)
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        return "ready" if _is_migrated() else "not migrated"
+    except DatabaseError:
+        return "away"
+
+
+def _is_migrated() -> bool:
+    """Looked up until it is so: a running process cannot fall behind its own code again."""
+    global _migrated
+    if not _migrated:
+        executor = MigrationExecutor(connection)
+        _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return _migrated
+
+
+def _broker() -> str:
+    try:
+        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1) as client:
+            client.ping()
+    except redis.RedisError:
+        return "away"
+    return "ready"

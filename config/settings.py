@@ -1,0 +1,228 @@
+"""All settings, each environment value read once. docs/operations.md describes every variable."""
+
+import logging
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from csp.constants import NONE, SELF
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from config import env, logs, secret
+from supervisor import place
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(env.text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve()
+
+# --- where it runs -----------------------------------------------------------------------------------------------
+# One machine: SQLite and a Valkey of our own under DATA_DIR. Many machines: PostgreSQL and Redis by their URLs.
+_database = env.database("DATABASE_URL")
+EMBEDDED = _database is None
+ORIGIN = env.text("STEPMARK_ORIGIN", "http://127.0.0.1:8000").rstrip("/")
+DEBUG = env.yes("STEPMARK_DEBUG", default=False)
+SECRET_KEY = env.text("SECRET_KEY", "") or secret.key_of(DATA_DIR, may_make_one=EMBEDDED)
+ALLOWED_HOSTS = [*env.words("STEPMARK_HOSTS", "127.0.0.1,localhost,[::1]"), urlsplit(ORIGIN).hostname or "localhost"]
+INTERNAL_IPS = ["127.0.0.1"]
+CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]  # manifests name it
+
+# --- rooms -------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "accounts",
+    "events",
+    "jobs",
+    "labeling",
+    "people",
+    "exports",
+    "demo",
+    "annotate",
+    "dashboard",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "django_structlog",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "loaders": [
+                (
+                    "django.template.loaders.cached.Loader",
+                    ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"],
+                )
+            ],
+        },
+    }
+]
+
+# --- data --------------------------------------------------------------------------------------------------------
+# IMMEDIATE: SQLite's default takes the write lock in the middle of a transaction and fails with "database is locked".
+_sqlite = {
+    "ENGINE": "django.db.backends.sqlite3",
+    "NAME": DATA_DIR / "stepmark.sqlite3",
+    "OPTIONS": {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536; PRAGMA mmap_size=268435456;"
+            # Without it INSERT OR REPLACE deletes rows of append-only tables unseen by their triggers.
+            " PRAGMA recursive_triggers=ON;"
+        ),
+    },
+}
+# Connections that live on: twice the label writes a second of a pool, three times those of none (measured).
+_postgresql = {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **(_database or {})}
+DATABASES = {"default": _sqlite if EMBEDDED else _postgresql}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.text("REDIS_URL", "") or f"unix://{place.socket_of(DATA_DIR)}"
+# The client's own default waits for seconds before it gives up. A request that finds no cache must go on.
+REDIS_CACHE_OPTIONS = {"retry": Retry(NoBackoff(), 1), "socket_timeout": 2, "socket_connect_timeout": 2}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": REDIS_CACHE_OPTIONS,
+    }
+}
+
+# --- background work (jobs/ holds the truth, Celery only carries the news) -------------------------------------------
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for its broker as long as it takes
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # After this long a message whose worker vanished is delivered again. Work that takes longer is a job, whose row
+    # says that it is being done: the second delivery is ignored.
+    "visibility_timeout": 300,
+    # A person may be waiting for the answer: one try, and the sweep publishes again. Celery's own is seconds of tries.
+    "max_retries": 0,
+    "socket_connect_timeout": 2,
+}
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_DEFAULT_QUEUE = "short"
+# A worker takes from both unless it is told --queues; one worker for each keeps long jobs from blocking short tasks.
+CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {"short": {}, "jobs": {}}
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5  # then a job is cut off at its last chunk and resumes elsewhere
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE = {
+    # An entry that nobody took up before the next one is due is dropped.
+    "sweep the jobs": {"task": "jobs.sweep", "schedule": 10.0, "options": {"expires": 10.0}},
+    "take back what has lapsed": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
+}
+CELERY_TIMEZONE = "UTC"
+
+# --- what is said of it -----------------------------------------------------------------------------------------------
+LOGGING = logs.configure(as_json=not EMBEDDED, level=env.text("STEPMARK_LOG_LEVEL", "INFO").upper())
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+# One line for each request that went well is noise, and time; at STEPMARK_LOG_LEVEL=DEBUG it is written.
+DJANGO_STRUCTLOG_STATUS_DEFAULT_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
+DJANGO_STRUCTLOG_STATUS_2XX_LOG_LEVEL = logging.DEBUG
+DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
+METRICS_TOKEN = env.text("STEPMARK_METRICS_TOKEN", "")
+
+# --- people ------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+# allauth's backend is Django's own with e-mail addresses; a second one would hash every wrong password twice.
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_REDIRECT_URL = "annotate:home"
+LOGIN_URL = "account_login"
+ACCOUNT_ADAPTER = "accounts.adapter.Adapter"
+ACCOUNT_FORMS = {"login": "accounts.forms.LogInForm"}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"  # the embedded setting sends no mail
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+# Crowd raters may share an address; an account is tried five times in five minutes, an address ten times a minute.
+ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key", "change_password": "5/m/user"}
+# One query a request (the user): the session itself comes from the cache, and from the database where that is away.
+SESSION_ENGINE = "accounts.sessions"
+
+# --- what a browser may do with our pages ----------------------------------------------------------------------------
+# Trace content is hostile. Nothing runs or loads but our own files; no inline script, no inline style, no frames.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "font-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+# Addresses of login links must not leave with a click; "no-referrer" would take the origin from our own forms too.
+SECURE_REFERRER_POLICY = "same-origin"
+CSRF_TRUSTED_ORIGINS = [ORIGIN]
+CSRF_FAILURE_VIEW = "accounts.views.stale_form"
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+
+# An origin with https: everything goes there, and browsers remember it.
+_secure = ORIGIN.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _secure
+SECURE_SSL_REDIRECT = _secure
+SECURE_REDIRECT_EXEMPT = [r"^health/"]  # asked by the machine itself, without TLS
+SECURE_HSTS_SECONDS = env.number("STEPMARK_HSTS_SECONDS", default=365 * 24 * 3600) if _secure else 0
+# How many proxies of ours stand before us: then, and only then, what they say of scheme and address is believed.
+PROXIES = env.number("STEPMARK_PROXIES", default=0)
+ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXIES else None
+# Other hosts under the same domain are not ours to promise for: the operator's proxy may add that to the header.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+
+# --- words, dates, static files ------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "build" / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "config.static.Storage"},
+}

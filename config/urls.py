@@ -1,0 +1,14 @@
+"""Every surface under its own prefix."""
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from config import health, metrics
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("health/live", health.live, name="live"),
+    path("health/ready", health.ready, name="ready"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("", include("accounts.urls")),
+    path("", include("dashboard.urls")),
+    path("", include("annotate.urls")),
+]

@@ -1,0 +1,67 @@
+"""One run of an agent, told step by step, with at most one slip in it. Pure."""
+
+import json
+import random
+from dataclasses import dataclass, field
+
+from demo.slips import Slips
+from demo.told import ToldOption, ToldPart, ToldStep, ToldTrace
+
+WRONG_CALL = "wrong call"
+MISREADING = "misread observation"
+CONSTRAINT = "dropped constraint"
+POLICY = "broke the policy"
+CLAIM = "unfounded claim"
+
+
+@dataclass
+class Script(Slips):
+    numbers: random.Random
+    steps: list[ToldStep] = field(default_factory=list)
+    calls: int = 0
+
+    def place(self) -> int:
+        return len(self.steps)
+
+    def system(self, text: str) -> None:
+        self._context("system", text)
+
+    def user(self, text: str) -> None:
+        self._context("user", text)
+
+    def think(self, text: str) -> None:
+        self._own("reasoning", text)
+
+    def call(self, tool: str, diff: str = "", **arguments: object) -> None:
+        """An action: one call with its arguments as JSON; a patch shows its diff beside it."""
+        self.calls += 1
+        spelled = json.dumps(arguments, ensure_ascii=False)
+        parts = [ToldPart("call", spelled, name=tool, call_ref=f"call-{self.calls}")]
+        if diff:
+            parts.append(ToldPart("diff", diff))
+        self._own("action", "\n\n".join([f"{tool}({spelled})", *([diff] if diff else [])]), tuple(parts))
+
+    def observe(self, text: str, tool: str) -> None:
+        part = ToldPart("result", text, name=tool, call_ref=f"call-{self.calls}")
+        self.steps.append(ToldStep((ToldOption(text, None, (part,)),), kind="observation", is_rateable=False))
+
+    def answer(self, text: str) -> None:
+        self._own("answer", text)
+
+    def _context(self, kind: str, text: str) -> None:
+        self.steps.append(ToldStep((ToldOption(text, None),), kind=kind, is_rateable=False))
+
+    def _own(self, kind: str, text: str, parts: tuple[ToldPart, ...] = ()) -> None:
+        self.steps.append(ToldStep((ToldOption(text, self.truth(), parts),), kind=kind))
+
+    def told(self, *, problem: str, domain: str, reference: object, answer: object, ref: str) -> ToldTrace:
+        return ToldTrace(
+            problem=problem,
+            domain=domain,
+            reference_answer=str(reference),
+            steps=tuple(self.steps),
+            answer=str(answer),
+            is_right=str(answer) == str(reference),
+            error_kind=self.offered[self.slip][1] if self.slip else "",
+            ref=ref,
+        )

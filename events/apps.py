@@ -1,0 +1,13 @@
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class EventsConfig(AppConfig):
+    name = "events"
+
+    def ready(self) -> None:
+        from events import append_only
+
+        append_only.register("events_event")
+        # Sent once for this app after every migrate, whatever was migrated. It moves no data: it puts locks on tables.
+        post_migrate.connect(append_only.on_migrated, sender=self)

@@ -1,0 +1,77 @@
+"""Appends to the log of what people and the platform did. The only module that writes events, and the only one that
+erases where they came from."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from accounts.models import User
+from events.models import Event, EventOrigin
+
+_AGENT_LENGTH = 300
+
+
+class Origin(NamedTuple):
+    """Where a request came from. Personal data: kept apart from the event, and erased on its own."""
+
+    address: str | None
+    agent: str = ""
+
+
+class Entry(NamedTuple):
+    """One event among many of the same moment and person."""
+
+    what: str
+    project: int | None = None
+    subject: str = ""
+    detail: Mapping[str, Any] | None = None
+
+
+def append(
+    *,
+    what: str,
+    by: User | int | None,
+    now: dt.datetime,
+    project: int | None = None,
+    subject: str = "",
+    detail: Mapping[str, Any] | None = None,
+    origin: Origin | None = None,
+) -> Event:
+    """Say that `by` did `what` ("guideline.published") to `subject` ("guideline:4"). One insert; two with an origin."""
+    event = _event(Entry(what, project, subject, detail), by, now)
+    event.save(force_insert=True)
+    if origin is not None:
+        EventOrigin.objects.create(event=event, address=origin.address, agent=origin.agent[:_AGENT_LENGTH])
+    return event
+
+
+def append_many(entries: Iterable[Entry], *, by: User | int | None, now: dt.datetime) -> None:
+    """Several events of one moment in one insert."""
+    Event.objects.bulk_create([_event(entry, by, now) for entry in entries])
+
+
+def erase_origins(*, before: dt.datetime | None = None, by: User | int | None = None) -> int:
+    """Forget addresses and agents: of events before a time, of one person, or of both at once. Says how many."""
+    if before is None and by is None:
+        raise ValueError("Say whose origins to erase, or from before when.")
+    origins = EventOrigin.objects.all()
+    if before is not None:
+        origins = origins.filter(event__at__lt=before)
+    if by is not None:
+        origins = origins.filter(event__by=_id(by))
+    return origins.delete()[0]
+
+
+def _event(entry: Entry, by: User | int | None, now: dt.datetime) -> Event:
+    return Event(
+        at=now,
+        by=_id(by),
+        what=entry.what,
+        project=entry.project,
+        subject=entry.subject,
+        detail=dict(entry.detail or {}),
+    )
+
+
+def _id(by: User | int | None) -> int | None:
+    return by.pk if isinstance(by, User) else by

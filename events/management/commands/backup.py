@@ -1,0 +1,29 @@
+"""`manage.py backup FILE`: everything in one file, while people work."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from events import backup
+from events.backup_engine import Unusable
+
+
+class Command(BaseCommand):
+    help = "Writes the whole database into one file. People may go on working."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="where to write it; an older one there is replaced")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        try:
+            facts = backup.make(file=file, now=timezone.now())
+        except (Unusable, OSError) as error:
+            raise CommandError(str(error)) from error
+        said = _("Backed up to %(file)s: %(size).1f MB, %(events)d events, %(submissions)d submissions.")
+        rows = facts["rows"]
+        numbers = {"events": rows["events_event"], "submissions": rows["labeling_submission"]}
+        self.stdout.write(said % {"file": file, "size": file.stat().st_size / 1e6, **numbers})

@@ -1,0 +1,96 @@
+"""Background work. The rows are the truth; the broker only carries the news. `jobs.work` and `jobs.runner` alone change
+them."""
+
+import datetime as dt
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+
+class JobState(models.TextChoices):
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def unfinished(self) -> "JobQuerySet":
+        return self.filter(state__in=[JobState.QUEUED, JobState.RUNNING])
+
+    def claimable(self, now: dt.datetime) -> "JobQuerySet":
+        """Waiting, or in the hands of a runner that has not been heard of for a whole lease."""
+        return self.filter(Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING, lease_ends_at__lt=now))
+
+    def held(self, job: "Job") -> "JobQuerySet":
+        """The row as long as it belongs to the runner that claimed this attempt, and nothing once it does not."""
+        return self.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING)
+
+
+class Job(models.Model):
+    """Work with progress that survives a crash."""
+
+    kind = models.CharField(max_length=60)  # the name of the Celery task
+    subject = models.CharField(max_length=100, blank=True)  # "project:12"
+    arguments = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)
+    attempt = models.PositiveIntegerField(default=0)  # grows with each claim: whoever holds a lower one has lost it
+    fruitless_starts = models.PositiveSmallIntegerField(default=0)  # claims since it last got further
+    lease_ends_at = models.DateTimeField(null=True, blank=True)
+    done = models.PositiveBigIntegerField(default=0)
+    done_before = models.PositiveBigIntegerField(default=0)  # by the attempts before this one
+    total = models.PositiveBigIntegerField(null=True, blank=True)
+    checkpoint = models.JSONField(default=dict)  # where to go on after a crash
+    result = models.JSONField(default=dict)
+    failure = models.TextField(blank=True)
+    cancel_asked_at = models.DateTimeField(null=True, blank=True)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    asked_at = models.DateTimeField()
+    published_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=~Q(state="running") | Q(lease_ends_at__isnull=False, started_at__isnull=False),
+                name="running_work_has_a_lease",
+            ),
+            models.CheckConstraint(condition=~Q(state="failed") | ~Q(failure=""), name="failed_work_says_why"),
+            models.CheckConstraint(
+                condition=Q(state__in=["queued", "running"], ended_at=None)
+                | Q(state__in=["done", "failed", "cancelled"], ended_at__isnull=False),
+                name="work_that_ended_has_an_end",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["state", "lease_ends_at"], condition=Q(state__in=["queued", "running"]), name="job_to_sweep"
+            ),
+            models.Index(fields=["subject", "-id"], name="job_by_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+    def share_done(self) -> float | None:
+        """Between 0 and 1; None while nobody knows how much there is."""
+        if self.state == JobState.DONE:
+            return 1.0
+        return min(self.done / self.total, 1.0) if self.total else None
+
+    def remaining_seconds(self, now: dt.datetime) -> float | None:
+        """At the pace of this attempt; None while there is none to go by."""
+        if self.state != JobState.RUNNING or not self.total or self.started_at is None:
+            return None
+        got_further = self.done - self.done_before
+        if got_further <= 0:
+            return None
+        pace = (now - self.started_at).total_seconds() / got_further
+        return max(pace * (self.total - self.done), 0.0)

@@ -1,0 +1,177 @@
+"""Does one job in chunks: claims it, keeps its progress with each chunk, steps aside for people, ends it. With
+`jobs.work` the only module that changes jobs.
+
+A handler is a generator function that is given the job and goes on from `job.checkpoint`. It prepares a chunk (reads,
+parses, computes) outside of any transaction, and yields a function that writes it. The runner calls that function in
+one transaction with the guarded update of the job's row: the chunk's data and the checkpoint that says so are kept
+together or not at all, and a runner that has lost its lease to another keeps neither.
+
+    def chunks(job: Job) -> Iterator[Chunk]:
+        for records in batches(after=job.checkpoint.get("line", 0)):
+            yield partial(write, records)       # (now) -> Progress(done, total, {"line": 40})
+
+A handler without anything to write in the database yields the Progress itself; what it did before may then be done
+twice. A chunk takes less than a lease, with its preparation, or is given a longer one.
+"""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from jobs import failures, yielding
+from jobs.models import Job, JobState
+
+LEASE = dt.timedelta(seconds=20)
+
+logger = structlog.get_logger(__name__)
+
+
+class Progress(NamedTuple):
+    """How far the job has come. What is None stays as it was; `result` is added to what is there."""
+
+    done: int
+    total: int | None = None
+    checkpoint: Mapping[str, Any] | None = None
+    result: Mapping[str, Any] | None = None
+
+
+Chunk = Callable[[dt.datetime], Progress]
+Handler = Callable[[Job], Iterator[Progress | Chunk]]
+Clock = Callable[[], dt.datetime]
+
+
+class LeaseLost(Exception):
+    """Another runner has the job, or the sweep gave it back: this one keeps nothing more."""
+
+
+class CancelAsked(Exception):
+    """Somebody wants the job to end."""
+
+
+def run(
+    job_id: int,
+    handler: Handler,
+    *,
+    clock: Clock = timezone.now,
+    lease: dt.timedelta = LEASE,
+    sleep: Callable[[float], None] = time.sleep,
+) -> JobState | None:
+    """Do the job, if nobody else does. Says how it ended, or None when it was not this runner that ended it."""
+    job = _claim(job_id, clock(), lease)
+    if job is None:
+        return None
+    with structlog.contextvars.bound_contextvars(job=job.pk, kind=job.kind, attempt=job.attempt):
+        return _run_claimed(job, handler, clock, lease, sleep)
+
+
+def _run_claimed(
+    job: Job, handler: Handler, clock: Clock, lease: dt.timedelta, sleep: Callable[[float], None]
+) -> JobState | None:
+    try:
+        _work_through(job, handler, clock, lease, sleep)
+    except LeaseLost:
+        logger.warning("job.lease_lost")
+        return None
+    except CancelAsked:
+        return _end(job, JobState.CANCELLED, clock())
+    except (OperationalError, InterfaceError) as error:
+        # The database was away or too busy: worth another try from the checkpoint, and the sweep counts the tries.
+        _set_aside(job, failures.reason(error), clock())
+        return None
+    except Exception as error:  # whatever a handler dies of, the person who asked must be told
+        logger.exception("job.failed")
+        return _end(job, JobState.FAILED, clock(), failures.reason(error))
+    return _end(job, JobState.DONE, clock())
+
+
+def _claim(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None:
+    """Take the job by a conditional update: of two runners at the same time, one changes the row."""
+    job = Job.objects.claimable(now).filter(pk=job_id).first()
+    if job is None:
+        return None
+    claimed = Job.objects.claimable(now).filter(pk=job_id, attempt=job.attempt)
+    if not claimed.update(
+        state=JobState.RUNNING,
+        attempt=job.attempt + 1,
+        fruitless_starts=job.fruitless_starts + 1,
+        lease_ends_at=now + lease,
+        started_at=now,
+        done_before=job.done,
+    ):
+        return None
+    job.refresh_from_db()
+    return job
+
+
+def _work_through(
+    job: Job, handler: Handler, clock: Clock, lease: dt.timedelta, sleep: Callable[[float], None]
+) -> None:
+    logger.info("job.started", done=job.done, total=job.total)
+    chunks = handler(job)
+    while True:
+        began = time.perf_counter()
+        chunk = next(chunks, None)
+        prepared = time.perf_counter() - began
+        if chunk is None:
+            return
+        wrote = _write(job, chunk, clock, lease)
+        # A handler that yields mere progress has written by itself while it prepared.
+        yielding.pause(prepared if isinstance(chunk, Progress) else wrote, now=clock(), sleep=sleep)
+
+
+def _write(job: Job, chunk: Progress | Chunk, clock: Clock, lease: dt.timedelta) -> float:
+    """The chunk and its checkpoint in one transaction. Says how long others could not write."""
+    with transaction.atomic():
+        began = time.perf_counter()  # SQLite's lock has been taken: the wait for it was not our doing
+        _see_whether_to_go_on(job)
+        progress = chunk if isinstance(chunk, Progress) else chunk(clock())
+        _keep(job, progress, clock() + lease)
+    return time.perf_counter() - began
+
+
+def _see_whether_to_go_on(job: Job) -> None:
+    """Locks the row: the sweep skips it, and a cancellation waits for the end of the chunk."""
+    held = Job.objects.held(job).select_for_update().values_list("cancel_asked_at").first()
+    if held is None:
+        raise LeaseLost
+    if held[0] is not None:
+        raise CancelAsked
+
+
+def _keep(job: Job, progress: Progress, lease_ends_at: dt.datetime) -> None:
+    job.done = progress.done
+    job.total = job.total if progress.total is None else progress.total
+    job.checkpoint = job.checkpoint if progress.checkpoint is None else dict(progress.checkpoint)
+    job.result = {**job.result, **(progress.result or {})}
+    Job.objects.held(job).update(
+        done=job.done,
+        total=job.total,
+        checkpoint=job.checkpoint,
+        result=job.result,
+        lease_ends_at=lease_ends_at,
+        fruitless_starts=0,
+        failure="",
+    )
+
+
+def _end(job: Job, state: JobState, now: dt.datetime, failure: str = "") -> JobState | None:
+    ended = Job.objects.held(job).update(state=state, ended_at=now, lease_ends_at=None, failure=failure)
+    if not ended:
+        return None
+    logger.info("job.ended", state=state.value, done=job.done)
+    return state
+
+
+def _set_aside(job: Job, failure: str, now: dt.datetime) -> None:
+    """End the lease at once, so that the next sweep finds the job; where even that fails, it ends by itself."""
+    logger.warning("job.set_aside", reason=failure)
+    try:
+        connection.close()
+        Job.objects.held(job).update(lease_ends_at=now, failure=failure)
+    except (OperationalError, InterfaceError):
+        connection.close()

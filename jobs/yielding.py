@@ -1,0 +1,50 @@
+"""How long a job steps aside between two chunks, so that people at work do not feel it. Decides, never writes.
+
+SQLite has one write lock and hands it out unfairly: whoever asks again at once usually gets it. A job that pauses as
+long as it held the lock leaves half of the time to others, and five sixths while somebody is judging.
+"""
+
+import datetime as dt
+import time
+from collections.abc import Callable
+
+from django.db import connection
+
+WATCHED = dt.timedelta(seconds=60)
+TO_PEOPLE = 5
+LONGEST_PAUSE = 2.0  # far below a lease, and still a fair share after the slowest chunk
+
+Question = Callable[[dt.datetime], bool]
+_questions: list[Question] = []
+_answer: tuple[float, bool] = (0.0, False)
+_KEPT_FOR = 0.5  # seconds: a chunk takes milliseconds, its answer need not be newer
+
+
+def register(somebody_worked_since: Question) -> None:
+    """For `AppConfig.ready` of a room where people work: says whether anybody has since a time."""
+    if somebody_worked_since not in _questions:
+        _questions.append(somebody_worked_since)
+
+
+def pause(took: float, *, now: dt.datetime, sleep: Callable[[float], None] = time.sleep) -> float:
+    """Step aside after a transaction that took so many seconds. Says for how long."""
+    seconds = wanted(took, now=now)
+    if seconds:
+        sleep(seconds)
+    return seconds
+
+
+def wanted(took: float, *, now: dt.datetime) -> float:
+    """PostgreSQL lets others write meanwhile: there a job never steps aside."""
+    if connection.vendor != "sqlite":
+        return 0.0
+    return min(took * (TO_PEOPLE if _is_somebody_at_work(now) else 1), LONGEST_PAUSE)
+
+
+def _is_somebody_at_work(now: dt.datetime) -> bool:
+    global _answer
+    asked_at, answer = _answer
+    if time.monotonic() - asked_at > _KEPT_FOR or not asked_at:
+        answer = any(question(now - WATCHED) for question in _questions)
+        _answer = (time.monotonic(), answer)
+    return answer

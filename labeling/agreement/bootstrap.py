@@ -1,0 +1,53 @@
+"""Percentile bootstrap over problems, shown beside the default interval from 30 problems on.
+
+Problems are drawn with replacement, a statistic is computed from the summed sums of each draw, and the interval runs
+between its quantiles. Problems with equal sums are drawn together (a multinomial over the different ones), so a million
+problems of fifty kinds cost as much as fifty.
+
+B. Efron (1979), "Bootstrap methods: another look at the jackknife", doi:10.1214/aos/1176344552.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labeling.agreement.arrays import Floats, Ints
+from labeling.agreement.result import Interval, Reason
+
+LEAST = 30  # problems
+_DRAWS = 1000
+_AT_ONCE = 4_000_000  # cells of a block of draws
+
+
+def draws(*, sums: Floats, copies: Ints, rest: Floats, seed: int = 0) -> Floats | Reason:
+    """A thousand resampled totals; `sums` (G, S), each of `copies` problems, are drawn, `rest` (S) is in every draw.
+
+    One set of draws serves all statistics of a sample.
+    """
+    problems = int(copies.sum())
+    if problems < LEAST:
+        return Reason.FEW_FOR_BOOTSTRAP
+    random = np.random.default_rng(seed)
+    block = max(1, _AT_ONCE // len(sums))
+    sizes = [min(block, _DRAWS - start) for start in range(0, _DRAWS, block)]
+    totals = [_times_drawn(copies, problems, size, random) @ sums for size in sizes]
+    return np.asarray(rest + np.concatenate(totals))
+
+
+def interval(*, statistic: Callable[[Floats], Floats], drawn: Floats, level: float = 0.95) -> Interval | Reason:
+    values = statistic(drawn)
+    if not np.isfinite(values).all():
+        return Reason.UNDEFINED
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level, "percentile bootstrap by problem")
+
+
+def _times_drawn(copies: Ints, problems: int, size: int, random: np.random.Generator) -> Floats:
+    """(size, kinds): how often problems of each kind come up in so many draws."""
+    kinds = len(copies)
+    if problems > 4 * kinds:
+        return random.multinomial(problems, copies / problems, size=size).astype(np.float64)
+    # Nearly every problem is a kind of its own: picking problems one by one is then four times as fast.
+    kind_of_problem = np.repeat(np.arange(kinds), copies)
+    picked = kind_of_problem[random.integers(0, problems, (size, problems))] + kinds * np.arange(size)[:, None]
+    return np.bincount(picked.ravel(), minlength=size * kinds).reshape(size, kinds).astype(np.float64)

@@ -1,0 +1,110 @@
+"""Agreement on where the first error is: exact, within one step, and kappa on whether there is one at all.
+
+    exact      Σ pairs with the same place (a step, or none) / Σ pairs
+    within ±1  the same, with neighbouring steps counting too; "none" is no step and has no neighbours
+    has-error  Fleiss' kappa over {some error, none}, each trace a unit (Scott's pi for pairs)
+
+Only pairs of uncensored reports are compared. A censored report could only ever be caught disagreeing (the other saw an
+error among the steps that it passed), so counting it would pull agreement down; such pairs are counted beside.
+
+Places of the first error as the unit of process supervision: H. Lightman et al. (2023), arXiv:2305.20050; C. Zheng et
+al. (2024), "ProcessBench", arXiv:2412.06559. W. A. Scott (1955), doi:10.1086/266577; J. L. Fleiss (1971),
+doi:10.1037/h0031619.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labeling.agreement import estimation, fleiss
+from labeling.agreement.arrays import Floats, Ints, divide, sum_by
+from labeling.agreement.estimation import Sample, Statistic
+from labeling.agreement.patterns import Patterns
+from labeling.agreement.reports import Reports, places
+from labeling.agreement.result import Estimate, Reason
+
+
+@dataclass(frozen=True)
+class FirstErrorAgreement:
+    exact: Estimate
+    within_one: Estimate
+    has_error_kappa: Estimate
+    pairs: int
+    pairs_with_a_censored_report: int
+
+
+def agreement(reports: Reports, *, level: float = 0.95, seed: int = 0) -> FirstErrorAgreement:
+    sample = _pair_sample(reports, _votes(reports))
+    compared = int(sample.copies @ sample.matrix[:, 2]) // 2
+    shares = {"exact": _share(0), "within_one": _share(1)}
+    found = estimation.estimates(statistics=shares, sample=sample, level=level, seed=seed)
+    return FirstErrorAgreement(
+        exact=found["exact"],
+        within_one=found["within_one"],
+        has_error_kappa=_has_error(reports, level, seed),
+        pairs=compared,
+        pairs_with_a_censored_report=_all_pairs(reports) - compared,
+    )
+
+
+def _votes(reports: Reports) -> Ints:
+    """How many uncensored reports name each place of each trace, places laid end to end."""
+    there = places(reports.lengths)
+    told = ~reports.is_censored
+    at = there.starts[reports.traces[told]] + reports.ends[told]
+    return np.bincount(at, minlength=there.n)
+
+
+def _pair_sample(reports: Reports, votes: Ints) -> Sample:
+    """Per problem: ordered pairs that agree, that agree within one step, and all."""
+    there = places(reports.lengths)
+    is_step = ~there.is_none
+    beside = np.append(votes[1:], 0) * np.append(is_step[1:], False) * is_step  # the next place, if it is a step
+    rows = np.column_stack([votes * (votes - 1), votes * (votes - 1) + 2 * votes * beside]).astype(np.float64)
+    per_trace = sum_by(groups=there.traces, rows=rows, n_groups=reports.n_traces)
+    told = np.bincount(there.traces, weights=votes, minlength=reports.n_traces)
+    rows = np.column_stack([per_trace, told * (told - 1)])
+    matrix = sum_by(groups=reports.problems, rows=rows, n_groups=_n_problems(reports))
+    return estimation.of_problems(
+        matrix,
+        copies=np.ones(len(matrix), dtype=np.int64),
+        is_comparable=matrix[:, 2] > 0,
+        units=int((told >= 1).sum()),
+        pairable=int((told >= 2).sum()),
+    )
+
+
+def _share(column: int) -> Statistic:
+    def of(matrix: Floats) -> Floats:
+        return divide(matrix[..., column], matrix[..., 2])
+
+    return Statistic(of, 0.0, Reason.NO_PAIRS)
+
+
+def _has_error(reports: Reports, level: float, seed: int) -> Estimate:
+    told = (reports.says_none, reports.says_error)
+    says = [np.bincount(reports.traces[those], minlength=reports.n_traces) for those in told]
+    counted = Patterns(
+        values=(0.0, 1.0),
+        counts=np.column_stack(says),
+        units=np.ones(reports.n_traces, dtype=np.int64),
+        problems=reports.problems,
+        copies=np.ones(_n_problems(reports), dtype=np.int64),
+    )
+    pairs, sample = estimation.of_patterns(counted)
+
+    def kappa(matrix: Floats) -> Floats:
+        return fleiss.kappa(pairs.put(matrix))
+
+    return estimation.estimate(
+        statistic=Statistic(kappa, -1.0, Reason.NO_VARIATION), sample=sample, level=level, seed=seed
+    )
+
+
+def _n_problems(reports: Reports) -> int:
+    return int(reports.problems.max()) + 1 if reports.n_traces else 0
+
+
+def _all_pairs(reports: Reports) -> int:
+    made = np.bincount(reports.traces, minlength=reports.n_traces)
+    return int((made * (made - 1)).sum()) // 2

@@ -1,0 +1,124 @@
+"""Records into rows. Alone changes Source, Provenance, Problem, Trace, Step, Option and Part.
+
+It also inserts submissions that come with a file, with their assignments, turns and judgments: whole, finished, marked
+`imported`, and never touched again. That is not judging, where each write meets others; it is why these rows need not
+pass through `labeling.judging` one by one.
+"""
+
+import datetime as dt
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Literal
+
+from django.db import transaction
+
+from labeling import queue
+from labeling.importing import bulk, identity
+from labeling.importing.records import PREGENERATED, BadLine, TraceRecord
+from labeling.importing.report import Report
+from labeling.importing.rows import Numbered, Rows
+from labeling.importing.submissions import SubmissionRows
+from labeling.importing.traces import KnownTrace, TraceRows
+from labeling.models import Project, Source
+from labeling.models.queue import Arm
+
+Labels = Literal["judgments", "none"]
+CHUNK = 200
+
+
+class Loading:
+    """One file on its way in: what has to be remembered from chunk to chunk."""
+
+    def __init__(
+        self, *, project: Project, source: Source, labels: Labels = "judgments", enqueues: bool = True
+    ) -> None:
+        self.project = project
+        self.source = source
+        self.labels = labels
+        self.enqueues = enqueues
+        self.report = Report()
+        self._occurrences = identity.Occurrences()
+
+    def number(self, record: TraceRecord) -> Numbered:
+        """How often this record came before in the file: part of what it is. A resumed import numbers what it skips."""
+        return Numbered(record, self._occurrences.next_of(record.digest))
+
+    def skip(self, record: TraceRecord | BadLine) -> None:
+        """Go past what an import that broke off has brought in already."""
+        if isinstance(record, TraceRecord):
+            self.number(record)
+
+
+def load(
+    *,
+    project: Project,
+    source: Source,
+    records: Iterable[TraceRecord | BadLine],
+    now: dt.datetime,
+    labels: Labels = "judgments",
+    enqueues: bool = True,
+    chunk: int = CHUNK,
+) -> Report:
+    """Everything that `records` gives, a chunk a transaction. Doing it again adds nothing."""
+    loading = Loading(project=project, source=source, labels=labels, enqueues=enqueues)
+    for part in chunks(records, chunk):
+        load_chunk(loading=loading, records=part, now=now)
+    return loading.report
+
+
+def load_chunk(*, loading: Loading, records: Iterable[TraceRecord | BadLine], now: dt.datetime) -> None:
+    """One transaction. New traces that nobody has rated yet are handed to the queue."""
+    with _collection_paused(), transaction.atomic():
+        numbered = list(_good(loading, records))
+        bulk.lock(loading.project.pk)
+        rows = Rows()
+        traces = TraceRows(loading.project, loading.source, now, rows)
+        traces.place(numbered)
+        submissions = SubmissionRows(loading.project, now, rows)
+        if loading.labels == "judgments":
+            submissions.place(numbered, traces)
+        rows.insert()
+        unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in submissions.rated]
+        if loading.enqueues:
+            loading.report.queued += _enqueue(loading.project, unrated, now)
+    loading.report.add(rows, numbered)
+
+
+def _enqueue(project: Project, traces: list[KnownTrace], now: dt.datetime) -> int:
+    """What is set aside for evaluation has an arm of its own; the policy that draws the rest knows no labels yet."""
+    reserve = [trace.pk for trace in traces if trace.is_reserve]
+    others = [trace.pk for trace in traces if not trace.is_reserve]
+    return sum(
+        queue.enqueue(project_id=project.pk, arm=arm, trace_ids=ids, slots=project.overlap, now=now)
+        for arm, ids in ((Arm.RESERVE, reserve), (Arm.UNIFORM, others))
+        if ids
+    )
+
+
+def chunks(records: Iterable[TraceRecord | BadLine], size: int) -> Iterator[list[TraceRecord | BadLine]]:
+    iterator = iter(records)
+    while part := list(islice(iterator, size)):
+        yield part
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """A chunk makes many tuples and no cycles: looking for cycles meanwhile takes a fifth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _good(loading: Loading, records: Iterable[TraceRecord | BadLine]) -> Iterator[Numbered]:
+    for record in records:
+        if isinstance(record, BadLine):
+            loading.report.refuse(record)
+        else:
+            loading.report.see(record)
+            yield loading.number(record)

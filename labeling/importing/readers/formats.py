@@ -1,0 +1,108 @@
+"""Every format that can be read, by name, and how one is told from its first record."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from labeling.importing.readers import (
+    bigbench_mistake,
+    chat,
+    gsm8k,
+    math_shepherd,
+    mr_ben,
+    native,
+    objects,
+    prm800k,
+    prmbench,
+    processbench,
+    swe_agent,
+    tables,
+    trl,
+)
+from labeling.importing.records import BadLine, TraceRecord
+
+HEAD = 1 << 20  # as much of a file as detection looks at
+
+Read = Callable[[BinaryIO], Iterator[TraceRecord | BadLine]]
+
+
+class Format(NamedTuple):
+    name: str
+    read: Read
+    looks_like: Callable[[object], bool]
+    read_table: Callable[[BinaryIO, str], Iterator[TraceRecord | BadLine]] | None = None
+
+
+class UnknownFormat(Exception):
+    """The file is none of the formats, or the name is none of theirs."""
+
+
+def _of(name: str, module: Any) -> Format:
+    # Cells of a table are text: a number or a truth value is made of it where the format has one.
+    lax = msgspec.json.Decoder(module.decoder.type, strict=False)
+
+    def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
+        return objects.read(stream, module.decoder, module.traces)
+
+    def read_table(stream: BinaryIO, kind: str) -> Iterator[TraceRecord | BadLine]:
+        decoder = lax if kind == tables.CSV else module.decoder
+        return objects.read_values(tables.rows(stream, kind), decoder, module.traces)
+
+    return Format(name, read, module.looks_like, read_table)
+
+
+# In the order in which they are tried: the native form asks for least and comes last.
+FORMATS = {
+    format.name: format
+    for format in (
+        Format("prm800k", prm800k.read, prm800k.looks_like),
+        _of("processbench", processbench),
+        _of("prmbench", prmbench),
+        _of("bigbench_mistake", bigbench_mistake),
+        _of("mr_ben", mr_ben),
+        _of("math_shepherd", math_shepherd),
+        _of("trl", trl),
+        _of("chat", chat),
+        _of("swe_agent", swe_agent),
+        _of("gsm8k", gsm8k),
+        _of("native", native),
+    )
+}
+
+
+def named(name: str) -> Format:
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise UnknownFormat(f"no format is called {name}: there are {', '.join(FORMATS)}") from None
+
+
+def read(stream: BinaryIO, *, format: str, table: str | None) -> Iterator[TraceRecord | BadLine]:
+    """Every record of a file, which is a table or not."""
+    found = named(format)
+    if table is None:
+        return found.read(stream)
+    if found.read_table is None:
+        raise UnknownFormat(f"{format} does not come in tables: its files are JSON Lines")
+    return found.read_table(stream, table)
+
+
+def detect_table(stream: BinaryIO, table: str) -> Format:
+    first = next(tables.rows(stream, table), None)
+    return _told_by(json.loads(first.raw) if isinstance(first, objects.Found) else None)
+
+
+def detect(head: bytes) -> Format:
+    """The format whose records look like the first one of the file."""
+    return _told_by(objects.first_value(head))
+
+
+def _told_by(first: object) -> Format:
+    for format in FORMATS.values():
+        if format.looks_like(first):
+            return format
+    raise UnknownFormat(
+        "this looks like none of the formats that can be read (" + ", ".join(FORMATS) + "): name the one it is in"
+    )

@@ -1,0 +1,97 @@
+"""Math-Shepherd: problem and steps in one text, a tag after each step, and the same text with + and - for the tags.
+
+The ratings come from rollouts, not from people: they are a machine's. OpenRLHF's form, a list `value` instead of the
+second text, is read as well.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from labeling.importing.readers import labelled, strictjson
+from labeling.importing.records import (
+    JudgmentRecord,
+    OptionRecord,
+    ProblemRecord,
+    StepRecord,
+    SubmissionRecord,
+    TraceRecord,
+    TurnRecord,
+)
+
+TAG = "ки"
+ROLLOUTS = "Monte Carlo (Math-Shepherd)"
+_OPENING = re.compile(r"\s*(?:Step \d+: ?)?")
+_FIRST = re.compile(r"\s+(?=Step 1: )")
+_ANSWER = re.compile(r"The answer is: (.*?)\s*$", re.S)
+_RATINGS = {"+": 1, "-": -1}
+
+
+class Item(Struct, gc=False):
+    input: str
+    label: str | UnsetType = UNSET
+    value: list[float] | UnsetType = UNSET
+    task: str = ""
+
+
+decoder = msgspec.json.Decoder(Item)
+
+
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and TAG in str(record.get("input")) and bool({"label", "value"} & record.keys())
+
+
+def traces(item: Item) -> Iterator[TraceRecord]:
+    problem, steps = _cut(item.input)
+    turns = _values(item, steps) if item.label is UNSET else _signs(item, item.label, steps)
+    answer = _ANSWER.search(steps[-1].options[0].text)
+    yield TraceRecord(
+        problem=ProblemRecord(problem, domain=item.task[:100]),
+        steps=steps,
+        answer=answer and answer.group(1),
+        submissions=[SubmissionRecord(turns, machine=ROLLOUTS)],
+    )
+
+
+def _cut(text: str) -> tuple[str, list[StepRecord]]:
+    """The tags and the words "Step k: " are separators: with the steps between them they give the text back."""
+    first = _FIRST.search(text)
+    if first is None or TAG not in text:
+        raise strictjson.Misfit(("input",), f'no "Step 1: " or no tag "{TAG}" in input')
+    pieces = text[first.start() :].split(TAG)
+    if pieces[-1].strip():
+        raise strictjson.Misfit(("input",), f'the last step has no tag "{TAG}"')
+    steps, between = [], ""
+    for piece in pieces[:-1]:
+        opening = _OPENING.match(piece)
+        start = opening.end() if opening else 0
+        body = piece[start:].rstrip()
+        steps.append(StepRecord([OptionRecord(body)], separator=between + piece[:start]))
+        between = piece[start + len(body) :] + TAG
+    return text[: first.start()], steps
+
+
+def _signs(item: Item, label: str, steps: list[StepRecord]) -> list[TurnRecord]:
+    """The label is the input with a sign for each tag, so the signs stand where walking along the input ends up."""
+    at = 0
+    signs: list[str] = []
+    for piece in item.input.split(TAG)[:-1]:
+        if not label.startswith(piece, at) or label[at + len(piece) : at + len(piece) + 1] not in _RATINGS:
+            raise strictjson.Misfit(
+                ("label",), f"label is not the input with + or - for each tag, after step {len(signs)}"
+            )
+        at += len(piece) + 1
+        signs.append(label[at - 1])
+    return labelled.turns([step.options[0].text for step in steps], [_RATINGS[sign] for sign in signs])
+
+
+def _values(item: Item, steps: list[StepRecord]) -> list[TurnRecord]:
+    values = item.value or []
+    if len(values) != len(steps):
+        raise strictjson.Misfit(("value",), f"{len(values)} values for {len(steps)} steps")
+    return [
+        TurnRecord(position, shown=[JudgmentRecord(step.options[0].text, value=value)])
+        for position, (step, value) in enumerate(zip(steps, values, strict=True))
+    ]

@@ -1,0 +1,96 @@
+"""Our own simple form: a problem and either steps or a text to cut into steps. docs/formats/native.md has it all."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from labeling.importing import segmenters
+from labeling.importing.readers import labelled, strictjson
+from labeling.importing.records import (
+    OptionRecord,
+    ProblemRecord,
+    ProvenanceRecord,
+    StepRecord,
+    SubmissionRecord,
+    TraceRecord,
+)
+
+_Name = Annotated[str, Meta(max_length=200)]
+_Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
+
+
+class Step(Struct, gc=False, forbid_unknown_fields=True):
+    text: str
+    alternatives: list[str] = []
+    kind: _Kind = "reasoning"
+    rateable: bool = True
+
+
+class Item(Struct, gc=False, forbid_unknown_fields=True):
+    problem: str
+    answer: str | UnsetType | None = UNSET
+    solution: str | UnsetType | None = UNSET
+    domain: Annotated[str, Meta(max_length=100)] = ""
+    ref: _Name = ""
+    steps: list[str | Step] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    segmenter: str = ""
+    final_answer: str | None = None
+    is_right: bool | None = None
+    base_model: _Name = ""
+    policy: _Name = ""
+    sampler: dict[str, object] = {}
+    scaffold: _Name = ""
+    labels: list[Literal[-1, 0, 1] | None] | UnsetType = UNSET
+    labeler: Annotated[str, Meta(max_length=100)] | None = None
+
+
+decoder = msgspec.json.Decoder(Item)
+
+
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and "problem" in record and bool({"steps", "text"} & record.keys())
+
+
+def traces(item: Item) -> Iterator[TraceRecord]:
+    steps, segmenter = _steps(item)
+    yield TraceRecord(
+        problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
+        steps=steps,
+        ref=item.ref,
+        answer=item.final_answer,
+        is_right=item.is_right,
+        outcome_by="" if item.is_right is None else "file",
+        provenance=ProvenanceRecord(item.base_model, item.policy, item.sampler, item.scaffold, segmenter),
+        submissions=[] if item.labels is UNSET else [_submission(item, item.labels, steps)],
+    )
+
+
+def _steps(item: Item) -> tuple[list[StepRecord], str]:
+    if (item.steps is UNSET) == (item.text is UNSET):
+        raise strictjson.Misfit((), 'a record has either "steps" or "text"')
+    if item.steps is not UNSET:
+        return [_step(step) for step in item.steps], ""
+    text = item.text or ""
+    segmenter = item.segmenter or segmenters.choose(text)
+    if segmenter not in segmenters.NAMES:
+        raise strictjson.Misfit(
+            ("segmenter",), f'no segmenter is called "{segmenter}": there are {", ".join(segmenters.NAMES)}'
+        )
+    return labelled.cut_steps(segmenters.cut(text, segmenter=segmenter)), segmenter
+
+
+def _step(given: str | Step) -> StepRecord:
+    if isinstance(given, str):
+        return StepRecord([OptionRecord(given)])
+    options = [OptionRecord(text) for text in (given.text, *given.alternatives)]
+    return StepRecord(options, kind=given.kind, is_rateable=given.rateable)
+
+
+def _submission(item: Item, labels: list[Literal[-1, 0, 1] | None], steps: list[StepRecord]) -> SubmissionRecord:
+    if len(labels) > len(steps):
+        raise strictjson.Misfit(("labels",), f"{len(labels)} labels for {len(steps)} steps")
+    turns = labelled.turns([step.options[0].text for step in steps], labels)
+    return SubmissionRecord(turns, labeler=item.labeler)

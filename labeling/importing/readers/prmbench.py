@@ -1,0 +1,45 @@
+"""PRMBench: solutions into which errors were written. `error_steps` count from 1; every other step is right."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from labeling.importing.readers import labelled, strictjson
+from labeling.importing.records import ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
+
+AUTHORS = "PRMBench authors"
+
+
+class Item(Struct, gc=False):
+    modified_question: str
+    modified_process: list[str]
+    error_steps: list[int]
+    idx: str = ""
+    classification: str = ""
+    reason: str | None = ""
+
+
+decoder = msgspec.json.Decoder(Item)
+
+
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and {"modified_process", "error_steps"} <= record.keys()
+
+
+def traces(item: Item) -> Iterator[TraceRecord]:
+    n_steps = len(item.modified_process)
+    outside = [number for number in item.error_steps if not 1 <= number <= n_steps]
+    if outside:
+        raise strictjson.Misfit(
+            ("error_steps",), f"error step {outside[0]} is none of the {n_steps} steps, which count from 1"
+        )
+    ratings = [-1 if number in item.error_steps else 1 for number in range(1, n_steps + 1)]
+    turns = labelled.turns(item.modified_process, ratings)
+    yield TraceRecord(
+        problem=ProblemRecord(item.modified_question),
+        steps=labelled.steps(item.modified_process),
+        ref=f"{item.idx} {item.classification}".strip(),
+        provenance=ProvenanceRecord(policy=f"errors written in: {item.classification}" if item.classification else ""),
+        submissions=[SubmissionRecord(turns, labeler=AUTHORS, finish_reason="solution", finish_note=item.reason or "")],
+    )

@@ -1,0 +1,100 @@
+"""SWE-agent's trajectories: what a coding agent thought, did and saw. Thought and action together are one step that can
+be rated; what came back is context."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from labeling.importing.readers import strictjson
+from labeling.importing.records import (
+    OptionRecord,
+    PartRecord,
+    ProblemRecord,
+    ProvenanceRecord,
+    StepRecord,
+    TraceRecord,
+)
+
+SEGMENTER = "agent turns 1"
+
+
+class Turn(Struct, gc=False):
+    action: str = ""
+    observation: str | None = ""
+    thought: str | None = ""
+    response: str | None = ""
+
+
+class Message(Struct, gc=False):
+    role: str
+    content: str | list[object] | None = ""
+    is_demo: bool = False
+
+
+class Info(Struct, gc=False, frozen=True):
+    submission: str | None = None
+    exit_status: str | None = None
+
+
+class Item(Struct, gc=False):
+    trajectory: list[Turn]
+    history: list[Message] = []
+    info: Info = Info()
+    environment: str = ""
+
+
+decoder = msgspec.json.Decoder(Item)
+
+
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and isinstance(record.get("trajectory"), list)
+
+
+def traces(item: Item) -> Iterator[TraceRecord]:
+    if not item.trajectory:
+        raise strictjson.Misfit(("trajectory",), "the trajectory is empty")
+    opening = list(_opening(item.history))
+    asked = [message for message in opening if message.role == "user" and not message.is_demo]
+    steps = [_context(position, message) for position, message in enumerate(opening)]
+    for number, turn in enumerate(item.trajectory):
+        steps.extend(_steps(turn, source_position=len(opening) + number))
+    yield TraceRecord(
+        problem=ProblemRecord(_text(asked[-1]) if asked else item.environment),
+        steps=steps,
+        answer=item.info.submission,
+        provenance=ProvenanceRecord(scaffold="SWE-agent", segmenter=SEGMENTER),
+    )
+
+
+def _opening(history: list[Message]) -> Iterator[Message]:
+    """What the agent was told before it began."""
+    for message in history:
+        if message.role == "assistant":
+            return
+        yield message
+
+
+def _context(position: int, message: Message) -> StepRecord:
+    kind = "system" if message.role == "system" else "user"
+    return StepRecord([OptionRecord(_text(message))], kind=kind, is_rateable=False, source_position=position)
+
+
+def _text(message: Message) -> str:
+    content = message.content
+    return content if isinstance(content, str) else msgspec.json.encode(content).decode()
+
+
+def _steps(turn: Turn, *, source_position: int) -> Iterator[StepRecord]:
+    thought = turn.thought or ""
+    parts = [PartRecord("text", thought)] if thought else []
+    if turn.action:
+        parts.append(
+            PartRecord("call", turn.action, name=turn.action.split(maxsplit=1)[0][:200] if turn.action.strip() else "")
+        )
+    text = turn.response or "\n".join(part.text for part in parts)
+    option = OptionRecord(text, parts=tuple(parts))
+    yield StepRecord([option], kind="action" if turn.action else "reasoning", source_position=source_position)
+    if turn.observation:
+        seen = OptionRecord(turn.observation, parts=(PartRecord("result", turn.observation),))
+        yield StepRecord([seen], kind="observation", is_rateable=False, source_position=source_position)

@@ -1,0 +1,152 @@
+"""Submissions that come with a file, as rows: assignment, submission, turns and judgments."""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+
+from django.db.models import Max
+from msgspec import Struct
+
+from labeling import raters
+from labeling.importing import bulk, identity
+from labeling.importing.records import SubmissionRecord, TurnRecord, WrittenStep
+from labeling.importing.residue import pack
+from labeling.importing.rows import ASSIGNMENT, JUDGMENT, SUBMISSION, TURN, Numbered, Rows
+from labeling.importing.traces import KnownTrace, TraceRows
+from labeling.models import Assignment, Project, Rater, Submission
+from labeling.models.assignment import AssignmentState, Origin, Purpose
+
+_Key = tuple[str, int]
+
+
+class _New(Struct):
+    """A submission that is not there yet."""
+
+    record: SubmissionRecord
+    trace: KnownTrace
+    key: _Key
+    residue: bytes | None
+
+
+class SubmissionRows:
+    def __init__(self, project: Project, now: dt.datetime, rows: Rows) -> None:
+        self._project = project
+        self._now = now
+        self._rows = rows
+        self._attempts: dict[tuple[int, int, str], int] = {}
+        self.rated: set[int] = set()
+
+    def place(self, numbered: Sequence[Numbered], traces: TraceRows) -> None:
+        new = self._only_new(list(_submissions(numbered, traces.of)))
+        traces.fetch_steps(submission.trace for submission in new)
+        rater_ids = self._rater_ids([submission.record for submission in new])
+        self._fetch_attempts(new)
+        for submission in new:
+            rater_id = rater_ids[_rater_key(submission.record)]
+            assignment_id = self._add(submission, rater_id)
+            for turn in submission.record.turns:
+                self._add_turn(assignment_id, turn, submission.trace, traces)
+
+    def _only_new(self, given: list[_New]) -> list[_New]:
+        there = set(
+            Submission.objects.filter(
+                project=self._project, record_digest__in={submission.key[0] for submission in given}
+            ).values_list("record_digest", "record_occurrence")
+        )
+        return [submission for submission in given if submission.key not in there]
+
+    def _rater_ids(self, records: list[SubmissionRecord]) -> dict[tuple[str, str | None], int]:
+        """Most chunks meet raters whom earlier ones have met: one query for all of those."""
+        wanted = {_rater_key(record) for record in records}
+        labelers = [name for kind, name in wanted if kind == "labeler"]
+        found = Rater.objects.filter(project=self._project, labeler__in=labelers).values_list("labeler", "pk")
+        known: dict[tuple[str, str | None], int] = {("labeler", name): pk for name, pk in found}
+        return {key: known.get(key) or self._rater(*key).pk for key in wanted}
+
+    def _rater(self, kind: str, name: str | None) -> Rater:
+        if name is None:
+            return raters.unknown(project=self._project, now=self._now)
+        if kind == "machine":
+            return raters.machine(project=self._project, name=name, now=self._now)
+        return raters.for_labeler(project=self._project, labeler=name, now=self._now)
+
+    def _fetch_attempts(self, new: list[_New]) -> None:
+        """How often each rater had each trace before: the unknown rater may have the same one many times."""
+        old = {submission.trace.pk for submission in new if not submission.trace.is_new}
+        counted = Assignment.objects.filter(trace_id__in=old).values_list("rater_id", "trace_id", "purpose")
+        for rater_id, trace_id, purpose, attempt in counted.annotate(Max("attempt")) if old else ():
+            self._attempts[rater_id, trace_id, purpose] = attempt
+
+    def _add(self, submission: _New, rater_id: int) -> int:
+        record, assignment_id = submission.record, self._rows.new_id[ASSIGNMENT]()
+        purpose = _purpose(record)
+        place = (rater_id, submission.trace.pk, purpose.value)
+        attempt = self._attempts[place] = self._attempts.get(place, 0) + 1
+        submitted_at = record.submitted_at and bulk.time(record.submitted_at)
+        self._rows.of[ASSIGNMENT].append(
+            (
+                *(assignment_id, self._project.pk, rater_id, submission.trace.pk, purpose.value, attempt),
+                *(Origin.IMPORTED.value, AssignmentState.SUBMITTED.value, submitted_at, record.finish_reason, 1),
+            )
+        )
+        self._rows.of[SUBMISSION].append(
+            (
+                *(self._rows.new_id[SUBMISSION](), self._project.pk, assignment_id, 1, submitted_at),
+                *(record.finish_reason, record.finish_note, record.total_ms, record.generation),
+                *(record.is_quality_control, record.is_screening, *submission.key),
+                submission.residue and pack(submission.residue),
+            )
+        )
+        self.rated.add(submission.trace.pk)
+        return assignment_id
+
+    def _add_turn(self, assignment_id: int, turn: TurnRecord, trace: KnownTrace, traces: TraceRows) -> None:
+        step, turn_id = traces.step_at(trace, turn.position), self._rows.new_id[TURN]()
+        places = traces.places_of(step, [judgment.text for judgment in turn.shown or ()])
+        self._rows.of[TURN].append(
+            (
+                *(turn_id, assignment_id, 1, step.pk),
+                None if turn.shown is None else " ".join(map(str, places)),
+                turn.chosen,
+                *_written(turn.written),
+                *(turn.comment, turn.active_ms),
+            )
+        )
+        for place, judgment in zip(places, turn.shown or (), strict=True):
+            if judgment.rating is None and judgment.flagged is None and judgment.value is None:
+                continue  # shown, and not judged
+            self._rows.of[JUDGMENT].append(
+                (
+                    *(
+                        self._rows.new_id[JUDGMENT](),
+                        turn_id,
+                        step.option_ids[place],
+                        judgment.rating,
+                        judgment.flagged,
+                    ),
+                    *(judgment.category, judgment.reason, judgment.value, judgment.rollouts, judgment.successes),
+                )
+            )
+
+
+def _submissions(numbered: Sequence[Numbered], traces: Sequence[KnownTrace]) -> Iterator[_New]:
+    for (record, occurrence), trace in zip(numbered, traces, strict=True):
+        for number, submission in enumerate(record.submissions):
+            key = (identity.of_submission(record, number), occurrence)
+            yield _New(submission, trace, key, record.residue if number == 0 else None)
+
+
+def _rater_key(record: SubmissionRecord) -> tuple[str, str | None]:
+    return ("machine", record.machine) if record.machine else ("labeler", record.labeler)
+
+
+def _purpose(record: SubmissionRecord) -> Purpose:
+    """Screening and gold-checked work stays apart from work in every statistic, so it does when it is imported."""
+    if record.is_screening:
+        return Purpose.SCREENING
+    return Purpose.GOLD if record.is_quality_control else Purpose.WORK
+
+
+def _written(written: WrittenStep | None) -> tuple[object, ...]:
+    if written is None:
+        return (None, None, None, None)
+    return (written.text, written.rating, written.flagged, written.corrected_rating)

@@ -1,0 +1,109 @@
+"""Opens what was submitted once more. The submitted revision stays what counts, and its rows never change: the
+correction is a copy, until it is submitted itself or thrown away."""
+
+import datetime as dt
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from events import log
+from labeling import statements
+from labeling.judging import telling
+from labeling.judging.errors import AssignmentUnknown, CannotReopen
+from labeling.models import Assignment, Judgment, Turn
+from labeling.models.assignment import AssignmentState, Origin
+from labeling.models.project import ProjectState
+
+
+def reopen(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User | None) -> Assignment:
+    """Begin a correction; one that was begun goes on. Raises CannotReopen."""
+    with transaction.atomic():
+        assignment = _locked(assignment_id, rater_id)
+        if assignment.reopened_at is not None:
+            return assignment
+        _check(assignment, now)
+        assignment.revision = assignment.submitted_revision + 1
+        _copy(assignment)
+        _move(assignment, reopened_at=now)
+        _tell("assignment.reopened", assignment, by, now)
+    return assignment
+
+
+def discard_correction(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User | None) -> Assignment:
+    """Throw away what was corrected and not submitted. What was written stays in the history."""
+    with transaction.atomic():
+        assignment = _locked(assignment_id, rater_id)
+        if assignment.reopened_at is None:
+            return assignment
+        drafts = Turn.objects.filter(assignment=assignment, revision=assignment.revision)
+        Judgment.objects.filter(turn__in=drafts).delete()
+        drafts.delete()
+        _tell("correction.discarded", assignment, by, now)
+        assignment.revision = assignment.submitted_revision
+        _move(assignment, reopened_at=None)
+    return assignment
+
+
+def _locked(assignment_id: int, rater_id: int) -> Assignment:
+    rows = Assignment.objects.select_related("project").filter(pk=assignment_id, rater_id=rater_id)
+    assignment = rows.select_for_update(no_key=True, of=("self",)).first()
+    if assignment is None:
+        raise AssignmentUnknown
+    return assignment
+
+
+def _check(assignment: Assignment, now: dt.datetime) -> None:
+    """Why a submission cannot be corrected, if so."""
+    project = assignment.project
+    if assignment.state != AssignmentState.SUBMITTED or assignment.submitted_at is None:
+        raise CannotReopen(_("This trace is not submitted: there is nothing to correct."))
+    if assignment.origin == Origin.IMPORTED:
+        raise CannotReopen(_("This submission came from a file and cannot be corrected here."))
+    if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
+        raise CannotReopen(_("The project is closed: submissions stand as they are."))
+    if now > assignment.submitted_at + dt.timedelta(days=project.correction_days):
+        raise CannotReopen(
+            _("Submissions can be corrected for %(days)d days; this one is older.") % {"days": project.correction_days}
+        )
+
+
+def _copy(assignment: Assignment) -> None:
+    place = [assignment.pk, assignment.submitted_revision]
+    statements.rows(_COPY_TURNS, [assignment.revision, *place])
+    statements.rows(_COPY_JUDGMENTS, [assignment.revision, *place])
+
+
+def _move(assignment: Assignment, *, reopened_at: dt.datetime | None) -> None:
+    assignment.reopened_at = reopened_at
+    assignment.version += 1
+    assignment.save(update_fields=["revision", "reopened_at", "version"])
+
+
+def _tell(what: str, assignment: Assignment, by: User | None, now: dt.datetime) -> None:
+    detail = {"revision": assignment.revision}
+    log.append(
+        what=what,
+        by=by,
+        now=now,
+        project=assignment.project_id,
+        subject=telling.subject(assignment.pk),
+        detail=detail,
+    )
+
+
+_COPY_TURNS = """
+INSERT INTO labeling_turn (assignment_id, revision, step_id, shown, chosen, written_text, written_rating,
+  written_flagged, written_corrected_rating, comment, active_ms)
+SELECT assignment_id, %s, step_id, shown, chosen, written_text, written_rating, written_flagged,
+  written_corrected_rating, comment, active_ms
+FROM labeling_turn WHERE assignment_id = %s AND revision = %s"""
+
+_COPY_JUDGMENTS = """
+INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, value, rollouts, successes)
+SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.value, j.rollouts, j.successes
+FROM labeling_turn first
+JOIN labeling_judgment j ON j.turn_id = first.id
+JOIN labeling_turn copy ON copy.assignment_id = first.assignment_id AND copy.step_id = first.step_id
+  AND copy.revision = %s
+WHERE first.assignment_id = %s AND first.revision = %s"""

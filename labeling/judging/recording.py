@@ -1,0 +1,98 @@
+"""Records what clients send, as it is made."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from labeling import statements
+from labeling.judging import keeping, meeting, standing, telling
+from labeling.judging.errors import AssignmentUnknown
+from labeling.judging.meeting import Lost, Meeting
+from labeling.judging.standing import Standing
+from labeling.judging.writes import Batch, WriteIn, checked
+from labeling.models import Write
+from labeling.models.assignment import OPEN_STATES, AssignmentState
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a batch came to. Every write of it is in the history now."""
+
+    version: int
+    state: AssignmentState
+    revision: int
+    is_late: bool  # the trace is submitted: what is new was kept, not applied
+    sequences: tuple[int, ...]  # all of the batch: the client need not send them again
+    lost: tuple[Lost, ...]  # those that do not stand, with what does
+    lease_ends_at: dt.datetime | None  # None where it is not in the rater's hands
+
+
+def record(*, assignment_id: int, rater_id: int, client: str, writes: Sequence[WriteIn], now: dt.datetime) -> Recorded:
+    """Keep a batch of one client. Sent again it changes nothing and is answered alike. Raises WriteRefused, and keeps
+    nothing, when a write is about a place that the trace does not have."""
+    batch = checked(assignment_id, rater_id, client, writes)
+    if statements.on_postgresql():
+        recorded = _record_unlocked(batch, now)
+        if recorded is not None:
+            return recorded
+    with transaction.atomic():
+        hold(batch=batch, now=now)
+        return _record_locked(batch, now)
+
+
+def hold(*, batch: Batch, now: dt.datetime) -> None:
+    """Lock the assignment to the end of the transaction: what is read afterwards stands until then. On SQLite a
+    transaction has its lock from the beginning."""
+    if statements.on_postgresql() and not statements.rows(_HOLD, [batch.assignment_id, batch.rater_id]):
+        raise AssignmentUnknown
+
+
+def somebody_judged_since(moment: dt.datetime) -> bool:
+    """Whether a write has arrived since then: background work makes room while people work."""
+    latest = Write.objects.order_by("-id").values_list("arrived_at", flat=True).first()
+    return latest is not None and latest >= moment
+
+
+def _record_unlocked(batch: Batch, now: dt.datetime) -> Recorded | None:
+    """Two statements without a transaction of their own. None where that is not enough: the assignment moved between
+    the two, or there is something to do besides."""
+    found = _read(batch)
+    if found.facts.is_removed or found.facts.is_withdrawn:
+        return None
+    met = meeting.meet(found, batch)
+    version = keeping.keep(standing=found, meeting=met, client=batch.client, now=now)
+    return None if version is None else _recorded(found, met, batch, version, now)
+
+
+def _record_locked(batch: Batch, now: dt.datetime) -> Recorded:
+    found = _read(batch)
+    met = meeting.meet(found, batch)
+    version = keeping.keep(standing=found, meeting=met, client=batch.client, now=now)
+    if version is None:
+        raise RuntimeError(f"assignment {batch.assignment_id} moved while it was locked")
+    telling.late_arrival(standing=found, meeting=met, now=now)
+    return _recorded(found, met, batch, version, now)
+
+
+def _read(batch: Batch) -> Standing:
+    return standing.read(batch, steps={write.step for write in batch.writes})
+
+
+def _recorded(found: Standing, met: Meeting, batch: Batch, version: int, now: dt.datetime) -> Recorded:
+    is_in_hand = found.facts.state in OPEN_STATES
+    renewed = version > found.facts.version
+    ends_at = keeping.lease_end(found, now) if renewed else found.facts.lease_ends_at
+    return Recorded(
+        version=version,
+        state=AssignmentState.OPENED if is_in_hand else AssignmentState(found.facts.state),
+        revision=found.facts.revision,
+        is_late=found.is_closed and bool(batch.writes),
+        sequences=tuple(write.sequence for write in batch.writes),
+        lost=met.lost,
+        lease_ends_at=ends_at if is_in_hand else None,
+    )
+
+
+_HOLD = "SELECT 1 FROM labeling_assignment WHERE id = %s AND rater_id = %s FOR NO KEY UPDATE"

@@ -1,0 +1,37 @@
+"""The nouns of the domain. Verbs live in queue, judging and manifest; each module here says who owns its tables."""
+
+from labeling.models.assignment import Assignment, Submission
+from labeling.models.judgment import Judgment, Turn, Write
+from labeling.models.problem import Problem, Provenance, Source
+from labeling.models.project import Guideline, Project
+from labeling.models.quality import Gold, GoldRating, Manifest, ManifestRow
+from labeling.models.queue import AddedSlot, Draw, Lane, QueueEntry, QueueReader
+from labeling.models.rater import Rater
+from labeling.models.trace import Option, Part, Step, Trace
+
+__all__ = [
+    "AddedSlot",
+    "Assignment",
+    "Draw",
+    "Gold",
+    "GoldRating",
+    "Guideline",
+    "Judgment",
+    "Lane",
+    "Manifest",
+    "ManifestRow",
+    "Option",
+    "Part",
+    "Problem",
+    "Project",
+    "Provenance",
+    "QueueEntry",
+    "QueueReader",
+    "Rater",
+    "Source",
+    "Step",
+    "Submission",
+    "Trace",
+    "Turn",
+    "Write",
+]

@@ -1,0 +1,87 @@
+"""Problems, and where traces come from. Owned by `labeling.importing.load`."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models.project import Project
+
+
+class ContentType(models.TextChoices):
+    PLAIN = "plain", _("plain text with maths")
+    MARKDOWN = "markdown", _("Markdown")
+
+
+class Source(models.Model):
+    """One file, as it came in: what a person who doubts a trace would want to look up."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sources")
+    name = models.CharField(max_length=500)
+    format = models.CharField(max_length=40)
+    sha256 = models.CharField(max_length=64, blank=True)
+    licence = models.CharField(max_length=200, blank=True)
+    statement = models.TextField(blank=True)
+    content_type = models.CharField(max_length=16, choices=ContentType, default=ContentType.PLAIN)
+    added_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Provenance(models.Model):
+    """How a family of traces was made. Shared by all traces made alike, so that a million traces cost one row."""
+
+    class Reasoning(models.TextChoices):
+        RAW = "raw", _("raw")
+        SUMMARISED = "summarised", _("summarised")
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+", db_index=False)
+    digest = models.CharField(max_length=64)
+    base_model = models.CharField(max_length=200, blank=True)
+    policy = models.CharField(max_length=200, blank=True)
+    sampler = models.JSONField(default=dict, blank=True)
+    scaffold = models.CharField(max_length=200, blank=True)
+    segmenter = models.CharField(max_length=100, blank=True)
+    reasoning = models.CharField(max_length=16, choices=Reasoning, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "digest"], name="traces_made_alike_share_their_provenance"),
+        ]
+
+    def __str__(self) -> str:
+        return self.policy or self.base_model or self.digest[:8]
+
+
+class Problem(models.Model):
+    """What the model was asked. Null and absent are different in the files, so they are different here."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="problems", db_index=False)
+    digest = models.CharField(max_length=64)
+    normal_digest = models.CharField(max_length=64)
+    ref = models.CharField(max_length=200, blank=True)
+    domain = models.CharField(max_length=100, blank=True)
+    text = models.TextField()
+    reference_answer = models.TextField(null=True, blank=True)
+    reference_solution = models.TextField(null=True, blank=True)
+    has_reference_answer = models.BooleanField(default=True)
+    has_reference_solution = models.BooleanField(default=False)
+    is_reserve = models.BooleanField(default=False)
+    source = models.ForeignKey(Source, null=True, on_delete=models.PROTECT, related_name="problems")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "digest"], name="a_problem_stands_once_in_a_project"),
+            models.CheckConstraint(
+                condition=Q(has_reference_answer=True) | Q(reference_answer=None), name="an_absent_answer_is_null"
+            ),
+            models.CheckConstraint(
+                condition=Q(has_reference_solution=True) | Q(reference_solution=None), name="an_absent_solution_is_null"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["normal_digest"], name="problem_by_normal_text")]
+
+    def __str__(self) -> str:
+        return self.text[:60]

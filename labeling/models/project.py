@@ -1,0 +1,102 @@
+"""Projects and their guidelines. Owned by `labeling.projects`."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+
+class Protocol(models.TextChoices):
+    FIRST_ERROR = "first_error", _("up to the first error")
+    EVERY_STEP = "every_step", _("every step")
+    LIVE = "live", _("live")
+
+
+class ProjectState(models.TextChoices):
+    OPEN = "open", _("open")
+    PAUSED = "paused", _("paused")
+    CLOSED = "closed", _("closed")
+    ARCHIVED = "archived", _("archived")
+
+
+def share(default: float) -> "models.FloatField[float, float]":
+    return models.FloatField(default=default)
+
+
+class Project(models.Model):
+    """One labelling effort: guideline, protocol, overlap, gold, selection policy."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    protocol = models.CharField(max_length=16, choices=Protocol, default=Protocol.FIRST_ERROR)
+    state = models.CharField(max_length=16, choices=ProjectState, default=ProjectState.OPEN)
+    guideline = models.ForeignKey(
+        "labeling.Guideline", null=True, blank=True, on_delete=models.PROTECT, related_name="current_in"
+    )
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    overlap = models.PositiveSmallIntegerField(default=2)
+    overlap_limit = models.PositiveSmallIntegerField(default=5)
+    lease_seconds = models.PositiveIntegerField(default=1800)
+    skip_limit_per_day = models.PositiveSmallIntegerField(default=20)
+    correction_days = models.PositiveSmallIntegerField(default=7)
+
+    gold_share = share(0.10)
+    reserve_share = share(0.05)
+    uniform_share = share(0.20)
+    reserve_problem_share = share(0.10)
+    screening_pass_share = share(0.75)
+    screening_attempts = models.PositiveSmallIntegerField(default=1)
+
+    # What raters see and are asked for. The assignment records what was in force when it was opened.
+    shows_reference_answer = models.BooleanField(default=False)
+    shows_final_verdict = models.BooleanField(default=False)
+    reveals_one_step_at_a_time = models.BooleanField(default=False)
+    asks_error_category = models.BooleanField(default=False)
+    asks_reason = models.BooleanField(default=False)
+    asks_corrected_step = models.BooleanField(default=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(overlap__gte=1, overlap_limit__gte=F("overlap")), name="overlap_is_within_its_limit"
+            ),
+            models.CheckConstraint(condition=Q(lease_seconds__gte=60), name="a_lease_lasts_a_minute_at_least"),
+            *(
+                models.CheckConstraint(condition=Q(**{f"{name}__gte": 0, f"{name}__lte": 1}), name=f"{name}_is_a_share")
+                for name in (
+                    "gold_share",
+                    "reserve_share",
+                    "uniform_share",
+                    "reserve_problem_share",
+                    "screening_pass_share",
+                )
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Guideline(models.Model):
+    """One published version of what raters are told. Never changed: a correction is the next version."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="guidelines")
+    version = models.PositiveIntegerField()
+    body = models.TextField()
+    published_at = models.DateTimeField()
+    published_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "version"], name="a_guideline_version_is_published_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project_id} guideline {self.version}"

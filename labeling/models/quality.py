@@ -1,0 +1,89 @@
+"""Known answers, and frozen lists of submissions. `labeling.quality` owns gold, `labeling.manifest` manifests."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models.assignment import Submission
+from labeling.models.project import Project
+from labeling.models.trace import Option, Trace
+
+
+class GoldUse(models.TextChoices):
+    TRAINING = "training", _("training")
+    SCREENING = "screening", _("screening")
+    HIDDEN = "hidden", _("hidden in the work")
+
+
+class Gold(models.Model):
+    """A trace with known ratings. Right means: the first error lies in the accepted set."""
+
+    trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="gold")
+    use = models.CharField(max_length=10, choices=GoldUse)
+    # Step positions; null in the list stands for "no error".
+    accepted_first_errors = models.JSONField()
+    explanation = models.TextField(blank=True)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["trace", "use"], condition=Q(retired_at=None), name="a_trace_is_gold_once_per_use"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"gold {self.trace_id}"
+
+
+class GoldRating(models.Model):
+    """The known rating of one option of a gold trace, where more is known than the first error."""
+
+    gold = models.ForeignKey(Gold, on_delete=models.CASCADE, related_name="ratings", db_index=False)
+    option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="+")
+    rating = models.SmallIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["gold", "option"], name="a_gold_option_has_one_rating"),
+            models.CheckConstraint(condition=Q(rating__in=[-1, 0, 1]), name="a_gold_rating_is_a_rating"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rating} for {self.option_id}"
+
+
+class Manifest(models.Model):
+    """What a snapshot or a training run read, in order. Written in one transaction, never changed."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="manifests")
+    purpose = models.CharField(max_length=40)
+    made_at = models.DateTimeField()
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    code_version = models.CharField(max_length=64)
+    filters = models.JSONField(default=dict)
+    n_rows = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"manifest {self.pk}"
+
+
+class ManifestRow(models.Model):
+    manifest = models.ForeignKey(Manifest, on_delete=models.PROTECT, related_name="rows", db_index=False)
+    position = models.PositiveIntegerField()
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
+    consensus_revision = models.PositiveIntegerField(null=True, blank=True)
+    score_version = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["manifest", "position"], name="a_manifest_has_one_row_at_a_position"),
+        ]
+
+    def __str__(self) -> str:
+        return f"row {self.position}"

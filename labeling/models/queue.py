@@ -1,0 +1,130 @@
+"""Who reads what next. Owned by `labeling.queue`, which alone changes these tables."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import ExpressionWrapper, F, Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models.project import Project
+from labeling.models.rater import Rater
+from labeling.models.trace import Trace
+
+
+class Arm(models.TextChoices):
+    SCREENING = "screening", _("screening")
+    GOLD = "gold", _("gold")
+    TOP_UP = "top_up", _("top-up")  # slots that came back
+    OPINION = "opinion", _("further opinion")  # slots added because raters differed
+    RESERVE = "reserve", _("reserve")
+    UNIFORM = "uniform", _("uniform")
+    POLICY = "policy", _("policy")
+
+
+class Lane(models.Model):
+    """One arm of one generation. Readers go down a lane; a closed lane is not served."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="lanes")
+    arm = models.CharField(max_length=10, choices=Arm)
+    generation = models.PositiveIntegerField(default=0)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "arm", "generation"], name="an_arm_has_one_lane_a_generation"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.arm} {self.generation}"
+
+
+class Draw(models.Model):
+    """One trace chosen for reading, with the probability that it had, given the draws before it."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="draws")
+    batch = models.PositiveIntegerField()
+    rank = models.PositiveIntegerField()
+    trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="draws")
+    arm = models.CharField(max_length=10, choices=Arm)
+    q = models.FloatField()
+    score = models.FloatField(null=True, blank=True)
+    prm = models.CharField(max_length=200, blank=True)  # a text label: labeling does not know the registry
+    pool_size = models.PositiveIntegerField()
+    n_left = models.PositiveIntegerField()
+    drawn_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "batch", "rank"], name="a_batch_has_one_draw_at_a_rank"),
+            models.UniqueConstraint(fields=["project", "batch", "trace"], name="a_batch_draws_a_trace_once"),
+            models.CheckConstraint(condition=Q(q__gt=0, q__lte=1), name="a_draw_has_a_probability"),
+            models.CheckConstraint(
+                condition=Q(n_left__lte=F("pool_size"), n_left__gte=1), name="a_draw_leaves_its_pool"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"draw {self.batch}.{self.rank}"
+
+
+class QueueEntry(models.Model):
+    """A trace in a lane with the slots that are left there. Narrow on purpose: claims update it."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="entries", db_index=False)
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="queue_entries", db_index=False)
+    draw = models.ForeignKey(Draw, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    key = models.BigIntegerField()  # readers go down: the highest comes first
+    slots = models.SmallIntegerField()  # given here; what merely came back is not counted again
+    slots_left = models.SmallIntegerField()
+    # The index looks at this column, not at the count: 3 -> 2 -> 1 then changes no index and stays on its page.
+    is_open = models.GeneratedField(
+        expression=ExpressionWrapper(Q(slots_left__gt=0), models.BooleanField()),
+        output_field=models.BooleanField(),
+        db_persist=True,
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trace", "lane"], name="a_trace_stands_once_in_a_lane"),
+            models.CheckConstraint(condition=Q(slots_left__gte=0, slots__gte=0), name="slots_are_never_negative"),
+        ]
+        indexes: ClassVar = [
+            models.Index("lane", F("key").desc(), F("trace").desc(), condition=Q(is_open=True), name="entry_next"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.trace_id} in {self.lane_id}"
+
+
+class QueueReader(models.Model):
+    """Above this key a rater has nothing left to find in a lane: it came up empty. Where somebody stands otherwise is
+    told by the newest assignment that the lane gave him, which costs no write and leaves no dead rows."""
+
+    rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="+", db_index=False)
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="+")
+    key = models.BigIntegerField()
+    read_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["rater", "lane"], name="a_rater_reads_a_lane_from_one_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rater_id} at {self.key}"
+
+
+class AddedSlot(models.Model):
+    """A further opinion that was asked for. The row is what keeps a round from adding two."""
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="added_slots", db_index=False)
+    round = models.PositiveSmallIntegerField()
+    added_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trace", "round"], name="a_round_adds_one_slot_to_a_trace"),
+        ]
+
+    def __str__(self) -> str:
+        return f"round {self.round} of {self.trace_id}"

@@ -1,0 +1,68 @@
+"""Whoever rates within a project. Owned by `labeling.raters`."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models.project import Project
+
+
+class RaterKind(models.TextChoices):
+    MEMBER = "member", _("member")
+    IMPORTED = "imported", _("imported labeler")
+    MACHINE = "machine", _("machine")
+    UNKNOWN = "unknown", _("unknown")
+
+
+class RaterStage(models.TextChoices):
+    SCREENING = "screening", _("screening")
+    WORKING = "working", _("working")
+    FAILED = "failed", _("did not pass the screening")
+
+
+class Rater(models.Model):
+    """A member, an imported labeler, a machine of a named kind, or the project's unknown rater."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="raters")
+    kind = models.CharField(max_length=8, choices=RaterKind, default=RaterKind.MEMBER)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="raters"
+    )
+    # The pseudonym that datasets carry: never a name, never an e-mail address.
+    labeler = models.CharField(max_length=100, null=True, blank=True)
+    machine = models.CharField(max_length=200, blank=True)  # "judge gpt-x, prompt 3", "monte carlo, 16 rollouts"
+    stage = models.CharField(max_length=12, choices=RaterStage, default=RaterStage.WORKING)
+    screening_attempt = models.PositiveSmallIntegerField(default=1)
+    paused_at = models.DateTimeField(null=True, blank=True)
+    paused_reason = models.CharField(max_length=300, blank=True)
+    removed_at = models.DateTimeField(null=True, blank=True)
+    added_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "labeler"], name="a_pseudonym_stands_for_one_rater"),
+            models.UniqueConstraint(
+                fields=["project", "user"], condition=Q(user__isnull=False), name="a_user_is_one_rater_in_a_project"
+            ),
+            models.UniqueConstraint(
+                fields=["project"], condition=Q(kind="unknown"), name="a_project_has_one_unknown_rater"
+            ),
+            models.UniqueConstraint(
+                fields=["project", "machine"], condition=Q(kind="machine"), name="a_machine_is_one_rater_in_a_project"
+            ),
+            models.CheckConstraint(condition=Q(kind="member") | Q(user__isnull=True), name="only_members_have_a_user"),
+            models.CheckConstraint(
+                condition=Q(kind="unknown", labeler=None) | (~Q(kind="unknown") & Q(labeler__isnull=False)),
+                name="everybody_but_the_unknown_rater_has_a_pseudonym",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="machine") & ~Q(machine="") | ~Q(kind="machine") & Q(machine=""),
+                name="a_machine_says_what_it_is",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.labeler or "unknown"

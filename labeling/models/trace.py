@@ -1,0 +1,141 @@
+"""Traces, their steps, and the options of a step. Owned by `labeling.importing.load`; texts never change."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models.problem import Problem, Provenance, Source
+from labeling.models.project import Project
+
+
+class TraceKind(models.TextChoices):
+    PREGENERATED = "pregenerated", _("generated before rating")
+    LIVE = "live", _("generated while rating")
+
+
+class OutcomeBy(models.TextChoices):
+    FILE = "file", _("the file")
+    GRADER = "grader", _("a grader")
+    HUMAN = "human", _("a person")
+
+
+class Trace(models.Model):
+    """One model's path to an answer, cut into steps; knows where it came from."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="traces", db_index=False)
+    problem = models.ForeignKey(Problem, on_delete=models.CASCADE, related_name="traces")
+    digest = models.CharField(max_length=64)
+    kind = models.CharField(max_length=16, choices=TraceKind, default=TraceKind.PREGENERATED)
+    # The trace's own steps. A file may have ratings of steps past its end: those stand at later positions.
+    n_steps = models.PositiveIntegerField()
+    ref = models.CharField(max_length=200, blank=True)  # what its file calls it
+    answer = models.TextField(null=True, blank=True)
+    verifier_score = models.FloatField(null=True, blank=True)
+
+    # The outcome: was the final answer right, and who says so.
+    is_right = models.BooleanField(null=True, blank=True)
+    outcome_by = models.CharField(max_length=16, choices=OutcomeBy, blank=True)
+    outcome_grader = models.CharField(max_length=200, blank=True)
+
+    provenance = models.ForeignKey(
+        Provenance, null=True, on_delete=models.PROTECT, related_name="traces", db_index=False
+    )
+    source = models.ForeignKey(Source, null=True, on_delete=models.PROTECT, related_name="traces")
+    source_line = models.PositiveIntegerField(null=True, blank=True)
+    added_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_reason = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "digest"], name="a_trace_stands_once_in_a_project"),
+            models.CheckConstraint(
+                condition=Q(is_right=None) | ~Q(outcome_by=""), name="a_known_outcome_says_who_found_it"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"trace {self.pk}"
+
+
+class StepKind(models.TextChoices):
+    SYSTEM = "system", _("system")
+    USER = "user", _("user")
+    REASONING = "reasoning", _("reasoning")
+    ACTION = "action", _("action")
+    OBSERVATION = "observation", _("observation")
+    ANSWER = "answer", _("answer")
+
+
+class Step(models.Model):
+    """One position on the path; rateable or context."""
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="steps", db_index=False)
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=12, choices=StepKind, default=StepKind.REASONING)
+    is_rateable = models.BooleanField(default=True)
+    # What stood between this step and the one before in the raw text: separators and steps give it back byte for byte.
+    separator = models.TextField(blank=True)
+    source_position = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trace", "position"], name="a_trace_has_one_step_at_a_position"),
+        ]
+
+    def __str__(self) -> str:
+        return f"step {self.position}"
+
+
+class OptionOrigin(models.TextChoices):
+    MODEL = "model", _("a model")
+    HUMAN = "human", _("a person")
+
+
+class Option(models.Model):
+    """One alternative text of a step. Known by its position, never by its text: duplicates stay."""
+
+    step = models.ForeignKey(Step, on_delete=models.CASCADE, related_name="options", db_index=False)
+    position = models.PositiveSmallIntegerField()
+    origin = models.CharField(max_length=8, choices=OptionOrigin, default=OptionOrigin.MODEL)
+    text = models.TextField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["step", "position"], name="a_step_has_one_option_at_a_position"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class PartKind(models.TextChoices):
+    TEXT = "text", _("text")
+    CALL = "call", _("tool call")
+    RESULT = "result", _("tool result")
+    DIFF = "diff", _("diff")
+    IMAGE = "image", _("image")
+
+
+class Part(models.Model):
+    """A piece of an option that is more than plain text. An option without parts is its text."""
+
+    option = models.ForeignKey(Option, on_delete=models.CASCADE, related_name="parts", db_index=False)
+    position = models.PositiveSmallIntegerField()
+    kind = models.CharField(max_length=8, choices=PartKind)
+    text = models.TextField(blank=True)
+    name = models.CharField(max_length=200, blank=True)  # of the tool or the file
+    call_ref = models.CharField(max_length=200, blank=True)  # joins a result to its call
+    media_type = models.CharField(max_length=100, blank=True)
+    data = models.BinaryField(null=True, blank=True)  # of an image
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["option", "position"], name="an_option_has_one_part_at_a_position"),
+            models.CheckConstraint(condition=Q(kind="image") | Q(data=None), name="only_images_carry_data"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"

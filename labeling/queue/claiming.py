@@ -1,0 +1,102 @@
+"""Hands a rater the next trace, or says why there is none."""
+
+import datetime as dt
+import random
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from labeling.models import Assignment, QueueEntry, Rater
+from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models.queue import Arm
+from labeling.models.rater import RaterStage
+from labeling.queue import leases, patience, refusals, taking
+from labeling.queue.lanes import HELD_FOR, Taken
+
+
+class Claim(NamedTuple):
+    """What a rater has been handed."""
+
+    assignment_id: int
+    trace_id: int
+    purpose: str
+    arm: str
+    state: str
+    lease_ends_at: dt.datetime
+    draw_id: int | None
+    is_new: bool
+
+
+def claim(*, rater_id: int, now: dt.datetime, opened: bool = False, chance: float | None = None) -> Claim:
+    """The trace that the rater holds, otherwise the next one; opened at once if asked. Raises a QueueRefusal.
+
+    `chance`, between 0 and 1, decides on the arm.
+    """
+    chance = random.random() if chance is None else chance  # noqa: S311  a choice of arm, not a secret
+    taken = taking.take(rater_id=rater_id, now=now, opened=opened, chance=chance)
+    return _new(taken) if taken else _claim_with_care(rater_id, now, opened, chance)
+
+
+def _new(taken: Taken) -> Claim:
+    return Claim(*taken[:-1], is_new=True)
+
+
+def _claim_with_care(rater_id: int, now: dt.datetime, opened: bool, chance: float) -> Claim:
+    """Nothing lies below where the rater stands, or he holds one, or he may not be handed anything."""
+    rater = Rater.objects.select_related("project").get(pk=rater_id)
+    refusals.check(rater, rater.project)
+    held = _held(rater, now, opened)
+    if held is not None:
+        return held
+    taken = _take_from_top(rater_id, now, opened, chance)
+    if taken is None and leases.lapse_due(now=now, project_id=rater.project_id):
+        taken = _take_from_top(rater_id, now, opened, chance)
+    # Another request of the same rater may have been quicker.
+    found = _new(taken) if taken else _held(rater, now, opened)
+    if found is None:
+        raise _nothing_left(rater)
+    return found
+
+
+def _held(rater: Rater, now: dt.datetime, opened: bool) -> Claim | None:
+    held = Assignment.objects.select_related("lane").filter(rater=rater, state=AssignmentState.HELD).first()
+    if held is None:
+        return None
+    if opened:
+        held = leases.open_held(assignment_id=held.pk, rater_id=rater.pk, now=now)
+    else:
+        held.lease_ends_at = now + HELD_FOR
+        Assignment.objects.filter(pk=held.pk, state=AssignmentState.HELD).update(lease_ends_at=held.lease_ends_at)
+    return _known(held)
+
+
+def _known(held: Assignment) -> Claim:
+    arm = held.lane.arm if held.lane is not None else Arm.TOP_UP
+    if held.lease_ends_at is None:
+        raise refusals.lease_lost()
+    return Claim(held.pk, held.trace_id, held.purpose, arm, held.state, held.lease_ends_at, held.draw_id, is_new=False)
+
+
+def _take_from_top(rater_id: int, now: dt.datetime, opened: bool, chance: float) -> Taken | None:
+    """None when there is nothing left. What somebody else was just locking is free afterwards, or gone."""
+    for _ in patience.tries():
+        taken = taking.take(rater_id=rater_id, now=now, opened=opened, chance=chance, from_top=True)
+        if taken or not taking.is_anything_left(rater_id=rater_id, now=now, chance=chance):
+            return taken
+    raise refusals.too_busy()
+
+
+def _nothing_left(rater: Rater) -> refusals.NothingLeft:
+    met = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"))
+    others = Assignment.objects.filter(project=rater.project_id, state__in=OPEN_STATES)
+    lease = others.exclude(rater=rater).filter(~Exists(met)).order_by("lease_ends_at").first()
+    if lease is not None and lease.lease_ends_at is not None:
+        return refusals.held_by_others(lease.lease_ends_at)
+    return refusals.done_by_you() if _served(rater).exists() else refusals.nothing_queued()
+
+
+def _served(rater: Rater) -> QuerySet[QueueEntry]:
+    entries = QueueEntry.objects.filter(lane__project=rater.project_id, lane__closed_at=None, is_open=True)
+    if rater.stage == RaterStage.SCREENING:
+        return entries.filter(lane__arm=Arm.SCREENING)
+    return entries.exclude(lane__arm__in=[Arm.SCREENING, Arm.GOLD])

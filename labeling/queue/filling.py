@@ -1,0 +1,186 @@
+"""Puts traces into lanes and takes them out, in small transactions: whoever claims is not kept waiting."""
+
+import datetime as dt
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from accounts.models import User
+from events import log
+from labeling.models import Lane, QueueEntry, QueueReader, Trace
+from labeling.models.queue import Arm
+from labeling.queue import leases, slots
+from labeling.queue.lanes import BOTTOM, TOP, arrival_key, of_arm
+
+_CHUNK = 500
+# In these the order shall say nothing: any beginning of the lane is a fair sample of it.
+_SHUFFLED = (Arm.UNIFORM, Arm.RESERVE, Arm.GOLD)
+# A trace that nobody has begun moves on when it is drawn again.
+_MOVABLE = (Arm.UNIFORM, Arm.POLICY)
+
+
+class Depth(NamedTuple):
+    """How many traces a lane still hands out, counted up to a limit."""
+
+    lane_id: int
+    arm: str
+    generation: int
+    n_open: int
+    is_more: bool  # there are more than were counted
+
+
+def enqueue(
+    *,
+    project_id: int,
+    arm: str,
+    trace_ids: Sequence[int],
+    slots: int,
+    now: dt.datetime,
+    generation: int = 0,
+    draws: Mapping[int, int] | None = None,
+    keys: Mapping[int, int] | None = None,
+) -> int:
+    """Put traces into the lane of an arm, with so many slots each; says how many now stand there that did not before.
+    Doing it again adds nothing.
+
+    `draws` and `keys` are by trace; the highest key is read first. Without keys a uniform, reserve or gold lane is
+    shuffled, any other keeps the order given. A policy lane takes traces over from the uniform lane and from earlier
+    generations as long as nobody has begun them; those that are begun stay where they are.
+    """
+    lane = of_arm(project_id=project_id, arm=arm, generation=generation)
+    order = keys or _default_keys(lane, trace_ids, now)
+    entries = (
+        QueueEntry(
+            lane=lane,
+            trace_id=trace_id,
+            draw_id=(draws or {}).get(trace_id),
+            key=order[trace_id],
+            slots=slots,
+            slots_left=slots,
+        )
+        for trace_id in trace_ids
+    )
+    added = 0
+    while chunk := list(islice(entries, _CHUNK)):
+        added += _add(lane, chunk, now)
+    return added
+
+
+def _add(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> int:
+    """Locks in the order of traces, as everywhere."""
+    with transaction.atomic():
+        ids = slots.lock_standing(trace_ids=[entry.trace_id for entry in entries])
+        elsewhere = _make_way(lane, ids)
+        before = lane.entries.filter(trace_id__in=ids).count()
+        new = [entry for entry in entries if entry.trace_id in ids - elsewhere]
+        QueueEntry.objects.bulk_create(sorted(new, key=lambda entry: entry.trace_id), ignore_conflicts=True)
+        _read_anew(lane, now)
+        return lane.entries.filter(trace_id__in=ids).count() - before
+
+
+def _read_anew(lane: Lane, now: dt.datetime) -> None:
+    """Those for whom the lane came up empty begin at its top again. The others go on down: what lies above them they
+    find when they are through."""
+    QueueReader.objects.filter(lane=lane, key=BOTTOM).update(key=TOP, read_at=now)
+
+
+def _make_way(lane: Lane, trace_ids: set[int]) -> set[int]:
+    """Traces that stay in another lane of work. For a policy lane the untouched entries there are taken out."""
+    if lane.arm in (Arm.SCREENING, Arm.GOLD):
+        return set()
+    others = QueueEntry.objects.filter(lane__project=lane.project_id, trace_id__in=trace_ids).exclude(lane=lane)
+    others = others.exclude(lane__arm__in=[Arm.SCREENING, Arm.GOLD])
+    if lane.arm == Arm.POLICY:
+        untouched = _locked(others.filter(lane__arm__in=_MOVABLE, slots_left=F("slots")))
+        QueueEntry.objects.filter(pk__in=[entry.pk for entry in untouched]).delete()
+    return set(others.values_list("trace_id", flat=True))
+
+
+def _locked(entries: QuerySet[QueueEntry]) -> list[QueueEntry]:
+    """What still meets the condition once it is locked: no claim comes between."""
+    return list(entries.select_for_update(no_key=True, of=("self",)).order_by("trace_id", "lane_id"))
+
+
+def _default_keys(lane: Lane, trace_ids: Sequence[int], now: dt.datetime) -> dict[int, int]:
+    if lane.arm in _SHUFFLED:
+        return {trace_id: _hash_key(lane, trace_id) for trace_id in trace_ids}
+    first = arrival_key(now)
+    return {trace_id: first - number for number, trace_id in enumerate(trace_ids)}
+
+
+def _hash_key(lane: Lane, trace_id: int) -> int:
+    """62 bits of a hash: a fixed order that has nothing to do with what the traces are."""
+    digest = hashlib.sha256(f"project {lane.project_id} lane {lane.arm} trace {trace_id}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 2
+
+
+def withdraw(*, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: User | None) -> int:
+    """Hand these traces out no more. What is opened may be finished, and is kept; what is held goes back."""
+    withdrawn = 0
+    ids: Iterator[int] = iter(sorted(trace_ids))
+    while chunk := list(islice(ids, _CHUNK)):
+        with transaction.atomic():
+            standing = slots.lock_standing(trace_ids=chunk)
+            QueueEntry.objects.filter(trace_id__in=standing, is_open=True).update(slots_left=0)
+            Trace.objects.filter(pk__in=standing).update(withdrawn_at=now, withdrawn_reason=reason[:200])
+            _say_withdrawn(standing, now, reason, by)
+        leases.release_held(trace_ids=chunk, now=now, reason=reason, by=by)
+        withdrawn += len(standing)
+    return withdrawn
+
+
+def _say_withdrawn(trace_ids: set[int], now: dt.datetime, reason: str, by: User | None) -> None:
+    projects = Trace.objects.filter(pk__in=trace_ids).values_list("pk", "project_id").order_by("pk")
+    entries = (log.Entry("trace.withdrawn", project, f"trace:{pk}", {"reason": reason}) for pk, project in projects)
+    log.append_many(entries, by=by, now=now)
+
+
+def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
+    """Serve a lane no longer. What is begun there is finished through the top-up lane; what nobody has begun goes back
+    to the uniform lane, from where it may be drawn again. Any other lane than one of policy keeps what it has."""
+    lane = Lane.objects.get(pk=lane_id)
+    with transaction.atomic():
+        if not Lane.objects.filter(pk=lane_id, closed_at=None).update(closed_at=now):
+            return
+        log.append(what="lane.closed", by=by, now=now, project=lane.project_id, subject=f"lane:{lane_id}")
+    if lane.arm != Arm.POLICY:
+        return
+    while trace_ids := list(lane.entries.filter(is_open=True).values_list("trace_id", flat=True)[:_CHUNK]):
+        with transaction.atomic():
+            slots.lock_standing(trace_ids=trace_ids)
+            _empty(lane, _locked(lane.entries.filter(trace_id__in=trace_ids, is_open=True)), now)
+
+
+def _empty(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> None:
+    untouched = [entry for entry in entries if entry.slots_left == entry.slots]
+    for entry in entries:
+        if entry.slots_left < entry.slots:
+            slots.top_up(entry=entry, now=now)
+    lane.entries.filter(pk__in=[entry.pk for entry in untouched]).delete()
+    uniform = of_arm(project_id=lane.project_id, arm=Arm.UNIFORM)
+    QueueEntry.objects.bulk_create(
+        QueueEntry(
+            lane=uniform,
+            trace_id=entry.trace_id,
+            key=_hash_key(uniform, entry.trace_id),
+            slots=entry.slots,
+            slots_left=entry.slots,
+        )
+        for entry in untouched
+    )
+    _read_anew(uniform, now)
+
+
+def depth(*, project_id: int, at_most: int = 10_000) -> list[Depth]:
+    """What is left, by lane. Counts no further than the limit: the answer costs the same for any size of queue."""
+    lanes = Lane.objects.filter(project_id=project_id, closed_at=None).order_by("arm", "generation")
+    return [_depth(lane, at_most) for lane in lanes]
+
+
+def _depth(lane: Lane, at_most: int) -> Depth:
+    counted = lane.entries.filter(is_open=True)[: at_most + 1].count()
+    return Depth(lane.pk, lane.arm, lane.generation, min(counted, at_most), counted > at_most)

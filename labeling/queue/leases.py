@@ -1,0 +1,141 @@
+"""How long a trace stays with a rater, and how it goes back. Locks in one order: assignments, traces, entries."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accounts.models import User
+from events import log
+from labeling.models import Assignment
+from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.queue import refusals, slots
+
+# What one transaction ends at most: it holds locks on the entries that raters claim from.
+_CHUNK = 100
+
+
+def open_held(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
+    """The rater begins: what guides him and what he can see is fixed from here. Opening it again changes nothing."""
+    assignment = _with_project().get(pk=assignment_id, rater_id=rater_id)
+    refusals.check(assignment.rater, assignment.project)
+    project = assignment.project
+    if assignment.state == AssignmentState.HELD:
+        assignment.state = AssignmentState.OPENED
+        assignment.opened_at = now
+        assignment.lease_ends_at = now + dt.timedelta(seconds=project.lease_seconds)
+        assignment.guideline_id = project.guideline_id
+        assignment.saw_reference_answer = project.shows_reference_answer
+        assignment.saw_final_verdict = project.shows_final_verdict
+        if not _write_if(AssignmentState.HELD, assignment):
+            return open_held(assignment_id=assignment_id, rater_id=rater_id, now=now)
+    if assignment.state not in (AssignmentState.OPENED, AssignmentState.SUBMITTED):
+        raise refusals.lease_lost()
+    return assignment
+
+
+def _with_project() -> QuerySet[Assignment]:
+    return Assignment.objects.select_related("project", "rater", "lane")
+
+
+def _write_if(state: AssignmentState, assignment: Assignment) -> bool:
+    """The condition stands in the statement that writes: it may have lapsed since it was read."""
+    written = Assignment.objects.filter(pk=assignment.pk, state=state).update(
+        state=assignment.state,
+        opened_at=assignment.opened_at,
+        lease_ends_at=assignment.lease_ends_at,
+        guideline_id=assignment.guideline_id,
+        saw_reference_answer=assignment.saw_reference_answer,
+        saw_final_verdict=assignment.saw_final_verdict,
+    )
+    return bool(written)
+
+
+def renew(*, assignment_id: int, rater_id: int, now: dt.datetime) -> dt.datetime:
+    """The rater is at work: the lease begins anew. Raises LeaseLost when the trace has gone back."""
+    assignment = _with_project().get(pk=assignment_id, rater_id=rater_id)
+    ends_at = now + dt.timedelta(seconds=assignment.project.lease_seconds)
+    mine = Assignment.objects.filter(pk=assignment_id, state=AssignmentState.OPENED)
+    if not mine.update(lease_ends_at=ends_at):
+        raise refusals.lease_lost()
+    return ends_at
+
+
+def release(*, assignment_id: int, now: dt.datetime, reason: str, by: User | None) -> bool:
+    """Give a trace back to the queue. False when it is not in anybody's hands any more."""
+    with transaction.atomic():
+        assignments = _end(Assignment.objects.filter(pk=assignment_id), AssignmentState.RELEASED, now, reason)
+        _say(assignments, now, reason, by)
+    return bool(assignments)
+
+
+def release_held(
+    *,
+    now: dt.datetime,
+    reason: str,
+    by: User | None,
+    project_id: int | None = None,
+    rater_id: int | None = None,
+    trace_ids: Sequence[int] | None = None,
+) -> int:
+    """Give back what was fetched ahead and never opened: of a project, of a rater, or of some traces."""
+    held = Assignment.objects.filter(state=AssignmentState.HELD)
+    if project_id is None and rater_id is None and trace_ids is None:
+        raise ValueError("Say whose held assignments go back: a project's, a rater's, or those of some traces.")
+    held = held if project_id is None else held.filter(project_id=project_id)
+    held = held if rater_id is None else held.filter(rater_id=rater_id)
+    held = held if trace_ids is None else held.filter(trace_id__in=trace_ids)
+    released = 0
+    while True:
+        with transaction.atomic():
+            assignments = _end(held, AssignmentState.RELEASED, now, reason)
+            _say(assignments, now, reason, by)
+        released += len(assignments)
+        if len(assignments) < _CHUNK:
+            return released
+
+
+def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 500) -> int:
+    """Take back what nobody has worked on until its lease ended. What another process is just ending is left to it."""
+    due = Assignment.objects.filter(lease_ends_at__lte=now)
+    due = due if project_id is None else due.filter(project_id=project_id)
+    lapsed = 0
+    # Looked up first: a transaction on SQLite keeps everybody from writing.
+    while lapsed < limit and due.filter(state__in=OPEN_STATES).exists():
+        with transaction.atomic():
+            chunk = _end(due, AssignmentState.LAPSED, now, "", at_most=min(_CHUNK, limit - lapsed), skips=True)
+        lapsed += len(chunk)
+        if not chunk:
+            break
+    return lapsed
+
+
+def _end(
+    assignments: QuerySet[Assignment],
+    state: AssignmentState,
+    now: dt.datetime,
+    reason: str,
+    *,
+    at_most: int = _CHUNK,
+    skips: bool = False,
+) -> list[Assignment]:
+    """End those that are open, and give their slots back."""
+    still_open = assignments.filter(state__in=OPEN_STATES).order_by("pk")
+    rows = list(still_open.select_for_update(skip_locked=skips, no_key=True, of=("self",))[:at_most])
+    Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(
+        state=state, holds_slot=False, ended_at=now, ended_reason=reason[:300]
+    )
+    slots.give_back(assignments=rows, now=now)
+    return rows
+
+
+def _say(assignments: Sequence[Assignment], now: dt.datetime, reason: str, by: User | None) -> None:
+    log.append_many(
+        (
+            log.Entry("assignment.released", row.project_id, f"assignment:{row.pk}", {"reason": reason})
+            for row in assignments
+        ),
+        by=by,
+        now=now,
+    )

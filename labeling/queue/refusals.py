@@ -1,0 +1,87 @@
+"""Why the queue hands out nothing, in words for whoever asked. Each message says what to do."""
+
+import datetime as dt
+
+from django.utils.formats import time_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+
+from labeling.models import Project, Rater
+from labeling.models.project import ProjectState
+from labeling.models.rater import RaterStage
+
+
+class QueueRefusal(Exception):
+    """The queue gives nothing to this rater now. `str()` of it may be shown to people."""
+
+
+class NothingLeft(QueueRefusal):
+    """There is nothing that this rater may take. `free_at` says when a lease of others ends at the latest."""
+
+    def __init__(self, message: str, *, free_at: dt.datetime | None = None) -> None:
+        super().__init__(message)
+        self.free_at = free_at
+
+
+class QueueIsBusy(QueueRefusal):
+    """Too many were after the same few traces for as long as one tries."""
+
+
+class ProjectNotOpen(QueueRefusal):
+    """The project is paused, closed or archived."""
+
+
+class RaterPaused(QueueRefusal):
+    """A lead has paused the rater."""
+
+
+class RaterRemoved(QueueRefusal):
+    """The rater no longer belongs to the project."""
+
+
+class ScreeningNotPassed(QueueRefusal):
+    """The rater may not work here: the screening was not passed."""
+
+
+class LeaseLost(QueueRefusal):
+    """The assignment is no longer in this rater's hands."""
+
+
+def check(rater: Rater, project: Project) -> None:
+    """Raise what keeps the rater from being handed anything in the project."""
+    if rater.removed_at is not None:
+        raise RaterRemoved(_("You are no longer a member of this project. Ask a project lead if that is a mistake."))
+    if project.state != ProjectState.OPEN:
+        raise ProjectNotOpen(_("This project hands out no traces at the moment. Ask a project lead when it goes on."))
+    if rater.paused_at is not None:
+        raise RaterPaused(
+            _("A project lead has paused your work here: %(reason)s") % {"reason": rater.paused_reason}
+            if rater.paused_reason
+            else _("A project lead has paused your work here. Ask them when you may go on.")
+        )
+    if rater.stage == RaterStage.FAILED:
+        raise ScreeningNotPassed(_("You did not pass the screening of this project. Ask a project lead what to do."))
+
+
+def held_by_others(free_at: dt.datetime) -> NothingLeft:
+    return NothingLeft(
+        _("Other raters hold the rest until %(time)s. Come back then, in case one comes free.")
+        % {"time": time_format(localtime(free_at), "H:i")},
+        free_at=free_at,
+    )
+
+
+def too_busy() -> QueueIsBusy:
+    return QueueIsBusy(_("Many raters are taking the last traces just now. Try again in a moment."))
+
+
+def done_by_you() -> NothingLeft:
+    return NothingLeft(_("You have done everything that is queued here. The rest waits for other raters."))
+
+
+def nothing_queued() -> NothingLeft:
+    return NothingLeft(_("Nothing is queued in this project. New traces appear here when they are added."))
+
+
+def lease_lost() -> LeaseLost:
+    return LeaseLost(_("This trace is no longer in your hands: it went back to the queue. Go on with the next one."))

@@ -1,0 +1,69 @@
+"""Raters: whoever rates within a project. Alone changes the Rater table."""
+
+import datetime as dt
+import uuid
+
+from accounts.models import User
+from labeling.models import Gold, Project, Rater
+from labeling.models.quality import GoldUse
+from labeling.models.rater import RaterKind, RaterStage
+
+
+def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
+    """The rater that a member is. Somebody who comes back finds the pseudonym and the work of before."""
+    rater, _ = Rater.objects.get_or_create(
+        project=project,
+        user=user,
+        defaults={
+            "kind": RaterKind.MEMBER,
+            "labeler": _new_pseudonym(),
+            "stage": _first_stage(project),
+            "added_at": now,
+        },
+    )
+    if rater.removed_at is not None:
+        rater.removed_at = None
+        rater.save(update_fields=["removed_at"])
+    return rater
+
+
+def remove(*, rater: Rater, now: dt.datetime) -> None:
+    """The rater is handed nothing more. Rows and labels stay: they are somebody's work."""
+    Rater.objects.filter(pk=rater.pk, removed_at=None).update(removed_at=now)
+
+
+def for_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater:
+    """Whoever carries this pseudonym here, otherwise a rater known by the file alone."""
+    rater, _ = Rater.objects.get_or_create(
+        project=project, labeler=labeler, defaults={"kind": RaterKind.IMPORTED, "added_at": now}
+    )
+    return rater
+
+
+def unknown(*, project: Project, now: dt.datetime) -> Rater:
+    """The one rater that stands for all labels whose file does not say whose they are."""
+    rater, _ = Rater.objects.get_or_create(
+        project=project, kind=RaterKind.UNKNOWN, defaults={"labeler": None, "added_at": now}
+    )
+    return rater
+
+
+def machine(*, project: Project, name: str, now: dt.datetime) -> Rater:
+    """A machine of a named kind: a judge with its prompt, or Monte Carlo rollouts with their number."""
+    rater, _ = Rater.objects.get_or_create(
+        project=project,
+        kind=RaterKind.MACHINE,
+        machine=name,
+        defaults={"labeler": _new_pseudonym(), "added_at": now},
+    )
+    return rater
+
+
+def _new_pseudonym() -> str:
+    """Random, so that nothing about the person can be worked out from it."""
+    return str(uuid.uuid4())
+
+
+def _first_stage(project: Project) -> RaterStage:
+    has_screening = Gold.objects.filter(trace__project=project, use=GoldUse.SCREENING, retired_at=None).exists()
+    return RaterStage.SCREENING if has_screening else RaterStage.WORKING

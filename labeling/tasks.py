@@ -1,0 +1,18 @@
+"""The Celery tasks of this room."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from jobs import runner
+from labeling import queue
+from labeling.importing import bringing
+
+
+@shared_task(name=bringing.KIND)
+def bring_in(job_id: int) -> None:
+    runner.run(job_id, bringing.chunks)
+
+
+@shared_task(name="labeling.lapse_due")
+def lapse_due() -> None:
+    queue.lapse_due(now=timezone.now())

@@ -1,0 +1,87 @@
+"""Links into a project. Alone writes Invitation rows."""
+
+import datetime as dt
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from accounts import tokens, users
+from accounts.models import User
+from events import log
+from labeling.models import Project
+from people import members, roles
+from people.models import Invitation, Membership, Role
+from people.roles import NotAllowed
+
+
+class InvitationIsOver(Exception):
+    """The link was used up, revoked or is too old, or it never was one."""
+
+
+def invite(
+    *, project: Project, role: Role, uses_allowed: int = 1, days: int = 14, by: User, now: dt.datetime, note: str = ""
+) -> tuple[Invitation, str]:
+    """A new invitation and its token, which is seen this once and kept nowhere."""
+    if not roles.gives(members.find(project=project, user=by), role) or role is Role.OWNER:
+        raise NotAllowed(_("You cannot invite people as %(role)s.") % {"role": role.label})
+    token = tokens.fresh()
+    with transaction.atomic():
+        invitation = Invitation.objects.create(
+            project=project,
+            role=role,
+            token_digest=tokens.digest(token),
+            note=note.strip()[:100],
+            made_by=by,
+            made_at=now,
+            expires_at=now + dt.timedelta(days=days),
+            uses_allowed=uses_allowed,
+        )
+        _say("invitation.made", invitation, by, now, role=role.value, uses_allowed=uses_allowed, days=days)
+    return invitation, token
+
+
+def find(*, token: str, now: dt.datetime) -> Invitation | None:
+    """The invitation, if it still lets somebody in. Looking does not use it up."""
+    links = Invitation.objects.open(now).select_related("project", "made_by")
+    return links.filter(token_digest=tokens.digest(token)).first()
+
+
+def accept(*, token: str, user: User, now: dt.datetime) -> Membership:
+    """Make `user` a member. Who is one already stays what they are, and the invitation keeps its use for another."""
+    invitation = find(token=token, now=now)
+    if invitation is None:
+        raise InvitationIsOver
+    with transaction.atomic():
+        present = members.lock(project=invitation.project).filter(user=user).first()
+        if present is not None and present.left_at is None:
+            return present
+        # The condition is checked by the statement that counts: an invitation for one lets one in.
+        if not Invitation.objects.open(now).filter(pk=invitation.pk).update(uses=F("uses") + 1):
+            raise InvitationIsOver
+        membership = members.join(project=invitation.project, user=user, role=Role(invitation.role), now=now)
+        _say("invitation.accepted", invitation, user, now, role=invitation.role)
+    return membership
+
+
+def accept_as_new(
+    *, token: str, username: str, password: str, now: dt.datetime, email: str = "", name: str = ""
+) -> Membership:
+    """Make an account and bring it in: both or neither, so that an invitation that is over leaves no account behind."""
+    with transaction.atomic():
+        user = users.create(username=username, password=password, email=email, name=name, now=now)
+        return accept(token=token, user=user, now=now)
+
+
+def revoke(*, invitation: Invitation, by: User, now: dt.datetime) -> None:
+    """The link lets nobody in any more. Who came by it stays."""
+    if not roles.gives(members.find(project=invitation.project, user=by), invitation.role):
+        raise NotAllowed(_("You cannot revoke this invitation."))
+    with transaction.atomic():
+        if Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=now):
+            _say("invitation.revoked", invitation, by, now)
+
+
+def _say(what: str, invitation: Invitation, by: User, now: dt.datetime, **detail: str | int) -> None:
+    subject = f"invitation:{invitation.pk}"
+    log.append(what=what, by=by, now=now, project=invitation.project_id, subject=subject, detail=detail)

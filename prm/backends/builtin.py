@@ -1,0 +1,109 @@
+"""The baseline scorer: logistic regression on what can be seen in a step and its prefix. Not a measure of quality.
+
+It works with no download, so that the loop of labels, training, scores and draws runs from the first day. Its number is
+a hazard: P(step right | all before right). scikit-learn is imported here and nowhere else.
+
+A trained scorer is an array of coefficients and is kept as one (`to_bytes`): nothing is unpickled.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+from sklearn.linear_model import LogisticRegression
+
+from labeling.agreement.arrays import Bools, Floats, Ints
+from prm.backends import features
+
+NAME, VERSION = "builtin", 1
+_PENALTY = 0.03  # inverse strength, as scikit-learn's C
+
+
+class TooFewLabels(ValueError):
+    """There is nothing to learn from: no wrong or no right step."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    problem: str
+    steps: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The steps of traces, laid end to end, as the scorer sees them."""
+
+    numeric: Floats
+    words: "scipy.sparse.csr_matrix"
+
+
+@dataclass(frozen=True)
+class Scorer:
+    means: Floats
+    spreads: Floats
+    of_features: Floats
+    of_words: Floats
+    intercept: float
+
+    def p_wrong(self, seen: Seen) -> Floats:
+        scaled = (seen.numeric - self.means) / self.spreads
+        logits = scaled @ self.of_features + seen.words @ self.of_words + self.intercept
+        return np.asarray(1 / (1 + np.exp(-np.clip(logits, -500, 500))))
+
+    def score(self, trace: Trace) -> Floats:
+        """P(step right | all before right) of every step."""
+        return 1.0 - self.p_wrong(see([trace]))
+
+    def to_bytes(self) -> bytes:
+        file = io.BytesIO()
+        np.savez_compressed(
+            file,
+            version=np.array([VERSION]),
+            means=self.means,
+            spreads=self.spreads,
+            of_features=self.of_features,
+            of_words=self.of_words,
+            intercept=np.array([self.intercept]),
+        )
+        return file.getvalue()
+
+
+def from_bytes(data: bytes) -> Scorer:
+    with np.load(io.BytesIO(data), allow_pickle=False) as kept:
+        if int(kept["version"][0]) != VERSION:
+            raise ValueError(f"a builtin PRM of version {int(kept['version'][0])} cannot be read: train it anew")
+        return Scorer(
+            kept["means"], kept["spreads"], kept["of_features"], kept["of_words"], float(kept["intercept"][0])
+        )
+
+
+def see(traces: Sequence[Trace]) -> Seen:
+    rows = [features.of_trace(trace.problem, trace.steps) for trace in traces]
+    numeric = np.concatenate(rows) if rows else np.zeros((0, len(features.NAMES)))
+    bags = [features.hashed_words(step) for trace in traces for step in trace.steps]
+    ends = np.cumsum([0, *(len(buckets) for buckets, _ in bags)])
+    buckets = np.concatenate([buckets for buckets, _ in bags]) if bags else np.zeros(0, dtype=np.int64)
+    weights = np.concatenate([weights for _, weights in bags]) if bags else np.zeros(0)
+    words = scipy.sparse.csr_matrix((weights, buckets, ends), shape=(len(bags), features.BUCKETS))
+    return Seen(numeric, words)
+
+
+def keep(seen: Seen, rows: Bools | Ints) -> Seen:
+    """Some of the steps: the labelled ones, a part for training."""
+    return Seen(seen.numeric[rows], seen.words[rows])
+
+
+def train(seen: Seen, is_wrong: Bools) -> Scorer:
+    """From labelled steps; equal input gives equal coefficients."""
+    if is_wrong.all() or not is_wrong.any():
+        raise TooFewLabels("training needs at least one wrong and one right step")
+    means, spreads = seen.numeric.mean(axis=0), seen.numeric.std(axis=0)
+    spreads = np.where(spreads > 1e-9, spreads, 1.0)
+    scaled = scipy.sparse.csr_matrix((seen.numeric - means) / spreads)
+    fitted = LogisticRegression(C=_PENALTY, solver="newton-cg", max_iter=200).fit(
+        scipy.sparse.hstack([scaled, seen.words]), is_wrong
+    )
+    n = len(means)
+    return Scorer(means, spreads, fitted.coef_[0, :n], fitted.coef_[0, n:], float(fitted.intercept_[0]))

@@ -1,0 +1,133 @@
+"""Does a PRM rank wrong steps above right ones? AUC, risk-set AUC, and the length-matched form that claims rest on.
+
+    AUC        of all pairs of a wrong and a right step, the share where the wrong one has the higher P(wrong); ties ½
+    risk set   only pairs of one stratum (source, index within the trace): the error is always last among labelled
+               steps, so position alone would score on the plain AUC
+    matched    of those, only pairs whose log characters differ by at most 0.1: length alone reaches .75 on the risk set
+
+Intervals leave out one problem at a time. Each pair touches the problem of its wrong and of its right step, so what is
+left without problem i is total - pairs with i's wrong steps - pairs with i's right steps + pairs within i.
+
+J. A. Hanley, B. J. McNeil (1982), doi:10.1148/radiology.143.1.7063747; strata of those still at risk: F. E. Harrell et
+al. (1996), doi:10.1002/(SICI)1097-0258(19960229)15:4<361::AID-SIM168>3.0.CO;2-4.
+"""
+
+import numpy as np
+
+from labeling.agreement import jackknife
+from labeling.agreement.arrays import Bools, Floats, Ints, divide, sum_by
+from labeling.agreement.result import Counts, Estimate, Interval, Reason, undefined
+from prm.evaluation.steps import Labelled
+
+MATCHED_WITHIN = 0.1
+_LONGEST = 10_000  # steps of a trace that strata tell apart
+_CELLS = 4_000_000
+
+Pairs = Floats  # (…, 2): pairs in the right order, all pairs
+
+
+def auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+    return _estimate(steps, _by_rank(steps, np.zeros(len(steps.p_wrong), dtype=np.int64)), level)
+
+
+def risk_set_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+    return _estimate(steps, _by_rank(steps, _strata(steps)), level)
+
+
+def length_matched_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+    return _estimate(steps, _by_window(steps, _strata(steps)), level)
+
+
+def length_only_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+    """The risk-set AUC of a "PRM" that knows nothing but log characters: what the real one has to be better than."""
+    return risk_set_auc(steps.put(steps.log_characters), level=level)
+
+
+def length_only_matched_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+    return length_matched_auc(steps.put(steps.log_characters), level=level)
+
+
+def _strata(steps: Labelled) -> Ints:
+    return steps.sources * _LONGEST + np.minimum(steps.indexes, _LONGEST - 1)
+
+
+def _estimate(steps: Labelled, found: tuple[Pairs, Pairs], level: float) -> Estimate:
+    """From the pairs of every step (each pair counted at both of its steps) and those within its problem."""
+    of_step, within = found
+    touched = sum_by(groups=steps.problems, rows=of_step, n_groups=steps.n_problems)
+    inside = sum_by(groups=steps.problems, rows=within, n_groups=steps.n_problems) / 2
+    total = of_step.sum(axis=0) / 2
+    problems = touched[:, 1] > 0
+    counts = Counts(units=len(steps.p_wrong), pairable=int((of_step[:, 1] > 0).sum()), problems=int(problems.sum()))
+    if not total[1]:
+        return undefined(Reason.NO_CASES, counts)
+    value = float(total[0] / total[1])
+    left = total - touched[problems] + inside[problems]
+    interval = jackknife.interval(
+        value=value,
+        without_one=divide(left[:, 0], left[:, 1]),
+        copies=np.ones(len(left), dtype=np.int64),
+        floor=0.0,
+        level=level,
+    )
+    return Estimate(
+        value=value,
+        counts=counts,
+        interval=interval if isinstance(interval, Interval) else None,
+        interval_reason=interval if isinstance(interval, Reason) else None,
+        bootstrap_reason=Reason.NOT_DRAWN,
+    )
+
+
+def _by_rank(steps: Labelled, strata: Ints) -> tuple[Pairs, Pairs]:
+    own = np.unique(np.column_stack([strata, steps.problems]), axis=0, return_inverse=True)[1].ravel()
+    return _ranked(steps, strata), _ranked(steps, own)
+
+
+def _ranked(steps: Labelled, groups: Ints) -> Pairs:
+    """For every step its pairs with steps of the other kind in its group, counted along the sorted scores."""
+    order = np.lexsort((steps.p_wrong, groups))
+    group, score, wrong = groups[order], steps.p_wrong[order], steps.is_wrong[order].astype(np.float64)
+    new_group = np.append(True, group[1:] != group[:-1])
+    new_score = new_group | np.append(True, score[1:] != score[:-1])
+    right_below, right_all = _before_tied_all(1 - wrong, new_group, new_score)
+    wrong_below, wrong_all = _before_tied_all(wrong, new_group, new_score)
+    in_order = np.where(wrong > 0, right_below, wrong_all - wrong_below)
+    result = np.empty((len(order), 2))
+    result[order] = np.column_stack([in_order, np.where(wrong > 0, right_all, wrong_all)])
+    return result
+
+
+def _before_tied_all(ones: Floats, new_group: Bools, new_score: Bools) -> tuple[Floats, Floats]:
+    """How many ones lie below each place in its group, ties counting half; and how many the group has."""
+    tie, group = np.cumsum(new_score) - 1, np.cumsum(new_group) - 1
+    per_tie = np.bincount(tie, weights=ones)
+    before_tie = (np.cumsum(per_tie) - per_tie)[tie]
+    per_group = np.bincount(group, weights=ones)
+    before_group = (np.cumsum(per_group) - per_group)[group]
+    return before_tie - before_group + per_tie[tie] / 2, per_group[group]
+
+
+def _by_window(steps: Labelled, strata: Ints) -> tuple[Pairs, Pairs]:
+    """Pairs of one stratum and of like length: every wrong step against every right one, in blocks."""
+    of_step, within = np.zeros((len(strata), 2)), np.zeros((len(strata), 2))
+    order = np.argsort(strata, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+        wrong, right = rows[steps.is_wrong[rows]], rows[~steps.is_wrong[rows]]
+        if not len(wrong) or not len(right):
+            continue
+        for block in np.array_split(wrong, max(1, len(wrong) * len(right) // _CELLS)):
+            _add_block(steps, block, right, of_step, within)
+    return of_step, within
+
+
+def _add_block(steps: Labelled, wrong: Ints, right: Ints, of_step: Pairs, within: Pairs) -> None:
+    apart = np.abs(steps.log_characters[wrong][:, None] - steps.log_characters[right][None, :])
+    is_pair = apart <= MATCHED_WITHIN
+    above = steps.p_wrong[wrong][:, None] - steps.p_wrong[right][None, :]
+    in_order = ((above > 0) + 0.5 * (above == 0)) * is_pair
+    same = steps.problems[wrong][:, None] == steps.problems[right][None, :]
+    for target, mask in ((of_step, 1.0), (within, same)):
+        cells = np.stack([in_order * mask, is_pair * mask], axis=2)
+        target[wrong] += cells.sum(axis=1)
+        target[right] += cells.sum(axis=0)

@@ -1,0 +1,79 @@
+"""Does a PRM's training set hold the problems that it is judged on?
+
+    equal        the same text after NFKC, lower case, letters and digits only
+    overlapping  at least half of the 13-word runs of the judged problem occur in one training problem; shorter problems
+                 count as one run
+
+13-grams as in T. Brown et al. (2020), "Language models are few-shot learners", arXiv:2005.14165, appendix C.
+"""
+
+import hashlib
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+RUN = 13
+_OVERLAP = 0.5
+
+
+@dataclass(frozen=True)
+class Contaminated:
+    """Places of judged problems that the training set holds, and how."""
+
+    equal: list[int]
+    overlapping: list[int]
+
+    @property
+    def n(self) -> int:
+        return len(self.equal) + len(self.overlapping)
+
+
+def digest(problem: str) -> str:
+    """The first 32 hex digits of sha256 of the normal text, as public lists of benchmark problems write it."""
+    return hashlib.sha256("".join(filter(str.isalnum, _folded(problem))).encode()).hexdigest()[:32]
+
+
+def find(*, training: Sequence[str], judged: Sequence[str]) -> Contaminated:
+    """Every judged problem is told once: as equal where it is, else as overlapping."""
+    known = {digest(problem) for problem in training}
+    equal = [n for n, problem in enumerate(judged) if digest(problem) in known]
+    others = sorted(set(range(len(judged))) - set(equal))
+    holders = _holders(training, wanted={run for n in others for run in _runs(judged[n])})
+    overlapping = [n for n in others if _overlap(judged[n], holders) >= _OVERLAP]
+    return Contaminated(equal, overlapping)
+
+
+def listed(*, problems: Iterable[str], digests: Iterable[str]) -> list[int]:
+    """Places of the problems that stand on a list of digests."""
+    known = set(digests)
+    return [n for n, problem in enumerate(problems) if digest(problem) in known]
+
+
+def _holders(training: Sequence[str], *, wanted: set[int]) -> dict[int, set[int]]:
+    """Which training problems hold each of the wanted runs."""
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for n, problem in enumerate(training):
+        for run in wanted.intersection(_runs(problem)):
+            found[run].add(n)
+    return found
+
+
+def _overlap(problem: str, holders: dict[int, set[int]]) -> float:
+    """The largest share of this problem's runs that one training problem holds."""
+    runs = set(_runs(problem))
+    held = Counter(n for run in runs for n in holders.get(run, ()))
+    return max(held.values(), default=0) / max(len(runs), 1)
+
+
+def _runs(problem: str) -> Iterator[int]:
+    """Numbers that stand for the runs of thirteen words."""
+    words = "".join(c if c.isalnum() else " " for c in _folded(problem)).split()
+    for start in range(max(len(words) - RUN, 0) + 1):
+        run = " ".join(words[start : start + RUN])
+        if run:
+            yield int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest(), "big")
+
+
+def _folded(problem: str) -> str:
+    return unicodedata.normalize("NFKC", problem).lower()

@@ -1,0 +1,68 @@
+"""The labelled steps that a PRM is judged on: up to and with the first error of each trace, nothing behind it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labeling.agreement.arrays import Bools, Floats, Ints
+
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One row per step: what the PRM says, what people say, its size, its place; traces and the like number from 0."""
+
+    p_wrong: Floats
+    is_wrong: Bools
+    log_characters: Floats
+    indexes: Ints
+    traces: Ints
+    problems: Ints
+    sources: Ints
+
+    def __post_init__(self) -> None:
+        columns = (self.is_wrong, self.log_characters, self.indexes, self.traces, self.problems, self.sources)
+        if any(len(column) != len(self.p_wrong) for column in columns):
+            raise ValueError("every labelled step has a score, a label, a size, a place, a trace, a problem, a source")
+        if not np.isfinite(self.p_wrong).all():
+            raise ValueError("a PRM was not judged: it gave scores that are no numbers")
+
+    @property
+    def n_problems(self) -> int:
+        return int(self.problems.max()) + 1 if len(self.problems) else 0
+
+    def put(self, p_wrong: Floats) -> "Labelled":
+        """The same steps under another PRM."""
+        return Labelled(
+            p_wrong, self.is_wrong, self.log_characters, self.indexes, self.traces, self.problems, self.sources
+        )
+
+
+def is_labelled(*, lengths: Ints, first_errors: Ints) -> Bools:
+    """Which steps, traces laid end to end, carry a label when the first error (NONE for none) is all that is known."""
+    last = np.where(first_errors == NONE, lengths - 1, first_errors)
+    return np.asarray(indexes(lengths) <= np.repeat(last, lengths))
+
+
+def indexes(lengths: Ints) -> Ints:
+    """The place of every step within its trace."""
+    starts = np.cumsum(lengths) - lengths
+    return np.asarray(np.arange(int(lengths.sum())) - np.repeat(starts, lengths), dtype=np.int64)
+
+
+def of_traces(
+    *, p_wrong: Floats, characters: Ints, lengths: Ints, first_errors: Ints, problems: Ints, sources: Ints
+) -> Labelled:
+    """From all steps of traces, laid end to end, and one first error, problem and source per trace."""
+    at, trace = indexes(lengths), np.repeat(np.arange(len(lengths)), lengths)
+    kept = is_labelled(lengths=lengths, first_errors=first_errors)
+    return Labelled(
+        p_wrong=p_wrong[kept],
+        is_wrong=(at == first_errors[trace])[kept],
+        log_characters=np.log(np.maximum(characters[kept], 1)),
+        indexes=at[kept],
+        traces=trace[kept],
+        problems=problems[trace][kept],
+        sources=sources[trace][kept],
+    )

@@ -1,0 +1,41 @@
+"""What reading a trace is expected to cost, in seconds: raters stop at the first error, so later steps cost less.
+
+    C = c₀ + Σ_i S_{i-1} c_i,   c_i = seconds a step + seconds a word · words
+
+The two rates are starting values and are fitted anew from measured active time (least squares, never below zero).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labeling.agreement.arrays import Floats, Ints
+from prm.selection import survival
+from prm.selection.pool import Pool
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Seconds: to open a trace, for each step, for each word."""
+
+    opening: float = 8.0
+    step: float = 2.0
+    word: float = 0.25
+
+
+def of_traces(pool: Pool, reading: Reading) -> Floats:
+    of_steps = reading.step + reading.word * pool.words
+    return reading.opening + pool.per_trace(survival.still_right_before(pool) * of_steps)
+
+
+def fit(*, seconds: Floats, steps_read: Ints, words_read: Ints) -> Reading:
+    """From the active time of submissions; a rate that would be negative is left at zero and the others fitted anew."""
+    design = np.column_stack([np.ones(len(seconds)), steps_read, words_read]).astype(np.float64)
+    rates, kept = np.zeros(3), np.ones(3, dtype=np.bool_)
+    while kept.any():
+        found = np.linalg.lstsq(design[:, kept], seconds, rcond=None)[0]
+        if (found >= 0).all():
+            rates[kept] = found
+            break
+        kept[np.flatnonzero(kept)[found < 0]] = False
+    return Reading(*(float(rate) for rate in rates))

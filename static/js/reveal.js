@@ -1,0 +1,11 @@
+// A password can be read while it is typed: written once, seen right.
+for (const button of document.querySelectorAll("[data-reveal]")) {
+  const field = document.getElementById(button.dataset.reveal);
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const isShown = field.type === "text";
+    field.type = isShown ? "password" : "text";
+    button.setAttribute("aria-pressed", String(!isShown));
+    field.focus();
+  });
+}

@@ -1,0 +1,292 @@
+// The work page: one keystroke a rating, the next trace on screen before the finger is up.
+
+import { ActiveClock } from "./clock.js";
+import { Dock } from "./dock.js";
+import { listen } from "./hands.js";
+import { Ladder, idOf } from "./ladder.js";
+import { LoggedOut, Outbox, Refused, post } from "./network.js";
+import { Store } from "./store.js";
+import { loadMaths } from "./text.js";
+import { TraceWork } from "./trace.js";
+
+const read = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
+const config = read("work-config");
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const HURRY = 250; // quick presses jump, or the scroll lags behind the hand
+const STALE_BEFORE = 60_000; // a held trace whose lease ends within a minute is asked for again
+
+function say(name, values = {}) {
+  const word = config.words[name];
+  const text = typeof word === "string" ? word : values.count === 1 ? word.one : word.other;
+  return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+}
+
+const urlOf = (assignment, verb) => config.urls[verb].replace("/0/", `/${assignment}/`);
+
+class WorkPage {
+  #movedAt = 0;
+  #leaving = false;
+  #prefetching = null;
+
+  constructor(store) {
+    this.stage = document.getElementById("stage");
+    this.dock = new Dock(document.querySelector(".dock"), { say });
+    this.clock = new ActiveClock().listen();
+    const client = crypto.getRandomValues(new Uint8Array(12)).reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
+    this.store = store;
+    this.outbox = new Outbox(store, { client, urlOf });
+    this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
+    this.outbox.addEventListener("answer", (event) => this.#answered(event.detail));
+    this.outbox.addEventListener("refused", (event) => this.#refused(event.detail));
+    this.now = null;
+  }
+
+  // --- one trace after another ---------------------------------------------------------------------------------
+
+  async start(trace) {
+    this.outbox.hurry();
+    if (trace) this.show(await this.#prepared(trace));
+    else await this.#next();
+  }
+
+  // What this browser still holds for the trace is laid over what the server knew.
+  async #prepared(trace) {
+    const work = new TraceWork(trace);
+    this.outbox.knows(trace.assignment, trace.version);
+    for (const item of await this.store.all()) {
+      if (item.assignment !== trace.assignment || item.verb) continue;
+      if (item.kind === "comment") work.comments.set(item.step, item.text);
+      else work.overrule(item.step, item.option, { ...item, reason: item.text });
+    }
+    return new Ladder(work, { say });
+  }
+
+  show(ladder) {
+    this.#leaving = false;
+    this.ladder = ladder;
+    this.work = ladder.work;
+    this.stage.replaceChildren(ladder.node);
+    ladder.typeset();
+    document.title = say("title", { project: config.project });
+    this.clock.take();
+    // The first rating opens a held trace as well; this tells the server when reading begins.
+    if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch(() => {});
+    const first = this.work.unrated()[0] ?? this.work.stops()[0] ?? null;
+    this.now = first;
+    this.paint();
+    this.#scroll(false);
+    document.documentElement.dataset.ready = ladder.node.dataset.assignment;
+    loadMaths(config.katex).then(() => ladder.typeset());
+  }
+
+  async #next() {
+    const ready = await this.#prefetching;
+    this.#prefetching = null;
+    const fresh = ready && (!ready.work.trace.lease_ends_at || Date.parse(ready.work.trace.lease_ends_at) - Date.now() > STALE_BEFORE);
+    if (fresh) return this.show(ready);
+    return this.#fetchNext();
+  }
+
+  async #fetchNext() {
+    this.stage.setAttribute("aria-busy", "true");
+    try {
+      this.show(await this.#claim(true));
+    } catch (error) {
+      this.#nothing(error);
+    } finally {
+      this.stage.removeAttribute("aria-busy");
+    }
+  }
+
+  async #claim(opened) {
+    return this.#prepared(await post(config.urls.claim, { opened }));
+  }
+
+  // Fetched when half of the present trace is done, so that it is not kept from others for long; typeset hidden.
+  #prefetch() {
+    const stops = this.work.stops().length;
+    if (this.#prefetching || this.work.unrated().length > stops / 2) return;
+    this.#prefetching = this.#claim(false)
+      .then((ladder) => ladder.typeset())
+      .catch(() => null);
+  }
+
+  // The page closes: what was only fetched ahead goes back to others at once.
+  giveBackHeld() {
+    if (this.#prefetching) post(config.urls.release_held, {}, { keepalive: true }).catch(() => {});
+  }
+
+  #nothing(error) {
+    this.ladder = this.work = this.now = null;
+    const page = document.getElementById("t-nothing").content.cloneNode(true);
+    const kind = error instanceof Refused ? error.message : say(error instanceof LoggedOut ? "save_logged_out" : "no_network");
+    page.querySelector("[data-slot=why]").textContent = kind;
+    page.querySelector("button").addEventListener("click", () => this.#fetchNext());
+    this.stage.replaceChildren(page);
+    document.documentElement.dataset.ready = "nothing";
+  }
+
+  // --- rating --------------------------------------------------------------------------------------------------
+
+  paint() {
+    this.ladder.paint(this.now);
+    this.dock.paint(this.work, this.now);
+  }
+
+  #keep(write) {
+    this.outbox.keep(this.work.trace.assignment, { ...write, active_ms: this.clock.take() });
+    this.#prefetch();
+  }
+
+  rate(rating) {
+    if (!this.now || this.#leaving) return;
+    const at = this.now;
+    this.#keep(this.work.rate(at, rating));
+    this.dock.hit(rating);
+    const stops = this.work.stops();
+    const here = stops.findIndex((stop) => idOf(stop) === idOf(at));
+    this.now = stops[here + 1] ?? at;
+    this.paint();
+    if (idOf(this.now) !== idOf(at)) this.#scroll();
+    if (rating === -1 && at.option === 0 && this.work.protocol === "first_error") {
+      this.dock.tell(say("first_negative", { number: this.ladder.rowOf(at).dataset.number }), { undo: true });
+    }
+  }
+
+  move(by) {
+    const stops = this.work?.stops() ?? [];
+    const here = stops.findIndex((stop) => idOf(stop) === idOf(this.now));
+    const to = stops[Math.max(0, Math.min(stops.length - 1, here + by))];
+    if (to) this.light(to);
+  }
+
+  light(stop) {
+    if (!this.work.stops().some((one) => idOf(one) === idOf(stop))) return;
+    this.now = stop;
+    this.paint();
+    this.#scroll();
+  }
+
+  #scroll(smooth = true) {
+    const row = this.now && this.ladder.rowOf(this.now);
+    const hurried = performance.now() - this.#movedAt < HURRY;
+    this.#movedAt = performance.now();
+    row?.scrollIntoView({ block: "center", behavior: !smooth || hurried || calm.matches ? "auto" : "smooth" });
+  }
+
+  unsure() {
+    if (!this.now) return;
+    this.#keep(this.work.toggleUnsure(this.now));
+    this.paint();
+  }
+
+  undo() {
+    const undone = this.work?.undo();
+    if (!undone) return this.dock.tell(say("nothing_to_undo"));
+    this.#keep(undone.write);
+    this.now = this.work.stops().find((stop) => idOf(stop) === idOf(undone.stop)) ?? this.work.stops()[0];
+    this.paint();
+    return this.#scroll();
+  }
+
+  comment() {
+    if (!this.now) return;
+    const { step } = this.now;
+    this.#ask("comment", this.work.comments.get(step) ?? "", (text) => {
+      this.#keep(this.work.comment(step, text));
+      this.paint();
+    });
+  }
+
+  fold() {
+    const problem = this.stage.querySelector(".problem");
+    const isFolded = problem.classList.toggle("is-folded");
+    problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
+  }
+
+  explain(box) {
+    const stop = { step: Number(box.dataset.step), option: 0 };
+    const category = box.querySelector("[name=category]:checked")?.value ?? "";
+    this.#keep(this.work.explain(stop, category, box.querySelector("[name=reason]").value));
+  }
+
+  // --- leaving a trace -----------------------------------------------------------------------------------------
+
+  submit() {
+    if (!this.work || this.#leaving) return;
+    if (this.work.missing()) this.dock.tell(this.dock.submit.textContent);
+    else this.#leave("submit", {});
+  }
+
+  leaveWith(verb) {
+    if (!this.work || this.#leaving) return;
+    this.#ask(verb, "", (reason) => reason.trim() && this.#leave(verb, { reason }));
+  }
+
+  #leave(verb, body) {
+    this.#leaving = true;
+    this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision } });
+    this.#next();
+  }
+
+  // One line of text, asked for below the trace and never in a dialogue that blocks it.
+  #ask(what, text, done) {
+    const form = document.getElementById("ask");
+    form.querySelector("label span").textContent = say(`ask_${what}`);
+    const field = form.querySelector("textarea");
+    field.value = text;
+    form.hidden = false;
+    field.focus();
+    const close = () => {
+      form.hidden = true;
+      form.onsubmit = form.onkeydown = form.onreset = null;
+    };
+    form.onreset = close;
+    form.onsubmit = (event) => {
+      event.preventDefault();
+      close();
+      done(field.value);
+    };
+    form.onkeydown = (event) => {
+      if (event.key === "Escape") close();
+      if (event.key === "Enter" && !event.shiftKey) form.onsubmit(event);
+    };
+  }
+
+  // --- what the server says --------------------------------------------------------------------------------------
+
+  #answered({ assignment, answer, writes }) {
+    if (this.work?.trace.assignment !== assignment) return;
+    for (const lost of answer.lost ?? []) {
+      if (lost.part === "rating") this.#showLost({ ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
+    }
+    if (answer.lease_ends_at) document.getElementById("lease").textContent = new Date(answer.lease_ends_at).toLocaleTimeString([], { timeStyle: "short" });
+  }
+
+  // Another tab or device won: the page shows what stands, and keeps what was meant here in sight.
+  #showLost({ step, option, stands, yours }) {
+    this.work.overrule(step, option, { ...stands, reason: stands.reason });
+    const row = this.ladder.rowOf({ step, option });
+    const note = document.getElementById("t-lost").content.firstElementChild.cloneNode(true);
+    note.querySelector("[data-slot=text]").textContent = say("lost", { theirs: say(`rating_${stands.rating}`), yours: say(`rating_${yours.rating}`) });
+    note.querySelector("button").addEventListener("click", () => {
+      this.now = { step, option };
+      this.#keep(this.work.rate(this.now, yours.rating));
+      note.remove();
+      this.paint();
+    });
+    row?.querySelector("[data-slot=body]").append(note);
+    this.paint();
+  }
+
+  #refused({ error }) {
+    const notice = document.getElementById("t-refused").content.firstElementChild.cloneNode(true);
+    notice.querySelector("[data-slot=text]").textContent = error.message;
+    notice.querySelector("button").addEventListener("click", () => notice.remove());
+    document.getElementById("notices").append(notice);
+  }
+}
+
+const page = new WorkPage(await Store.open(config.user));
+listen(page, config.keys);
+await page.start(read("first-trace"));

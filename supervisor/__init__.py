@@ -1,0 +1,8 @@
+"""Starts the whole platform on one machine and keeps it running. Knows programs, not what they do.
+
+It runs before anything is installed: all but `prepare` use the standard library alone.
+"""
+
+
+class Trouble(Exception):
+    """What the person who started us can put right. Its text is the one line that they are shown."""

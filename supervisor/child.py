@@ -1,0 +1,104 @@
+"""One program that is kept running: started under a guard, started again when it dies, stopped with all its own."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from supervisor import lifeline, place
+
+LONGEST_PAUSE = 10.0
+# A program that lived this long was well: its next pause is short again.
+WELL_AFTER = 20.0
+FULL_LOG = 20_000_000
+
+
+@dataclass
+class Child:
+    name: str
+    command: list[str]
+    env: Mapping[str, str]
+    log: Path
+    deaths: int = 0
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _started: float = 0.0
+    _wait_until: float = 0.0
+
+    def start(self) -> None:
+        _turn_over(self.log)
+        with self.log.open("ab") as log:
+            self._process = start(self.command, env=self.env, output=log.fileno())
+        self._started = time.monotonic()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process else 0
+
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def keep_alive(self) -> str:
+        """Look after the program once. Says what happened when it had died, and starts it again when that is due."""
+        if self.is_alive():
+            return ""
+        if self._process is not None:
+            return self._note_death(self._process)
+        if time.monotonic() >= self._wait_until:
+            self.start()
+        return ""
+
+    def _note_death(self, process: subprocess.Popen[bytes]) -> str:
+        kill_group(process.pid)  # what it had started itself must not hold the port
+        now = time.monotonic()
+        self.deaths = 1 if now - self._started > WELL_AFTER else self.deaths + 1
+        self._wait_until = now + min(LONGEST_PAUSE, 0.1 * 2**self.deaths)
+        self._process = None
+        return f"{self.name} {_end_of(process.returncode)} and is started again; its log is {self.log}"
+
+    def ask_to_stop(self) -> None:
+        if self.is_alive() and self._process is not None:
+            self._process.terminate()
+
+    def stop(self, *, until: float) -> None:
+        """Wait for the end that was asked for; at that time, end it and everything that it started."""
+        if self._process is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(0.0, until - time.monotonic()))
+        kill_group(self._process.pid)
+        self._process.wait()
+        self._process = None
+
+
+def start(command: list[str], *, env: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
+    """Start a program that dies with us, in a process group of its own: Ctrl-C reaches us alone."""
+    guard = [sys.executable, "-I", lifeline.__file__, str(os.getpid())]
+    return subprocess.Popen(  # noqa: S603 (the supervisor's own list of programs)
+        [*guard, *command],
+        env=dict(env),
+        cwd=place.BASE,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _end_of(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _turn_over(log: Path) -> None:
+    """A full log becomes the old one; the one before is dropped."""
+    if log.exists() and log.stat().st_size > FULL_LOG:
+        log.replace(log.with_suffix(".old.log"))

@@ -1,0 +1,92 @@
+"""Makes the database, the static files and, on a first start, the demo ready: one Django process before the servers.
+
+Run by the supervisor inside `.venv/`: `python -m supervisor.prepare [--demo]`. What it prints is for the person.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import django
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+
+def prepare(*, with_demo: bool) -> None:
+    from django.core.management import call_command
+
+    _ask_broker()
+    call_command("migrate", interactive=False, verbosity=0)
+    collect_static_files()
+    _greet(with_demo=with_demo)
+
+
+def collect_static_files() -> bool:
+    """Collect them when any of them changed since the last time. True when it did."""
+    from django.core.management import call_command
+
+    stamp = Path(settings.STATIC_ROOT).with_suffix(".stamp")
+    digest = _digest_of_static_files()
+    if stamp.exists() and stamp.read_text() == digest:
+        return False
+    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+    stamp.write_text(digest)
+    return True
+
+
+def _digest_of_static_files() -> str:
+    from django.contrib.staticfiles.finders import get_finders
+
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for path, storage in finder.list([]):
+            state = Path(storage.path(path)).stat()
+            digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _ask_broker() -> None:
+    import redis
+
+    try:
+        redis.from_url(settings.REDIS_URL).ping()
+    except redis.RedisError as error:
+        raise ImproperlyConfigured(f"The broker at {settings.REDIS_URL} does not answer: {error}") from error
+
+
+def _greet(*, with_demo: bool) -> None:
+    """Links of the demo's people on the first start; later, and without a demo, how to come by one."""
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command
+
+    manage = f"{Path(sys.executable)} {settings.BASE_DIR / 'manage.py'} --data {settings.DATA_DIR}"
+    is_empty = not get_user_model()._default_manager.exists()
+    if with_demo and (is_empty or _unfinished().exists()):
+        _unfinished().touch()
+        call_command("make_demo")
+        _unfinished().unlink()
+    elif is_empty:
+        print(f"The first account: {manage} make_owner USER")
+    else:
+        print(f"A new login link: {manage} login_link USER")
+
+
+def _unfinished() -> Path:
+    """Lies in the data folder while the demo is made: a start that broke off there is repeated by the next."""
+    return Path(settings.DATA_DIR) / "demo_unfinished"
+
+
+def main(arguments: list[str]) -> int:
+    from django.db import DatabaseError
+
+    try:
+        django.setup()
+        prepare(with_demo="--demo" in arguments)
+    except (ImproperlyConfigured, DatabaseError, OSError) as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

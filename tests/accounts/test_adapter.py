@@ -1,0 +1,116 @@
+"""How allauth behaves here: login with either name, within limits, and out again."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "seven green ladders"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_has_tried_yet() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def anna() -> User:
+    return User.objects.create_user("Anna", email="anna@example.org", password=PASSWORD)
+
+
+def log_in(client: Client, name: str, password: str = PASSWORD, **headers: Any) -> Any:
+    return client.post(reverse("account_login"), {"login": name, "password": password}, **headers)
+
+
+@pytest.mark.parametrize("name", ["Anna", "anna", "anna@example.org", "Anna@Example.org"])
+def test_login_takes_either_name_in_any_case(name: str, client: Client, anna: User) -> None:
+    response = log_in(client, name)
+    assert (response.status_code, response["Location"]) == (302, reverse("annotate:home"))
+    assert client.session["_auth_user_id"] == str(anna.pk)
+
+
+@pytest.mark.parametrize("name", ["Anna", "nobody"])
+def test_login_says_the_same_of_a_wrong_name_and_a_wrong_password(name: str, client: Client, anna: User) -> None:
+    response = log_in(client, name, "another guess")
+    assert "do not belong together" in response.content.decode()
+    assert "_auth_user_id" not in client.session
+
+
+def test_login_refuses_the_sixth_try_even_with_the_right_password(client: Client, anna: User) -> None:
+    for n in range(5):
+        log_in(client, "anna", f"guess {n}", REMOTE_ADDR=f"10.0.0.{n}")
+    response = log_in(client, "anna", REMOTE_ADDR="10.0.0.99")
+    assert "Too many tries" in response.content.decode()
+    assert "_auth_user_id" not in client.session
+
+
+def test_login_limits_an_address_that_tries_many_accounts(client: Client) -> None:
+    for n in range(10):
+        assert "do not belong together" in log_in(client, f"person{n}", "guess").content.decode()
+    assert "Too many tries" in log_in(client, "person11", "guess").content.decode()
+    assert "do not belong together" in log_in(client, "person11", "guess", REMOTE_ADDR="10.9.9.9").content.decode()
+
+
+def test_login_limits_requests_of_one_address(client: Client) -> None:
+    cache.clear()
+    statuses = [log_in(client, "", "").status_code for _ in range(31)]
+    assert (set(statuses[:30]), statuses[30]) == ({200}, 429)
+
+
+def test_login_believes_no_forwarded_address_unless_told(client: Client, anna: User, settings: Any) -> None:
+    for n in range(11):
+        response = log_in(client, f"person{n}", "guess", HTTP_X_FORWARDED_FOR=f"10.0.0.{n}")
+    assert "Too many tries" in response.content.decode()
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    response = log_in(client, "person12", "guess", HTTP_X_FORWARDED_FOR="10.0.0.44")
+    assert "do not belong together" in response.content.decode()
+
+
+def test_login_goes_on_to_an_address_of_ours_alone(client: Client, anna: User) -> None:
+    address = reverse("account_login")
+    told = {"login": "anna", "password": PASSWORD}
+    assert client.post(address, {**told, "next": "/join/x"})["Location"] == "/join/x"
+    client.logout()
+    assert client.post(address, {**told, "next": "https://example.org/"})["Location"] == reverse("annotate:home")
+
+
+def test_sign_up_is_closed(client: Client) -> None:
+    address = reverse("account_signup")
+    assert client.post(address, {"username": "eve", "password1": PASSWORD}).status_code == 405
+    assert not User.objects.exists()
+
+
+def test_logout_ends_the_session_at_the_server(client: Client, anna: User) -> None:
+    client.force_login(anna)
+    kept = client.cookies["sessionid"].value
+    client.post(reverse("account_logout"))
+    client.cookies["sessionid"] = kept
+    assert client.get(reverse("annotate:home")).status_code == 302
+
+
+def test_change_password_ends_every_other_session(client: Client, anna: User) -> None:
+    elsewhere = Client()
+    for each in (client, elsewhere):
+        each.force_login(anna)
+    told = {"current": PASSWORD, "password": "eight blue ladders"}
+    assert client.post(reverse("account_change_password"), told).status_code == 302
+    assert client.get(reverse("annotate:home")).status_code == 200
+    assert elsewhere.get(reverse("annotate:home")).status_code == 302
+
+
+@pytest.mark.parametrize(("current", "password"), [("wrong", "eight blue ladders"), (PASSWORD, "anna"), (PASSWORD, "")])
+def test_change_password_says_what_is_wrong(current: str, password: str, client: Client, anna: User) -> None:
+    client.force_login(anna)
+    response = client.post(reverse("account_change_password"), {"current": current, "password": password})
+    assert response.status_code == 422
+    assert 'aria-invalid="true"' in response.content.decode()
+    anna.refresh_from_db()
+    assert anna.check_password(PASSWORD)

@@ -1,0 +1,135 @@
+"""What there is to do, told truly and at a constant cost."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from accounts.models import User
+from annotate import todo
+from labeling.models import Assignment, Project, Rater, Submission, Turn
+from people import members, projects
+from people.models import Membership, Role
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+SUBMITTED = {"state": "submitted", "submitted_at": factories.NOW, "finish_reason": "solution", "submitted_revision": 1}
+
+
+def a_project_of(user: User, waiting: int = 0, role: Role = Role.ANNOTATOR, **fields: Any) -> Project:
+    project = factories.make_project(**fields)
+    members.join(project=project, user=user, role=role, now=factories.NOW)
+    lane = factories.make_lane(project)
+    for _ in range(waiting):
+        factories.make_entry(lane, factories.make_trace(project))
+    return project
+
+
+def only(user: User) -> todo.Todo:
+    (each,) = todo.of(user)
+    return each
+
+
+def test_of_counts_what_this_rater_has_not_had() -> None:
+    user = factories.make_user()
+    project = a_project_of(user, waiting=3)
+    assert (only(user).waiting, only(user).says) == (3, "waiting")
+    first = project.traces.order_by("pk").first()
+    assert first
+    factories.make_assignment(Rater.objects.get(), first, **SUBMITTED, holds_slot=True)
+    assert only(user).waiting == 2
+
+
+def test_of_leaves_out_what_is_given_out_and_lanes_that_are_closed() -> None:
+    user = factories.make_user()
+    project = a_project_of(user)
+    factories.make_entry(factories.make_lane(project, arm="gold"), factories.make_trace(project), slots=0)
+    closed = factories.make_lane(project, arm="policy", closed_at=factories.NOW)
+    factories.make_entry(closed, factories.make_trace(project))
+    assert (only(user).waiting, only(user).says) == (0, "nothing")
+
+
+def test_of_stops_counting_where_nobody_plans_further() -> None:
+    assert not todo.Todo(Membership(), None, waiting=todo.COUNTED).is_over_counted
+    assert todo.Todo(Membership(), None, waiting=todo.COUNTED + 1).is_over_counted
+
+
+@pytest.mark.parametrize(("role", "may"), [(Role.LEAD, True), (Role.REVIEWER, True), (Role.ENGINEER, False)])
+def test_of_lets_those_begin_to_rate_who_may(role: Role, may: bool, client: Client) -> None:
+    user = factories.make_user()
+    project = a_project_of(user, waiting=1, role=role)
+    assert (only(user).may_begin_rating, only(user).is_work) == (may, False)
+    client.force_login(user)
+    response = client.post(reverse("annotate:begin_rating", args=[project.slug]))
+    assert response.status_code == (302 if may else 403)
+    assert (only(user).is_work, only(user).waiting) == ((True, 1) if may else (False, 0))
+
+
+@pytest.mark.parametrize("state", ["paused", "closed"])
+def test_of_says_where_no_work_goes_on(state: str) -> None:
+    user = factories.make_user()
+    a_project_of(user, waiting=1, state=state)
+    assert only(user).says == state
+
+
+def test_of_says_that_a_rater_is_paused_or_did_not_pass() -> None:
+    user = factories.make_user()
+    a_project_of(user, waiting=1)
+    Rater.objects.update(stage="failed")
+    assert only(user).says == "failed"
+    Rater.objects.update(stage="working", paused_at=factories.NOW)
+    assert only(user).says == "rater_paused"
+
+
+def test_of_leaves_out_archived_projects_and_those_that_were_left(now: dt.datetime) -> None:
+    user = factories.make_user()
+    a_project_of(user, state="archived")
+    members.leave(membership=members.find(project=a_project_of(user), user=user), now=now)
+    assert todo.of(user) == []
+
+
+def test_today_counts_what_was_submitted_since() -> None:
+    user = factories.make_user()
+    project = a_project_of(user)
+    for hours in (1, 30):
+        at = factories.NOW - dt.timedelta(hours=hours)
+        done = submitted(project, at)
+        for step in done.trace.steps.all():
+            Turn.objects.create(assignment=done, step=step)
+    told = todo.today(user, factories.NOW - dt.timedelta(hours=9))
+    assert told == todo.Today(n_traces=1, n_steps=3, active=dt.timedelta(seconds=90))
+
+
+def submitted(project: Project, at: dt.datetime) -> Assignment:
+    told = {**SUBMITTED, "submitted_at": at, "holds_slot": True}
+    done = factories.make_assignment(Rater.objects.get(), factories.make_trace(project), **told)
+    Submission.objects.create(
+        project=project, assignment=done, submitted_at=at, finish_reason="solution", total_ms=90_000
+    )
+    return done
+
+
+def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
+    user = factories.make_user()
+    project = a_project_of(user)
+    kept = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
+    assert todo.opened(user, now) == kept
+    assert todo.opened(user, now + dt.timedelta(hours=1)) is None
+    assert todo.opened(factories.make_user(), now) is None
+
+
+@pytest.mark.parametrize("n", [3, 30])
+def test_home_costs_the_same_for_many(
+    n: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    user = factories.make_user()
+    for k in range(n):
+        a_project_of(user, waiting=1)
+        projects.create(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
+    client.force_login(user)
+    with django_assert_num_queries(8):
+        response = client.get(reverse("annotate:home"))
+    assert response.content.decode().count("<tr>") == 2 * n + 2

@@ -1,0 +1,156 @@
+"""The work page and the messages of its scripts, as a browser sends them."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from labeling.models import Assignment, Judgment, Project, Rater, Submission, Write
+from people.models import Membership
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+class AtWork:
+    """A rater with a browser."""
+
+    def __init__(self, project: Project, user: User | None = None) -> None:
+        self.project = project
+        self.rater: Rater = factories.make_rater(project, user)
+        assert self.rater.user is not None
+        Membership.objects.get_or_create(
+            project=project, user=self.rater.user, defaults={"role": "annotator", "joined_at": timezone.now()}
+        )
+        self.client = Client()
+        self.client.force_login(self.rater.user)
+
+    def post(self, path: str, content: Any = None) -> tuple[int, Any]:
+        response = self.client.post(f"/work/{path}", json.dumps(content or {}), content_type="application/json")
+        return response.status_code, json.loads(response.content or b"null")
+
+    def claim(self) -> dict[str, Any]:
+        status, trace = self.post(f"{self.project.slug}/claim", {"opened": True})
+        assert status == 200, trace
+        found: dict[str, Any] = trace
+        return found
+
+
+@pytest.fixture
+def project() -> Project:
+    project = factories.make_project(overlap=1)
+    lane = factories.make_lane(project, "uniform")
+    for _ in range(3):
+        factories.make_entry(lane, factories.make_trace(project, ["One.", ["Two.", "Two, said otherwise."], "Three."]))
+    return project
+
+
+def rating(sequence: int, step: int, rated: int | None, option: int = 0, **more: Any) -> dict[str, Any]:
+    return {"sequence": sequence, "seen": 0, "kind": "rate", "step": step, "option": option, "rating": rated, **more}
+
+
+def batch(*writes: dict[str, Any]) -> dict[str, Any]:
+    return {"client": "c1", "writes": list(writes)}
+
+
+def test_claim_gives_the_trace_with_its_content_and_nothing_that_a_rater_may_not_know(project: Project) -> None:
+    trace = AtWork(project).claim()
+    assert [step["options"][0]["text"] for step in trace["steps"]] == ["One.", "Two.", "Three."]
+    assert trace["state"] == "opened"
+    told = json.dumps(trace)
+    assert not any(word in told for word in ("gold", "purpose", "arm", "score", "lane", "verifier"))
+
+
+def test_claim_says_in_words_when_nothing_is_left(project: Project) -> None:
+    Assignment.objects.all().delete()
+    empty = AtWork(factories.make_project())
+    status, told = empty.post(f"{empty.project.slug}/claim")
+    assert (status, told["code"]) == (409, "nothing_left")
+    assert told["message"]
+
+
+def test_record_keeps_ratings_and_answers_with_the_version(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    status, told = me.post(f"{assignment}/record", batch(rating(1, 0, 1), rating(2, 1, -1, active_ms=800)))
+    assert (status, told["version"], told["lost"]) == (200, 1, [])
+    assert set(Judgment.objects.values_list("rating", flat=True)) == {1, -1}
+
+
+def test_record_refuses_a_batch_whole_and_says_where(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    status, told = me.post(f"{assignment}/record", batch(rating(1, 0, 1), rating(2, 7, 1)))
+    assert (status, told["index"], told["field"]) == (422, 1, "step")
+    assert not Write.objects.exists()
+
+
+@pytest.mark.parametrize("body", ["{", '{"client": 3}', '{"client": "c", "writes": [{"step": "one"}]}', "[]", "\x00"])
+def test_record_answers_nonsense_with_422(project: Project, body: str) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    response = me.client.post(f"/work/{assignment}/record", body, content_type="application/json")
+    assert response.status_code == 422
+    assert json.loads(response.content)["message"]
+
+
+def test_submit_carries_the_last_ratings_and_a_second_one_finds_the_first(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    content = batch(rating(1, 0, 1), rating(2, 1, 1), rating(3, 2, 0))
+    first, second = me.post(f"{assignment}/submit", content), me.post(f"{assignment}/submit", content)
+    assert first == second == (200, {"state": "submitted", "revision": 1, "finish_reason": "solution"})
+    assert Submission.objects.count() == 1
+
+
+def test_submit_of_unfinished_work_keeps_the_ratings_and_says_what_is_missing(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    status, told = me.post(f"{assignment}/submit", batch(rating(1, 0, 1)))
+    assert (status, told["code"]) == (409, "incomplete")
+    assert Judgment.objects.count() == 1
+
+
+def test_skip_gives_the_trace_back_and_the_next_one_is_another(project: Project) -> None:
+    me = AtWork(project)
+    first = me.claim()
+    assert me.post(f"{first['assignment']}/skip", {"client": "c1", "reason": "too long"})[0] == 200
+    assert me.claim()["assignment"] != first["assignment"]
+
+
+def test_reopen_brings_the_ratings_back_for_correction(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    me.post(f"{assignment}/submit", batch(rating(1, 0, 1), rating(2, 1, -1), rating(3, 1, 1, option=1)))
+    status, trace = me.post(f"{assignment}/reopen")
+    assert (status, trace["is_correction"]) == (200, True)
+    assert [judged["rating"] for turn in trace["turns"] for judged in turn["judgments"]] == [1, -1, 1]
+
+
+@pytest.mark.parametrize("verb", ["record", "submit", "give-up", "report", "skip", "reopen", "open"])
+def test_somebody_elses_assignment_does_not_exist(project: Project, verb: str) -> None:
+    assignment = AtWork(project).claim()["assignment"]
+    status, told = AtWork(project).post(f"{assignment}/{verb}", {"client": "c2", "writes": [], "reason": "x"})
+    assert (status, told["code"]) == (404, "unknown")
+
+
+def test_page_shows_the_trace_in_hand_and_only_to_its_rater(project: Project) -> None:
+    me = AtWork(project)
+    trace = me.claim()
+    shown = me.client.get(f"/work/{project.slug}/")
+    assert shown.status_code == 200
+    assert f'"assignment": {trace["assignment"]}' in shown.content.decode()
+    stranger = Client()
+    stranger.force_login(factories.make_user())
+    assert stranger.get(f"/work/{project.slug}/").status_code == 404
+
+
+def test_page_escapes_hostile_text(project: Project) -> None:
+    hostile = factories.make_project(overlap=1)
+    factories.make_entry(factories.make_lane(hostile), factories.make_trace(hostile, ["</script><script>alert(1)"]))
+    me = AtWork(hostile)
+    me.claim()
+    assert "<script>alert(1)" not in me.client.get(f"/work/{hostile.slug}/").content.decode()

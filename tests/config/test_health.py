@@ -1,0 +1,45 @@
+"""Containers and proxies ask without a login."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from pytest_django import Settings
+
+from config import health
+
+
+def test_live_asks_nobody(client: Client) -> None:
+    assert client.get("/health/live").json() == {"live": True}
+
+
+@pytest.mark.django_db
+def test_ready_says_so_with_a_database_and_a_broker(client: Client, settings: Settings, broker: str) -> None:
+    settings.REDIS_URL = broker
+    response = client.get("/health/ready")
+    assert (response.status_code, response.json()) == (200, {"ready": True, "database": "ready", "broker": "ready"})
+
+
+@pytest.mark.django_db
+def test_ready_serves_people_while_the_broker_is_away(client: Client, settings: Settings) -> None:
+    settings.REDIS_URL = "unix:///nowhere/valkey.sock"
+    response = client.get("/health/ready")
+    assert (response.status_code, response.json()["broker"]) == (200, "away")
+
+
+@pytest.mark.django_db
+def test_ready_waits_for_the_migrations(client: Client) -> None:
+    health._migrated = False
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'jobs'")
+    response = client.get("/health/ready")
+    assert (response.status_code, response.json()["database"]) == (503, "not migrated")
+
+
+@pytest.mark.django_db
+def test_metrics_are_closed_without_their_token(client: Client, settings: Settings) -> None:
+    assert client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 404
+    settings.METRICS_TOKEN = "scrape"
+    assert client.get("/metrics", headers={"authorization": "Bearer guess"}).status_code == 404
+    said = client.get("/metrics", headers={"authorization": "Bearer scrape"}).content.decode()
+    assert 'stepmark_jobs{state="queued"} 0.0' in said
+    assert "stepmark_oldest_queued_job_seconds 0.0" in said

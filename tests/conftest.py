@@ -1,0 +1,98 @@
+"""What every test may ask for. The engine is the one that DATABASE_URL names; without it, SQLite."""
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from events import append_only
+from tests import servers, together
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing leaves this machine, and nothing is asked of servers that were not named."""
+    config.option.allow_hosts = "127.0.0.1,::1,localhost"
+    config.option.allow_unix_socket = True
+    # Static files under their own names: hashed ones exist after `collectstatic` alone.
+    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
+    if not os.environ.get("REDIS_URL"):
+        settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    else:
+        settings.CACHES["default"]["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
+    if config.option.markexpr == "journey":
+        _keep_the_database_in_a_file()
+
+
+def _own_cache(url: str) -> str:
+    """Clearing a cache empties its whole Redis database: each process of the suite has one, apart from the broker's."""
+    server, _, number = url.rpartition("/")
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return f"{server}/{(int(number) - 1 - process) % 16}" if number.isdecimal() else url
+
+
+def _keep_the_database_in_a_file() -> None:
+    """A browser asks several things at once. SQLite's test database in memory has one connection for all threads, whose
+    transactions would run into each other; a file has one for each, as it is when the platform runs."""
+    if connection.vendor == "sqlite":
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+        default: dict[str, Any] = settings.DATABASES["default"]
+        default.setdefault("TEST", {})["NAME"] = str(settings.DATA_DIR / "journeys.sqlite3")
+
+
+@pytest.fixture
+def now() -> dt.datetime:
+    """The time that verbs are told. Tests that need more add to it."""
+    return dt.datetime(2026, 11, 18, 9, 0, tzinfo=dt.UTC)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real data beside the project; its tests are skipped, and say so, where it is absent."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"no shared data at {SHARED_DATA}")
+    return SHARED_DATA
+
+
+@pytest.fixture
+def on_postgresql() -> bool:
+    return connection.vendor == "postgresql"
+
+
+@pytest.fixture(autouse=True)
+def _append_only_tables_can_be_emptied(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test with real transactions ends with a flush, which the append-only tables would refuse. The flush itself
+    makes their triggers again, so each test begins with them."""
+    marker = request.node.get_closest_marker("django_db")
+    asked = {"transactional_db", "live_server"} & set(request.fixturenames)
+    if not asked and not (marker and marker.kwargs.get("transaction")):
+        yield
+        return
+    request.getfixturevalue("_django_db_helper")  # set up before this one, and so torn down after it
+    yield
+    append_only.unlock()
+
+
+@pytest.fixture
+def real_connections(transactional_db: None, tmp_path: Path) -> Iterator[None]:
+    """For tests in which several people do something at once: see `tests.together.at_once`."""
+    with together.own_file(str(tmp_path / "test.sqlite3")):
+        yield
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[str]:
+    """The address of a broker: REDIS_URL where that is set, otherwise a server of our own that ends with the tests."""
+    if url := os.environ.get("REDIS_URL"):
+        yield url
+        return
+    with servers.short_folder() as folder, servers.valkey(folder / "valkey.sock", folder / "valkey.log"):
+        yield f"unix://{folder / 'valkey.sock'}"

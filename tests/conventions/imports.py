@@ -1,0 +1,75 @@
+"""Which room may import which package from outside. Imports between our own rooms are import-linter's."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.conventions.rule import Example, Finding, Rule, is_python, tree_of
+
+# Package, who may import it (by the beginning of the path), why.
+ALLOWED = (
+    ("rest_framework", ("api/",), "only api knows the REST framework"),
+    ("drf_spectacular", ("api/",), "only api knows the REST framework"),
+    ("django_filters", ("api/",), "only api knows the REST framework"),
+    ("sklearn", ("prm/backends/builtin",), "the builtin PRM alone stands on scikit-learn"),
+    ("krippendorff", ("tests/", "bench/"), "GPL: an oracle, never a part of the program"),
+    ("scipy", ("tests/", "bench/", "prm/backends/builtin"), "an oracle; only scikit-learn's room has it anyway"),
+    ("pandas", (), "numpy and a page of code do it"),
+    (
+        "celery",
+        ("config/", "jobs/", "supervisor/", "labeling/tasks", "people/tasks", "exports/tasks", "prm/tasks"),
+        "jobs are asked for by name through `jobs`; only tasks and the application know Celery",
+    ),
+)
+# The domain knows no HTTP.
+WEB = ("django.http", "django.shortcuts", "django.template", "django.urls", "django.views", "django.middleware")
+DOMAIN_WITHOUT_WEB = ("labeling/", "jobs/", "events/", "exports/formats/", "prm/selection/", "prm/evaluation/")
+
+
+def imported(text: str) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree_of(text)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def strangers(path: str, text: str) -> Iterator[Finding]:
+    for name, line in imported(text):
+        for package, rooms, why in ALLOWED:
+            if f"{name}.".startswith(f"{package}.") and not path.startswith((*rooms, "tests/")):
+                yield Finding(package, line, f"{name}: {why}")
+        if path.startswith(DOMAIN_WITHOUT_WEB) and f"{name}.".startswith(tuple(f"{each}." for each in WEB)):
+            yield Finding(name, line, f"{name}: this room knows no HTTP and no template")
+
+
+def relative(path: str, text: str) -> Iterator[Finding]:
+    for node in ast.walk(tree_of(text)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield Finding("import", node.lineno, "import by the full name: the reader sees which room it is")
+
+
+RULES = (
+    Rule(
+        name="packages from outside stay in their room",
+        looks_at=is_python,
+        find=strangers,
+        good=(
+            Example("api/views.py", "from rest_framework import views\n"),
+            Example("prm/backends/builtin/fit.py", "import sklearn.linear_model\n"),
+        ),
+        bad=(
+            Example("dashboard/views.py", "from rest_framework import views\n"),
+            Example("prm/scoring.py", "import sklearn\n"),
+            Example("labeling/agreement/alpha.py", "import krippendorff\n"),
+            Example("labeling/queue.py", "from django.shortcuts import get_object_or_404\n"),
+            Example("labeling/judging.py", "from django import http\n"),
+        ),
+    ),
+    Rule(
+        name="imports are written in full",
+        looks_at=is_python,
+        find=relative,
+        good=(Example("labeling/queue.py", "from labeling.models import Lane\n"),),
+        bad=(Example("labeling/queue.py", "from .models import Lane\n"),),
+    ),
+)

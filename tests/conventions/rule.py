@@ -1,0 +1,145 @@
+"""What a house rule is, and which files of the tree it looks at."""
+
+import ast
+import functools
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_OURS = ("static/vendor/", "tests/journeys/vendor/", "requirements", "LICENSE")
+ROOMS = frozenset(
+    {
+        "accounts",
+        "events",
+        "jobs",
+        "labeling",
+        "people",
+        "prm",
+        "exports",
+        "annotate",
+        "dashboard",
+        "api",
+        "demo",
+        "supervisor",
+        "config",
+    }
+)
+# The rooms whose verbs change data: below the surfaces.
+DOMAIN = frozenset({"accounts", "events", "jobs", "labeling", "people", "prm", "exports", "demo"})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A place that breaks a rule. `where` is a name that survives edits: exceptions are written with it."""
+
+    where: str
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Example:
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str  # reads as a sentence
+    looks_at: Callable[[str], bool]
+    find: Callable[[str, str], Iterable[Finding]]
+    good: tuple[Example, ...]
+    bad: tuple[Example, ...]
+
+    def findings(self, path: str, text: str) -> list[Finding]:
+        return list(self.find(path, text)) if self.looks_at(path) else []
+
+
+@functools.cache
+def files() -> tuple[str, ...]:
+    """Every file that is or would be committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True
+    )
+    names = listed.stdout.split("\0") if listed.returncode == 0 else list(_walked())
+    return tuple(sorted(name for name in names if (ROOT / name).is_file() and not name.startswith(NOT_OURS)))
+
+
+def _walked() -> Iterator[str]:
+    """A copy without git: everything outside hidden and built folders."""
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if path.is_file() and not any(part.startswith(".") or part in {"data", "build"} for part in parts[:-1]):
+            yield "/".join(parts)
+
+
+@functools.cache
+def text_of(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8", errors="replace")
+
+
+@functools.lru_cache(maxsize=1024)
+def tree_of(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def room_of(path: str) -> str:
+    return path.split("/", 1)[0]
+
+
+def is_python(path: str) -> bool:
+    return path.endswith(".py") and "/migrations/" not in path
+
+
+def is_ours(path: str) -> bool:
+    """Python that runs: not its tests, not the benchmarks."""
+    return is_python(path) and room_of(path) in ROOMS
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` of an expression, as far as it is made of names; calls and subscripts in between are left out."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}".lstrip(".")
+    if isinstance(node, ast.Call):
+        return dotted(node.func)
+    if isinstance(node, ast.Subscript):
+        return dotted(node.value)
+    return ""
+
+
+def last_name(node: ast.AST) -> str:
+    return dotted(node).rpartition(".")[2]
+
+
+def written_calls(node: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """Calls that change rows, as Django and a database cursor spell them."""
+    for call in calls(node):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in WRITES and not _is_of_a_container(call):
+            yield call, dotted(call.func)
+
+
+def _is_of_a_container(call: ast.Call) -> bool:
+    """`digest.update(data)` and `table.copy()` change no row: a queryset's update has keywords, a cursor's copy SQL."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return (name == "update" and bool(call.args)) or (name == "copy" and not call.args)
+
+
+WRITES = frozenset(
+    {"save", "create", "update", "delete", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}
+    | {"asave", "acreate", "aupdate", "adelete", "abulk_create", "aget_or_create", "aupdate_or_create"}
+    | {"execute", "executemany", "copy", "set_password"}
+)

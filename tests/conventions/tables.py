@@ -1,0 +1,69 @@
+"""Each table has one owner. Whoever else wants a row changed calls the owner's verb."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.conventions.rule import Example, Finding, Rule, is_ours, tree_of, written_calls
+
+IMPORTING = ("labeling", ("labeling/importing/",))
+JUDGING = ("labeling/judging", "labeling/importing/")
+# Model -> the room it is in, and the beginnings of the paths that may write it.
+OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "User": ("accounts", ("accounts/",)),
+    "LoginLink": ("accounts", ("accounts/links.py",)),
+    "Event": ("events", ("events/log.py",)),
+    "EventOrigin": ("events", ("events/log.py",)),
+    "Job": ("jobs", ("jobs/",)),
+    "Membership": ("people", ("people/members.py",)),
+    "Invitation": ("people", ("people/invitations.py",)),
+    "Project": ("labeling", ("labeling/projects.py",)),
+    "Guideline": ("labeling", ("labeling/projects.py",)),
+    "Rater": ("labeling", ("labeling/raters.py",)),
+    **dict.fromkeys(
+        ("Source", "Provenance", "Problem", "Step", "Option", "Part"), ("labeling", ("labeling/importing/",))
+    ),
+    **dict.fromkeys(("Lane", "Draw", "QueueEntry", "QueueReader", "AddedSlot"), ("labeling", ("labeling/queue",))),
+    # Whether a trace is handed out is the queue's to say; its texts never change.
+    "Trace": ("labeling", ("labeling/importing/", "labeling/queue/filling.py")),
+    # States up to the submission are the queue's, the submission is judging's; what a file brings is finished.
+    "Assignment": ("labeling", ("labeling/queue", *JUDGING)),
+    **dict.fromkeys(
+        ("Submission", "Turn", "Judgment", "Write"), ("labeling", ("labeling/judging", "labeling/importing/"))
+    ),
+    **dict.fromkeys(("Gold", "GoldRating"), ("labeling", ("labeling/quality",))),
+    **dict.fromkeys(("Manifest", "ManifestRow"), ("labeling", ("labeling/manifest",))),
+}
+TABLES = {f"{room}_{model.lower()}": owners for model, (room, owners) in OWNERS.items()}
+STATEMENT = re.compile(r"\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+\"?(\w+)\"?", re.I)
+
+
+def trespassing(path: str, text: str) -> Iterator[Finding]:
+    tree = tree_of(text)
+    for call, spelled in written_calls(tree):
+        model = spelled.partition(".objects")[0]
+        if model in OWNERS and ".objects" in spelled and not path.startswith(OWNERS[model][1]):
+            yield Finding(model, call.lineno, f"`{spelled}`: rows of {model} are changed by {OWNERS[model][1][0]}")
+    for constant in (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)):
+        for table in STATEMENT.findall(str(constant.value)):
+            if table in TABLES and not path.startswith(TABLES[table]):
+                yield Finding(table, constant.lineno, f"rows of {table} are changed by {TABLES[table][0]}")
+
+
+RULES = (
+    Rule(
+        name="a table is changed by its owner alone",
+        looks_at=is_ours,
+        find=trespassing,
+        good=(
+            Example("labeling/queue/filling.py", "QueueEntry.objects.filter(lane=lane).update(slots_left=0)\n"),
+            Example("labeling/judging/submit.py", "QueueEntry.objects.filter(lane=lane).exists()\n"),
+            Example("labeling/queue/taking.py", "SQL = 'UPDATE labeling_queueentry SET slots_left = 1'\n"),
+        ),
+        bad=(
+            Example("labeling/judging/submit.py", "QueueEntry.objects.filter(lane=lane).update(slots_left=0)\n"),
+            Example("demo/make.py", "Trace.objects.create(project=project)\n"),
+            Example("labeling/judging/sql.py", "SQL = 'UPDATE \"labeling_queueentry\" SET slots_left = 1'\n"),
+        ),
+    ),
+)

@@ -1,0 +1,91 @@
+"""Tests stand where the code stands, and run the real thing."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from tests.conventions.rule import ROOMS, ROOT, Example, Finding, Rule, dotted, is_python, tree_of
+
+# Folders of tests that mirror no package, and why.
+APART = {
+    "conventions": "rules about the whole tree",
+    "journeys": "walks through the pages in a browser",
+    "commands": "./run, ./test and what else stands in the root",
+    "faults": "kills processes at random moments",
+}
+
+
+def is_test(path: str) -> bool:
+    return is_python(path) and path.startswith("tests/")
+
+
+def mocking(path: str, text: str) -> Iterator[Finding]:
+    for node in ast.walk(tree_of(text)):
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            names = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
+            if any(name in {"mock", "unittest.mock", "pytest_mock"} for name in names):
+                yield Finding("mock", node.lineno, "run the real thing, or a faithful fake that speaks the protocol")
+        elif isinstance(node, ast.Call) and dotted(node.func).endswith("monkeypatch.setattr") and _replaces_ours(node):
+            yield Finding("setattr", node.lineno, "replaces a piece of our own code")
+
+
+def _replaces_ours(call: ast.Call) -> bool:
+    target = call.args[0]
+    name = getattr(call.args[1], "value", "") if not isinstance(target, ast.Constant) else str(target.value)
+    if str(name).rpartition(".")[2].isupper():  # a limit that a test makes small is not a piece of code
+        return False
+    if isinstance(target, ast.Constant):
+        return str(target.value).split(".")[0] in ROOMS
+    return isinstance(call.args[1], ast.Constant) and not dotted(target).startswith(("settings", "sys", "os"))
+
+
+def astray(path: str, text: str) -> Iterator[Finding]:
+    place = PurePosixPath(path)
+    folder, stem = place.parent.relative_to("tests"), place.stem.removeprefix("test_")
+    if not place.name.startswith("test_") or not folder.parts or folder.parts[0] in APART:
+        return
+    if not (ROOT / folder).is_dir():
+        yield Finding("folder", 1, f"there is no package {folder}")
+    elif not any(f"{stem}_".startswith(f"{name}_") for name in _modules(str(folder))):
+        yield Finding("module", 1, f"no module of {folder} is called {stem}, nor begins its name")
+
+
+def _modules(folder: str) -> set[str]:
+    """Names that a test's name may begin with: modules and packages of the folder, and the folder itself."""
+    here = ROOT / folder
+    below = {each.stem for each in here.iterdir() if each.suffix == ".py" or (each / "__init__.py").is_file()}
+    commands = {each.stem for each in (here / "management" / "commands").glob("*.py")}
+    return (below | commands | {here.name}) - {"__init__"}
+
+
+RULES = (
+    Rule(
+        name="tests run our own code, not a mock of it",
+        looks_at=is_test,
+        find=mocking,
+        good=(
+            Example("tests/labeling/test_queue.py", "def test_x(monkeypatch):\n    monkeypatch.setenv('A', 'b')\n"),
+            Example(
+                "tests/labeling/test_queue.py", "def test_x(monkeypatch):\n    monkeypatch.setattr(q, '_LIMIT', 2)\n"
+            ),
+        ),
+        bad=(
+            Example("tests/labeling/test_queue.py", "from unittest import mock\nfrom unittest.mock import patch\n"),
+            Example("tests/labeling/test_queue.py", "def test_x(m):\n    m.monkeypatch.setattr('labeling.q', 1)\n"),
+            Example(
+                "tests/labeling/test_queue.py", "def test_x(monkeypatch):\n    monkeypatch.setattr(queue, 'a', 1)\n"
+            ),
+        ),
+    ),
+    Rule(
+        name="tests mirror the packages",
+        looks_at=is_test,
+        find=astray,
+        good=(
+            Example("tests/labeling/test_models.py", ""),
+            Example("tests/config/test_env.py", ""),
+            Example("tests/test_docs.py", ""),
+        ),
+        bad=(Example("tests/nowhere/test_x.py", ""), Example("tests/labeling/test_unheard_of.py", "")),
+    ),
+)

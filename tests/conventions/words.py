@@ -1,0 +1,91 @@
+"""What may not stand in any committed text: opt-outs without a reason, and words about one machine or one day."""
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+from tests.conventions.rule import Example, Finding, Rule, is_python
+
+TEXT = (".py", ".md", ".html", ".js", ".css", ".toml", ".yml", ".yaml", ".sh", ".cfg", ".ini", ".txt", ".json")
+OPT_OUT = re.compile(r"#\s*(noqa|type:\s*ignore|pragma|fmt:\s*(?:off|skip)|nosec|djlint:\s*off)\b(?P<rest>[^\n]*)")
+CODES = re.compile(r"^(\[[\w\-, ]+\])?(:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*)?")
+FORBIDDEN = (
+    (re.compile(r"\b[Ii]ssue\s+#?\d+|\(#\d+\)|\b(?:fixes|closes)\s+#\d+", re.I), "an issue number means nothing here"),
+    (re.compile(r"(?<![\w.~/])/(?:work|root|home)/[\w.]"), "a path of one machine"),
+    (re.compile(r"https?://[^\s/]*(?:pypi|registry|mirror|artifact)[^\s/]*", re.I), "the host of one registry"),
+    (re.compile(r"--(?:extra-)?index-url|--trusted-host", re.I), "the registry is the reader's choice"),
+)
+
+
+def is_text(path: str) -> bool:
+    return (path.endswith(TEXT) or "." not in path.rpartition("/")[2]) and path != "tests/conventions/words.py"
+
+
+def unexcused(path: str, text: str) -> Iterator[Finding]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        match = OPT_OUT.search(token.string) if token.type == tokenize.COMMENT else None
+        if match and not _reason(match["rest"]):
+            yield Finding(match[0].strip(), token.start[0], "says no reason beside it")
+
+
+def _reason(rest: str) -> bool:
+    return len(re.findall(r"[a-z]{2,}", CODES.sub("", rest, count=1))) >= 2
+
+
+def unexcused_ignores(path: str, text: str) -> Iterator[Finding]:
+    """Each line inside an ignore table of pyproject.toml has a comment, on it or just above."""
+    inside = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if re.match(r"ignore\b|\[tool\..*per-file-ignores\]|extend-exclude", line):
+            inside = line.rstrip().endswith(("[", "]")) and not line.rstrip().endswith('"]')
+            continue
+        inside = inside and bool(line.strip()) and line.strip() != "]"
+        if inside and "#" not in line:
+            yield Finding(line.strip(), number, "says no reason beside it")
+
+
+def out_of_place(path: str, text: str) -> Iterator[Finding]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        for pattern, what in FORBIDDEN:
+            match = pattern.search(line)
+            if match:
+                yield Finding(match[0], number, f"{match[0]!r}: {what}")
+
+
+RULES = (
+    Rule(
+        name="every opt-out says why",
+        looks_at=is_python,
+        find=unexcused,
+        good=(
+            Example("a.py", "import x  # noqa: F401  registers the tasks\n"),
+            Example("a.py", "x = y()  # type: ignore[attr-defined]  # ships no types\n"),
+        ),
+        bad=(
+            Example("a.py", "import x  # noqa: F401\n"),
+            Example("a.py", "import x  # noqa: F401, E402\n"),
+            Example("a.py", "x = y()  # type: ignore[attr-defined]\n"),
+            Example("a.py", "x = y()  # type: ignore\n"),
+        ),
+    ),
+    Rule(
+        name="every ignored check says why",
+        looks_at=lambda path: path == "pyproject.toml",
+        find=unexcused_ignores,
+        good=(Example("pyproject.toml", 'ignore = [\n  "S101",  # tests assert\n]\nx = 1\n'),),
+        bad=(Example("pyproject.toml", '[tool.ruff.lint.per-file-ignores]\n"tests/**" = ["S"]\n'),),
+    ),
+    Rule(
+        name="the project speaks of itself alone",
+        looks_at=is_text,
+        find=out_of_place,
+        good=(Example("README.md", "See docs/operations.md. `https://docs.python.org/`, color #123456, step #2.\n"),),
+        bad=(
+            Example("README.md", "as issue 12 asks\n"),
+            Example("a.py", "# Fixes #12\n"),
+            Example("a.py", "PATH = '/home/me/x'\n"),
+            Example("run", "pip install --index-url x\n"),
+        ),
+    ),
+)

@@ -1,0 +1,110 @@
+"""The demo is made once, and can be rated from the first minute."""
+
+import datetime as dt
+
+import pytest
+from django.core.management import call_command
+
+from accounts import links
+from accounts.models import LinkPurpose, User
+from demo import make
+from demo.told import ToldTrace
+from events.models import Event
+from labeling import queue
+from labeling.models import Gold, Guideline, Option, Part, Problem, Project, QueueEntry, Rater, Step, Trace
+from people import roles
+from people.models import Membership
+
+pytestmark = pytest.mark.django_db
+TABLES = (User, Project, Guideline, Membership, Rater, Problem, Trace, Step, Option, Part, QueueEntry, Gold)
+
+
+def counts() -> list[int]:
+    return [model._default_manager.count() for model in TABLES]
+
+
+def loaded(trace: Trace) -> tuple[object, ...]:
+    texts = (
+        Option.objects.filter(step__trace=trace).order_by("step__position", "position").values_list("text", flat=True)
+    )
+    return trace.problem.text, tuple(texts), trace.answer, trace.is_right
+
+
+def told(trace: ToldTrace) -> tuple[object, ...]:
+    texts = tuple(option.text for step in trace.steps for option in step.options)
+    return trace.problem, texts, trace.answer, trace.is_right
+
+
+def test_make_loads_every_trace_with_its_steps_and_options(now: dt.datetime) -> None:
+    made = make.make(now=now)
+    for project, plan in zip(made.projects, make.PLANS, strict=True):
+        generated = plan.generate(seed=make.SEED)
+        rows = project.traces.select_related("problem")
+        assert {loaded(row) for row in rows} == {told(trace) for trace in generated}
+        assert len(rows) == len(generated)
+
+
+def test_make_keeps_the_parts_of_agents(now: dt.datetime) -> None:
+    make.make(now=now)
+    kinds = set(Part.objects.values_list("kind", flat=True))
+    assert kinds == {"call", "result", "diff"}
+    assert Step.objects.filter(kind="observation", is_rateable=True).count() == 0
+
+
+def test_make_twice_adds_nothing(now: dt.datetime) -> None:
+    make.make(now=now)
+    before = counts(), Event.objects.count()
+    make.make(now=now + dt.timedelta(days=1))
+    assert (counts(), Event.objects.count()) == before
+
+
+def test_make_goes_on_after_a_start_that_broke_off(now: dt.datetime) -> None:
+    make.make(now=now)
+    whole = counts()
+    Project.objects.filter(slug="demo-agents").update(guideline=None)
+    Trace.objects.filter(project__slug="demo-agents").delete()
+    make.make(now=now)
+    assert counts() == [n + (model is Guideline) for n, model in zip(whole, TABLES, strict=True)]
+
+
+def test_make_hides_gold_among_the_work(now: dt.datetime) -> None:
+    make.make(now=now)
+    golds = Gold.objects.filter(trace__project__slug="demo-maths")
+    assert {None} < {position for gold in golds for position in gold.accepted_first_errors}
+    for gold in golds:
+        assert [entry.lane.arm for entry in gold.trace.queue_entries.all()] == ["gold"]
+        has_error = gold.accepted_first_errors != [None]
+        assert gold.ratings.filter(rating=-1).exists() == has_error
+
+
+def test_make_gives_the_annotator_something_to_rate(now: dt.datetime) -> None:
+    made = make.make(now=now)
+    for project in made.projects:
+        rater = Rater.objects.get(project=project, user=made.annotator)
+        claim = queue.claim(rater_id=rater.pk, now=now, chance=0.9)
+        assert claim.trace_id in set(project.traces.values_list("pk", flat=True))
+        work = QueueEntry.objects.filter(lane__project=project).exclude(lane__arm="gold")
+        assert work.count() + Gold.objects.filter(trace__project=project).count() == project.traces.count()
+
+
+def test_make_gives_each_person_their_role(now: dt.datetime) -> None:
+    made = make.make(now=now)
+    for project in made.projects:
+        assert roles.may(made.lead, roles.Action.GUIDE, project)
+        assert roles.may(made.annotator, roles.Action.RATE, project)
+        assert not roles.may(made.annotator, roles.Action.READ, project)
+        assert roles.may(made.engineer, roles.Action.BRING_IN, project)
+        assert project.guideline is not None
+
+
+def test_make_demo_prints_links_that_work_once(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("make_demo", "--origin", "http://127.0.0.1:8123/")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[0] for line in lines] == ["lead", "annotator", "engineer"]
+    address = lines[1].split(": ")[1]
+    assert address.startswith("http://127.0.0.1:8123/")
+    token = address.rstrip("/").rpartition("/")[2]
+    now = dt.datetime.now(dt.UTC)
+    assert links.spend(token=token, purpose=LinkPurpose.LOGIN, now=now).username == "annotator"
+    with pytest.raises(links.LinkIsSpent):
+        links.spend(token=token, purpose=LinkPurpose.LOGIN, now=now)

@@ -1,0 +1,130 @@
+"""The database itself refuses to change what was once written down."""
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import IntegrityError, connection
+from django.db.migrations.operations import AlterField
+from django.db.migrations.state import ProjectState
+from django.db.models import PROTECT, CharField, ForeignKey, ProtectedError
+
+from events import append_only, log
+from events.models import Event
+from labeling.models import Guideline
+from tests import factories
+
+OPERATIONS = {"sqlite": 2, "postgresql": 3}
+
+
+def append() -> Event:
+    return log.append(what="project.opened", by=None, now=factories.NOW)
+
+
+def triggers() -> int:
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name LIKE '%_refuses_%'")
+        else:
+            cursor.execute("SELECT count(*) FROM pg_trigger WHERE tgname LIKE '%_refuses_%'")
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db
+def test_triggers_stand_on_every_registered_table() -> None:
+    assert append_only.registered() == {
+        "events_event",
+        "labeling_write",
+        "labeling_submission",
+        "labeling_guideline",
+        "labeling_manifest",
+        "labeling_manifestrow",
+    }
+    assert append_only.missing() == []
+    assert triggers() == OPERATIONS[connection.vendor] * 6
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events_event SET what = 'project.closed'",
+        "DELETE FROM events_event",
+        "INSERT INTO events_event (id, at, what, subject, detail) SELECT id, at, 'x', '', '{}' FROM events_event"
+        " WHERE true ON CONFLICT (id) DO UPDATE SET what = 'x'",
+    ],
+)
+def test_append_only_refuses_changes(statement: str) -> None:
+    append()
+    with pytest.raises(IntegrityError, match="events_event is append-only"), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+@pytest.mark.django_db
+def test_append_only_refuses_the_way_around_the_triggers() -> None:
+    """Each engine has one: TRUNCATE passes row triggers, INSERT OR REPLACE passes delete triggers."""
+    append()
+    around = {
+        "postgresql": "TRUNCATE events_event CASCADE",
+        "sqlite": "REPLACE INTO events_event (id, at, what, subject, detail)"
+        " SELECT id, at, 'x', '', '{}' FROM events_event",
+    }
+    with pytest.raises(IntegrityError, match="events_event is append-only"), connection.cursor() as cursor:
+        cursor.execute(around[connection.vendor])
+
+
+@pytest.mark.django_db
+def test_append_only_lets_a_cascade_into_an_empty_table_pass() -> None:
+    project = factories.make_project()
+    project.delete()
+    project = factories.make_project()
+    Guideline.objects.create(project=project, version=1, body="Rate.", published_at=factories.NOW)
+    with pytest.raises(ProtectedError):
+        project.delete()
+
+
+@pytest.mark.django_db
+def test_append_only_rows_protect_whom_they_name() -> None:
+    """SET_NULL would be an update, CASCADE a deletion: both would fail in the database instead of in Django."""
+    named = {
+        f"{model._meta.db_table}.{field.name}": field.remote_field.on_delete
+        for model in apps.get_models()
+        if model._meta.db_table in append_only.registered()
+        for field in model._meta.get_fields()
+        if isinstance(field, ForeignKey)
+    }
+    assert "labeling_guideline.published_by" in named
+    assert {name for name, on_delete in named.items() if on_delete is not PROTECT} == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_triggers_come_back_after_a_rebuilt_table() -> None:
+    """Django alters a SQLite column by building the table anew, which drops its triggers without a word."""
+    state = ProjectState.from_apps(Event._meta.apps)
+    after = state.clone()
+    wider = AlterField("event", "what", CharField(max_length=61))
+    wider.state_forwards("events", after)
+    with connection.schema_editor() as editor:
+        wider.database_forwards("events", editor, state, after)
+    lost = append_only.missing()
+    assert len(lost) == (2 if connection.vendor == "sqlite" else 0)
+    call_command("migrate", verbosity=0)
+    assert append_only.missing() == []
+    with connection.schema_editor() as editor:
+        wider.database_backwards("events", editor, after, state)
+
+
+@pytest.mark.django_db
+def test_lifted_drops_the_triggers_for_a_while() -> None:
+    append()
+    with append_only.lifted():
+        Event.objects.all().delete()
+        assert triggers() == 0
+    assert append_only.missing() == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("turn", [1, 2])
+def test_tests_with_real_transactions_begin_empty_and_locked(turn: int) -> None:
+    assert not Event.objects.exists()
+    assert append_only.missing() == []
+    append()

@@ -1,0 +1,120 @@
+"""Right and wrong steps, in the formats that know no more."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from exports.formats import FORMATS, booleans, path, prm800k, processbench
+from exports.formats.booleans import Tally
+from exports.formats.path import Row, Rule
+from labeling.importing.readers import formats
+from labeling.importing.readers import prm800k as prm800k_reader
+from labeling.importing.records import OptionRecord, StepRecord, TraceRecord
+from tests.labeling.importing import lines_of_prm800k as prm
+
+
+def record(*steps: object, **changes: object) -> TraceRecord:
+    found = prm800k_reader.parse(prm.line(**({"steps": list(steps)} if steps else {}), **changes), number=1)
+    assert isinstance(found, TraceRecord)
+    return found
+
+
+def rows(found: TraceRecord, **rule: object) -> list[tuple[list[str], list[bool]]]:
+    return [(row.steps, row.labels) for row in path.rows(found, Rule(**rule))]  # type: ignore[arg-type]  # a rule by name
+
+
+def test_rows_end_at_the_first_error() -> None:
+    found = record(prm.step("a"), prm.step("b", -1, chosen=None), prm.step("c"))
+    assert rows(found) == [(["a", "b"], [True, False])]
+
+
+def test_rows_hold_no_label_after_the_last_rating() -> None:
+    assert rows(record(prm.step("a"), prm.step("b", None), prm.step("c"))) == [(["a"], [True])]
+    assert rows(record(prm.step("a", None, chosen=None))) == []
+
+
+@pytest.mark.parametrize(
+    ("neutral", "expected"),
+    [("positive", (["a", "b"], [True, True])), ("negative", (["a"], [False])), ("drop", None)],
+)
+def test_rows_take_neutral_as_the_rule_says(neutral: str, expected: object) -> None:
+    assert rows(record(prm.step("a", 0), prm.step("b")), neutral=neutral) == ([expected] if expected else [])
+
+
+def test_rows_give_alternatives_rows_of_their_own() -> None:
+    found = record(prm.step("a"), prm.step("b", -1, "x", "y", chosen=None))
+    assert rows(found) == [
+        (["a", "x"], [True, False]),
+        (["a", "y"], [True, False]),
+        (["a", "b"], [True, False]),
+    ]
+    assert rows(found, has_alternatives=False) == [(["a", "b"], [True, False])]
+
+
+def test_rows_leave_steps_of_raters_out_unless_asked() -> None:
+    human = {"text": "mine", "rating": None, "source": "human", "flagged": False}
+    found = record(prm.step("a"), {"completions": [], "human_completion": human, "chosen_completion": None})
+    assert rows(found) == [(["a"], [True])]
+    assert rows(found, human_steps="positive") == [(["a", "mine"], [True, True])]
+
+
+def test_rows_put_what_an_agent_saw_into_the_prompt() -> None:
+    found = record(prm.step("do"), prm.step("see", None), prm.step("done", -1, chosen=None))
+    found.steps = [StepRecord([OptionRecord(text)], is_rateable=text != "see") for text in ("do", "see", "done")]
+    problem = found.problem.text
+    assert list(path.rows(found, Rule())) == [
+        Row(problem, ["do"], [True]),
+        Row(f"{problem}\n\ndo\n\nsee", ["done"], [False]),
+    ]
+
+
+@given(prm.lines())
+def test_writers_hold_no_label_after_an_error_and_no_empty_row(line: bytes) -> None:
+    found = prm800k_reader.parse(line, number=1)
+    assert isinstance(found, TraceRecord)
+    for row in map(json.loads, booleans.write_trl([found])):
+        assert all(type(label) is bool for label in row["labels"])
+        assert len(row["labels"]) == len(row["completions"]) > 0
+        assert all(row["labels"][:-1])
+    assert list(prm800k.write([found])) == [line + b"\n"]
+    for write in FORMATS.values():
+        assert all(text.endswith(b"\n") and json.loads(text) for text in write([found]))
+
+
+def test_write_math_shepherd_is_read_back_alike() -> None:
+    found = record(prm.step("2 + 2 = 4"), prm.step("4 + 2 = 7", -1, chosen=None))
+    (again,) = formats.named("math_shepherd").read(io.BytesIO(b"".join(booleans.write_math_shepherd([found]))))
+    assert isinstance(again, TraceRecord)
+    assert again.problem.text == found.problem.text
+    assert [[j.rating for j in turn.shown or ()] for turn in again.submissions[0].turns] == [[1], [-1]]
+
+
+def test_write_math_shepherd_refuses_a_tag_in_the_text() -> None:
+    tally = Tally()
+    assert not list(booleans.write_math_shepherd([record(prm.step("a ки"))], tally=tally))
+    assert tally.left_out == {'the tag "ки" is in the text': 1}
+
+
+def test_write_rlhflow_speaks_in_turns() -> None:
+    (line,) = booleans.write_rlhflow([record(prm.step("a"), prm.step("b", -1, chosen=None))])
+    said = json.loads(line)["conversations"]
+    assert [message["content"] for message in said] == ["What is 2 + 2 + 2? a", "+", "b", "-"]
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "math"])
+def test_write_processbench_gives_the_source_back(shared_data: Path, name: str) -> None:
+    source = shared_data / f"processbench/{name}.json"
+    with source.open("rb") as stream:
+        found = [item for item in formats.named("processbench").read(stream) if isinstance(item, TraceRecord)]
+    assert [json.loads(line) for line in processbench.write(found)] == json.loads(source.read_text())
+
+
+def test_write_processbench_leaves_out_what_nobody_decided() -> None:
+    tally = Tally()
+    given_up = record(prm.step("2 + 2 = 4"), finish_reason="give_up")
+    whole = record(prm.step("2 + 2 = 4"), prm.step("4 + 2 = 7"), prm.step("So 7."))
+    assert [json.loads(line)["label"] for line in processbench.write([given_up, whole], tally=tally)] == [-1]
+    assert tally.left_out == {processbench.UNDECIDED: 1}

@@ -1,0 +1,90 @@
+"""Plain functions that make rows for tests. Each makes what it needs and nothing else."""
+
+import datetime as dt
+import hashlib
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from accounts.models import User
+from labeling.models import (
+    Assignment,
+    Lane,
+    Option,
+    Problem,
+    Project,
+    QueueEntry,
+    Rater,
+    Source,
+    Step,
+    Trace,
+)
+
+NOW = dt.datetime(2026, 11, 18, 9, 0, tzinfo=dt.UTC)
+_numbers = itertools.count(1)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()
+
+
+def make_user(username: str = "", **fields: Any) -> User:
+    return User.objects.create_user(
+        username or f"user{next(_numbers)}", password=fields.pop("password", None), **fields
+    )
+
+
+def make_project(slug: str = "", **fields: Any) -> Project:
+    slug = slug or f"project-{next(_numbers)}"
+    return Project.objects.create(slug=slug, name=fields.pop("name", slug), created_at=NOW, **fields)
+
+
+def make_problem(project: Project, text: str = "", **fields: Any) -> Problem:
+    text = text or f"What is {next(_numbers)} + 1?"
+    return Problem.objects.create(
+        project=project, text=text, digest=_digest(text, fields), normal_digest=_digest(text.lower()), **fields
+    )
+
+
+def make_source(project: Project, name: str = "traces.jsonl", **fields: Any) -> Source:
+    return Source.objects.create(project=project, name=name, added_at=NOW, **{"format": "prm800k", **fields})
+
+
+def make_trace(
+    project: Project, steps: Sequence[str | Sequence[str]] = ("One.", "Two.", "Three."), **fields: Any
+) -> Trace:
+    """A trace with a step for each item; an item that is a list gives the step's options."""
+    problem = fields.pop("problem", None) or make_problem(project)
+    trace = Trace.objects.create(
+        project=project, problem=problem, digest=_digest(next(_numbers)), n_steps=len(steps), added_at=NOW, **fields
+    )
+    for position, item in enumerate(steps):
+        step = Step.objects.create(trace=trace, position=position)
+        texts = [item] if isinstance(item, str) else item
+        Option.objects.bulk_create(Option(step=step, position=n, text=text) for n, text in enumerate(texts))
+    return trace
+
+
+def make_rater(project: Project, user: User | None = None, **fields: Any) -> Rater:
+    number = next(_numbers)
+    return Rater.objects.create(
+        project=project,
+        user=user or make_user(f"rater{number}"),
+        labeler=f"00000000-0000-4000-8000-{number:012d}",
+        added_at=NOW,
+        **fields,
+    )
+
+
+def make_lane(project: Project, arm: str = "uniform", **fields: Any) -> Lane:
+    return Lane.objects.create(project=project, arm=arm, **fields)
+
+
+def make_entry(lane: Lane, trace: Trace, *, slots: int = 1, key: int | None = None) -> QueueEntry:
+    return QueueEntry.objects.create(lane=lane, trace=trace, slots=slots, slots_left=slots, key=key or next(_numbers))
+
+
+def make_assignment(rater: Rater, trace: Trace, **fields: Any) -> Assignment:
+    """An opened assignment, unless told otherwise."""
+    state = {"state": "opened", "holds_slot": True, "opened_at": NOW, "lease_ends_at": NOW + dt.timedelta(minutes=30)}
+    return Assignment.objects.create(project=rater.project, rater=rater, trace=trace, **{**state, **fields})

@@ -1,0 +1,120 @@
+"""The whole platform in either setting, of which any part can be killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from supervisor import place
+from tests import servers
+from tests.supervisor import platform
+
+
+class OneMachine:
+    """`./run`: the supervisor starts again what dies, and a person starts the supervisor again."""
+
+    parts = ("web", "worker", "broker", "supervisor")
+    _words: Mapping[str, str] = {"web": "gunicorn", "worker": "background worker", "broker": "valkey-server"}
+
+    def __init__(self, folder: Path) -> None:
+        self.data, self.port = folder / "data", place.free_port(0)
+        self.broker = f"unix://{place.socket_of(self.data)}"
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        command = [str(platform.BASE / "run"), "--no-demo", "--port", str(self.port), "--data", str(self.data)]
+        env = {**platform.clean_environment(), "SECRET_KEY": settings.SECRET_KEY}
+        pipe, out = subprocess.PIPE, subprocess.STDOUT
+        process = subprocess.Popen(command, stdout=pipe, stderr=out, text=True, env=env)
+        self.running = platform.Platform(self.data, process)
+        self.running.wait_for("Stepmark is ready at")
+
+    def kill(self, part: str, chance: random.Random) -> None:
+        if part == "supervisor":
+            self.running.process.kill()
+            self.running.process.wait()
+            servers.wait_until(lambda: not self.running.family(), what="the end of the family")
+            self.start()
+            return
+        word = self._words[part]
+        pids = [pid for pid, command in self.running.family().items() if word in command]
+        if pids:
+            os.kill(chance.choice(pids), signal.SIGKILL)
+
+    def end(self) -> None:
+        self.running.end()
+
+
+class ManyMachines:
+    """PostgreSQL, a broker, and web, worker and beat as processes of their own that are started again at once."""
+
+    parts = ("web", "worker")
+
+    def __init__(self, folder: Path, broker: str) -> None:
+        self.folder, self.broker, self.port = folder, broker, place.free_port(0)
+        self.env = {
+            **servers.environment(folder, broker=broker),
+            "SECRET_KEY": settings.SECRET_KEY,
+            "STEPMARK_ORIGIN": self.url.rstrip("/"),
+            "STEPMARK_WEB_WORKERS": "2",
+        }
+        self.servers = {part: self._start(part) for part in (*self.parts, "beat")}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def kill(self, part: str, chance: random.Random) -> None:
+        self.servers[part].kill()
+        self.servers[part] = self._start(part)
+
+    def end(self) -> None:
+        for server in self.servers.values():
+            server.kill()
+
+    def _start(self, part: str) -> servers.Server:
+        log = self.folder / f"{part}.log"
+        if part == "worker":
+            return servers.start_worker(env=self.env, log=log, concurrency=2)
+        python = [sys.executable, "-m"]
+        if part == "web":
+            web = ["gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{self.port}", "config.wsgi"]
+            return servers.Server(*python, *web, env=self.env, log=log)
+        beat = [
+            "celery",
+            "--app",
+            "config.celery",
+            "beat",
+            "--schedule",
+            str(self.folder / "schedule"),
+            "--pidfile",
+            "",
+        ]
+        return servers.Server(*python, *beat, env=self.env, log=log)
+
+
+House = OneMachine | ManyMachines
+
+
+@contextmanager
+def opened(folder: Path, broker: str, *, on_postgresql: bool) -> Iterator[House]:
+    """The setting that the engine belongs to. This process looks into the same database."""
+    house: House = ManyMachines(folder, broker) if on_postgresql else OneMachine(folder)
+    try:
+        if isinstance(house, ManyMachines):
+            yield house
+        else:
+            with servers.looking_into(house.data / "stepmark.sqlite3"):
+                yield house
+    finally:
+        house.end()

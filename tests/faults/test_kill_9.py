@@ -1,0 +1,152 @@
+"""kill -9 of every part at random moments, while people judge and a file comes in: nothing acknowledged is lost,
+nothing is done twice, nothing is stuck."""
+
+import datetime as dt
+import json
+import random
+import sqlite3
+import threading
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from events import append_only
+from jobs import work
+from jobs.models import Job
+from labeling import queue
+from labeling.importing import bringing
+from labeling.models import Assignment, Judgment, Project, QueueEntry, Submission, Trace, Write
+from labeling.models.project import Protocol
+from tests import factories, servers
+from tests.faults import houses
+from tests.faults.houses import House
+from tests.faults.raters import Browser, RaterAtWork
+
+SEED = 20261118
+RATERS, TRACES, OVERLAP, KILLS = 3, 400, 2, 5
+RECORDS = {"sqlite": 800, "postgresql": 15_000}  # a job of some seconds
+
+
+@pytest.mark.fault
+@pytest.mark.django_db(transaction=True)
+def test_nothing_acknowledged_is_lost_and_no_job_is_stuck(broker: str, tmp_path: Path, on_postgresql: bool) -> None:
+    chance, is_over = random.Random(SEED), threading.Event()
+    with houses.opened(tmp_path, broker, on_postgresql=on_postgresql) as house, servers.published_to(house.broker):
+        project = lay_out()
+        raters = [at_work(house, project, number, is_over) for number in range(RATERS)]
+        job = ask_for_a_file(project, tmp_path / "traces.jsonl")
+        for rater in raters:
+            rater.start()
+        killed = kill_at_random(house, job, chance)
+        is_over.set()
+        for rater in raters:
+            rater.join()
+        wait_for(job)
+        assert set(killed) == set(house.parts)
+        see_that_nothing_is_lost(raters)
+        see_that_slots_add_up(project)
+        see_that_the_file_came_in_once(job)
+        see_that_the_database_is_sound()
+
+
+def lay_out() -> Project:
+    """Traces to rate. Every step is asked for, so that any rating may be followed by any other."""
+    with transaction.atomic():
+        project = factories.make_project(protocol=Protocol.EVERY_STEP, overlap=OVERLAP)
+        traces = [factories.make_trace(project).pk for _ in range(TRACES)]
+    queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=traces, slots=OVERLAP, now=timezone.now())
+    return project
+
+
+def at_work(house: House, project: Project, number: int, is_over: threading.Event) -> RaterAtWork:
+    user = factories.make_user()
+    factories.make_rater(project, user)
+    return RaterAtWork(Browser(house.url, user, lambda: not is_over.is_set()), project.slug, seed=number)
+
+
+def ask_for_a_file(project: Project, file: Path) -> Job:
+    with file.open("w") as lines:
+        for number in range(RECORDS[connection.vendor]):
+            record = {"problem": f"What is {number} + 1?", "steps": ["Add one.", f"So it is {number + 1}."]}
+            lines.write(json.dumps(record) + "\n")
+    return bringing.ask(
+        project=project, path=file, format="auto", labels="none", is_lenient=False, by=None, now=timezone.now()
+    )
+
+
+def kill_at_random(house: House, job: Job, chance: random.Random) -> Counter[str]:
+    """Each part at least once, and the worker first, in the middle of the job."""
+    rest = [part for part in house.parts if part != "worker"]
+    rest += chance.choices(["web", "worker"], k=KILLS - 1 - len(rest))
+    chance.shuffle(rest)
+    servers.wait_until(lambda: Job.objects.filter(pk=job.pk, done__gt=0).exists(), what="the first chunk")
+    victims = ["worker", *rest]
+    for part in victims:
+        house.kill(part, chance)
+        if part in {"worker", "supervisor"}:
+            let_the_lease_run_out()
+        time.sleep(chance.uniform(0.3, 1.5))
+    return Counter(victims)
+
+
+def let_the_lease_run_out() -> None:
+    """What would take twenty seconds by itself."""
+    now = timezone.now()
+    Job.objects.filter(state="running").update(lease_ends_at=now - dt.timedelta(seconds=1))
+    work.sweep(now=now)
+
+
+def wait_for(job: Job) -> None:
+    def is_done() -> bool:
+        work.sweep(now=timezone.now(), patience=dt.timedelta(seconds=3))
+        state, failure = Job.objects.values_list("state", "failure").get(pk=job.pk)
+        assert state != "failed", failure
+        time.sleep(0.2)
+        return bool(state == "done")
+
+    servers.wait_until(is_done, within=60, what="the end of the job")
+
+
+def see_that_nothing_is_lost(raters: list[RaterAtWork]) -> None:
+    writes = Write.objects.values_list("assignment", "client", "sequence", "step", "rating")
+    kept = {tuple(key): (step, rating) for *key, step, rating in writes}
+    cells = Judgment.objects.values_list("turn__assignment", "turn__step__position", "rating")
+    stands = {(assignment, step): rating for assignment, step, rating in cells}
+    submitted = set(Submission.objects.filter(assignment__state="submitted").values_list("assignment", flat=True))
+    for rater in raters:
+        assert len(rater.acknowledged) > 20, rater.refusals
+        assert {key: kept.get(key) for key in rater.acknowledged} == rater.acknowledged
+        # What was still on its way when time was up may stand, or what stood before it.
+        sure = {cell: rating for cell, rating in rater.standing.items() if cell != rater.on_its_way}
+        assert {cell: stands.get(cell) for cell in sure} == sure
+        assert rater.submitted <= submitted
+        assert rater.refusals == []
+    assert sum(rater.browser.unanswered for rater in raters) > 0, "nobody felt a kill"
+    assert sum(len(rater.submitted) for rater in raters) > 5
+
+
+def see_that_slots_add_up(project: Project) -> None:
+    held = Counter(Assignment.objects.filter(project=project, holds_slot=True).values_list("trace", flat=True))
+    left = dict(QueueEntry.objects.filter(lane__project=project).values_list("trace", "slots_left"))
+    assert {trace: held[trace] + slots for trace, slots in left.items()} == dict.fromkeys(left, OVERLAP)
+
+
+def see_that_the_file_came_in_once(job: Job) -> None:
+    records = RECORDS[connection.vendor]
+    job.refresh_from_db()
+    assert (job.done, job.total) == (records, records)
+    assert job.attempt > 1, "no kill hit the job"
+    assert Trace.objects.filter(source=job.arguments["source"]).count() == records
+    assert job.result["report"]["traces_added"] == records
+
+
+def see_that_the_database_is_sound() -> None:
+    assert append_only.missing() == []
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(connection.settings_dict["NAME"])) as file:
+            assert file.execute("PRAGMA quick_check").fetchone() == ("ok",)

@@ -1,0 +1,29 @@
+"""A job for the tests' workers: it counts, and writes an event for each number. Slow enough to be killed half-way."""
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from celery import shared_task
+
+from events import log
+from jobs import runner
+from jobs.models import Job
+from jobs.runner import Chunk, Progress
+
+
+@shared_task(name="tests.count")
+def count(job_id: int) -> None:
+    runner.run(job_id, chunks, lease=dt.timedelta(seconds=1))
+
+
+def chunks(job: Job) -> Iterator[Chunk]:
+    for number in range(job.checkpoint.get("at", 0) + 1, job.arguments["to"] + 1):
+        time.sleep(job.arguments.get("seconds", 0))
+        yield partial(write, number, job.arguments["to"])
+
+
+def write(number: int, total: int, now: dt.datetime) -> Progress:
+    log.append(what=f"chunk {number}", by=None, now=now)
+    return Progress(number, total, {"at": number})

@@ -1,0 +1,86 @@
+"""Rows, broker and worker processes together: what is killed resumes, and nothing is done twice."""
+
+import datetime as dt
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import redis
+from django.utils import timezone
+
+from events.models import Event
+from jobs import runner, work
+from jobs.models import Job
+from tests import servers, together
+from tests.jobs import tasks
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_connections")]
+
+
+def ask(to: int, seconds: float = 0.0) -> Job:
+    arguments = {"to": to, "seconds": seconds}
+    return work.ask(kind="tests.count", arguments=arguments, by=None, now=timezone.now())
+
+
+def written() -> list[str]:
+    return list(Event.objects.order_by("pk").values_list("what", flat=True))
+
+
+def is_so(job: Job, **fields: object) -> Callable[[], bool]:
+    return lambda: Job.objects.filter(pk=job.pk, **fields).exists()
+
+
+def swept_until(is_so: Callable[[], bool]) -> Callable[[], bool]:
+    def look() -> bool:
+        work.sweep(now=timezone.now(), patience=dt.timedelta(seconds=1))
+        return is_so()
+
+    return look
+
+
+def test_job_resumes_from_its_checkpoint_after_kill_9_of_its_worker(broker: str, tmp_path: Path) -> None:
+    environment = servers.environment(tmp_path, broker=broker)
+    start = partial(
+        servers.start_worker, env=environment, log=tmp_path / "worker.log", include="tests.jobs.tasks", concurrency=2
+    )
+    with servers.published_to(broker):
+        first, second = start(), None
+        try:
+            job = ask(to=12, seconds=0.1)
+            servers.wait_until(is_so(job, done__gte=3), what="the third chunk")
+            first.kill()
+            left = Job.objects.get(pk=job.pk)
+            assert (left.state, left.attempt) == ("running", 1)
+            second = start()
+            servers.wait_until(swept_until(is_so(job, state="done")), what="the end of the job")
+        finally:
+            first.kill()
+            if second:
+                second.kill()
+    after = Job.objects.get(pk=job.pk)
+    assert (after.attempt, after.done_before) == (2, left.done)
+    assert written() == [f"chunk {n}" for n in range(1, 13)]
+
+
+def test_one_of_several_runners_at_the_same_moment_wins() -> None:
+    job = work.ask(kind="tests.count", arguments={"to": 5}, by=None, now=timezone.now())
+    states = together.at_once(*[partial(runner.run, job.pk, tasks.chunks) for _ in range(4)])
+    assert sorted(map(str, states)) == ["None", "None", "None", "done"]
+    assert written() == [f"chunk {n}" for n in range(1, 6)]
+    assert Job.objects.get(pk=job.pk).attempt == 1
+
+
+def test_ask_succeeds_while_the_broker_is_down_and_the_sweep_publishes() -> None:
+    with servers.short_folder() as folder:
+        path, log = folder / "valkey.sock", folder / "valkey.log"
+        with servers.published_to(f"unix://{path}"):
+            job = ask(to=1)
+            assert Job.objects.get(pk=job.pk).published_at is None
+            assert work.sweep(now=timezone.now()) == 0
+            with servers.valkey(path, log):
+                assert work.sweep(now=timezone.now()) == 1
+                assert work.sweep(now=timezone.now()) == 0
+                with redis.Redis(unix_socket_path=str(path)) as asked:
+                    assert asked.llen(work.QUEUE) == 1
+    assert Job.objects.get(pk=job.pk).published_at is not None

@@ -1,0 +1,53 @@
+"""Jobs step aside for people, on the engine where they would be in the way."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+
+from jobs import yielding
+from tests.factories import NOW
+
+on_sqlite = connection.vendor == "sqlite"
+
+
+@pytest.fixture
+def asked() -> Iterator[list[dt.datetime]]:
+    """A room where somebody worked half a minute ago. Says what it was asked."""
+    asked: list[dt.datetime] = []
+
+    def somebody_worked_since(since: dt.datetime) -> bool:
+        asked.append(since)
+        return since <= NOW - dt.timedelta(seconds=30)
+
+    before = list(yielding._questions)
+    yielding._questions[:] = []
+    yielding._answer = (0.0, False)
+    yielding.register(somebody_worked_since)
+    yielding.register(somebody_worked_since)
+    yield asked
+    yielding._questions[:] = before
+    yielding._answer = (0.0, False)
+
+
+def test_pause_is_five_times_as_long_while_somebody_works(asked: list[dt.datetime]) -> None:
+    slept: list[float] = []
+    assert yielding.pause(0.01, now=NOW, sleep=slept.append) == pytest.approx(0.05 if on_sqlite else 0)
+    assert slept == ([pytest.approx(0.05)] if on_sqlite else [])
+    assert asked == ([NOW - dt.timedelta(seconds=60)] if on_sqlite else [])
+
+
+def test_pause_is_as_long_as_the_transaction_when_nobody_works(asked: list[dt.datetime]) -> None:
+    wanted = yielding.wanted(0.01, now=NOW + dt.timedelta(seconds=31))
+    assert wanted == pytest.approx(0.01 if on_sqlite else 0)
+
+
+def test_pause_asks_once_for_many_chunks(asked: list[dt.datetime]) -> None:
+    for _ in range(50):
+        yielding.wanted(0.01, now=NOW)
+    assert len(asked) == (1 if on_sqlite else 0)
+
+
+def test_pause_has_a_limit(asked: list[dt.datetime]) -> None:
+    assert yielding.wanted(1.0, now=NOW) == (yielding.LONGEST_PAUSE if on_sqlite else 0)

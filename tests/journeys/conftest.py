@@ -1,0 +1,94 @@
+"""A real browser for the journeys: Debian's Chromium, where there is one."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Browser, BrowserContext, Page
+from pytest_django.live_server_helper import LiveServer
+
+from accounts import links
+from accounts.models import User
+
+CHROMIUM = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
+AXE = Path(__file__).parent / "vendor" / "axe-core-4.14.0" / "axe.min.js"
+# Playwright runs an event loop in this thread; Django takes that for asynchronous code that must not ask the database.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.journey)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium: install Debian's package, or name one in STEPMARK_CHROMIUM")
+    # Small shared memory in containers, no user namespaces for root: both stop Chromium otherwise.
+    return {
+        **browser_type_launch_args,
+        "executable_path": CHROMIUM,
+        "args": ["--no-sandbox", "--disable-dev-shm-usage"],
+    }
+
+
+@pytest.fixture
+def origin(live_server: LiveServer, settings: Any) -> str:
+    settings.ORIGIN = live_server.url
+    return str(live_server.url)
+
+
+# What a page answers on purpose (422 for a form, 410 for a spent link), and a network that a test has cut, is reported
+# by the browser too.
+ON_PURPOSE = (
+    "Failed to load resource: the server responded",
+    "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",
+)
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(browser: Browser, origin: str) -> Iterator[Visit]:
+    """A page of somebody's own browser, logged in by a link where a user is given. Whatever the browser complains of
+    while it is there (a refused script, a missing file, an error) fails the test."""
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def open_page(user: User | None = None, *, width: int = 1440, dark: bool = False, **options: Any) -> Page:
+        context = browser.new_context(
+            base_url=origin,
+            viewport={"width": width, "height": 900 if width > 700 else 844},
+            color_scheme="dark" if dark else "light",
+            has_touch=width <= 700,
+            **options,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        if user is not None:
+            page.goto(f"/login-link/{links.make_login(user=user, by=None, now=timezone.now())}")
+            page.get_by_role("button", name="Log in").click()
+            page.wait_for_url("/")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not [each for each in complaints if not each.startswith(ON_PURPOSE)]
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds against WCAG 2.2 A and AA. It goes in by evaluation: the policy stops script tags."""
+    page.evaluate(AXE.read_text())
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    found = page.evaluate(f"axe.run({{runOnly: {json.dumps(tags)}}})")
+    return [f"{each['id']}: {node['html'][:120]}" for each in found["violations"] for node in each["nodes"]]

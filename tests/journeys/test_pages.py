@@ -1,0 +1,53 @@
+"""Every page, wide and on a phone, in both themes: no barrier that axe-core knows, and nothing runs off the side."""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page
+
+from accounts import links
+from accounts.models import User
+from people import invitations
+from people.models import Role
+from tests.journeys.conftest import Visit, violations
+from tests.journeys.scene import Scene, make_scene
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def addresses(scene: Scene, user: User | None) -> list[str]:
+    now = timezone.now()
+    _, invitation = invitations.invite(project=scene.project, role=Role.ENGINEER, by=scene.lead, now=now)
+    anybody = [
+        reverse("annotate:join", args=[invitation]),
+        reverse("login_link", args=[links.make_login(user=scene.annotator, by=None, now=now)]),
+        reverse("new_password", args=[links.make_new_password(user=scene.annotator, by=None, now=now)]),
+        reverse("login_link", args=["spent"]),
+        reverse("account_reset_password"),
+        reverse("account_signup"),
+        reverse("account_inactive"),
+        "/nothing-here/",
+    ]
+    if user is None:
+        return [reverse("account_login"), *anybody]
+    pages = [reverse("annotate:home"), reverse("account_change_password"), reverse("account_logout")]
+    if user == scene.lead:
+        pages += [reverse("dashboard:people", args=[scene.project.slug]), reverse("dashboard:new_project")]
+    return pages
+
+
+def faults(page: Page, address: str) -> list[str]:
+    page.goto(address)
+    wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    return [f"{address}: {each}" for each in [*violations(page), *(["runs off the side"] if wide else [])]]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
+def test_pages_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
+    scene = make_scene()
+    found = []
+    for user in (None, scene.annotator, scene.lead):
+        page = visit(user, width=width, dark=dark)
+        for address in addresses(scene, user):
+            found += faults(page, address)
+    assert not found, "\n".join(found)

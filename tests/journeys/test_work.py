@@ -1,0 +1,177 @@
+"""A rater's day in a real browser: by keyboard, off the network, in two tabs, with a thumb."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from labeling import queue
+from labeling.models import Assignment, Judgment, Project, Submission
+from people.models import Membership
+from tests import factories
+from tests.journeys.conftest import Visit, violations
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MATHS: list[str | list[str]] = [
+    "Factor: $n^2 + 3n = n(n + 3)$.",
+    r"So \(12 \mid n(n+3)\) is asked for, and $5 and $6 stay prices.",
+    ["Broken $\\frac{1}{$ shows its source.", "Mended: $\\frac{1}{2}$.", "Left out."],
+    "<img src=x onerror=alert(1)> stays text.",
+    "The sum is \\boxed{7725}.",
+]
+
+
+class Day:
+    """A project with work in it and somebody to do it."""
+
+    def __init__(self, *traces: list[str | list[str]], **settings: Any) -> None:
+        self.project: Project = factories.make_project(overlap=1, **settings)
+        lane = factories.make_lane(self.project, "uniform")
+        for number, steps in enumerate(traces):
+            factories.make_entry(lane, factories.make_trace(self.project, steps), key=-number)
+        self.user: User = factories.make_user()
+        factories.make_rater(self.project, self.user)
+        Membership.objects.create(project=self.project, user=self.user, role="annotator", joined_at=timezone.now())
+
+    def begin(self, page: Page) -> Page:
+        page.goto(f"/work/{self.project.slug}/")
+        expect(page.locator(".step.is-now")).to_be_visible()
+        return page
+
+
+def press(page: Page, keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def ratings() -> list[int | None]:
+    rows = Judgment.objects.order_by("turn__step__position", "option__position")
+    return list(rows.values_list("rating", flat=True))
+
+
+def eventually(page: Page, is_so: Callable[[], bool]) -> None:
+    for _ in range(100):
+        if is_so():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it did not come about within ten seconds")
+
+
+def test_first_error_with_alternatives_by_keyboard_alone(visit: Visit) -> None:
+    day = Day([*MATHS], ["Next one."])
+    page = day.begin(visit(day.user))
+    expect(page.locator("#submit")).to_have_text("Find the first negative, or rate 5 more")
+    press(page, "321")
+    expect(page.locator("#submit")).to_have_text("Rate 2 more alternatives to step 3")
+    expect(page.locator("#step-3")).to_have_class("step is-past")
+    press(page, "31")
+    page.keyboard.press("Enter")
+    expect(page.locator("#step-0")).to_contain_text("Next one.")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    assert Submission.objects.get().finish_reason == "found_error"
+    assert ratings() == [1, 0, -1, 1, -1]
+
+
+def test_undo_brings_back_the_whole_former_state_and_a_held_key_rates_one_step(visit: Visit) -> None:
+    day = Day(["One.", "Two.", "Three."])
+    page = day.begin(visit(day.user))
+    page.keyboard.down("3")
+    for _ in range(5):
+        page.keyboard.down("3")  # what a held key sends: repeats
+    page.keyboard.up("3")
+    expect(page.locator("#where")).to_have_text("Step 2 of 3")
+    press(page, "1zz")
+    expect(page.locator("#where")).to_have_text("Step 1 of 3")
+    eventually(page, lambda: ratings() == [None, None])
+
+
+def test_ratings_outlive_a_dead_network_and_a_closed_tab(visit: Visit) -> None:
+    day = Day(["One.", "Two.", "Three.", "Four."])
+    page = day.begin(visit(day.user))
+    page.keyboard.press("3")
+    eventually(page, lambda: ratings() == [1])
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()
+    page.context.set_offline(True)
+    press(page, "32")
+    expect(page.locator("#save")).to_contain_text("2 ratings waiting for the network")
+    context = page.context
+    page.close()
+    context.set_offline(False)
+    again = day.begin(context.new_page())
+    expect(again.locator("#where")).to_have_text("Step 4 of 4")
+    eventually(again, lambda: ratings() == [1, 1, 0])
+
+
+def test_double_click_on_submit_makes_one_submission(visit: Visit) -> None:
+    day = Day(["One."], ["Two."])
+    page = day.begin(visit(day.user))
+    page.keyboard.press("3")
+    page.locator("#submit").dblclick()
+    expect(page.locator("#step-0")).to_contain_text("Two.")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    page.wait_for_timeout(1500)
+    assert Submission.objects.count() == 1
+
+
+def test_a_lapsed_lease_loses_nothing(visit: Visit) -> None:
+    day = Day(["One.", "Two."], ["Next."])
+    page = day.begin(visit(day.user))
+    page.keyboard.press("3")
+    eventually(page, lambda: ratings() == [1])
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()
+    Assignment.objects.update(lease_ends_at=timezone.now())
+    queue.lapse_due(now=timezone.now())
+    press(page, "2")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    assert ratings() == [1, 0]
+
+
+def test_closing_the_page_gives_back_what_was_fetched_ahead(visit: Visit) -> None:
+    day = Day(["One.", "Two."], ["Next."])
+    page = day.begin(visit(day.user))
+    page.keyboard.press("3")
+    eventually(page, lambda: Assignment.objects.filter(state="held").exists())
+    page.goto("/")
+    eventually(page, lambda: not Assignment.objects.filter(state="held").exists())
+
+
+def test_two_tabs_meet_and_the_one_that_lost_is_shown_both(visit: Visit) -> None:
+    day = Day(["One.", "Two."])
+    first = day.begin(visit(day.user))
+    second = day.begin(first.context.new_page())
+    first.keyboard.press("3")
+    expect(first.locator("#save")).to_contain_text("All saved")
+    eventually(first, lambda: ratings() == [1])
+    first.keyboard.press("k")
+    first.keyboard.press("1")  # saw the higher version: it wins
+    eventually(first, lambda: ratings() == [-1])
+    second.keyboard.press("2")
+    expect(second.locator(".step__lost")).to_contain_text("says negative. You said neutral here.")
+    second.get_by_role("button", name="Use mine").click()
+    eventually(second, lambda: ratings() == [0])
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
+def test_work_page_has_no_barrier_and_nothing_runs_off_the_side(width: int, dark: bool, visit: Visit) -> None:
+    day = Day([*MATHS, "x = " + "1 + " * 200 + "1"], asks_error_category=True, asks_reason=True)
+    page = day.begin(visit(day.user, width=width, dark=dark))
+    expect(page.locator(".katex").first).to_be_visible()
+    assert not violations(page)
+    press(page, "331")
+    assert not violations(page)
+    assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+def test_a_thumb_can_do_it_all(visit: Visit) -> None:
+    day = Day(["One.", "Two."], ["Next."])
+    page = day.begin(visit(day.user, width=390))
+    page.locator(".dock [data-rate='1']").tap()
+    page.locator(".dock [data-rate='0']").tap()
+    page.locator("#submit").tap()
+    expect(page.locator("#step-0")).to_contain_text("Next.")
+    eventually(page, lambda: Submission.objects.count() == 1)

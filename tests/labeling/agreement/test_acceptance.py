@@ -1,0 +1,85 @@
+"""Calibration on gold: the temperature, the calibration error, and a threshold that keeps its promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labeling.agreement import acceptance, calibration, first_error_dawid_skene, reports, temperature
+from labeling.agreement.result import Reason
+
+
+def over_confident(*, n: int, sharpness: float) -> tuple[reports.Places, np.ndarray, np.ndarray]:
+    """Traces whose truth is drawn from p, and a posterior that is p to the power of `sharpness`."""
+    random = np.random.default_rng(8)
+    there = reports.places(np.full(n, 4))
+    p = random.dirichlet(np.ones(5), n)
+    truth = np.array([random.choice(5, p=row) for row in p])
+    sharp = p**sharpness
+    return there, (sharp / sharp.sum(axis=1, keepdims=True)).ravel(), there.steps == truth[there.traces]
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 1.0, 4.0])
+def test_temperature_undoes_over_confidence(sharpness: float) -> None:
+    there, posterior, is_right = over_confident(n=3000, sharpness=sharpness)
+    found = temperature.fit(posterior=posterior, there=there, is_accepted=is_right)
+    assert found.value == pytest.approx(sharpness, rel=0.1)
+    cooled = temperature.apply(posterior=posterior, there=there, temperature=found)
+    _, sure = first_error_dawid_skene.most_likely(cooled, there)
+    at_best = is_right[np.flatnonzero(cooled >= sure[there.traces])]
+    assert calibration.expected_error(confidences=sure, is_right=at_best) < 0.05
+
+
+def test_temperature_needs_a_hundred_gold_traces() -> None:
+    there, posterior, is_right = over_confident(n=99, sharpness=4)
+    found = temperature.fit(posterior=posterior, there=there, is_accepted=is_right)
+    assert (found.value, found.n_gold, found.reason) == (1.0, 99, Reason.FEW_GOLD)
+
+
+def test_temperature_reads_gold_only() -> None:
+    there, posterior, is_right = over_confident(n=400, sharpness=4)
+    is_gold = there.traces < 300
+    some = temperature.fit(posterior=posterior, there=there, is_accepted=is_right & is_gold)
+    spoiled = np.where(is_gold, posterior, 0.2)
+    assert temperature.fit(posterior=spoiled, there=there, is_accepted=is_right & is_gold) == some
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.integers(1, 20))
+def test_expected_error_is_the_gap_when_all_are_right(confidences: list[float], bins: int) -> None:
+    found = calibration.expected_error(
+        confidences=np.array(confidences), is_right=np.ones(len(confidences), dtype=np.bool_), bins=bins
+    )
+    assert found == pytest.approx(1 - np.mean(confidences))
+
+
+def test_expected_error_of_nothing_is_nan() -> None:
+    assert np.isnan(calibration.expected_error(confidences=np.zeros(0), is_right=np.zeros(0, dtype=np.bool_)))
+
+
+def test_threshold_takes_everything_when_nearly_all_is_right() -> None:
+    confidences = np.linspace(1, 0.5, 400)
+    found = acceptance.threshold(confidences=confidences, is_right=np.arange(400) % 50 != 0)
+    assert (found.threshold, found.n_accepted) == (0.5, 400)
+    assert found.lower_bound is not None
+    assert found.lower_bound >= 0.9
+
+
+def test_threshold_stops_where_the_promise_breaks() -> None:
+    confidences = np.linspace(1, 0, 600)
+    is_right = np.where(np.arange(600) < 300, np.arange(600) % 40 != 0, np.arange(600) % 2 == 0)
+    found = acceptance.threshold(confidences=confidences, is_right=is_right)
+    assert 250 <= found.n_accepted <= 400
+    assert is_right[: found.n_accepted].mean() >= 0.9
+
+
+def test_threshold_keeps_equal_confidence_together() -> None:
+    confidences = np.where(np.arange(300) < 150, 0.9, 0.6)
+    found = acceptance.threshold(confidences=confidences, is_right=np.arange(300) < 150)
+    assert (found.threshold, found.n_accepted) == (0.9, 150)
+
+
+def test_threshold_says_why_there_is_none() -> None:
+    few = acceptance.threshold(confidences=np.ones(49), is_right=np.ones(49, dtype=np.bool_))
+    bad = acceptance.threshold(confidences=np.ones(200), is_right=np.arange(200) % 2 == 0)
+    assert (few.threshold, few.reason) == (None, Reason.FEW_GOLD)
+    assert (bad.threshold, bad.reason) == (None, Reason.BELOW_PROMISE)

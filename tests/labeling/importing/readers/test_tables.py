@@ -1,0 +1,85 @@
+"""Formats that come in tables."""
+
+import io
+import json
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from labeling.importing.readers import formats, tables
+from labeling.importing.readers.formats import UnknownFormat
+from labeling.importing.records import BadLine, TraceRecord
+
+CSV = """problem,answer,steps,is_right,ref
+"What is 2 + 2?",4,"[""2 + 2"", ""= 4""]",true,a
+"Two
+lines, and a comma",,"[""x""]",,b
+"""
+
+
+def read(content: bytes, format: str, table: str) -> list[TraceRecord | BadLine]:
+    return list(formats.read(io.BytesIO(content), format=format, table=table))
+
+
+def parquet_of(rows: list[dict[str, object]]) -> bytes:
+    sink = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_read_takes_csv(mark: bytes) -> None:
+    content = mark + CSV.encode()
+    assert formats.detect_table(io.BytesIO(content), "csv").name == "native"
+    first, second = read(content, "native", "csv")
+    assert isinstance(first, TraceRecord)
+    assert isinstance(second, TraceRecord)
+    assert [step.options[0].text for step in first.steps] == ["2 + 2", "= 4"]
+    assert (first.problem.answer, first.is_right, first.ref) == ("4", True, "a")
+    assert (second.problem.text, second.is_right) == ("Two\nlines, and a comma", None)
+
+
+def test_read_takes_parquet_of_any_format() -> None:
+    rows: list[dict[str, object]] = [
+        {"problem": "p", "steps": ["a", "b"], "label": 1, "id": "x", "final_answer_correct": False},
+        {"problem": "p", "steps": ["a", "c"], "label": -1, "id": "y", "final_answer_correct": None},
+    ]
+    content = parquet_of(rows)
+    assert formats.detect_table(io.BytesIO(content), "parquet").name == "processbench"
+    found = read(content, "processbench", "parquet")
+    assert [record.ref for record in found if isinstance(record, TraceRecord)] == ["x", "y"]
+    assert [record.is_right for record in found if isinstance(record, TraceRecord)] == [False, None]
+
+
+@pytest.mark.parametrize(
+    ("content", "table", "expected"),
+    [
+        (b"problem,steps\np\n", "csv", "line 2, column 1: 1 cells under 2 names"),
+        (b'problem,steps\np,"[1"\n', "csv", "line 2, column 1: a cell begins like JSON and is none"),
+        (b'problem,steps\np,"[1]"\n', "csv", "Expected `str | object`, got `int`"),
+        (b'problem,steps\n"p,x\n', "csv", "not CSV"),
+        (b"problem,steps\n\xff,x\n", "csv", "not CSV"),
+        (b'problem,steps\n"p\x00","[""a""]"\n', "csv", "NUL"),
+        (b"nothing of the kind", "parquet", "not a Parquet file that can be read"),
+    ],
+)
+def test_read_refuses_bad_tables(content: bytes, table: str, expected: str) -> None:
+    bad = [str(item) for item in read(content, "native", table) if isinstance(item, BadLine)]
+    assert len(bad) == 1
+    assert expected in bad[0]
+
+
+def test_read_refuses_nul_in_parquet() -> None:
+    (bad,) = read(parquet_of([{"problem": "a\x00", "steps": ["x"]}]), "native", "parquet")
+    assert "NUL" in str(bad)
+
+
+def test_read_says_what_does_not_come_in_tables() -> None:
+    with pytest.raises(UnknownFormat, match="does not come in tables"):
+        read(json.dumps({}).encode(), "prm800k", "csv")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("x.csv", "csv"), ("x.PARQUET", "parquet"), ("x.jsonl", None)])
+def test_kind_of_goes_by_the_name(name: str, expected: str | None) -> None:
+    assert tables.kind_of(name) == expected

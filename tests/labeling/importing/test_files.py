@@ -1,0 +1,54 @@
+"""Files that come in packed."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from labeling.importing import files
+from labeling.importing.files import Unreadable
+
+TEXT = b'{"a": 1}\n' * 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        ("x.jsonl", TEXT),
+        ("x.jsonl.gz", gzip.compress(TEXT)),
+        ("x.jsonl.gz", gzip.compress(TEXT[:900]) + gzip.compress(TEXT[900:])),
+        ("x.jsonl.zst", zstandard.compress(TEXT)),
+        ("x.jsonl.zst", zstandard.compress(TEXT[:900]) + zstandard.compress(TEXT[900:])),
+    ],
+    # Named here: gzip writes the time into its bytes, and two processes must collect the same tests.
+    ids=["plain", "gz", "gz in two", "zst", "zst in two"],
+)
+def test_open_file_unpacks_by_the_name(tmp_path: Path, name: str, packed: bytes) -> None:
+    (tmp_path / name).write_bytes(packed)
+    with files.open_file(tmp_path / name) as stream:
+        assert stream.readline() == b'{"a": 1}\n'
+        assert stream.read() == TEXT[9:]
+    assert files.inner_name(tmp_path / name) == "x.jsonl"
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_open_file_does_not_drown(tmp_path: Path, suffix: str) -> None:
+    text = b"0" * 20_000_000
+    path = tmp_path / f"bomb.{suffix}"
+    path.write_bytes(gzip.compress(text) if suffix == "gz" else zstandard.compress(text))
+    with files.open_file(path, free=1_000_000) as stream, pytest.raises(Unreadable, match="unpacks to more than"):
+        list(iter(lambda: stream.read(1 << 16), b""))
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_open_file_says_that_a_file_is_damaged(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    path.write_bytes(b"not packed at all")
+    with files.open_file(path) as stream, pytest.raises(Unreadable, match="damaged"):
+        stream.read()
+
+
+def test_open_file_says_that_it_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="No such file"):
+        files.open_file(tmp_path / "nothing")

@@ -1,0 +1,89 @@
+"""Many claim at the same moment: threads with their own connections on PostgreSQL, processes on SQLite."""
+
+import datetime as dt
+import os
+from functools import partial
+
+import pytest
+
+from bench import crowd
+from labeling import queue
+from labeling.models import Assignment, QueueEntry
+from tests import factories
+from tests.labeling.queue import line
+from tests.together import at_once
+
+# `python -m bench.queue --rounds 20` does it with 2,000.
+N_TRACES = int(os.environ.get("CROWD_TRACES", "300"))
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("real_connections")]
+
+
+def test_claim_hands_every_trace_out_exactly_as_often_as_it_should(on_postgresql: bool) -> None:
+    overlap = 3
+    project = crowd.lay_out(n_traces=N_TRACES, n_raters=16, overlap=overlap)
+    raters = list(project.raters.values_list("pk", flat=True))
+    told = crowd.together((crowd.in_threads if on_postgresql else crowd.in_processes)(raters, seed=1))
+    assert told.errors == []
+    assert not any(crowd.faults(project, overlap).values()), crowd.faults(project, overlap)
+    assert {"skipped", "left", "closed", "submitted"} <= set(told.counts)
+
+
+def test_claim_of_one_rater_twice_at_once_is_one(now: dt.datetime) -> None:
+    project = factories.make_project()
+    traces = line.fill(project, 5, slots=2)
+    rater = factories.make_rater(project)
+    claims = at_once(*[partial(queue.claim, rater_id=rater.pk, now=now)] * 4)
+    assert len({claim.assignment_id for claim in claims if isinstance(claim, queue.Claim)}) == 1
+    assert len([claim for claim in claims if isinstance(claim, queue.Claim)]) == 4, claims
+    assert line.is_balanced(traces)
+
+
+def test_claim_opened_twice_at_once_takes_a_slot_each(now: dt.datetime) -> None:
+    project = factories.make_project()
+    traces = line.fill(project, 6, slots=2)
+    rater = factories.make_rater(project)
+    claims = at_once(*[partial(queue.claim, rater_id=rater.pk, now=now, opened=True)] * 4)
+    assert all(isinstance(claim, queue.Claim) for claim in claims), claims
+    assert line.is_balanced(traces)
+
+
+def test_claim_finds_the_last_slot_that_others_skip_over(now: dt.datetime) -> None:
+    project = factories.make_project()
+    (trace,) = line.fill(project, 1, slots=8)
+    raters = line.make_raters(project, 8)
+    claims = at_once(*[partial(queue.claim, rater_id=rater.pk, now=now) for rater in raters])
+    assert all(isinstance(claim, queue.Claim) for claim in claims), claims
+    assert QueueEntry.objects.get().slots_left == 0
+    assert line.is_balanced([trace])
+
+
+def test_take_slot_and_claim_at_once_share_no_slot(now: dt.datetime) -> None:
+    project = factories.make_project()
+    traces = line.fill(project, 12)
+    raters = line.make_raters(project, 12)
+    claims = [queue.claim(rater_id=rater.pk, now=now, opened=True) for rater in raters]
+    later = now + dt.timedelta(hours=1)
+    queue.lapse_due(now=later)
+    others = line.make_raters(project, 12)
+    outcomes = at_once(
+        *[partial(crowd.submit, claim.assignment_id, later) for claim in claims],
+        *[partial(queue.claim, rater_id=rater.pk, now=later) for rater in others],
+    )
+    assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, queue.NothingLeft)]
+    assert line.is_balanced(traces)
+    assert Assignment.objects.filter(holds_slot=True).count() == 12
+
+
+def test_lapse_due_and_submit_at_once_lose_no_slot(now: dt.datetime) -> None:
+    project = factories.make_project()
+    traces = line.fill(project, 12, slots=2)
+    claims = [queue.claim(rater_id=rater.pk, now=now, opened=True) for rater in line.make_raters(project, 12)]
+    later = now + dt.timedelta(hours=1)
+    outcomes = at_once(
+        *[partial(crowd.submit, claim.assignment_id, later) for claim in claims],
+        *[partial(queue.lapse_due, now=later)] * 4,
+    )
+    assert not [each for each in outcomes if isinstance(each, Exception)]
+    assert line.is_balanced(traces)
+    assert Assignment.objects.filter(state="submitted", holds_slot=True).count() == 12

@@ -1,0 +1,115 @@
+"""How traces come into lanes, and out of them."""
+
+import datetime as dt
+
+import pytest
+from django.db.models import Sum
+
+from labeling import queue
+from labeling.models import Assignment, Lane, QueueEntry, Trace
+from tests import factories
+from tests.labeling.queue import line
+
+pytestmark = pytest.mark.django_db
+
+
+def test_enqueue_again_adds_nothing(now: dt.datetime) -> None:
+    project = factories.make_project()
+    ids = [trace.pk for trace in line.make_traces(project, 3)]
+    added = [queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=ids, slots=2, now=now) for _ in range(2)]
+    assert added == [3, 0]
+    assert QueueEntry.objects.aggregate(Sum("slots_left"))["slots_left__sum"] == 6
+
+
+def test_enqueue_shuffles_a_uniform_lane_alike_each_time(now: dt.datetime) -> None:
+    project = factories.make_project()
+    ids = [trace.pk for trace in line.make_traces(project, 12)]
+    queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=ids[:6], slots=2, now=now)
+    queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=ids[6:], slots=2, now=now)
+    orders = [line.claim_all(rater, now) for rater in line.make_raters(project, 2)]
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == ids
+    assert orders[0] not in (ids, ids[::-1])
+
+
+def test_enqueue_keeps_the_order_of_a_policy_lane(now: dt.datetime) -> None:
+    project = factories.make_project()
+    ids = [trace.pk for trace in line.make_traces(project, 4)][::-1]
+    queue.enqueue(project_id=project.pk, arm="policy", trace_ids=ids[:2], slots=1, now=now)
+    queue.enqueue(project_id=project.pk, arm="policy", trace_ids=ids[2:], slots=1, now=now + dt.timedelta(seconds=1))
+    assert line.claim_all(factories.make_rater(project), now) == ids
+
+
+def test_enqueue_for_policy_takes_over_what_nobody_has_begun(now: dt.datetime) -> None:
+    project = factories.make_project(overlap=2)
+    begun, untouched = line.fill(project, 2, slots=2)
+    queue.claim(rater_id=factories.make_rater(project).pk, now=now, chance=line.UNIFORM)
+    added = queue.enqueue(
+        project_id=project.pk, arm="policy", generation=1, trace_ids=[begun, untouched], slots=2, now=now
+    )
+    assert added == 1
+    assert set(QueueEntry.objects.values_list("trace", "lane__arm", "slots_left")) == {
+        (begun, "uniform", 1),
+        (untouched, "policy", 2),
+    }
+    assert line.is_balanced([begun, untouched])
+
+
+def test_enqueue_leaves_out_what_is_withdrawn(now: dt.datetime) -> None:
+    project = factories.make_project()
+    ids = [trace.pk for trace in line.make_traces(project, 2)]
+    queue.withdraw(trace_ids=ids[:1], now=now, reason="broken text", by=None)
+    assert queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=ids, slots=1, now=now) == 1
+
+
+def test_enqueue_points_entries_to_their_draws(now: dt.datetime) -> None:
+    project = factories.make_project()
+    trace = factories.make_trace(project)
+    draw = project.draws.create(batch=1, rank=1, trace=trace, arm="policy", q=0.5, pool_size=2, n_left=2, drawn_at=now)
+    queue.enqueue(
+        project_id=project.pk, arm="policy", trace_ids=[trace.pk], slots=2, now=now, draws={trace.pk: draw.pk}
+    )
+    first, second = line.make_raters(project, 2)
+    claim = queue.claim(rater_id=first.pk, now=now, opened=True)
+    queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
+    again = queue.claim(rater_id=second.pk, now=now)
+    assert (claim.draw_id, again.draw_id, again.arm) == (draw.pk, draw.pk, "top_up")
+
+
+def test_withdraw_hands_out_no_more_and_keeps_what_is_opened(now: dt.datetime) -> None:
+    project = factories.make_project()
+    (trace,) = line.fill(project, 1, slots=3)
+    opened, held = (
+        queue.claim(rater_id=rater.pk, now=now, opened=is_opened)
+        for rater, is_opened in zip(line.make_raters(project, 2), (True, False), strict=True)
+    )
+    assert queue.withdraw(trace_ids=[trace], now=now, reason="broken text", by=None) == 1
+    states = dict(Assignment.objects.values_list("pk", "state"))
+    assert states == {opened.assignment_id: "opened", held.assignment_id: "released"}
+    queue.release(assignment_id=opened.assignment_id, now=now, reason="skipped", by=None)
+    assert not QueueEntry.objects.filter(is_open=True).exists()
+    assert Trace.objects.get().withdrawn_reason == "broken text"
+    assert queue.withdraw(trace_ids=[trace], now=now, reason="again", by=None) == 0
+
+
+def test_close_lane_lets_what_is_begun_be_finished(now: dt.datetime) -> None:
+    project = factories.make_project()
+    begun, untouched = line.fill(project, 2, arm="policy", slots=2, generation=1)
+    first, second = line.make_raters(project, 2)
+    line.submit(queue.claim(rater_id=first.pk, now=now, opened=True).assignment_id, now)
+    queue.close_lane(lane_id=Lane.objects.get(arm="policy").pk, now=now, by=None)
+    later = now + dt.timedelta(seconds=1)
+    claims = [queue.claim(rater_id=second.pk, now=later, opened=True, chance=line.POLICY) for _ in range(2)]
+    assert [(claim.trace_id, claim.arm) for claim in claims] == [(begun, "top_up"), (untouched, "uniform")]
+    assert line.is_balanced([begun, untouched])
+
+
+def test_depth_counts_open_traces_up_to_a_limit(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 3)
+    line.fill(project, 1, arm="gold")
+    queue.claim(rater_id=factories.make_rater(project).pk, now=now, chance=line.UNIFORM)
+    depths = {depth.arm: (depth.n_open, depth.is_more) for depth in queue.depth(project_id=project.pk, at_most=2)}
+    assert depths == {"uniform": (2, False), "gold": (1, False)}
+    depths = {depth.arm: (depth.n_open, depth.is_more) for depth in queue.depth(project_id=project.pk, at_most=1)}
+    assert depths["uniform"] == (1, True)

@@ -1,0 +1,147 @@
+"""How long a trace stays with a rater, and how it goes back."""
+
+import datetime as dt
+
+import pytest
+
+from events.models import Event
+from labeling import queue
+from labeling.models import Assignment, Guideline, Project, QueueEntry
+from tests import factories
+from tests.labeling.queue import line
+
+pytestmark = pytest.mark.django_db
+
+
+def state_of(claim: queue.Claim) -> str:
+    return Assignment.objects.get(pk=claim.assignment_id).state
+
+
+def test_open_held_fixes_the_guideline_and_what_is_shown(now: dt.datetime) -> None:
+    project = factories.make_project(shows_reference_answer=True)
+    guideline = Guideline.objects.create(project=project, version=1, body="Be fair.", published_at=now)
+    line.fill(project, 1)
+    rater = factories.make_rater(project)
+    claim = queue.claim(rater_id=rater.pk, now=now)
+    Project.objects.filter(pk=project.pk).update(guideline=guideline)
+    later = now + dt.timedelta(minutes=1)
+    queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
+    opened = Assignment.objects.get()
+    assert (opened.state, opened.opened_at, opened.guideline) == ("opened", later, guideline)
+    assert (opened.saw_reference_answer, opened.saw_final_verdict) == (True, False)
+    assert opened.lease_ends_at == later + dt.timedelta(seconds=project.lease_seconds)
+
+
+def test_open_held_twice_changes_nothing(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 1)
+    rater = factories.make_rater(project)
+    claim = queue.claim(rater_id=rater.pk, now=now)
+    for minutes in (1, 2):
+        queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now + dt.timedelta(minutes=minutes))
+    assert Assignment.objects.get().opened_at == now + dt.timedelta(minutes=1)
+
+
+def test_open_held_says_that_it_went_back(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 1)
+    rater = factories.make_rater(project)
+    claim = queue.claim(rater_id=rater.pk, now=now)
+    queue.release_held(rater_id=rater.pk, now=now, reason="page closed", by=None)
+    with pytest.raises(queue.LeaseLost):
+        queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now)
+
+
+def test_open_held_is_refused_while_the_project_is_paused(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 1)
+    rater = factories.make_rater(project)
+    claim = queue.claim(rater_id=rater.pk, now=now)
+    Project.objects.filter(pk=project.pk).update(state="paused")
+    with pytest.raises(queue.ProjectNotOpen):
+        queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now)
+    assert state_of(claim) == "held"
+
+
+def test_open_held_is_for_the_rater_alone(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 1)
+    rater, other = line.make_raters(project, 2)
+    claim = queue.claim(rater_id=rater.pk, now=now)
+    with pytest.raises(Assignment.DoesNotExist):
+        queue.open_held(assignment_id=claim.assignment_id, rater_id=other.pk, now=now)
+
+
+def test_renew_begins_the_lease_anew(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 1)
+    rater = factories.make_rater(project)
+    claim = queue.claim(rater_id=rater.pk, now=now, opened=True)
+    later = now + dt.timedelta(minutes=20)
+    ends_at = queue.renew(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
+    assert ends_at == Assignment.objects.get().lease_ends_at == later + dt.timedelta(minutes=30)
+    queue.release(assignment_id=claim.assignment_id, now=later, reason="skipped", by=None)
+    with pytest.raises(queue.LeaseLost):
+        queue.renew(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
+
+
+def test_release_gives_the_slot_back_once_and_says_so(now: dt.datetime) -> None:
+    project = factories.make_project()
+    (trace,) = line.fill(project, 1, slots=2)
+    rater = factories.make_rater(project)
+    claim = queue.claim(rater_id=rater.pk, now=now, opened=True)
+    assert queue.release(assignment_id=claim.assignment_id, now=now, reason="too hard", by=rater.user)
+    assert not queue.release(assignment_id=claim.assignment_id, now=now, reason="too hard", by=rater.user)
+    assert dict(QueueEntry.objects.values_list("lane__arm", "slots_left")) == {"uniform": 1, "top_up": 1}
+    assert line.is_balanced([trace])
+    event = Event.objects.get(what="assignment.released")
+    assert (event.by, event.subject, event.detail) == (
+        rater.user.pk if rater.user else None,
+        f"assignment:{claim.assignment_id}",
+        {"reason": "too hard"},
+    )
+
+
+def test_release_gives_gold_back_to_its_own_lane(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 1, arm="gold", slots=50)
+    claim = queue.claim(rater_id=factories.make_rater(project).pk, now=now, chance=line.GOLD)
+    queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
+    assert list(QueueEntry.objects.values_list("lane__arm", "slots_left")) == [("gold", 50)]
+
+
+def test_release_held_leaves_alone_what_is_opened(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 2)
+    first, second = line.make_raters(project, 2)
+    held = queue.claim(rater_id=first.pk, now=now)
+    opened = queue.claim(rater_id=second.pk, now=now, opened=True)
+    assert queue.release_held(project_id=project.pk, now=now, reason="paused", by=None) == 1
+    assert (state_of(held), state_of(opened)) == ("released", "opened")
+    with pytest.raises(ValueError, match="whose"):
+        queue.release_held(now=now, reason="?", by=None)
+
+
+def test_lapse_due_takes_back_what_is_due_and_nothing_else(now: dt.datetime) -> None:
+    project, other = factories.make_project(), factories.make_project()
+    traces = line.fill(project, 2)
+    line.fill(other, 1)
+    first, second = line.make_raters(project, 2)
+    held = queue.claim(rater_id=first.pk, now=now)
+    opened = queue.claim(rater_id=second.pk, now=now, opened=True)
+    elsewhere = queue.claim(rater_id=factories.make_rater(other).pk, now=now)
+    later = now + dt.timedelta(minutes=10)
+    assert queue.lapse_due(now=later, project_id=project.pk) == 1
+    assert [state_of(claim) for claim in (held, opened, elsewhere)] == ["lapsed", "opened", "held"]
+    assert queue.lapse_due(now=later) == 1
+    assert queue.lapse_due(now=now + dt.timedelta(hours=1)) == 1
+    assert line.is_balanced(traces)
+
+
+def test_lapse_due_takes_back_no_more_than_asked(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 3)
+    for rater in line.make_raters(project, 3):
+        queue.claim(rater_id=rater.pk, now=now)
+    assert queue.lapse_due(now=now + dt.timedelta(hours=1), limit=2) == 2
+    assert queue.lapse_due(now=now + dt.timedelta(hours=1)) == 1

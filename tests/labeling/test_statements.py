@@ -1,0 +1,39 @@
+"""Hand-written statements: prepared on PostgreSQL, logged and refused like any other query."""
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from labeling import statements
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_rows_gives_back_what_a_statement_returns() -> None:
+    project = factories.make_project()
+    assert statements.rows("SELECT id, slug FROM labeling_project WHERE id = %s", [project.pk]) == [
+        (project.pk, project.slug)
+    ]
+    assert statements.rows("UPDATE labeling_project SET name = %s WHERE id = %s", ["x", project.pk]) == []
+
+
+def test_rows_is_seen_by_query_counts() -> None:
+    with CaptureQueriesContext(connection) as queries:
+        statements.rows("SELECT 1", [])
+    assert len(queries) == 1
+
+
+def test_rows_prepares_once_on_postgresql(on_postgresql: bool) -> None:
+    sql = "SELECT slug FROM labeling_project WHERE id = %s"
+    for number in range(3):
+        statements.rows(sql, [number])
+    if on_postgresql:
+        prepared = statements.rows("SELECT statement FROM pg_prepared_statements", [])
+        assert [text for (text,) in prepared].count(sql.replace("%s", "$1")) == 1
+
+
+def test_rows_raises_the_errors_of_django() -> None:
+    factories.make_project("taken")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        statements.rows("UPDATE labeling_project SET overlap = %s", [0])

@@ -1,0 +1,122 @@
+"""Links into a project."""
+
+import datetime as dt
+from functools import partial
+
+import pytest
+
+from accounts import tokens
+from accounts.models import User
+from events.models import Event
+from labeling.models import Rater
+from people import invitations, members, roles
+from people.models import Invitation, Membership, Role
+from tests import factories
+from tests.people.cast import Cast, make_cast
+from tests.together import at_once
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+def test_accept_makes_a_member_and_a_rater(cast: Cast, now: dt.datetime) -> None:
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    membership = invitations.accept(token=token, user=cast.stranger, now=now)
+    assert (membership.role, membership.joined_at) == (Role.ANNOTATOR, now)
+    assert Rater.objects.filter(user=cast.stranger, removed_at=None).exists()
+    assert list(Event.objects.order_by("-id").values_list("what", "by")[:2]) == [
+        ("invitation.accepted", cast.stranger.pk),
+        ("invitation.made", cast.lead.pk),
+    ]
+
+
+def test_invite_keeps_the_hash_alone(cast: Cast, now: dt.datetime) -> None:
+    invitation, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    assert Invitation.objects.get().token_digest == tokens.digest(token)
+    assert token not in {str(value) for value in vars(invitation).values()}
+    assert token not in str(Event.objects.order_by("id").last().detail)  # type: ignore[union-attr]  # there is one
+
+
+@pytest.mark.parametrize(
+    ("actor", "role"),
+    [
+        ("owner", Role.OWNER),
+        ("lead", Role.LEAD),
+        ("reviewer", Role.ANNOTATOR),
+        ("engineer", Role.ANNOTATOR),
+        ("annotator", Role.ANNOTATOR),
+    ],
+)
+def test_invite_refuses_what_is_above(cast: Cast, now: dt.datetime, actor: str, role: Role) -> None:
+    with pytest.raises(roles.NotAllowed):
+        invitations.invite(project=cast.project, role=role, by=getattr(cast, actor), now=now)
+
+
+def test_invite_refuses_people_from_outside(cast: Cast, now: dt.datetime) -> None:
+    with pytest.raises(members.NotAMember):
+        invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.neighbour, now=now)
+
+
+def test_accept_refuses_what_is_over(cast: Cast, now: dt.datetime) -> None:
+    old, revoked, spent = (
+        invitations.invite(project=cast.project, role=Role.ENGINEER, by=cast.owner, now=now, days=2) for _ in range(3)
+    )
+    invitations.revoke(invitation=revoked[0], by=cast.lead, now=now)
+    invitations.accept(token=spent[1], user=factories.make_user(), now=now)
+    for token, later in ((old[1], 2), (revoked[1], 0), (spent[1], 0), ("never one", 0)):
+        with pytest.raises(invitations.InvitationIsOver):
+            invitations.accept(token=token, user=cast.stranger, now=now + dt.timedelta(days=later))
+
+
+def test_accept_as_new_makes_both_or_neither(cast: Cast, now: dt.datetime) -> None:
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    membership = invitations.accept_as_new(token=token, username="ines", password="seven green ladders", now=now)
+    assert membership.user.check_password("seven green ladders")
+    with pytest.raises(invitations.InvitationIsOver):
+        invitations.accept_as_new(token=token, username="late", password="seven green ladders", now=now)
+    assert not User.objects.filter(username="late").exists()
+
+
+def test_accept_leaves_a_member_as_they_are(cast: Cast, now: dt.datetime) -> None:
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    assert invitations.accept(token=token, user=cast.owner, now=now).role == Role.OWNER
+    assert Invitation.objects.get().uses == 0
+
+
+def test_accept_brings_back_who_had_left(cast: Cast, now: dt.datetime) -> None:
+    members.leave(membership=cast.membership(cast.lead), now=now)
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.owner, now=now)
+    membership = invitations.accept(token=token, user=cast.lead, now=now)
+    assert (membership.role, membership.left_at) == (Role.ANNOTATOR, None)
+    assert Membership.objects.filter(project=cast.project, user=cast.lead).count() == 1
+
+
+def test_revoke_refuses_whoever_could_not_have_made_it(cast: Cast, now: dt.datetime) -> None:
+    invitation, _ = invitations.invite(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
+    with pytest.raises(roles.NotAllowed):
+        invitations.revoke(invitation=invitation, by=cast.lead, now=now)
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_accept_lets_as_many_in_as_it_says_at_once(now: dt.datetime) -> None:
+    cast = make_cast()
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, uses_allowed=2, by=cast.lead, now=now)
+    people = [factories.make_user() for _ in range(6)]
+    answers = at_once(*[partial(invitations.accept, token=token, user=person, now=now) for person in people])
+    assert sum(isinstance(answer, Membership) for answer in answers) == 2
+    assert sum(isinstance(answer, invitations.InvitationIsOver) for answer in answers) == 4
+    assert Membership.objects.filter(project=cast.project, user__in=people).count() == 2
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_accept_twice_at_once_counts_a_person_once(now: dt.datetime) -> None:
+    cast = make_cast()
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now)
+    answers = at_once(*[partial(invitations.accept, token=token, user=cast.stranger, now=now)] * 4)
+    assert {type(answer).__name__ for answer in answers} == {"Membership"}
+    assert Invitation.objects.get().uses == 1
+    assert Rater.objects.filter(user=cast.stranger).count() == 1

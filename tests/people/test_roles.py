@@ -1,0 +1,83 @@
+"""The one table of what each role may do."""
+
+import datetime as dt
+
+import pytest
+
+from labeling.models import Project
+from people import members, roles
+from people.models import Membership, Role
+from people.roles import Action
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_every_action_is_somebodys() -> None:
+    assert all(Role.OWNER in roles.roles_that(action) for action in Action)
+
+
+@pytest.mark.parametrize(
+    ("action", "allowed"),
+    [
+        (Action.RATE, {Role.OWNER, Role.LEAD, Role.REVIEWER, Role.ANNOTATOR}),
+        (Action.READ, {Role.OWNER, Role.LEAD, Role.REVIEWER, Role.ENGINEER}),
+        (Action.TAKE_OUT, {Role.OWNER, Role.LEAD, Role.ENGINEER}),
+        (Action.INVITE, {Role.OWNER, Role.LEAD}),
+        (Action.CLOSE, {Role.OWNER}),
+    ],
+)
+def test_roles_that_names_those_of_the_table(action: Action, allowed: set[Role]) -> None:
+    assert roles.roles_that(action) == allowed
+
+
+@pytest.mark.parametrize("role", Role)
+def test_may_asks_the_membership(role: Role, now: dt.datetime) -> None:
+    project, user = factories.make_project(), factories.make_user()
+    members.join(project=project, user=user, role=role, now=now)
+    for action in Action:
+        assert roles.may(user, action, project) is (action in roles.MAY[role])
+        assert not roles.may(user, action, factories.make_project())
+
+
+def test_may_is_over_when_the_person_has_left(now: dt.datetime) -> None:
+    project, user = factories.make_project(), factories.make_user()
+    membership = members.join(project=project, user=user, role=Role.ANNOTATOR, now=now)
+    members.leave(membership=membership, now=now)
+    assert not roles.may(user, Action.RATE, project)
+    membership.refresh_from_db()
+    assert not roles.does(membership, Action.RATE)
+
+
+def test_projects_starts_at_the_person(now: dt.datetime) -> None:
+    user = factories.make_user()
+    there = {role: factories.make_project() for role in Role}
+    for role, project in there.items():
+        members.join(project=project, user=user, role=role, now=now)
+    factories.make_project()
+    members.join(project=factories.make_project(), user=factories.make_user(), role=Role.OWNER, now=now)
+    assert set(roles.projects(user)) == set(there.values())
+    assert set(roles.projects(user, Action.INVITE)) == {there[Role.OWNER], there[Role.LEAD]}
+
+
+def test_require_says_who_does_it(now: dt.datetime) -> None:
+    project = factories.make_project(name="Sums")
+    membership = members.join(project=project, user=factories.make_user(), role=Role.ANNOTATOR, now=now)
+    with pytest.raises(roles.NotAllowed, match=r"You are annotator in “Sums”\. This is done by: owner, lead"):
+        roles.require(membership, Action.INVITE)
+    roles.require(membership, Action.RATE)
+
+
+@pytest.mark.parametrize(
+    ("giver", "given"),
+    [
+        (Role.OWNER, set(Role)),
+        (Role.LEAD, {Role.REVIEWER, Role.ENGINEER, Role.ANNOTATOR}),
+        (Role.REVIEWER, set()),
+        (Role.ENGINEER, set()),
+        (Role.ANNOTATOR, set()),
+    ],
+)
+def test_gives_stops_below_the_giver(giver: Role, given: set[Role]) -> None:
+    membership = Membership(project=Project(), role=giver)
+    assert {role for role in Role if roles.gives(membership, role)} == given

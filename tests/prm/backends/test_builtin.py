@@ -1,0 +1,125 @@
+"""The baseline scorer: sees no later step, learns nothing from shuffled labels and something from true ones."""
+
+import functools
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labeling.agreement.arrays import Ints
+from prm.backends import builtin, features
+from prm.backends.builtin import Scorer, TooFewLabels, Trace
+from prm.evaluation import concordance
+from prm.evaluation.steps import Labelled, is_labelled, of_traces
+from tests.prm.evaluation import benchmarks
+from tests.prm.evaluation.benchmarks import Traces
+
+STEPS = [
+    "We have 3 + 4 = 7 apples.",
+    "Then 7 * 2 = 15.",
+    "Wait, that is 14.",
+    "So the answer is \\boxed{14}.",
+    "",
+    "Done.",
+]
+PROBLEM = "Ann has 3 apples and Bob has 4. Each doubles theirs. How many are there?"
+
+
+@functools.cache
+def small_scorer() -> Scorer:
+    seen = builtin.see([Trace(PROBLEM, STEPS)] * 4)
+    return builtin.train(seen, np.tile([False, True, False, False, True, False], 4))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(max_size=40), max_size=6), st.integers(1, 6))
+def test_later_steps_change_no_earlier_score(others: list[str], kept: int) -> None:
+    """Removed, replaced or shuffled: what comes behind a step does not reach it."""
+    scorer, prefix = small_scorer(), STEPS[:kept]
+    expected = scorer.score(Trace(PROBLEM, STEPS))[:kept]
+    shuffled = STEPS[kept:]
+    random.Random(kept).shuffle(shuffled)
+    for later in ([], others, shuffled):
+        assert scorer.score(Trace(PROBLEM, prefix + later))[:kept] == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_feature_is_named_after_the_length_or_the_end() -> None:
+    assert len(features.NAMES) == len(set(features.NAMES)) == features.of_trace(PROBLEM, STEPS).shape[1]
+
+
+def test_trace_without_steps_has_no_scores() -> None:
+    assert small_scorer().score(Trace(PROBLEM, [])).shape == (0,)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=60), st.lists(st.text(max_size=60), min_size=1, max_size=4))
+def test_any_text_gets_a_probability_for_every_step(problem: str, steps: list[str]) -> None:
+    scores = small_scorer().score(Trace(problem, steps))
+    assert scores.shape == (len(steps),)
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+def test_scorer_comes_back_from_its_bytes_as_it_was() -> None:
+    scorer = small_scorer()
+    back = builtin.from_bytes(scorer.to_bytes())
+    assert (back.score(Trace(PROBLEM, STEPS)) == scorer.score(Trace(PROBLEM, STEPS))).all()
+
+
+def test_scorer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = small_scorer()
+    monkeypatch.setattr(builtin, "VERSION", 99)
+    data = scorer.to_bytes()
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="version 99"):
+        builtin.from_bytes(data)
+
+
+@pytest.mark.parametrize("labels", [np.zeros(6, dtype=np.bool_), np.ones(6, dtype=np.bool_)])
+def test_training_on_one_kind_of_step_is_refused(labels: np.ndarray) -> None:
+    with pytest.raises(TooFewLabels, match="at least one wrong and one right"):
+        builtin.train(builtin.see([Trace(PROBLEM, STEPS)]), labels)
+
+
+def lengths_of(traces: Traces) -> Ints:
+    return np.array([len(steps) for steps in traces.steps])
+
+
+def see(traces: Traces) -> builtin.Seen:
+    return builtin.see([Trace(*pair) for pair in zip(traces.problems, traces.steps, strict=True)])
+
+
+def labelled(traces: Traces, p_wrong: np.ndarray) -> Labelled:
+    return of_traces(
+        p_wrong=p_wrong,
+        characters=np.array([len(step) for steps in traces.steps for step in steps]),
+        lengths=lengths_of(traces),
+        first_errors=traces.first_errors,
+        problems=np.unique(traces.problems, return_inverse=True)[1],
+        sources=np.zeros(len(traces.problems), dtype=np.int64),
+    )
+
+
+def test_scorer_carries_over_to_other_problems_beyond_length_and_learns_nothing_from_shuffled_labels(
+    shared_data: Path,
+) -> None:
+    """Trained on grade-school problems, judged on competition problems, by the length-matched figure."""
+    learnt, judged = (benchmarks.processbench(shared_data, name) for name in ("gsm8k", "math"))
+    kept = is_labelled(lengths=lengths_of(learnt), first_errors=learnt.first_errors)
+    seen, other = builtin.keep(see(learnt), kept), see(judged)
+    truth = labelled(learnt, np.zeros(len(kept))).is_wrong
+    steps = labelled(judged, builtin.train(seen, truth).p_wrong(other))
+    found, by_length = concordance.length_matched_auc(steps), concordance.length_only_matched_auc(steps)
+    assert found.value is not None
+    assert by_length.value is not None
+    assert found.interval is not None
+    assert found.value >= by_length.value + 0.05
+    assert found.interval.low > 0.5
+    shuffled = [np.random.default_rng(seed).permutation(truth) for seed in range(3)]
+    by_chance = [
+        concordance.length_matched_auc(labelled(judged, builtin.train(seen, labels).p_wrong(other))).value or 0.0
+        for labels in shuffled
+    ]
+    assert 0.45 <= np.mean(by_chance) <= 0.55

@@ -1,0 +1,128 @@
+"""AUC in its three forms against counting pairs one by one, with problems left out one by one."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labeling.agreement import jackknife
+from labeling.agreement.result import Estimate, Interval, Reason
+from prm.evaluation import concordance
+from prm.evaluation.steps import Labelled
+from tests.prm.evaluation.benchmarks import labelled
+
+Rule = Callable[[Labelled, int, int], bool]
+
+
+def always(steps: Labelled, wrong: int, right: int) -> bool:
+    return True
+
+
+def same_stratum(steps: Labelled, wrong: int, right: int) -> bool:
+    return bool(steps.sources[wrong] == steps.sources[right] and steps.indexes[wrong] == steps.indexes[right])
+
+
+def matched(steps: Labelled, wrong: int, right: int) -> bool:
+    apart = abs(steps.log_characters[wrong] - steps.log_characters[right])
+    return same_stratum(steps, wrong, right) and bool(apart <= 0.1)
+
+
+def one_by_one(steps: Labelled, rule: Rule, *, without: int = -1) -> float | None:
+    in_order = pairs = 0.0
+    for wrong in np.flatnonzero(steps.is_wrong & (steps.problems != without)):
+        for right in np.flatnonzero(~steps.is_wrong & (steps.problems != without)):
+            if rule(steps, int(wrong), int(right)):
+                pairs += 1
+                difference = steps.p_wrong[wrong] - steps.p_wrong[right]
+                in_order += float(difference > 0) + 0.5 * float(difference == 0)
+    return in_order / pairs if pairs else None
+
+
+FORMS: list[tuple[Callable[[Labelled], Estimate], Rule]] = [
+    (concordance.auc, always),
+    (concordance.risk_set_auc, same_stratum),
+    (concordance.length_matched_auc, matched),
+]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(FORMS))
+def test_value_and_interval_equal_counting_one_by_one(
+    seed: int, form: tuple[Callable[[Labelled], Estimate], Rule]
+) -> None:
+    measure, rule = form
+    steps = labelled(seed=seed)
+    found, expected = measure(steps), one_by_one(steps, rule)
+    if expected is None:
+        assert found.reason == Reason.NO_CASES
+        return
+    assert found.value == pytest.approx(expected)
+    without = [one_by_one(steps, rule, without=problem) for problem in range(steps.n_problems)]
+    if any(value is None for value in without) or found.counts.problems < steps.n_problems:
+        return
+    interval = jackknife.interval(
+        value=expected,
+        without_one=np.array(without, dtype=np.float64),
+        copies=np.ones(len(without), dtype=np.int64),
+        floor=0.0,
+    )
+    if isinstance(interval, Interval):
+        assert found.interval is not None
+        assert (found.interval.low, found.interval.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_perfect_order_is_one_and_the_reverse_nothing() -> None:
+    steps = labelled()
+    perfect = steps.put(steps.is_wrong.astype(float))
+    for measure, _ in FORMS:
+        assert measure(perfect).value == 1.0
+        assert measure(perfect.put(1 - perfect.p_wrong)).value == 0.0
+
+
+def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = labelled(n=300)
+    whole = concordance.length_matched_auc(steps)
+    monkeypatch.setattr(concordance, "_CELLS", 50)
+    assert concordance.length_matched_auc(steps) == whole
+
+
+def test_position_scores_on_the_plain_auc_and_not_on_the_risk_set() -> None:
+    """The error is the last labelled step, so a later index alone looks like knowledge."""
+    random = np.random.default_rng(1)
+    lengths, n = random.integers(1, 9, 300), 300
+    index = np.concatenate([np.arange(length) for length in lengths])
+    trace = np.repeat(np.arange(n), lengths)
+    steps = Labelled(
+        p_wrong=index / 10,
+        is_wrong=index == (lengths - 1)[trace],
+        log_characters=np.zeros(len(index)),
+        indexes=index,
+        traces=trace,
+        problems=trace,
+        sources=np.zeros(len(index), dtype=np.int64),
+    )
+    assert (concordance.auc(steps).value or 0) > 0.65
+    assert concordance.risk_set_auc(steps).value == 0.5
+
+
+def test_length_only_is_the_auc_of_log_characters() -> None:
+    steps = labelled()
+    assert concordance.length_only_auc(steps) == concordance.risk_set_auc(steps.put(steps.log_characters))
+    assert concordance.length_only_matched_auc(steps) == concordance.length_matched_auc(steps.put(steps.log_characters))
+
+
+def test_no_wrong_step_says_so() -> None:
+    steps = labelled()
+    right = Labelled(
+        steps.p_wrong,
+        np.zeros(60, dtype=np.bool_),
+        steps.log_characters,
+        steps.indexes,
+        steps.traces,
+        steps.problems,
+        steps.sources,
+    )
+    for measure, _ in FORMS:
+        assert measure(right).reason == Reason.NO_CASES

@@ -1,0 +1,187 @@
+"""Draws are in order, their probabilities are true, and estimates from them are unbiased."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prm.evaluation import lure
+from prm.selection import audit, draws
+from prm.selection.draws import Arm, Draw, Rules
+
+RULES = Rules()
+
+
+def batch(scores: list[float], *, size: int, seed: int = 0, rules: Rules = RULES, **columns: list[int]) -> list[Draw]:
+    n = len(scores)
+    return draws.batch(
+        scores=np.array(scores),
+        problems=np.array(columns.get("problems", range(n))),
+        domains=np.array(columns.get("domains", [0] * n)),
+        places=np.random.default_rng([7, seed]).random(n),
+        size=size,
+        rules=rules,
+        random=np.random.default_rng(seed),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=25), st.integers(1, 30), st.integers(0, 99), st.data())
+def test_batch_draws_each_trace_once_and_tells_what_it_was_drawn_from(
+    scores: list[float], size: int, seed: int, data: st.DataObject
+) -> None:
+    n = len(scores)
+    problems = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
+    found = batch(scores, size=size, seed=seed, problems=problems)
+    assert len({draw.trace for draw in found}) == len(found) == min(size, n)
+    assert [draw.rank for draw in found] == list(range(1, len(found) + 1))
+    assert [draw.n_left for draw in found] == list(range(n, n - len(found), -1))
+    assert all(0.2 / draw.n_left <= draw.q + 1e-12 <= 1 + 1e-9 for draw in found)
+    policy = [problems[draw.trace] for draw in found if draw.arm is Arm.POLICY]
+    assert len(set(policy)) == len(policy)
+
+
+def test_q_is_the_probability_of_the_draw() -> None:
+    """Over many seeds every first draw, and every second one given the first, comes up as often as its q says."""
+    scores, rules = [1.0, 1.2, 1.5, 0.7], Rules(temperature=0.5)
+    first, second = np.zeros(4), np.zeros((4, 4))
+    told_first, told_second = np.zeros(4), np.zeros((4, 4))
+    for seed in range(6000):
+        one, two = batch(scores, size=2, seed=seed, rules=rules, problems=[0, 0, 1, 2])
+        first[one.trace] += 1
+        second[one.trace, two.trace] += 1
+        told_first[one.trace], told_second[one.trace, two.trace] = one.q, two.q
+    assert first / first.sum() == pytest.approx(told_first, abs=0.025)
+    assert second / second.sum(axis=1, keepdims=True) == pytest.approx(told_second, abs=0.06)
+    assert told_first.sum() == pytest.approx(1)
+    assert told_second.sum(axis=1) == pytest.approx(np.ones(4))
+
+
+def test_uniform_share_is_what_was_asked_for() -> None:
+    found = batch(np.linspace(0.1, 1, 4000).tolist(), size=2000)
+    assert sum(draw.arm is Arm.UNIFORM for draw in found) / 2000 == pytest.approx(0.2, abs=0.03)
+
+
+def test_policy_prefers_high_scores_and_less_so_with_noise() -> None:
+    scores = np.linspace(0.1, 1, 1000)
+    means = [
+        np.mean([draw.score for draw in batch(scores.tolist(), size=100, rules=Rules(temperature=temperature))])
+        for temperature in (0.01, 0.1, 1.0)
+    ]
+    assert means == sorted(means, reverse=True)
+
+
+def test_domain_quota_binds_the_policy_alone() -> None:
+    found = batch(
+        [1.0] * 50 + [0.5] * 50, size=40, domains=[0] * 50 + [1] * 50, rules=Rules(domain_quota=0.25, temperature=0.05)
+    )
+    by_policy = [draw.trace >= 50 for draw in found if draw.arm is Arm.POLICY]
+    assert by_policy.count(False) <= 10
+    assert by_policy.count(True) <= 10
+    assert len(found) == 40
+
+
+def test_uniform_arm_takes_all_where_the_policy_has_nothing_left() -> None:
+    found = batch([1.0] * 6, size=6, problems=[0] * 6)
+    assert [draw.arm for draw in found[1:]] == [Arm.UNIFORM] * 5
+    assert [draw.q for draw in found[1:]] == pytest.approx([1 / 5, 1 / 4, 1 / 3, 1 / 2, 1])
+
+
+def test_scores_far_apart_stay_drawable() -> None:
+    found = batch([1e-9, 1.0, 1e-200, 5.0], size=4, rules=Rules(temperature=0.02))
+    assert {draw.trace for draw in found} == {0, 1, 2, 3}
+    assert all(np.isfinite(draw.q) and draw.q > 0 for draw in found)
+
+
+@pytest.mark.parametrize("has_one_per_problem", [False, True])
+def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool) -> None:
+    """The pool's error rate, plain and self-normalised, though the policy goes for the errors."""
+    random = np.random.default_rng(5)
+    n, size, rules = 60, 20, Rules(temperature=0.3, has_one_per_problem=has_one_per_problem, domain_quota=0.6)
+    losses = (random.random(n) < 0.3).astype(float)
+    scores = np.where(losses > 0, 1.0, 0.6) * random.uniform(0.8, 1.2, n)
+    problems, domains = random.integers(0, 25, n), random.integers(0, 2, n)
+    plain, normalised, naive = [], [], []
+    for seed in range(1000):
+        found = draws.batch(
+            scores=scores,
+            problems=problems,
+            domains=domains,
+            places=np.random.default_rng([7, seed]).random(n),
+            size=size,
+            rules=rules,
+            random=np.random.default_rng(seed),
+        )
+        chosen = losses[[draw.trace for draw in found]]
+        estimate = lure.estimate(losses=chosen, q=np.array([draw.q for draw in found]), pool_size=n)
+        plain.append(estimate.plain)
+        normalised.append(estimate.self_normalised)
+        naive.append(chosen.mean())
+    error = 4 * np.std(plain) / 1000**0.5
+    assert np.mean(plain) == pytest.approx(losses.mean(), abs=error)
+    assert np.mean(normalised) == pytest.approx(losses.mean(), abs=error + 0.01)  # its bias falls with 1/M
+    assert np.mean(naive) > losses.mean() + 0.04
+
+
+def test_audit_slice_is_a_random_sample_where_the_uniform_arm_is_not() -> None:
+    """The policy empties the pool of errors, the arm draws from the rest; the slice counts the policy's draws too."""
+    losses = (np.arange(200) % 4 == 0).astype(float)
+    arm, slice_ = [], []
+    for seed in range(300):
+        places = np.random.default_rng([7, seed]).random(200)
+        found = batch(np.where(losses > 0, 1.0, 0.5).tolist(), size=80, seed=seed)
+        uniform = [draw.trace for draw in found if draw.arm is Arm.UNIFORM]
+        is_drawn, is_uniform = np.zeros((2, 200), dtype=np.bool_)
+        is_drawn[[draw.trace for draw in found]] = is_uniform[uniform] = True
+        kept = audit.in_slice(places=places, is_drawn=is_drawn, is_uniform=is_uniform)
+        arm += losses[uniform].tolist()
+        slice_.append((losses[kept].mean(), kept.sum()))
+    rate, size = np.mean(slice_, axis=0)
+    assert rate == pytest.approx(0.25, abs=0.02)
+    assert size > len(arm) / 300  # and it is larger
+    assert np.mean(arm) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("drawn", "uniform", "expected"),
+    [
+        ([], [], []),
+        ([0, 1, 2, 3], [0], [0, 1, 2, 3]),  # everything is drawn
+        ([0, 1, 3], [0], [1]),  # the furthest draw itself and what lies behind it are no part
+        ([1, 0], [1, 0], [1]),
+        ([0, 3], [0, 3], []),  # trace 1 came later into the pool and lies before both
+    ],
+)
+def test_audit_slice_ends_with_the_walk_and_before_what_is_not_drawn(
+    drawn: list[int], uniform: list[int], expected: list[int]
+) -> None:
+    is_drawn, is_uniform = np.zeros((2, 4), dtype=np.bool_)
+    is_drawn[drawn], is_uniform[uniform] = True, True
+    kept = audit.in_slice(places=np.array([0.2, 0.1, 0.9, 0.3]), is_drawn=is_drawn, is_uniform=is_uniform)
+    assert np.flatnonzero(kept).tolist() == expected
+
+
+def test_estimate_of_a_whole_pool_is_its_mean() -> None:
+    losses = np.array([1.0, 0, 0, 1, 1])
+    found = batch([1, 2, 3, 4, 5], size=5)
+    estimate = lure.estimate(losses=losses, q=np.array([draw.q for draw in found]), pool_size=5)
+    assert (estimate.plain, estimate.self_normalised) == pytest.approx((0.6, 0.6))
+    assert estimate.effective_size == pytest.approx(5)
+
+
+def test_estimate_of_uniform_draws_is_their_mean() -> None:
+    q = 1 / np.arange(100, 80, -1)
+    assert lure.weights(q=q, pool_size=100) == pytest.approx(np.ones(20))
+    slice_ = lure.of_slice(losses=np.arange(20.0), is_in_slice=(np.arange(20) < 3).astype(float), q=q, pool_size=100)
+    assert slice_ == pytest.approx(1.0)
+
+
+def test_estimate_refuses_a_probability_of_zero() -> None:
+    with pytest.raises(ValueError, match="probabilities above 0"):
+        lure.weights(q=np.array([0.5, 0.0]), pool_size=10)
+
+
+@pytest.mark.parametrize("rules", [{"uniform_share": 0.0}, {"temperature": 0.0}, {"domain_quota": 0.0}])
+def test_rules_refuse_what_would_leave_traces_without_a_chance(rules: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="a draw needs"):
+        Rules(**rules)  # type: ignore[arg-type]  # one rule among fields of several types

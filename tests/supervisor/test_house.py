@@ -1,0 +1,114 @@
+"""The whole way: started, looked at, killed and started again as a person would."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.supervisor import platform
+from tests.supervisor.platform import Platform
+
+Opener = Callable[..., Platform]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opener]:
+    """Opens a platform on this test's own data folder, and sees to its end."""
+    all_of_them: list[Platform] = []
+
+    def start(*arguments: str) -> Platform:
+        all_of_them.append(platform.open_platform(tmp_path / "data", *arguments))
+        return all_of_them[-1]
+
+    yield start
+    for one in all_of_them:
+        one.end()
+
+
+def until(holds: Callable[[], object]) -> None:
+    ends = time.monotonic() + platform.PATIENCE
+    while not holds():
+        assert time.monotonic() < ends, "it did not come about"
+        time.sleep(0.05)
+
+
+@pytest.mark.fault
+def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(opened: Opener) -> None:
+    first = opened()
+    key = (first.data / "secret_key").read_text()
+    assert "<form" in first.page("accounts/login/")
+    until(lambda: len(first.family()) >= 5)
+    for person in ("lead", "annotator", "engineer"):
+        link = next(line for line in first.said if line.startswith(f"{person}: "))
+        assert "<form" in first.page(link.removeprefix(f"{person}: {first.url}"))
+
+    first.process.terminate()
+    assert first.process.wait(platform.PATIENCE) == 0
+    assert first.family() == {}
+
+    second = opened()
+    assert (second.data / "secret_key").read_text() == key
+    assert any("manage.py" in line and "login_link" in line for line in second.said)
+
+    second.process.kill()
+    second.process.wait()
+    until(lambda: not second.family())
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("word", ["valkey-server", "gunicorn", "background worker", "background beat"])
+def test_open_for_starts_a_program_again_that_died(opened_once: Platform, word: str) -> None:
+    until(lambda: opened_once.member(word))
+    before = opened_once.member(word)
+    os.kill(before, signal.SIGKILL)
+    until(lambda: opened_once.member(word) not in {0, before})
+    opened_once.wait_for({"gunicorn": "web"}.get(word, word.split()[-1].split("-")[0]))
+    until(lambda: _answers(opened_once))
+
+
+def test_open_for_says_how_to_make_the_first_account_where_there_is_no_demo(opened_once: Platform) -> None:
+    assert any("make_owner" in line for line in opened_once.said)
+
+
+def test_open_for_names_a_data_folder_that_is_in_use(opened_once: Platform) -> None:
+    code, said = platform.run("--port", "0", "--data", str(opened_once.data))
+    assert code == 1
+    assert said.count("\n") == 1
+    assert f"in use at {opened_once.url}" in said
+
+
+def test_open_for_names_a_port_that_is_taken(tmp_path: Path) -> None:
+    with closing(platform.listening_on(0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = platform.run("--port", str(port), "--data", str(tmp_path))
+    assert code == 1
+    assert said.count("\n") == 1
+    assert f"Port {port}" in said
+    assert "--port" in said
+
+
+def test_open_for_names_a_data_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, said = platform.run("--port", "0", "--data", str(tmp_path / "file" / "data"))
+    assert code == 1
+    assert said.count("\n") == 1
+    assert str(tmp_path / "file" / "data") in said
+    assert "--data" in said
+
+
+@pytest.fixture(scope="module")
+def opened_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    one = platform.open_platform(tmp_path_factory.mktemp("once") / "data", "--no-demo")
+    yield one
+    one.end()
+
+
+def _answers(one: Platform) -> bool:
+    try:
+        return "<form" in one.page("accounts/login/")
+    except OSError:
+        return False

@@ -1,0 +1,22 @@
+"""What installing relies on, and what it says when it fails."""
+
+from supervisor import install, place
+
+
+def pins(name: str) -> set[str]:
+    lines = (place.BASE / name).read_text().splitlines()
+    return {line.split("\\")[0].strip() for line in lines if line[:1].isalnum()}
+
+
+def test_development_requirements_hold_the_runtime_ones_pinned_alike() -> None:
+    """`install` relies on it: whoever has installed the one has the other."""
+    assert pins("requirements.txt") <= pins("requirements-dev.txt")
+
+
+def test_reason_names_the_missing_package_of_a_cut_down_python() -> None:
+    said = "Error: Command '[…, '-m', 'ensurepip', …]' returned non-zero exit status 1.\n"
+    assert "python3-venv" in install._reason(said, ["python3", "-m", "venv", ".venv"])
+
+
+def test_reason_ends_with_the_last_thing_that_was_said() -> None:
+    assert "no space left" in install._reason("Collecting a\nERROR: no space left\n\n", ["pip", "install"])

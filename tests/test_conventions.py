@@ -1,0 +1,63 @@
+"""The house rules hold in the whole tree, and each rule can tell good from bad."""
+
+import functools
+
+import pytest
+
+from tests.conventions import RULES, exceptions, sizes
+from tests.conventions.rule import Example, Finding, Rule, files, is_ours, text_of
+
+each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+
+
+@functools.cache
+def broken(rule: Rule) -> dict[str, Finding]:
+    """The findings of a rule in the tree by `path::where`."""
+    return {
+        f"{path}::{finding.where}": finding
+        for path in files()
+        if rule.looks_at(path)
+        for finding in rule.find(path, text_of(path))
+    }
+
+
+def is_allowed(rule: Rule, key: str) -> bool:
+    return any((rule.name, known) in exceptions.ALLOWED for known in (key, key.partition("::")[0]))
+
+
+@each_rule
+def test_rule_holds_in_the_tree(rule: Rule) -> None:
+    found = [
+        f"{key.partition('::')[0]}:{finding.line}: {finding.what}"
+        for key, finding in broken(rule).items()
+        if not is_allowed(rule, key)
+    ]
+    assert not found, "\n".join([f"{rule.name}:", *found])
+
+
+@each_rule
+def test_rule_tells_good_from_bad(rule: Rule) -> None:
+    assert rule.good
+    assert rule.bad
+
+    def finds(example: Example) -> bool:
+        return bool(rule.findings(example.path, example.text))
+
+    assert not [example for example in rule.good if finds(example)]
+    assert not [example for example in rule.bad if not finds(example)]
+
+
+def test_every_exception_is_still_needed() -> None:
+    needed = {(rule.name, key) for rule in RULES for key in broken(rule)}
+    needed |= {(name, key.partition("::")[0]) for name, key in needed}
+    stale = sorted(set(exceptions.ALLOWED) - needed)
+    assert not stale, stale
+
+
+def test_rule_names_are_unique() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(names) == len(set(names))
+
+
+def test_most_functions_are_shorter_than_twenty_lines() -> None:
+    assert sizes.share_of_short_functions([text_of(path) for path in files() if is_ours(path)]) >= 0.9

@@ -1,0 +1,204 @@
+"""Every URL is walked as everybody: a visitor who is not logged in, a stranger with an account, the owner of another
+project, and each role of this one. A URL without an expectation fails."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from labeling.models import Option, Part, Rater
+from people import invitations
+from people.models import Membership, Role
+from people.roles import RATERS
+from tests import factories
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+OUTSIDE = ("visitor", "stranger", "neighbour")
+INSIDE = ("annotator", "engineer", "reviewer", "lead", "owner")
+Arguments = Callable[[Cast], dict[str, object]]
+
+
+class Door(NamedTuple):
+    """What stands at a URL: how it is asked, with which arguments, and what each person is answered."""
+
+    method: str
+    answers: dict[str, int]
+    arguments: Arguments = lambda cast: {}
+    body: dict[str, object] | None = None
+
+
+def everybody(status: int, **others: int) -> dict[str, int]:
+    return {**dict.fromkeys((*OUTSIDE, *INSIDE), status), **others}
+
+
+def members(status: int, **others: int) -> dict[str, int]:
+    """Not visible from outside, the same inside; a visitor is sent to the login page."""
+    return {"visitor": 302, "stranger": 404, "neighbour": 404, **dict.fromkeys(INSIDE, status), **others}
+
+
+def managers(status: int) -> dict[str, int]:
+    return members(403, lead=status, owner=status)
+
+
+def in_project(cast: Cast) -> dict[str, object]:
+    return {"slug": cast.project.slug}
+
+
+def of_annotator(cast: Cast) -> dict[str, object]:
+    return {"slug": cast.project.slug, "member": cast.membership(cast.annotator).pk}
+
+
+def of_invitation(cast: Cast) -> dict[str, object]:
+    made, _ = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=factories.NOW)
+    return {"slug": cast.project.slug, "invitation": made.pk}
+
+
+def in_hand(cast: Cast) -> dict[str, object]:
+    """A trace that the annotator is at work on."""
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    return {"assignment": factories.make_assignment(rater, factories.make_trace(cast.project)).pk}
+
+
+def image(cast: Cast) -> dict[str, object]:
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    trace = factories.make_trace(cast.project)
+    factories.make_assignment(rater, trace)
+    option = Option.objects.get(step__trace=trace, step__position=0)
+    part = Part.objects.create(option=option, position=0, kind="image", media_type="image/png", data=b"png")
+    return {"part": part.pk}
+
+
+def raters(status: int) -> dict[str, int]:
+    """Those who rate in the project; for everybody else it has no page to rate on."""
+    return everybody(404, visitor=302, **dict.fromkeys(RATERS, status))
+
+
+def its_rater(status: int) -> dict[str, int]:
+    """Nobody but the one whose hands it is in, not even the owner."""
+    return everybody(404, visitor=302, annotator=status)
+
+
+def spent_token(cast: Cast) -> dict[str, object]:
+    return {"token": "never-one"}
+
+
+DOORS: dict[str, Door] = {
+    # for machines
+    "live": Door("get", everybody(200)),
+    "ready": Door("get", everybody(200)),
+    "metrics": Door("get", everybody(404)),
+    # getting in and out
+    "account_login": Door("get", everybody(302, visitor=200)),
+    "account_logout": Door("get", everybody(200, visitor=302)),
+    "account_inactive": Door("get", everybody(200)),
+    "account_signup": Door("get", everybody(200)),
+    "account_reset_password": Door("get", everybody(200)),
+    "account_change_password": Door("get", everybody(200, visitor=302)),
+    "login_link": Door("get", everybody(410), spent_token),
+    "new_password": Door("get", everybody(410), spent_token),
+    "theme": Door("post", everybody(302)),
+    # annotators
+    "annotate:home": Door("get", everybody(200, visitor=302)),
+    "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),
+    "annotate:join": Door("get", everybody(410), spent_token),
+    "annotate:work": Door("get", raters(200), in_project),
+    "annotate:claim": Door("post", raters(422), in_project),  # the walk sends forms, these read JSON
+    "annotate:release_held": Door("post", raters(200), in_project),
+    "annotate:content": Door("get", its_rater(200), in_hand),
+    "annotate:open": Door("post", its_rater(200), in_hand),
+    "annotate:record": Door("post", its_rater(422), in_hand),
+    "annotate:submit": Door("post", its_rater(422), in_hand),
+    "annotate:give_up": Door("post", its_rater(422), in_hand),
+    "annotate:report": Door("post", its_rater(422), in_hand),
+    "annotate:skip": Door("post", its_rater(422), in_hand),
+    "annotate:reopen": Door("post", its_rater(409), in_hand),
+    "annotate:part": Door("get", its_rater(200), image),
+    # leads
+    "dashboard:new_project": Door("get", everybody(403, visitor=302, neighbour=200, owner=200)),
+    "dashboard:people": Door("get", managers(200), in_project),
+    "dashboard:invite": Door("post", managers(201), in_project, {"role": "annotator", "uses_allowed": 1, "days": 1}),
+    "dashboard:revoke": Door("post", managers(302), of_invitation),
+    "dashboard:change_role": Door("post", managers(302), of_annotator, {"role": "engineer"}),
+    "dashboard:remove": Door("post", managers(302), of_annotator),
+    "dashboard:reset_link": Door("post", managers(201), of_annotator),
+    "dashboard:leave": Door("post", members(302, owner=422), in_project),
+}
+
+
+def names(patterns: list[URLPattern | URLResolver], namespace: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+            yield from names(pattern.url_patterns, inner)
+        else:
+            yield f"{namespace}{pattern.name}"
+
+
+def test_walk_knows_every_url() -> None:
+    assert sorted(names(get_resolver().url_patterns)) == sorted(DOORS)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_walk_is_answered_as_expected(name: str) -> None:
+    cast = make_cast()
+    met = {person: ask(name, cast, person) for person in (*OUTSIDE, *INSIDE)}
+    assert met == DOORS[name].answers
+
+
+def ask(name: str, cast: Cast, person: str) -> int:
+    """What one person is answered. What their request changed is taken back, so that all meet the same house."""
+    door, client = DOORS[name], Client()
+    with transaction.atomic():
+        if person != "visitor":
+            client.force_login(getattr(cast, person))
+        response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(cast)), door.body)
+        transaction.set_rollback(True)
+    if person == "visitor" and response.status_code == 302 and name != "theme":
+        assert response["Location"].startswith(reverse("account_login"))
+    return int(response.status_code)
+
+
+POSTED = [name for name, door in DOORS.items() if door.method == "post" and ":" in name]
+
+
+@pytest.mark.parametrize("name", POSTED)
+def test_walk_changes_nothing_by_looking(name: str, client: Client) -> None:
+    """What changes something is not done by a GET, not even for its owner."""
+    cast = make_cast()
+    client.force_login(cast.owner)
+    assert client.get(reverse(name, kwargs=DOORS[name].arguments(cast))).status_code == 405
+
+
+@pytest.mark.parametrize("name", POSTED)
+def test_walk_refuses_a_form_from_elsewhere(name: str) -> None:
+    cast, client = make_cast(), Client(enforce_csrf_checks=True)
+    client.force_login(cast.owner)
+    response = client.post(reverse(name, kwargs=DOORS[name].arguments(cast)), DOORS[name].body)
+    assert response.status_code == 403
+    assert "open for too long" in response.content.decode()
+
+
+@pytest.mark.parametrize("name", ["dashboard:change_role", "dashboard:remove", "dashboard:reset_link"])
+def test_walk_finds_no_member_of_another_project(name: str, client: Client) -> None:
+    """The id of somebody from next door, under the address of one's own project."""
+    cast = make_cast()
+    client.force_login(cast.owner)
+    elsewhere = Membership.objects.get(user=cast.neighbour)
+    address = reverse(name, kwargs={"slug": cast.project.slug, "member": elsewhere.pk})
+    assert client.post(address, {"role": "annotator"}).status_code == 404
+
+
+def test_walk_shows_a_project_to_its_members_alone(client: Client) -> None:
+    cast = make_cast()
+    for person, sees in (
+        (cast.stranger, False),
+        (cast.neighbour, False),
+        (cast.engineer, True),
+        (cast.annotator, True),
+    ):
+        client.force_login(person)
+        assert (cast.project.name in client.get(reverse("annotate:home")).content.decode()) is sees
