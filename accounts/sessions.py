@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib.sessions.backends import db
-from django.core.cache import cache
+from django.core.cache import caches
 from redis.exceptions import RedisError
 
 COPY_LASTS = 300  # seconds
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 class SessionStore(db.SessionStore):
     def load(self) -> dict[str, Any]:
-        copy: dict[str, Any] | None = _try(cache.get, self._name(self.session_key))
+        copy: dict[str, Any] | None = _try(caches["sessions"].get, self._name(self.session_key))
         if copy is not None:
             return copy
         data: dict[str, Any] = super().load()
@@ -31,10 +31,10 @@ class SessionStore(db.SessionStore):
 
     def delete(self, session_key: str | None = None) -> None:
         super().delete(session_key)
-        _try(cache.delete, self._name(session_key or self.session_key))
+        _try(caches["sessions"].delete, self._name(session_key or self.session_key))
 
     def _copy(self, data: dict[str, Any]) -> None:
-        _try(cache.set, self._name(self.session_key), data, COPY_LASTS)
+        _try(caches["sessions"].set, self._name(self.session_key), data, COPY_LASTS)
 
     @staticmethod
     def _name(session_key: str | None) -> str:

@@ -107,12 +107,10 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL", "") or f"unix://{place.socket_of(DATA_DIR)}"
 # The client's own default waits for seconds before it gives up. A request that finds no cache must go on.
 REDIS_CACHE_OPTIONS = {"retry": Retry(NoBackoff(), 1), "socket_timeout": 2, "socket_connect_timeout": 2}
+_cache = {"LOCATION": REDIS_URL, "OPTIONS": REDIS_CACHE_OPTIONS}
 CACHES = {
-    "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": REDIS_URL,
-        "OPTIONS": REDIS_CACHE_OPTIONS,
-    }
+    "default": {"BACKEND": "config.cache.Cache", **_cache},  # goes on by itself where Redis is away
+    "sessions": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **_cache},  # says so: the row is the truth
 }
 
 # --- background work (jobs/ holds the truth, Celery only carries the news) -------------------------------------------

@@ -25,9 +25,11 @@ def pytest_configure(config: pytest.Config) -> None:
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
     if not os.environ.get("REDIS_URL"):
-        settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+        near = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+        settings.CACHES = {name: {**near, "LOCATION": name} for name in settings.CACHES}
     else:
-        settings.CACHES["default"]["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
+        for cache in settings.CACHES.values():
+            cache["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
     if config.option.markexpr == "journey":
         _keep_the_database_in_a_file()
 
