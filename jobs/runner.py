@@ -15,6 +15,7 @@ twice. A chunk takes less than a lease, with its preparation, or is given a long
 """
 
 import datetime as dt
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from jobs import failures, yielding
 from jobs.models import Job, JobState
 
 LEASE = dt.timedelta(seconds=20)
+AT_ONCE = 3  # in one process; a worker with threads has one more, for short news: without it nothing would be swept
 
 logger = structlog.get_logger(__name__)
 
@@ -43,6 +45,8 @@ class Progress(NamedTuple):
 Chunk = Callable[[dt.datetime], Progress]
 Handler = Callable[[Job], Iterator[Progress | Chunk]]
 Clock = Callable[[], dt.datetime]
+
+_room = threading.BoundedSemaphore(AT_ONCE)
 
 
 class LeaseLost(Exception):
@@ -62,11 +66,17 @@ def run(
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobState | None:
     """Do the job, if nobody else does. Says how it ended, or None when it was not this runner that ended it."""
-    job = _claim(job_id, clock(), lease)
-    if job is None:
+    if not _room.acquire(blocking=False):
+        Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(published_at=None)  # the next sweep offers it again
         return None
-    with structlog.contextvars.bound_contextvars(job=job.pk, kind=job.kind, attempt=job.attempt):
-        return _run_claimed(job, handler, clock, lease, sleep)
+    try:
+        job = _claim(job_id, clock(), lease)
+        if job is None:
+            return None
+        with structlog.contextvars.bound_contextvars(job=job.pk, kind=job.kind, attempt=job.attempt):
+            return _run_claimed(job, handler, clock, lease, sleep)
+    finally:
+        _room.release()
 
 
 def _run_claimed(

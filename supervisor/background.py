@@ -10,13 +10,14 @@ from celery.platforms import SecurityWarning
 from django.conf import settings
 
 from config.celery import app
+from jobs import runner
 
 
 def work() -> int:
     """Threads cost one process; a job that is cut off resumes at its last chunk, whatever cut it off."""
     worker = app.Worker(
         pool="threads",
-        concurrency=4,  # short news must get through beside a few long jobs, which mostly wait
+        concurrency=runner.AT_ONCE + 1,  # short news must get through beside long jobs, which mostly wait
         loglevel="INFO",
         quiet=True,
         without_gossip=True,  # there is one worker: nobody to gossip with

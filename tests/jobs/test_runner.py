@@ -216,3 +216,20 @@ def test_remaining_seconds_go_by_the_pace_of_this_attempt(clock: Clock) -> None:
     runner.run(job.pk, paced, clock=clock)
     assert seen == [None, 40, 30, 20, 10, 0]
     assert (fresh(job).remaining_seconds(clock.now), fresh(job).share_done()) == (None, 1.0)
+
+
+def test_run_leaves_room_for_short_news_and_offers_the_job_again(clock: Clock) -> None:
+    jobs = [asked() for _ in range(runner.AT_ONCE + 1)]
+    ended: list[JobState | None] = []
+
+    def begin_the_next(job: Job) -> Iterator[Progress]:
+        following = jobs.index(job) + 1
+        if following < len(jobs):
+            ended.append(runner.run(jobs[following].pk, begin_the_next, clock=clock))
+        yield Progress(1)
+
+    runner.run(jobs[0].pk, begin_the_next, clock=clock)
+    assert ended == [None, *[JobState.DONE] * (runner.AT_ONCE - 1)]
+    last = fresh(jobs[-1])
+    assert (last.state, last.published_at, last.attempt) == ("queued", None, 0)
+    assert runner.run(last.pk, count, clock=clock) is JobState.DONE
