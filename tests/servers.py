@@ -67,9 +67,18 @@ def valkey(socket_path: Path, log: Path) -> Iterator[Server]:
 
 
 def start_valkey(socket_path: Path, log: Path) -> Server:
+    """The broker of the one-machine setting; the other's is Redis itself, where the machine has it (`start_redis`)."""
+    return _start_broker(_binary.get_binary_path(), socket_path, log)
+
+
+def start_redis(socket_path: Path, log: Path) -> Server:
+    return _start_broker(shutil.which("redis-server") or _binary.get_binary_path(), socket_path, log)
+
+
+def _start_broker(program: str | Path, socket_path: Path, log: Path) -> Server:
     options = {"port": "0", "unixsocket": str(socket_path), "save": "", "appendonly": "no"}
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    server = Server(_binary.get_binary_path(), *words, "--dir", socket_path.parent, log=log)
+    server = Server(program, *words, "--dir", socket_path.parent, log=log)
     wait_until(lambda: answers(socket_path), what="the broker")
     return server
 

@@ -58,17 +58,18 @@ class OneMachine:
 class ManyMachines:
     """PostgreSQL, a broker, and web, worker and beat as processes of their own that are started again at once."""
 
-    parts = ("web", "worker")
+    parts = ("web", "worker", "broker")
 
-    def __init__(self, folder: Path, broker: str) -> None:
-        self.folder, self.broker, self.port = folder, broker, place.free_port(0)
+    def __init__(self, folder: Path, sockets: Path) -> None:
+        self.folder, self.socket, self.port = folder, sockets / "redis.sock", place.free_port(0)
+        self.broker = f"unix://{self.socket}"
         self.env = {
-            **servers.environment(folder, broker=broker),
+            **servers.environment(folder, broker=self.broker),
             "SECRET_KEY": settings.SECRET_KEY,
             "STEPMARK_ORIGIN": self.url.rstrip("/"),
             "STEPMARK_WEB_WORKERS": "2",
         }
-        self.servers = {part: self._start(part) for part in (*self.parts, "beat")}
+        self.servers = {part: self._start(part) for part in ("broker", "web", "worker", "beat")}
 
     @property
     def url(self) -> str:
@@ -84,6 +85,9 @@ class ManyMachines:
 
     def _start(self, part: str) -> servers.Server:
         log = self.folder / f"{part}.log"
+        if part == "broker":  # it keeps nothing: what it had to tell is lost with it
+            self.socket.unlink(missing_ok=True)
+            return servers.start_redis(self.socket, log)
         if part == "worker":
             return servers.start_worker(env=self.env, log=log, concurrency=2)
         python = [sys.executable, "-m"]
@@ -107,14 +111,15 @@ House = OneMachine | ManyMachines
 
 
 @contextmanager
-def opened(folder: Path, broker: str, *, on_postgresql: bool) -> Iterator[House]:
+def opened(folder: Path, *, on_postgresql: bool) -> Iterator[House]:
     """The setting that the engine belongs to. This process looks into the same database."""
-    house: House = ManyMachines(folder, broker) if on_postgresql else OneMachine(folder)
-    try:
-        if isinstance(house, ManyMachines):
-            yield house
-        else:
-            with servers.looking_into(house.data / "stepmark.sqlite3"):
+    with servers.short_folder() as sockets:
+        house: House = ManyMachines(folder, sockets) if on_postgresql else OneMachine(folder)
+        try:
+            if isinstance(house, ManyMachines):
                 yield house
-    finally:
-        house.end()
+            else:
+                with servers.looking_into(house.data / "stepmark.sqlite3"):
+                    yield house
+        finally:
+            house.end()
