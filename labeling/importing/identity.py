@@ -5,7 +5,6 @@ tomorrow does not make everything that was imported yesterday new.
 """
 
 import hashlib
-import unicodedata
 from collections import defaultdict
 
 import msgspec
@@ -33,12 +32,6 @@ def of_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
 def of_submission(record: TraceRecord, number: int) -> str:
     """The record's own digest; where one record holds several submissions, with their number in it."""
     return record.digest if number == 0 else _digest([record.digest, number])
-
-
-def normal(text: str) -> str:
-    """The digest of a problem's text that other writings of it share: NFKC, lower case, letters and digits only."""
-    folded = unicodedata.normalize("NFKC", text).lower()
-    return hashlib.sha256("".join(filter(str.isalnum, folded)).encode()).hexdigest()
 
 
 def is_reserve(normal_digest: str, share: float) -> bool:

@@ -19,6 +19,7 @@ from labeling.importing.records import (
 )
 from labeling.importing.rows import OPTION, PART, PROBLEM, STEP, TRACE, Numbered, Rows
 from labeling.models import Problem, Project, Provenance, Source, Step, Trace
+from labeling.texts import normal as normal_text
 
 
 class KnownStep:
@@ -111,7 +112,7 @@ class TraceRows:
 
     def _add_problem(self, digest: str, problem: ProblemRecord) -> tuple[int, bool]:
         pk = self._rows.new_id[PROBLEM]()
-        normal = identity.normal(problem.text)
+        normal = normal_text.digest(problem.text)
         is_reserve = identity.is_reserve(normal, self._project.reserve_problem_share)
         self._rows.of[PROBLEM].append(
             (

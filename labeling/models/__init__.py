@@ -2,7 +2,7 @@
 
 from labeling.models.assignment import Assignment, Submission
 from labeling.models.judgment import Judgment, Turn, Write
-from labeling.models.problem import Problem, Provenance, Source
+from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import Guideline, Project
 from labeling.models.quality import Gold, GoldRating, Manifest, ManifestRow
 from labeling.models.queue import AddedSlot, Draw, Lane, QueueEntry, QueueReader
@@ -12,6 +12,7 @@ from labeling.models.trace import Option, Part, Step, Trace
 __all__ = [
     "AddedSlot",
     "Assignment",
+    "BenchmarkProblem",
     "Draw",
     "Gold",
     "GoldRating",

@@ -1,4 +1,4 @@
-"""Problems, and where traces come from. Owned by `labeling.importing.load`."""
+"""Problems, and where traces come from. Owned by `labeling.importing`; lists of benchmarks by `labeling.benchmarks`."""
 
 from typing import ClassVar
 
@@ -14,6 +14,24 @@ class ContentType(models.TextChoices):
     MARKDOWN = "markdown", _("Markdown")
 
 
+class SourcePurpose(models.TextChoices):
+    """What a file was brought in for."""
+
+    RATE = "rate", _("to be rated")
+    BENCHMARK = "benchmark", _("a benchmark: kept out of training")
+
+
+class LabelsAre(models.TextChoices):
+    """What the ratings in a file are, as whoever brought it in says."""
+
+    JUDGMENTS = "judgments", _("judgments of the raters that the file names")
+    GOLD = "gold", _("gold: known answers")
+    HUMAN = "human", _("judgments of people known by one name")
+    MONTE_CARLO = "monte_carlo", _("Monte Carlo rollouts of one name")
+    JUDGE = "judge", _("a judge: a model of one name")
+    NONE = "none", _("not to be read")
+
+
 class Source(models.Model):
     """One file, as it came in: what a person who doubts a trace would want to look up."""
 
@@ -22,7 +40,11 @@ class Source(models.Model):
     format = models.CharField(max_length=40)
     sha256 = models.CharField(max_length=64, blank=True)
     licence = models.CharField(max_length=200, blank=True)
-    statement = models.TextField(blank=True)
+    statement = models.TextField(blank=True)  # where the file comes from, in words
+    purpose = models.CharField(max_length=10, choices=SourcePurpose, default=SourcePurpose.RATE)
+    labels_are = models.CharField(max_length=12, choices=LabelsAre, default=LabelsAre.JUDGMENTS)
+    labels_by = models.CharField(max_length=160, blank=True)  # the one name, where the choice asks for one
+    undone_at = models.DateTimeField(null=True, blank=True)
     content_type = models.CharField(max_length=16, choices=ContentType, default=ContentType.PLAIN)
     added_at = models.DateTimeField()
 
@@ -85,3 +107,20 @@ class Problem(models.Model):
 
     def __str__(self) -> str:
         return self.text[:60]
+
+
+class BenchmarkProblem(models.Model):
+    """A problem on the list of a benchmark that a lead brought in. No project trains on it."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="benchmark_problems", db_index=False)
+    normal_digest = models.CharField(max_length=64)
+    listed_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "normal_digest"], name="a_list_names_a_problem_once"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["normal_digest"], name="benchmark_by_normal_text")]
+
+    def __str__(self) -> str:
+        return self.normal_digest[:8]

@@ -23,6 +23,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("Source", "Provenance", "Problem", "Step", "Option", "Part"), ("labeling", ("labeling/importing/",))
     ),
+    "BenchmarkProblem": ("labeling", ("labeling/benchmarks/",)),
     **dict.fromkeys(("Lane", "Draw", "QueueEntry", "QueueReader", "AddedSlot"), ("labeling", ("labeling/queue",))),
     # Whether a trace is handed out is the queue's to say; its texts never change.
     "Trace": ("labeling", ("labeling/importing/", "labeling/queue/filling.py")),

@@ -13,6 +13,7 @@ CONTRACTS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PURE = (
     "labeling/agreement",
     "labeling/importing/readers",
+    "labeling/texts",
     "exports/formats",
     "prm/selection",
     "prm/evaluation",

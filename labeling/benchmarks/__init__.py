@@ -1,0 +1,58 @@
+"""Which problems stand on a list of a benchmark: those lists that ship with the code, and those that leads have brought
+in. Alone changes BenchmarkProblem.
+
+The list of one is the list of all: a problem that judges models anywhere is not trained on in any project. Problems are
+told by their normal digest (`labeling.texts.normal`), of which the public lists hold the first 32 digits.
+"""
+
+import datetime as dt
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from functools import cache
+from pathlib import Path
+
+from labeling.models import BenchmarkProblem, Source
+from labeling.texts.normal import LISTED
+
+_FACTS = Path(__file__).with_name("problem_hashes.json")
+_CHUNK = 500
+
+
+@cache
+def shipped() -> dict[str, frozenset[str]]:
+    """The public lists, by name: the first digits of each problem's normal digest."""
+    lists = json.loads(_FACTS.read_text())["lists"]
+    return {name: frozenset(digests) for name, digests in lists.items()}
+
+
+def register(*, source: Source, normal_digests: Iterable[str], now: dt.datetime) -> int:
+    """Put problems on the list that the source is; says how many were not there. Doing it again adds nothing."""
+    wanted = set(normal_digests)
+    there = set(
+        BenchmarkProblem.objects.filter(source=source, normal_digest__in=wanted).values_list("normal_digest", flat=True)
+    )
+    rows = [BenchmarkProblem(source=source, normal_digest=digest, listed_at=now) for digest in sorted(wanted - there)]
+    BenchmarkProblem.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)
+
+
+def forget(*, source: Source, now: dt.datetime) -> int:
+    """Take the list of a source away."""
+    n_deleted, _ = BenchmarkProblem.objects.filter(source=source, listed_at__lte=now).delete()
+    return n_deleted
+
+
+def lists_of(normal_digests: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """For each of these problems that stands on a list, the names of its lists in order."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for name, listed in shipped().items():
+        for digest in normal_digests:
+            if digest[:LISTED] in listed:
+                found[digest].add(name)
+    wanted = sorted(set(normal_digests))
+    for start in range(0, len(wanted), _CHUNK):
+        rows = BenchmarkProblem.objects.filter(normal_digest__in=wanted[start : start + _CHUNK])
+        for digest, name in rows.values_list("normal_digest", "source__name"):
+            found[digest].add(name)
+    return {digest: tuple(sorted(names)) for digest, names in found.items()}

@@ -1,0 +1,1 @@
+"""What can be told of texts alone: whether two say the same, or nearly, and whether one holds what is private. Pure."""
