@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.db import connection, transaction
 
 from accounts.models import User
-from labeling import protocols, queue, statements
+from labeling import protocols, quality, queue, statements
 from labeling.judging import closing, keeping, meeting, recording, standing, telling
 from labeling.judging.errors import Incomplete, JudgingError, OthersStand
 from labeling.judging.meeting import Meeting
@@ -15,6 +15,7 @@ from labeling.judging.standing import Facts, Standing
 from labeling.judging.writes import Batch, WriteIn, checked
 from labeling.models import Submission
 from labeling.models.assignment import OPEN_STATES, AssignmentState, FinishReason, Population
+from labeling.quality import scoring
 
 _TOLD = {FinishReason.GIVE_UP: "trace.given_up", FinishReason.BAD_PROBLEM: "problem.reported"}
 
@@ -134,6 +135,8 @@ def _submit(after: Standing, asked: _Asked, now: dt.datetime) -> Submission:
     statements.rows(_SUBMITTED, [time, reason.value, counts_as, holds_slot, facts.assignment])
     detail = {"revision": facts.revision, "finish_reason": reason.value, "was_late": is_late, "counts_as": counts_as}
     telling.tell(what=_TOLD.get(reason, "submission.made"), facts=facts, by=asked.by, now=now, **detail)
+    if facts.purpose in scoring.USE_OF:
+        quality.score(assignment_id=facts.assignment, now=now)
     return submission
 
 

@@ -4,7 +4,7 @@ from labeling.models.assignment import Assignment, Submission
 from labeling.models.judgment import Judgment, Turn, Write
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import Guideline, Project
-from labeling.models.quality import Gold, GoldRating, Manifest, ManifestRow
+from labeling.models.quality import Gold, GoldAnswer, GoldRating, Manifest, ManifestRow
 from labeling.models.queue import AddedSlot, Draw, Lane, QueueEntry, QueueReader
 from labeling.models.rater import Rater
 from labeling.models.trace import Option, Part, Step, Trace
@@ -15,6 +15,7 @@ __all__ = [
     "BenchmarkProblem",
     "Draw",
     "Gold",
+    "GoldAnswer",
     "GoldRating",
     "Guideline",
     "Judgment",

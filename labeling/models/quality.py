@@ -1,4 +1,5 @@
-"""Known answers, and frozen lists of submissions. `labeling.quality` owns gold, `labeling.manifest` manifests."""
+"""Known answers and how raters met them, and frozen lists of submissions. `labeling.quality` owns gold and its answers,
+`labeling.manifest` manifests."""
 
 from typing import ClassVar
 
@@ -7,8 +8,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from labeling.models.assignment import Submission
+from labeling.models.assignment import Assignment, Submission
 from labeling.models.project import Project
+from labeling.models.rater import Rater
 from labeling.models.trace import Option, Trace
 
 
@@ -56,6 +58,44 @@ class GoldRating(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rating} for {self.option_id}"
+
+
+class Verdict(models.TextChoices):
+    """How a rater's first error stands to the accepted ones. A missed error costs more than a false alarm."""
+
+    RIGHT = "right", _("right")
+    MISSED = "missed", _("missed the error")  # over-credit
+    BLAMED = "blamed", _("blamed a sound step")  # over-blame
+    GAVE_UP = "gave_up", _("gave up")
+
+
+class GoldAnswer(models.Model):
+    """How one rater met one gold trace, by the first revision alone. The newest one of a rater is found by its id."""
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="gold_answer")
+    gold = models.ForeignKey(Gold, on_delete=models.PROTECT, related_name="answers")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="gold_answers", db_index=False)
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="gold_answers", db_index=False)
+    use = models.CharField(max_length=10, choices=GoldUse)
+    attempt = models.PositiveIntegerField(default=1)  # of the screening
+    # Position of the step that was called the first error; null for none, or where the rater gave up.
+    first_error = models.PositiveIntegerField(null=True, blank=True)
+    verdict = models.CharField(max_length=8, choices=Verdict)
+    answered_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=~Q(verdict="gave_up") | Q(first_error=None), name="who_gave_up_named_no_error"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["rater", "use", "answered_at"], name="gold_answer_of_rater"),
+            models.Index(fields=["project", "use", "answered_at"], name="gold_answer_in_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} for {self.gold_id}"
 
 
 class Manifest(models.Model):

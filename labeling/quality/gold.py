@@ -1,4 +1,4 @@
-"""What is known of a trace before anybody rates it. Alone makes gold."""
+"""What is known of a trace before anybody rates it. Alone makes gold, corrects it and takes it out of use."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,97 @@
+"""Holds what a rater said of a gold trace against what is accepted. Alone writes gold answers.
+
+The unit is the trace: right means that the first error lies in the accepted set. The first revision is scored; what is
+corrected later is not. Raters are never told which trace was gold, unless it was training.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labeling.agreement import proportions
+from labeling.agreement.result import Interval
+from labeling.models import Assignment, Gold, GoldAnswer
+from labeling.models.assignment import Purpose
+from labeling.models.quality import GoldUse, Verdict
+from labeling.quality import first_errors
+from labeling.quality.first_errors import Report
+
+USE_OF = {Purpose.TRAINING: GoldUse.TRAINING, Purpose.SCREENING: GoldUse.SCREENING, Purpose.GOLD: GoldUse.HIDDEN}
+
+
+def verdict(*, accepted: Sequence[int | None], report: Report) -> Verdict:
+    """Pure. Positions of steps; None among the accepted says that "there is no error" is right too."""
+    if report.is_censored:
+        return Verdict.GAVE_UP
+    if report.position in accepted:
+        return Verdict.RIGHT
+    if report.position is None:
+        return Verdict.MISSED
+    went_past_one = None not in accepted and any(error is not None and error < report.position for error in accepted)
+    return Verdict.MISSED if went_past_one else Verdict.BLAMED
+
+
+def score(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | None:
+    """Keep how the first revision of a submitted assignment stands to its gold, once; inside the transaction of its
+    submit. None where the trace is not gold for that purpose (any more)."""
+    assignment = Assignment.objects.get(pk=assignment_id)
+    use = USE_OF.get(Purpose(assignment.purpose))
+    gold = _gold(assignment.trace_id, use)
+    if use is None or gold is None:
+        return None
+    report = first_errors.of_revisions([(assignment_id, 1)])[0]
+    answer, _ = GoldAnswer.objects.get_or_create(
+        assignment=assignment,
+        defaults={
+            "gold": gold,
+            "project_id": assignment.project_id,
+            "rater_id": assignment.rater_id,
+            "use": use,
+            "attempt": assignment.attempt,
+            "first_error": report.position,
+            "verdict": verdict(accepted=gold.accepted_first_errors, report=report),
+            "answered_at": now,
+        },
+    )
+    return answer
+
+
+def _gold(trace_id: int, use: GoldUse | None) -> Gold | None:
+    """The newest: gold that was retired while somebody had it in hand still knows the answer."""
+    return Gold.objects.filter(trace_id=trace_id, use=use).order_by("-pk").first()
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Of so many gold traces, with the 95 % interval by Wilson. `missed` is over-credit, `blamed` over-blame."""
+
+    n: int
+    right: int
+    missed: int
+    blamed: int
+    gave_up: int
+
+    @property
+    def share(self) -> float | None:
+        return self.right / self.n if self.n else None
+
+    @property
+    def interval(self) -> Interval:
+        return proportions.wilson(right=self.right, n=self.n)
+
+
+def accuracy(*, rater_id: int, use: GoldUse = GoldUse.HIDDEN, attempt: int | None = None) -> Accuracy:
+    """How a rater has met gold of one use; of a screening, in one attempt. One query."""
+    answers = GoldAnswer.objects.filter(rater_id=rater_id, use=use)
+    answers = answers if attempt is None else answers.filter(attempt=attempt)
+    return tallied([Verdict(each) for each in answers.values_list("verdict", flat=True)])
+
+
+def tallied(verdicts: Sequence[Verdict]) -> Accuracy:
+    return Accuracy(
+        n=len(verdicts),
+        right=verdicts.count(Verdict.RIGHT),
+        missed=verdicts.count(Verdict.MISSED),
+        blamed=verdicts.count(Verdict.BLAMED),
+        gave_up=verdicts.count(Verdict.GAVE_UP),
+    )

@@ -1,0 +1,43 @@
+"""Traces with submissions, made the way they are made when people work."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from labeling import judging
+from labeling.models import Assignment, Project, Rater, Trace
+from tests import factories
+from tests.labeling.judging.clients import Client
+
+
+def submit(
+    rater: Rater, trace: Trace, ratings: Sequence[int], *, now: dt.datetime = factories.NOW, **fields: object
+) -> Assignment:
+    """The rater opens the trace, rates its own steps from the first on, and submits."""
+    assignment = factories.make_assignment(rater, trace, **fields)
+    client = Client(assignment)
+    client.rate(ratings, now=now)
+    judging.submit(**client.place, now=now, by=rater.user)
+    assignment.refresh_from_db()
+    return assignment
+
+
+def give_up(rater: Rater, trace: Trace, ratings: Sequence[int], **fields: object) -> Assignment:
+    assignment = factories.make_assignment(rater, trace, **fields)
+    client = Client(assignment)
+    client.rate(ratings)
+    judging.give_up(**client.place, reason="I cannot tell.", now=factories.NOW, by=rater.user)
+    return assignment
+
+
+def correct(assignment: Assignment, step: int, rating: int, *, now: dt.datetime = factories.NOW) -> None:
+    """A second revision in which one step is rated otherwise."""
+    place = {"assignment_id": assignment.pk, "rater_id": assignment.rater_id, "now": now, "by": assignment.rater.user}
+    judging.reopen(**place)  # type: ignore[arg-type]  # passed on
+    client = Client(assignment, "later")
+    client.seen = Assignment.objects.get(pk=assignment.pk).version
+    client.send(client.write(step, rating), now=now)
+    judging.submit(**client.place, now=now, by=assignment.rater.user)
+
+
+def raters(project: Project, number: int) -> list[Rater]:
+    return [factories.make_rater(project) for _ in range(number)]

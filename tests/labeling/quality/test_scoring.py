@@ -1,0 +1,99 @@
+"""Gold is right where the first error lies in the accepted set, by the first revision, once."""
+
+import datetime as dt
+
+import pytest
+
+from labeling import quality
+from labeling.models import GoldAnswer, Rater, Trace
+from labeling.models.quality import GoldUse
+from labeling.quality import first_errors, scoring
+from labeling.quality.first_errors import Report
+from tests import factories
+from tests.labeling.quality import scene
+
+RIGHT, MISSED, BLAMED, GAVE_UP = "right", "missed", "blamed", "gave_up"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "said", "verdict"),
+    [
+        ([2], 2, RIGHT),
+        ([2, 3], 3, RIGHT),
+        ([None], None, RIGHT),
+        ([1, None], None, RIGHT),
+        ([2], None, MISSED),
+        ([2], 3, MISSED),
+        ([2, 5], 4, MISSED),
+        ([2], 1, BLAMED),
+        ([None], 0, BLAMED),
+        ([2, None], 3, BLAMED),
+    ],
+)
+def test_verdict_tells_a_missed_error_from_a_blamed_step(
+    accepted: list[int | None], said: int | None, verdict: str
+) -> None:
+    reason = "solution" if said is None else "found_error"
+    assert scoring.verdict(accepted=accepted, report=Report(1, 1, said, 4, reason)) == verdict
+
+
+def test_verdict_of_who_gave_up_is_never_right() -> None:
+    assert scoring.verdict(accepted=[None], report=Report(1, 1, None, 4, "give_up")) == GAVE_UP
+    assert scoring.verdict(accepted=[1], report=Report(1, 1, 1, 1, "bad_problem")) == RIGHT
+
+
+@pytest.fixture
+def gold_trace() -> Trace:
+    trace = factories.make_trace(factories.make_project())
+    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
+    return trace
+
+
+@pytest.fixture
+def rater(gold_trace: Trace) -> Rater:
+    return factories.make_rater(gold_trace.project)
+
+
+@pytest.mark.django_db
+def test_score_is_kept_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+    scene.submit(rater, gold_trace, [1, -1], purpose="gold")
+    answer = GoldAnswer.objects.get()
+    assert (answer.verdict, answer.first_error, answer.use, answer.answered_at) == (RIGHT, 1, "hidden", now)
+    assert (answer.rater, answer.project) == (rater, gold_trace.project)
+
+
+@pytest.mark.django_db
+def test_score_reads_the_first_revision_alone(gold_trace: Trace, rater: Rater) -> None:
+    assignment = scene.submit(rater, gold_trace, [1, 1, -1], purpose="gold")
+    scene.correct(assignment, 1, -1)
+    assert [report.position for report in first_errors.of_revisions([(assignment.pk, 1), (assignment.pk, 2)])] == [2, 1]
+    assert GoldAnswer.objects.get().verdict == MISSED
+
+
+@pytest.mark.django_db
+def test_score_leaves_work_alone(gold_trace: Trace, rater: Rater) -> None:
+    scene.submit(rater, gold_trace, [1, -1])
+    assert not GoldAnswer.objects.exists()
+
+
+@pytest.mark.django_db
+def test_score_counts_screening_apart_by_attempt(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+    quality.make_gold(trace=gold_trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
+    scene.submit(rater, gold_trace, [1, 1, 1], purpose="screening")
+    scene.submit(rater, gold_trace, [-1], purpose="screening", attempt=2)
+    assert quality.accuracy(rater_id=rater.pk).n == 0
+    assert quality.accuracy(rater_id=rater.pk, use=GoldUse.SCREENING).n == 2
+    second = quality.accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=2)
+    assert (second.n, second.right, second.blamed, second.share) == (1, 0, 1, 0.0)
+
+
+@pytest.mark.django_db
+def test_score_of_who_gave_up(gold_trace: Trace, rater: Rater) -> None:
+    assignment = scene.give_up(rater, gold_trace, [1], purpose="gold")
+    assert first_errors.of_revisions([(assignment.pk, 1)]) == [Report(assignment.pk, 1, None, 1, "give_up")]
+    assert GoldAnswer.objects.get().verdict == GAVE_UP
+
+
+def test_accuracy_of_nothing_says_so() -> None:
+    nothing = scoring.tallied([])
+    assert (nothing.share, nothing.interval.low, nothing.interval.high) == (None, 0.0, 1.0)
