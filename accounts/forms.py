@@ -9,7 +9,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import User
+from accounts.models import Scope, User
 
 
 def _password(label: Any) -> forms.CharField:
@@ -92,3 +92,20 @@ class NewAccountForm(forms.Form):
         person = User(username=self.cleaned_data.get("username", ""), name=self.cleaned_data.get("name", ""))
         password_validation.validate_password(password, person)
         return password
+
+
+class NewTokenForm(forms.Form):
+    """A token for a program: as little as it needs, for as long as it needs it."""
+
+    name = forms.CharField(
+        label=_("What it is for"), max_length=100, help_text=_("So that you know later which one to withdraw.")
+    )
+    scopes = forms.MultipleChoiceField(
+        label=_("What the program may do"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+    days = forms.TypedChoiceField(
+        label=_("It works for"),
+        coerce=int,
+        initial=90,
+        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("a year")), (0, _("until it is withdrawn"))],
+    )

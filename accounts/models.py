@@ -1,5 +1,5 @@
 """Who can log in, and the links that let them in once. What a person may do in a project stands in `people`.
-Users belong to `accounts.users`, links to `accounts.links`."""
+Users belong to `accounts.users`, links to `accounts.links`, tokens of programs to `accounts.api_tokens`."""
 
 from typing import ClassVar
 
@@ -75,3 +75,37 @@ class LoginLink(models.Model):
 
     def __str__(self) -> str:
         return f"{self.purpose} link {self.pk}"
+
+
+class Scope(models.TextChoices):
+    """What a program may do with a token, never more than its person may in the project."""
+
+    READ = "read", _("read projects, imports, snapshots and jobs")
+    BRING_IN = "bring_in", _("bring traces in")
+    TAKE_OUT = "take_out", _("build and fetch snapshots")
+    SCORE = "score", _("send scores, and ask the current PRM")
+
+
+class ApiToken(models.Model):
+    """What a program shows in place of a person's password. Only its hash is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(_("name"), max_length=100)
+    scopes = models.JSONField(default=list)
+    token_digest = models.CharField(max_length=64, unique=True)
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    used_at = models.DateTimeField(null=True, blank=True)  # the last time, to the hour
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=~models.Q(scopes=[]), name="a_token_lets_something_be_done"),
+            models.CheckConstraint(
+                condition=models.Q(expires_at=None) | models.Q(expires_at__gt=models.F("made_at")),
+                name="a_token_expires_after_it_was_made",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

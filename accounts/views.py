@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -15,8 +15,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import entry, links, users
-from accounts.forms import ChangePasswordForm, NewPasswordForm
+from accounts import api_tokens, entry, links, users
+from accounts.forms import ChangePasswordForm, NewPasswordForm, NewTokenForm
 from accounts.models import LinkPurpose, User
 
 A_YEAR = dt.timedelta(days=365)
@@ -74,6 +74,30 @@ def change_password(request: HttpRequest) -> HttpResponse:
     update_session_auth_hash(request, user)
     messages.success(request, _("Your password is changed. You are logged out everywhere else."))
     return redirect("annotate:home")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: HttpRequest) -> HttpResponse:
+    """Tokens of programs that act for this person. A secret is on the page that answers its making, and never again."""
+    user, now = cast(User, request.user), timezone.now()
+    form, made = NewTokenForm(request.POST or None), None
+    if form.is_valid():
+        name, scopes, days = (form.cleaned_data[field] for field in ("name", "scopes", "days"))
+        lasts = dt.timedelta(days=days) if days else None
+        made = api_tokens.make(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
+        form = NewTokenForm()
+    status = 201 if made else 422 if form.is_bound else 200
+    found = {"form": form, "made": made, "tokens": api_tokens.of(user), "now": now}
+    return render(request, "accounts/tokens.html", found, status=status)
+
+
+@require_POST
+def withdraw_token(request: HttpRequest, token: int) -> HttpResponse:
+    row = get_object_or_404(api_tokens.of(cast(User, request.user)), pk=token)
+    api_tokens.withdraw(token=row, now=timezone.now())
+    messages.success(request, _("“%(name)s” no longer works.") % {"name": row.name})
+    return redirect("tokens")
 
 
 @login_not_required

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from accounts import api_tokens
 from labeling.models import Option, Part, Rater
 from people import invitations
 from people.models import Membership, Role
@@ -82,6 +83,12 @@ def its_rater(status: int) -> dict[str, int]:
     return everybody(404, visitor=302, annotator=status)
 
 
+def of_program(cast: Cast) -> dict[str, object]:
+    """A token that the engineer made."""
+    token, _ = api_tokens.make(user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=factories.NOW)
+    return {"token": token.pk}
+
+
 def spent_token(cast: Cast) -> dict[str, object]:
     return {"token": "never-one"}
 
@@ -98,6 +105,8 @@ DOORS: dict[str, Door] = {
     "account_signup": Door("get", everybody(200)),
     "account_reset_password": Door("get", everybody(200)),
     "account_change_password": Door("get", everybody(200, visitor=302)),
+    "tokens": Door("get", everybody(200, visitor=302)),
+    "withdraw_token": Door("post", everybody(404, visitor=302, engineer=302), of_program),
     "login_link": Door("get", everybody(410), spent_token),
     "new_password": Door("get", everybody(410), spent_token),
     "theme": Door("post", everybody(302)),
