@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts import links
@@ -19,6 +19,10 @@ CHROMIUM = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
 AXE = Path(__file__).parent / "vendor" / "axe-core-4.14.0" / "axe.min.js"
 # Playwright runs an event loop in this thread; Django takes that for asynchronous code that must not ask the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+PATIENCE = 30  # seconds: a busy machine is slow, and a wait that comes true early costs nothing
+expect.set_options(timeout=PATIENCE * 1000)
+# How many times slower the browser's processor is to be: shows what only a fast machine hides.
+SLOWER = float(os.environ.get("STEPMARK_SLOWER", "1"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -71,6 +75,7 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
             **options,
         )
         contexts.append(context)
+        context.on("page", _slow_down)
         page = context.new_page()
         page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -84,6 +89,11 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
     for context in contexts:
         context.close()
     assert not [each for each in complaints if not each.startswith(ON_PURPOSE)]
+
+
+def _slow_down(page: Page) -> None:
+    if SLOWER > 1:
+        page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
 
 
 def violations(page: Page) -> list[str]:

@@ -63,8 +63,8 @@ export class Dock {
   showState({ state, waiting, detail }) {
     clearTimeout(this.#pending);
     const calm = state === "saving" || state === "saved";
+    this.save.dataset.state = state; // what is so, at once; the words follow when it lasts
     const paint = () => {
-      this.save.dataset.state = state;
       this.save.classList.toggle("save--wait", !calm);
       this.save.querySelector("[data-slot=text]").textContent = this.say(`save_${state.replace("-", "_")}`, { count: waiting, detail });
       this.save.querySelector("[data-slot=login]").hidden = state !== "logged-out";

@@ -62,6 +62,8 @@ export class Outbox extends EventTarget {
   #wait = PAUSE;
   #sentAt = -Infinity;
   #writing = Promise.resolve();
+  #beingWritten = 0; // kept by the hand, not yet by the disk
+  #trouble = null; // why the last attempt came to nothing
 
   constructor(store, { client, urlOf }) {
     super();
@@ -86,8 +88,10 @@ export class Outbox extends EventTarget {
       made_at: new Date().toISOString(),
       ...what,
     };
-    this.#writing = this.#writing.then(() => this.store.put(item));
-    this.#writing.then(() => this.#tell("saving"), (error) => this.#tell("broken", error.message));
+    this.#beingWritten += 1;
+    if (!this.#trouble) this.#say({ state: "saving", waiting: this.#beingWritten, detail: "" });
+    this.#writing = this.#writing.catch(() => {}).then(() => this.store.put(item)).finally(() => (this.#beingWritten -= 1));
+    this.#writing.then(() => this.#tell(this.#trouble ?? "saving"), (error) => this.#tell("broken", error.message));
     this.#later();
     return this.#writing;
   }
@@ -134,9 +138,10 @@ export class Outbox extends EventTarget {
       await this.#sendGroup(group);
     }
     this.#wait = PAUSE;
-    const left = await this.store.all();
-    await this.#tell(left.length ? "saving" : "saved");
-    return left.length > 0;
+    this.#trouble = null;
+    const left = (await this.store.all()).length + this.#beingWritten;
+    await this.#tell(left ? "saving" : "saved");
+    return left > 0;
   }
 
   // Writes up to and with the farewell go in one request. Items of another tab keep that tab's client id.
@@ -170,13 +175,18 @@ export class Outbox extends EventTarget {
   async #failed(error) {
     const state = error instanceof LoggedOut ? "logged-out" : error instanceof Unreachable ? "waiting" : "broken";
     this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
+    this.#trouble = state;
     await this.#tell(state, error.message);
     return true;
   }
 
   async #tell(state, detail = "") {
     const waiting = (await this.store.all()).filter((item) => item.kind === "rate" || item.kind === "undo").length;
-    this.state = state;
-    this.dispatchEvent(new CustomEvent("state", { detail: { state, waiting, detail } }));
+    this.#say({ state: state === "saved" && this.#beingWritten ? "saving" : state, waiting, detail });
+  }
+
+  #say(told) {
+    this.state = told.state;
+    this.dispatchEvent(new CustomEvent("state", { detail: told }));
   }
 }
