@@ -15,5 +15,6 @@ class LabelingConfig(AppConfig):
             "labeling_guideline",
             "labeling_manifest",
             "labeling_manifestrow",
+            "labeling_consensus",
         )
         yielding.register(judging.somebody_judged_since)

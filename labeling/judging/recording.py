@@ -42,10 +42,11 @@ def record(*, assignment_id: int, rater_id: int, client: str, writes: Sequence[W
         return _record_locked(batch, now)
 
 
-def hold(*, batch: Batch, now: dt.datetime) -> None:
+def hold(*, batch: Batch, now: dt.datetime, and_trace: bool = False) -> None:
     """Lock the assignment to the end of the transaction: what is read afterwards stands until then. On SQLite a
-    transaction has its lock from the beginning."""
-    if statements.on_postgresql() and not statements.rows(_HOLD, [batch.assignment_id, batch.rater_id]):
+    transaction has its lock from the beginning. A submit holds the trace too: it counts what others have submitted."""
+    held = _HOLD_BOTH if and_trace else _HOLD
+    if statements.on_postgresql() and not statements.rows(held, [batch.assignment_id, batch.rater_id]):
         raise AssignmentUnknown
 
 
@@ -95,4 +96,7 @@ def _recorded(found: Standing, met: Meeting, batch: Batch, version: int, now: dt
     )
 
 
+_HOLD_BOTH = """
+SELECT 1 FROM labeling_assignment a JOIN labeling_trace t ON t.id = a.trace_id
+WHERE a.id = %s AND a.rater_id = %s FOR NO KEY UPDATE OF a, t"""
 _HOLD = "SELECT 1 FROM labeling_assignment WHERE id = %s AND rater_id = %s FOR NO KEY UPDATE"

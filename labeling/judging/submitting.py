@@ -14,7 +14,7 @@ from labeling.judging.meeting import Meeting
 from labeling.judging.standing import Facts, Standing
 from labeling.judging.writes import Batch, WriteIn, checked
 from labeling.models import Submission
-from labeling.models.assignment import OPEN_STATES, AssignmentState, FinishReason, Population
+from labeling.models.assignment import OPEN_STATES, AssignmentState, FinishReason, Population, Purpose
 from labeling.quality import scoring
 
 _TOLD = {FinishReason.GIVE_UP: "trace.given_up", FinishReason.BAD_PROBLEM: "problem.reported"}
@@ -82,7 +82,7 @@ class _Asked(NamedTuple):
 
 def _finish(batch: Batch, asked: _Asked, now: dt.datetime) -> Submission:
     with transaction.atomic():
-        recording.hold(batch=batch, now=now)
+        recording.hold(batch=batch, now=now, and_trace=True)
         found = standing.read(batch, steps=None)
         met = meeting.meet(found, batch)
         keeping.keep(standing=found, meeting=met, client=batch.client, now=now)
@@ -135,9 +135,16 @@ def _submit(after: Standing, asked: _Asked, now: dt.datetime) -> Submission:
     statements.rows(_SUBMITTED, [time, reason.value, counts_as, holds_slot, facts.assignment])
     detail = {"revision": facts.revision, "finish_reason": reason.value, "was_late": is_late, "counts_as": counts_as}
     telling.tell(what=_TOLD.get(reason, "submission.made"), facts=facts, by=asked.by, now=now, **detail)
-    if facts.purpose in scoring.USE_OF:
-        quality.score(assignment_id=facts.assignment, now=now)
+    _take_stock(facts, now)
     return submission
+
+
+def _take_stock(facts: Facts, now: dt.datetime) -> None:
+    """What the submission means for others: gold is scored at once, work is counted and looked at soon afterwards."""
+    if facts.purpose == Purpose.WORK:
+        quality.count(trace_id=facts.trace, now=now)
+    elif facts.purpose in scoring.USE_OF:
+        quality.score(assignment_id=facts.assignment, now=now)
 
 
 def _counts_as(facts: Facts, now: dt.datetime) -> Population:

@@ -1,6 +1,7 @@
 """The nouns of the domain. Verbs live in queue, judging and manifest; each module here says who owns its tables."""
 
 from labeling.models.assignment import Assignment, Submission
+from labeling.models.consensus import Consensus, DailyFigures, Figures, Settlement, Tally
 from labeling.models.judgment import Judgment, Turn, Write
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import Guideline, Project
@@ -13,7 +14,10 @@ __all__ = [
     "AddedSlot",
     "Assignment",
     "BenchmarkProblem",
+    "Consensus",
+    "DailyFigures",
     "Draw",
+    "Figures",
     "Gold",
     "GoldAnswer",
     "GoldRating",
@@ -30,9 +34,11 @@ __all__ = [
     "QueueEntry",
     "QueueReader",
     "Rater",
+    "Settlement",
     "Source",
     "Step",
     "Submission",
+    "Tally",
     "Trace",
     "Turn",
     "Write",

@@ -33,7 +33,10 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("Submission", "Turn", "Judgment", "Write"), ("labeling", ("labeling/judging", "labeling/importing/"))
     ),
-    **dict.fromkeys(("Gold", "GoldRating", "GoldAnswer"), ("labeling", ("labeling/quality",))),
+    **dict.fromkeys(
+        ("Gold", "GoldRating", "GoldAnswer", "Tally", "Settlement", "Consensus", "Figures", "DailyFigures"),
+        ("labeling", ("labeling/quality",)),
+    ),
     **dict.fromkeys(("Manifest", "ManifestRow"), ("labeling", ("labeling/manifest",))),
 }
 TABLES = {f"{room}_{model.lower()}": owners for model, (room, owners) in OWNERS.items()}

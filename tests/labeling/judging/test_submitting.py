@@ -173,5 +173,5 @@ def test_submit_takes_few_statements(assignment: Assignment, on_postgresql: bool
     with CaptureQueriesContext(connection) as queries:
         submit(client)
     # Inside a test's transaction: a savepoint and its release around what is read, the submission, the assignment, and
-    # the event; PostgreSQL locks the assignment first.
-    assert len(queries) == (7 if on_postgresql else 6)
+    # the event; PostgreSQL locks assignment and trace first, and counts in one statement where SQLite takes two.
+    assert len(queries) == 8, on_postgresql

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 from labeling import judging
 from labeling.models import Assignment, Project, Rater, Trace
@@ -10,7 +11,7 @@ from tests.labeling.judging.clients import Client
 
 
 def submit(
-    rater: Rater, trace: Trace, ratings: Sequence[int], *, now: dt.datetime = factories.NOW, **fields: object
+    rater: Rater, trace: Trace, ratings: Sequence[int], *, now: dt.datetime = factories.NOW, **fields: Any
 ) -> Assignment:
     """The rater opens the trace, rates its own steps from the first on, and submits."""
     assignment = factories.make_assignment(rater, trace, **fields)
@@ -21,7 +22,7 @@ def submit(
     return assignment
 
 
-def give_up(rater: Rater, trace: Trace, ratings: Sequence[int], **fields: object) -> Assignment:
+def give_up(rater: Rater, trace: Trace, ratings: Sequence[int], **fields: Any) -> Assignment:
     assignment = factories.make_assignment(rater, trace, **fields)
     client = Client(assignment)
     client.rate(ratings)

@@ -1,0 +1,170 @@
+"""What the project makes of many readings of one trace, and how far they agree. Owned by `labeling.quality`."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models.assignment import Assignment
+from labeling.models.problem import Problem
+from labeling.models.project import Guideline, Project
+from labeling.models.rater import Rater
+from labeling.models.trace import StepKind, Trace
+
+
+def counter() -> "models.PositiveSmallIntegerField[int, int]":
+    return models.PositiveSmallIntegerField(default=0)
+
+
+class Tally(models.Model):
+    """How the two headline readings of a trace meet on its steps of one kind: counts of options by what was said.
+
+    An option that one of the two rated counts in the first three columns, one that both rated in the others. Every
+    headline figure follows from these rows; they are kept in the transaction of the submit, and counted anew at night.
+    """
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="tallies", db_index=False)
+    step_kind = models.CharField(max_length=12, choices=StepKind)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies", db_index=False)
+    problem = models.ForeignKey(Problem, on_delete=models.CASCADE, related_name="+", db_index=False)
+    generation = models.PositiveIntegerField(default=0)  # the batch that drew it; 0 for none
+    first = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="+", db_index=False)
+    second = models.ForeignKey(Assignment, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    first_rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+", db_index=False)
+    second_rater = models.ForeignKey(Rater, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    guideline = models.ForeignKey(Guideline, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    has_two_guidelines = models.BooleanField(default=False)
+    # Where each saw the first error, counted in rateable steps: their number for none, or where a report was cut off.
+    n_steps = models.PositiveIntegerField()
+    first_end = models.PositiveIntegerField()
+    second_end = models.PositiveIntegerField(null=True, blank=True)
+    is_first_censored = models.BooleanField()
+    is_second_censored = models.BooleanField(null=True, blank=True)
+
+    negative = counter()
+    neutral = counter()
+    positive = counter()
+    negative_negative = counter()
+    negative_neutral = counter()
+    negative_positive = counter()
+    neutral_neutral = counter()
+    neutral_positive = counter()
+    positive_positive = counter()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trace", "step_kind"], name="a_trace_is_tallied_once_for_a_kind_of_step"),
+            models.CheckConstraint(
+                condition=Q(second=None, second_rater=None, second_end=None, is_second_censored=None)
+                | Q(second__isnull=False, second_rater__isnull=False),
+                name="a_second_reading_is_known_whole",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["project"], name="tally_of_project")]
+
+    def __str__(self) -> str:
+        return f"tally of {self.trace_id}, {self.step_kind}"
+
+
+class SettlementState(models.TextChoices):
+    READING = "reading", _("being read")
+    ASKED = "asked", _("a further opinion is asked for")
+    SETTLED = "settled", _("settled by its raters")
+    CONTESTED = "contested", _("contested")
+    DECIDED = "decided", _("decided by a person")
+    LIVE = "live", _("has no steps in common")
+
+
+class Settlement(models.Model):
+    """Where a trace stands between its first reading and a consensus, and why. One row, from the first submit on."""
+
+    trace = models.OneToOneField(Trace, primary_key=True, on_delete=models.CASCADE, related_name="settlement")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settlements", db_index=False)
+    state = models.CharField(max_length=10, choices=SettlementState, default=SettlementState.READING)
+    reason = models.CharField(max_length=40, blank=True)  # a key of `labeling.quality.reasons`
+    n_readings = models.PositiveSmallIntegerField(default=0)
+    n_votes = models.PositiveSmallIntegerField(default=0)  # readings that named a place, or none
+    # The earliest step on which votes differ: what a person who decides looks at first.
+    differs_at = models.PositiveIntegerField(null=True, blank=True)
+    consensus_revision = models.PositiveIntegerField(default=0)  # 0: there is none
+    changed_at = models.DateTimeField()
+    is_due = models.BooleanField(default=True)  # something was submitted since it was last looked at
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["project", "trace"], condition=Q(is_due=True), name="settlement_due"),
+            models.Index(fields=["project", "state", "changed_at", "trace"], name="settlement_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.trace_id} is {self.state}"
+
+
+class ConsensusSource(models.TextChoices):
+    RATERS = "raters", _("the raters")
+    PERSON = "person", _("a person who decided")
+
+
+class Consensus(models.Model):
+    """One revision of what the project stands behind for a trace: the place of the first error. Never changed.
+
+    `labels` follow from the place: [step, option, rating, confidence, raters at risk] each. Behind the first error
+    there are none, whatever survivors said there.
+    """
+
+    trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="consensus", db_index=False)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="consensus", db_index=False)
+    revision = models.PositiveIntegerField()
+    first_error = models.PositiveIntegerField(null=True, blank=True)  # a step's position; null: there is no error
+    source = models.CharField(max_length=8, choices=ConsensusSource)
+    confidence = models.FloatField(null=True, blank=True)  # share of votes; null where a person decided
+    n_votes = models.PositiveSmallIntegerField(default=0)
+    labels = models.JSONField(default=list)
+    note = models.TextField(blank=True)
+    made_at = models.DateTimeField()
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trace", "revision"], name="a_consensus_revision_is_made_once"),
+            models.CheckConstraint(
+                condition=Q(source="person", confidence=None) | Q(source="raters", confidence__isnull=False),
+                name="only_raters_have_a_share_of_votes",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"consensus {self.trace_id}.{self.revision}"
+
+
+class Figures(models.Model):
+    """The figures of a project as the dashboard shows them, computed in the background soon after a submit."""
+
+    project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="figures")
+    content = models.JSONField(default=dict)
+    computed_at = models.DateTimeField(null=True, blank=True)
+    took_ms = models.PositiveIntegerField(default=0)
+    is_stale = models.BooleanField(default=True)
+    recounted_at = models.DateTimeField(null=True, blank=True)
+    drifted_traces = models.PositiveIntegerField(default=0)  # that the last recount found otherwise, and put right
+
+    def __str__(self) -> str:
+        return f"figures of {self.project_id}"
+
+
+class DailyFigures(models.Model):
+    """The headline as it stood at the end of a day, for the course of a project."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="daily_figures", db_index=False)
+    day = models.DateField()
+    content = models.JSONField(default=dict)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "day"], name="a_day_has_its_figures_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project_id} on {self.day}"

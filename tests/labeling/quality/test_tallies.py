@@ -1,0 +1,131 @@
+"""The tally is what one gets by counting the ratings oneself, whatever was submitted, corrected or came late."""
+
+import datetime as dt
+from functools import partial
+from typing import Any
+
+import pytest
+
+from labeling import quality
+from labeling.models import Project, Settlement, Tally, Trace
+from labeling.quality.tallies import COUNTERS
+from tests import factories
+from tests.labeling.quality import scene
+from tests.together import at_once
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return factories.make_project()
+
+
+@pytest.fixture
+def trace(project: Project) -> Trace:
+    return factories.make_trace(project, ["One.", "Two.", "Three.", "Four."])
+
+
+def counted(trace: Trace) -> dict[str, int]:
+    """The counters that are not nothing, over all kinds of step."""
+    rows = Tally.objects.filter(trace=trace).values(*COUNTERS)
+    totals = {name: sum(row[name] for row in rows) for name in COUNTERS}
+    return {name: total for name, total in totals.items() if total}
+
+
+def ends(trace: Trace) -> tuple[object, ...]:
+    return Tally.objects.values_list("n_steps", "first_end", "is_first_censored", "second_end", "is_second_censored")[0]
+
+
+def test_count_of_one_and_of_two_readings(project: Project, trace: Trace) -> None:
+    first, second = scene.raters(project, 2)
+    scene.submit(first, trace, [1, 0, 1, -1])
+    assert counted(trace) == {"neutral": 1, "positive": 2, "negative": 1}
+    assert ends(trace) == (4, 3, False, None, None)
+    scene.submit(second, trace, [1, 1, -1])
+    assert counted(trace) == {"positive_positive": 1, "neutral_positive": 1, "negative_positive": 1, "negative": 1}
+    assert ends(trace) == (4, 3, False, 2, False)
+    tally = Tally.objects.get()
+    assert (tally.first_rater, tally.second_rater, tally.problem_id) == (first, second, trace.problem_id)
+
+
+def test_count_leaves_out_what_is_no_headline(project: Project, trace: Trace) -> None:
+    everybody = scene.raters(project, 6)
+    kinds: list[dict[str, Any]] = [
+        {"population": "opinion"},
+        {"population": "extra"},
+        {"is_assisted": True},
+        {"purpose": "gold"},
+        {},
+        {},
+    ]
+    for rater, fields in zip(everybody, kinds, strict=True):
+        scene.submit(rater, trace, [1, 1, 1, 1], **fields)
+    assert counted(trace) == {"positive_positive": 4}
+    tally = Tally.objects.get()
+    assert {tally.first_rater, tally.second_rater} == set(everybody[4:])
+    scene.submit(factories.make_rater(project), trace, [-1])  # scheduled, and the third
+    assert counted(trace) == {"positive_positive": 4}
+
+
+def test_count_keeps_the_first_revision(project: Project, trace: Trace) -> None:
+    first, second = scene.raters(project, 2)
+    assignment = scene.submit(first, trace, [1, 1, 1, 1])
+    scene.submit(second, trace, [1, 1, 1, -1])
+    before = counted(trace)
+    scene.correct(assignment, 3, -1)
+    assert counted(trace) == before == {"positive_positive": 3, "negative_positive": 1}
+
+
+def test_count_of_a_report_that_was_cut_off_is_censored(project: Project, trace: Trace) -> None:
+    first, second = scene.raters(project, 2)
+    scene.submit(first, trace, [1, 1, 1, 1])
+    scene.give_up(second, trace, [1, 1])
+    assert ends(trace) == (4, 4, False, 2, True)
+    assert counted(trace) == {"positive_positive": 2, "positive": 2}
+
+
+def test_count_tells_two_guidelines_apart(project: Project, trace: Trace, now: dt.datetime) -> None:
+    versions = [project.guidelines.create(version=n, body="Look.", published_at=now) for n in (1, 2)]
+    for rater, guideline in zip(scene.raters(project, 2), versions, strict=True):
+        scene.submit(rater, trace, [-1], guideline=guideline)
+    tally = Tally.objects.get()
+    assert (tally.guideline, tally.has_two_guidelines) == (versions[0], True)
+
+
+def test_count_marks_the_trace_as_due(project: Project, trace: Trace) -> None:
+    first, second = scene.raters(project, 2)
+    assignment = scene.submit(first, trace, [1, 1, 1, 1])
+    for again in (partial(scene.submit, second, trace, [-1]), partial(scene.correct, assignment, 0, -1)):
+        Settlement.objects.update(is_due=False)
+        again()
+        assert Settlement.objects.get(pk=trace.pk).is_due
+
+
+def test_recount_finds_what_was_changed_behind_its_back(project: Project, now: dt.datetime) -> None:
+    traces = [factories.make_trace(project) for _ in range(4)]
+    for rater in scene.raters(project, 2):
+        for trace in traces:
+            scene.submit(rater, trace, [1, -1])
+    ids = [trace.pk for trace in traces]
+    assert quality.recount(trace_ids=ids, now=now) == 0
+    Tally.objects.filter(trace=traces[0]).update(negative_negative=7)
+    Tally.objects.filter(trace=traces[1]).delete()
+    Tally.objects.filter(trace=traces[2]).update(step_kind="action")
+    assert quality.recount(trace_ids=ids, now=now) == 3
+    assert {tuple(counted(trace).items()) for trace in traces} == {(("negative_negative", 1), ("positive_positive", 1))}
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_count_of_submits_at_once_loses_none(now: dt.datetime) -> None:
+    """Two raters finish the same trace at the same moment, on several traces: no reading is missed, none is third."""
+    project = factories.make_project()
+    traces = [factories.make_trace(project, ["One.", "Two."]) for _ in range(4)]
+    everybody = scene.raters(project, 3)
+    outcomes = at_once(
+        *[partial(scene.submit, rater, trace, [1, -1]) for trace in traces for rater in everybody],
+    )
+    assert not [each for each in outcomes if isinstance(each, Exception)], outcomes
+    for trace in traces:
+        assert counted(trace) == {"positive_positive": 1, "negative_negative": 1}
+    assert quality.recount(trace_ids=[trace.pk for trace in traces], now=now) == 0
