@@ -37,6 +37,8 @@ INSTALLED_APPS = [
     "demo",
     "annotate",
     "dashboard",
+    "api",
+    "drf_spectacular",
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -210,6 +212,25 @@ ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXIES else None
 # Other hosts under the same domain are not ours to promise for: the operator's proxy may add that to the header.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+
+# --- programs (api/) -------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["api.authentication.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "api.problems.answer",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Stepmark",
+    "DESCRIPTION": "Traces in, labels out, and the current PRM in between. People make tokens on their account's page.",
+    "VERSION": CODE_VERSION,
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/",
+}
 
 # --- words, dates, static files ------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"

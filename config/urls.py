@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health/live", health.live, name="live"),
     path("health/ready", health.ready, name="ready"),
     path("metrics", metrics.metrics, name="metrics"),
+    path("api/", include("api.urls")),
     path("", include("accounts.urls")),
     path("", include("dashboard.urls")),
     path("", include("annotate.urls")),

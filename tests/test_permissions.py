@@ -98,6 +98,10 @@ DOORS: dict[str, Door] = {
     "live": Door("get", everybody(200)),
     "ready": Door("get", everybody(200)),
     "metrics": Door("get", everybody(404)),
+    # for programs: without a token there is nothing; tests/api walks as each role with one
+    "api:schema": Door("get", everybody(200)),
+    "api:projects": Door("get", everybody(401)),
+    "api:project": Door("get", everybody(401), in_project),
     # getting in and out
     "account_login": Door("get", everybody(302, visitor=200)),
     "account_logout": Door("get", everybody(200, visitor=302)),

@@ -20,7 +20,7 @@ from tests.conventions.rule import (
 )
 
 # Where the outside world comes in, and with it the time.
-CLOCKED = ("views", "tasks", "commands", "middleware", "supervisor", "adapter")
+CLOCKED = ("views", "tasks", "commands", "middleware", "supervisor", "adapter", "authentication")
 CLOCKS = {
     "timezone.now",
     "datetime.now",

@@ -1,0 +1,34 @@
+"""Errors as a program reads them (RFC 9457): one shape for all, with the place of what is wrong."""
+
+from typing import Any
+
+from rest_framework import status
+from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+
+class Problem(APIException):
+    """Something that a verb refuses. `place` is a field, or a line of the body."""
+
+    status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
+
+    def __init__(self, detail: str, *, status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY, **more: Any) -> None:
+        super().__init__(detail)
+        self.status_code = status_code
+        self.more = more
+
+
+def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
+    response = exception_handler(exc, context)
+    if response is None:
+        return None
+    if isinstance(exc, ValidationError):
+        response.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+        told = {"detail": "Some of what was sent cannot be used.", "errors": response.data}
+    else:
+        detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
+        told = {"detail": str(detail), **getattr(exc, "more", {})}
+    response.data = {"type": "about:blank", "status": response.status_code, **told}
+    response.content_type = "application/problem+json"
+    return response

@@ -1,0 +1,42 @@
+"""Projects, as far as a program needs to know them."""
+
+from typing import Any, ClassVar, cast
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import Scope, User
+from api.views.door import ProjectView
+from labeling.models import Project
+from people import roles
+from people.roles import Action
+
+
+class ProjectSerializer(serializers.ModelSerializer[Project]):
+    class Meta:
+        model = Project
+        fields = ("slug", "name", "description", "protocol", "state", "overlap", "created_at")
+
+
+class Projects(APIView):
+    scopes: ClassVar = {"GET": Scope.READ}
+
+    @extend_schema(operation_id="list_projects", responses=ProjectSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """The projects that the person behind the token may read."""
+        found = roles.projects(cast(User, request.user), Action.READ).order_by("slug")
+        return Response(ProjectSerializer(found, many=True).data)
+
+
+class OneProject(ProjectView):
+    scopes: ClassVar = {"GET": Scope.READ}
+    actions: ClassVar = {"GET": Action.READ}
+
+    @extend_schema(operation_id="read_project", responses=ProjectSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """One project."""
+        found: dict[str, Any] = ProjectSerializer(self.enter(request, slug).project).data
+        return Response(found)
