@@ -16,6 +16,7 @@ def enter(request: HttpRequest, slug: str, action: Action | None = None) -> Memb
     whose role does not do this is told who does (403)."""
     user = cast(User, request.user)
     membership = get_object_or_404(Membership.objects.of(user), project__slug=slug)
+    membership.user = user  # read already: no second query for it
     if action is not None:
         roles.require(membership, action)
     return membership

@@ -1,18 +1,17 @@
 """Who belongs to a project, for those who manage them."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
-from dashboard import door, roster
+from dashboard import door, page, roster
 from dashboard.forms import InviteForm, RoleForm
 from people import invitations, members
 from people.models import Invitation, Membership
@@ -103,16 +102,18 @@ def _pair(request: HttpRequest, slug: str, member: int) -> tuple[Membership, Mem
 
 
 def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told: Any) -> HttpResponse:
-    actor.user = cast(User, request.user)
-    context = {
-        "actor": actor,
-        "project": actor.project,
-        "rows": roster.of(actor),
-        "invitations": roster.open_invitations(actor, now=timezone.now()),
-        "form": InviteForm(actor=actor),
+    told.setdefault("form", InviteForm(actor=actor))
+    invited = roster.open_invitations(actor, now=timezone.now())
+    return page.show(
+        request,
+        actor,
+        "dashboard/people.html",
+        here="people",
+        status=status,
+        rows=roster.of(actor),
+        invitations=invited,
         **told,
-    }
-    return render(request, "dashboard/people.html", context, status=status)
+    )
 
 
 def _last_owner() -> str:

@@ -15,6 +15,7 @@ PURE = (
     "labeling/importing/readers",
     "labeling/texts",
     "exports/formats",
+    "dashboard/charts",
     "prm/selection",
     "prm/evaluation",
     "demo/maths",

@@ -1,0 +1,63 @@
+"""What is done, and when it will be finished: a line up to today, a cone to the end."""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dashboard.charts.drawing import Drawing, Svg
+from dashboard.charts.scales import Scale, rows, ticks, under
+
+WIDTH, HEIGHT = 760.0, 226.0
+_LEFT, _RIGHT, _TOP, _FLOOR = 52.0, 696.0, 12.0, 202.0
+Dates = Callable[[dt.date], str]
+
+
+@dataclass(frozen=True)
+class End:
+    """When the goal will be reached: most likely, and the days between which it will."""
+
+    on: dt.date
+    first: dt.date
+    last: dt.date
+
+
+def draw(
+    done: Sequence[tuple[dt.date, int]], *, goal: int, end: End | None, name: str, dates: Dates, words: tuple[str, str]
+) -> Svg:
+    """`done` counts up to its last day, which is today. `words`: of today's value, and of today."""
+    drawing = Drawing(WIDTH, HEIGHT, name)
+    first, today = done[0][0], done[-1][0]
+    last = max(today, min(end.last, today + (today - first) * 2 + dt.timedelta(days=14))) if end else today
+    along = Scale(first.toordinal(), max(last.toordinal(), first.toordinal() + 1), _LEFT, _RIGHT)
+    at = ticks(0, max(goal, done[-1][1], 1))
+    up = Scale(0, at[-1], _FLOOR, _TOP)
+    rows(drawing, up, at, _LEFT, _RIGHT, lambda value: f"{value:,.0f}")
+    _name_days(drawing, along, first, last, dates)
+    now = (along(today.toordinal()), up(done[-1][1]))
+    if end is not None:
+        _cone(drawing, along, up, now, end, goal, dates)
+    drawing.line([(along(day.toordinal()), up(n)) for day, n in done], "l1")
+    drawing.line([(now[0], _TOP), (now[0], _FLOOR)], "ref")
+    drawing.dot(now, radius=3.5)
+    drawing.word((now[0] - 10, max(now[1] - 6, _TOP + 22)), words[0], "t", "end")
+    drawing.word((now[0] - 6, _TOP + 8), words[1], anchor="end")
+    return drawing.done()
+
+
+def _name_days(drawing: Drawing, along: Scale, first: dt.date, last: dt.date, dates: Dates) -> None:
+    span = max((last - first).days, 1)
+    days = [first + dt.timedelta(days=round(span * n / 4)) for n in range(5)] if span >= 4 else [first, last]
+    under(drawing, [along(day.toordinal()) for day in days], [dates(day) for day in days], 217)
+
+
+def _cone(
+    drawing: Drawing, along: Scale, up: Scale, now: tuple[float, float], end: End, goal: int, dates: Dates
+) -> None:
+    y = up(goal)
+    first, on, last = (along.held(day.toordinal()) for day in (end.first, end.on, end.last))
+    drawing.area([now, (first, y)], [now, (last, y)], "band")
+    drawing.line([now, (on, y)], "l2")
+    drawing.line([(first, y), (last, y)], "now-l")
+    drawing.dot((on, y), radius=3.5)
+    drawing.word((min(on + 6, _RIGHT - 30), y + 22), dates(end.on), "t")
+    drawing.word((min(on + 6, _RIGHT - 30), y + 36), f"{dates(end.first)} – {dates(end.last)}")

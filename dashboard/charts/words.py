@@ -1,0 +1,27 @@
+"""Numbers as they are written here: a share without its nought, its interval in brackets."""
+
+import math
+
+
+def share(value: float | None) -> str:
+    """ ".68", "1.00", "−.12"; a dash for what is not known."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    text = f"{abs(value):.2f}"
+    sign = "−" if value < 0 and text != "0.00" else ""
+    return sign + (text[1:] if text.startswith("0.") else text)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{share(low)}, {share(high)}]"
+
+
+def percent(value: float | None) -> str:
+    """ "3.9 %", "78 %" from ten up."""
+    if value is None:
+        return "–"
+    return f"{value * 100:.1f} %" if value < 0.1 else f"{value * 100:.0f} %"
+
+
+def count(value: float) -> str:
+    return f"{value:,.0f}"

@@ -1,0 +1,48 @@
+"""Where one can go in a project, in the order of the side. A room that has a page adds its line here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from people import roles
+from people.models import Membership
+from people.roles import Action
+
+
+@dataclass(frozen=True)
+class Place:
+    """One line of the side. `key` is what a page calls itself; `url` takes the project's slug alone."""
+
+    key: str
+    label: Any  # translated when it is read
+    url: str
+    action: Action
+
+
+@dataclass(frozen=True)
+class Group:
+    label: Any
+    places: tuple[Place, ...]
+
+
+GROUPS = (
+    Group(_("Project"), ()),
+    Group(_("People"), (Place("people", _("Members"), "dashboard:people", Action.INVITE),)),
+    Group(_("Data and models"), ()),
+    Group("", ()),
+)
+
+
+def of(membership: Membership) -> Iterator[Group]:
+    """The side as this member sees it: what their role does not open is not offered."""
+    for group in GROUPS:
+        open_ones = tuple(place for place in group.places if roles.does(membership, place.action))
+        if open_ones:
+            yield Group(group.label, open_ones)
+
+
+def first(membership: Membership) -> Place | None:
+    """Where somebody who opens the project comes in; None for those who only rate in it."""
+    return next((place for group in of(membership) for place in group.places), None)

@@ -1,0 +1,56 @@
+"""Tables: what stands behind every chart, on the page and as a file. Knows nothing of the web.
+
+A cell is what it is (a number, a date, a word, None); a column says how a person reads it.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# A spreadsheet takes what begins so for a formula, and runs it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    is_number: bool = False
+    reads: Callable[[Any], str] | None = None
+
+    def show(self, value: Any) -> str:
+        if value is None:
+            return "–"
+        if self.reads is not None:
+            return self.reads(value)
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """`key` names the file; `name` says what is in it. The first column heads its row."""
+
+    key: str
+    name: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+
+    def shown(self) -> Iterator[list[tuple[Column, str]]]:
+        """The rows as a person reads them."""
+        for row in self.rows:
+            yield [(column, column.show(value)) for column, value in zip(self.columns, row, strict=True)]
+
+    def as_csv(self) -> str:
+        """The rows as a program reads them: full numbers, ISO dates, nothing for what is not known."""
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow([_harmless(column.name) for column in self.columns])
+        writer.writerows([_harmless(value) for value in row] for row in self.rows)
+        return text.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return "" if value is None else value

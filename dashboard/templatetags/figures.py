@@ -1,0 +1,42 @@
+"""Figures in templates: charts with their tables, small drawings, numbers as they are written here."""
+
+from typing import Any
+
+from django import template
+
+from dashboard.charts import Chart, small, words
+from dashboard.charts.drawing import Svg
+from dashboard.charts.matrix import Matrix
+from dashboard.tables import Table
+
+register = template.Library()
+register.filter("share", words.share)
+register.filter("percent", words.percent)
+
+
+@register.inclusion_tag("dashboard/parts/chart.html")
+def chart(drawn: Chart, title: str, what: str, span: int = 4) -> dict[str, Any]:
+    """A panel with a chart: its title, the line that says what it is and what is good, and the table behind it."""
+    return {"chart": drawn, "title": title, "what": what, "span": span}
+
+
+@register.inclusion_tag("dashboard/parts/data.html")
+def behind(table: Table) -> dict[str, Any]:
+    """The table behind a drawing, folded, with its file."""
+    return {"table": table}
+
+
+@register.inclusion_tag("dashboard/parts/matrix.html")
+def matrix(drawn: Matrix, css: str = "") -> dict[str, Any]:
+    return {"matrix": drawn, "css": css}
+
+
+@register.simple_tag
+def interval(value: float, low: float | None, high: float | None, name: str, mark: float | None = None) -> Svg:
+    return small.interval(value, low, high, name=name, mark=mark)
+
+
+@register.filter
+def brackets(pair: Any) -> str:
+    """ "[.65, .71]" of whatever has a low and a high end."""
+    return "" if pair is None else words.interval(pair.low, pair.high)

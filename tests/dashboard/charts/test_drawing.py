@@ -1,0 +1,77 @@
+"""Drawings are whole XML, and no word of anybody's gets out of its place."""
+
+import datetime as dt
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashboard.charts import bars, forest, progress, scales, series, small, words
+from dashboard.charts.drawing import Svg
+
+HOSTILE = "\"'></text><script>alert(1)</script>&{{ x }}"
+values = st.one_of(st.none(), st.floats(-1e6, 1e6))
+DAY = dt.date(2026, 11, 18)
+
+
+def drawn(svg: Svg) -> ElementTree.Element:
+    """It parses, is named, and every number in it is one."""
+    root = ElementTree.fromstring(svg)
+    assert root.get("aria-label")
+    assert "nan" not in svg
+    assert "inf" not in svg
+    return root
+
+
+@given(st.lists(st.tuples(values, values, values), max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_series_draw_whatever_is_known(rows: list[tuple[float | None, float | None, float | None]]) -> None:
+    places = [series.Place(HOSTILE, *row) for row in rows]
+    for draw in (series.dots, series.band):
+        root = drawn(draw(places, name=HOSTILE, reads=words.share))
+        assert not [each for each in root.iter() if each.tag == "script"]
+
+
+@given(st.lists(st.floats(0, 1e9), max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_bars_draw_any_amounts(amounts: list[float]) -> None:
+    named = [bars.Bar(HOSTILE, amount, HOSTILE) for amount in amounts]
+    for draw in (bars.columns, bars.across):
+        drawn(draw(named, name=HOSTILE, reads=words.count))
+    shares = [amount / max(sum(amounts), 1) for amount in amounts]
+    layer = bars.Layer("fn-l", HOSTILE, shares, HOSTILE)
+    drawn(bars.stacked([HOSTILE] * len(shares), [layer, layer], name="x", reads=words.percent, rest=(HOSTILE, "")))
+
+
+@pytest.mark.parametrize("days", [1, 2, 40])
+@pytest.mark.parametrize("end", [None, progress.End(DAY, DAY, DAY), progress.End(DAY, DAY, DAY.replace(year=2999))])
+def test_progress_draws_any_span(days: int, end: progress.End | None) -> None:
+    done = [(DAY - dt.timedelta(days=days - n), n) for n in range(1, days + 1)]
+    drawn(progress.draw(done, goal=10, end=end, name="x", dates=str, words=(HOSTILE, "today")))
+
+
+def test_small_ones_hold_what_lies_outside() -> None:
+    root = drawn(small.interval(1.7, -3, 2, name=HOSTILE, mark=0.75))
+    assert [float(place) for each in root.iter() if (place := each.get("cx"))] == [small.WIDTH]
+    drawn(forest.draw([forest.Line(None, None, None), forest.Line(-0.2, -0.4, 0.1, 0.67)], name="x", of=(-0.5, 1.0)))
+    drawn(small.bars([], name="x"))
+    drawn(small.line([None, 1.0, None], name="x"))
+
+
+def test_interval_is_amber_when_all_of_it_lies_below_its_mark() -> None:
+    assert "ci--bad" in small.interval(0.6, 0.5, 0.7, name="x", mark=0.75)
+    assert "ci--bad" not in small.interval(0.6, 0.5, 0.8, name="x", mark=0.75)
+
+
+def test_ticks_are_round_and_cover() -> None:
+    assert scales.ticks(0, 12_000) == [0, 3000, 6000, 9000, 12000] or scales.ticks(0, 12_000)[-1] >= 12_000
+    assert scales.ticks(0.58, 0.71)[0] <= 0.58
+    assert scales.ticks(5, 5)[-1] > 5
+
+
+@pytest.mark.parametrize(
+    ("value", "reads"), [(0.684, ".68"), (1.0, "1.00"), (-0.12, "−.12"), (-0.001, ".00"), (None, "–"), (0.999, "1.00")]
+)
+def test_share_is_written_without_its_nought(value: float | None, reads: str) -> None:
+    assert words.share(value) == reads

@@ -1,0 +1,45 @@
+"""Pages by key: nothing twice, nothing left out, filters kept, nonsense in the address harmless."""
+
+import pytest
+from django.http import QueryDict
+
+from dashboard import paging
+from labeling.models import Project
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def asked(address: str) -> QueryDict:
+    return QueryDict(address.removeprefix("?"))
+
+
+def walk(address: str, way: str) -> list[list[int]]:
+    """The pages from an address on, by following one of its two links."""
+    pages = []
+    while True:
+        page = paging.of(Project.objects.all(), asked(address), size=3)
+        pages.append([project.pk for project in page.rows])
+        address = getattr(page, way)
+        if not address:
+            return pages
+
+
+def test_of_walks_down_and_up_over_every_row() -> None:
+    keys = sorted((factories.make_project().pk for _ in range(8)), reverse=True)
+    assert walk("state=open", "older") == [keys[:3], keys[3:6], keys[6:]]
+    assert walk(f"after={keys[-1]}", "newer") == [keys[4:7], keys[1:4], keys[:1]]
+
+
+def test_of_keeps_filters_and_drops_the_place() -> None:
+    for _ in range(4):
+        factories.make_project()
+    page = paging.of(Project.objects.all(), asked("state=open&q=a+b&before=99999999"), size=3)
+    assert page.older == f"?state=open&q=a+b&before={page.rows[-1].pk}"
+    assert page.newer == f"?state=open&q=a+b&after={page.rows[0].pk}"
+
+
+@pytest.mark.parametrize("place", ["-1", "x", "9" * 40, "٣", "", "1.5"])
+def test_of_takes_nonsense_for_the_first_page(place: str) -> None:
+    project = factories.make_project()
+    assert [each.pk for each in paging.of(Project.objects.all(), asked(f"before={place}")).rows] == [project.pk]

@@ -1,0 +1,27 @@
+"""Tables as files: what a spreadsheet would run is text, numbers stay whole."""
+
+import csv
+import io
+
+import pytest
+
+from dashboard.tables import Column, Table
+
+COLUMNS = (Column("Name"), Column("Pay", is_number=True, reads=lambda value: f"€ {value}"))
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+cmd", "-2", "@SUM(A1)", "\tx", "\rx"])
+def test_as_csv_makes_formulas_harmless(name: str) -> None:
+    table = Table("pay", "", COLUMNS, [(name, 1.25)])
+    rows = list(csv.reader(io.StringIO(table.as_csv(), newline="")))
+    assert rows[1] == [f"'{name}", "1.25"]
+
+
+def test_as_csv_keeps_numbers_and_leaves_out_the_unknown() -> None:
+    table = Table("pay", "", COLUMNS, [("A, B", -0.125), ("C", None)])
+    assert table.as_csv().splitlines() == ["Name,Pay", '"A, B",-0.125', "C,"]
+
+
+def test_shown_reads_as_its_column_says() -> None:
+    table = Table("pay", "", COLUMNS, [("A", 2), ("B", None)])
+    assert [[text for _, text in row] for row in table.shown()] == [["A", "€ 2"], ["B", "–"]]
