@@ -9,7 +9,6 @@ from tests.conventions.rule import Example, Finding, Rule, is_python, tree_of
 ALLOWED = (
     ("rest_framework", ("api/",), "only api knows the REST framework"),
     ("drf_spectacular", ("api/",), "only api knows the REST framework"),
-    ("django_filters", ("api/",), "only api knows the REST framework"),
     ("sklearn", ("prm/backends/builtin",), "the builtin PRM alone stands on scikit-learn"),
     ("krippendorff", ("tests/", "bench/"), "GPL: an oracle, never a part of the program"),
     ("scipy", ("tests/", "bench/", "prm/backends/builtin"), "an oracle; only scikit-learn's room has it anyway"),

@@ -4,8 +4,9 @@ from supervisor import install, place
 
 
 def pins(name: str) -> set[str]:
+    """Packages with their versions. On which systems each is wanted may be more in the longer list."""
     lines = (place.BASE / name).read_text().splitlines()
-    return {line.split("\\")[0].strip() for line in lines if line[:1].isalnum()}
+    return {line.split("\\")[0].split(";")[0].strip() for line in lines if line[:1].isalnum()}
 
 
 def test_development_requirements_hold_the_runtime_ones_pinned_alike() -> None:
