@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, Sum
 
+import statements
 from accounts.models import User
-from labeling import statements
 from labeling.models import Assignment, Project, Rater, Submission
 from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.project import ProjectState

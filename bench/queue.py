@@ -106,7 +106,7 @@ def _told(compared: harness.Comparison, shortest: str, longest: str) -> dict[str
 
 
 def _select_1() -> None:
-    from labeling import statements
+    import statements
 
     statements.rows("SELECT 1", [])
 
@@ -159,7 +159,7 @@ class Claiming:
     def _select_prepared(self) -> None:
         from django.db import transaction
 
-        from labeling import statements
+        import statements
 
         if self.connection.vendor == "postgresql":
             statements.rows(_BARE + _LOCK, [self.filled.policy_lane, self.filled.reached])
@@ -171,7 +171,7 @@ class Claiming:
     def _select(self) -> None:
         from django.db import transaction
 
-        from labeling import statements
+        import statements
 
         if self.connection.vendor == "postgresql":
             self._run(_BARE + _LOCK)

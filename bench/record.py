@@ -82,8 +82,8 @@ def measure(blocks: int) -> dict[str, Any]:
 def _compared(blocks: int) -> dict[str, Any]:
     from django.db import connection
 
+    import statements
     from bench import harness
-    from labeling import statements
 
     subjects = [
         harness.Subject(name, run, PER_BLOCK[name]) for name, run in zip(PER_BLOCK, _operations(blocks), strict=True)
@@ -102,7 +102,7 @@ def _compared(blocks: int) -> dict[str, Any]:
 
 def _operations(blocks: int) -> Iterator[Any]:
     """In the order of PER_BLOCK. Each run meets rows of its own: nothing is rated twice."""
-    from labeling import statements
+    import statements
     from tests import factories
 
     now = factories.NOW
@@ -189,7 +189,7 @@ def _opened(rater_id: int, count: int) -> list[int]:
 
 
 def _analyse() -> None:
-    from labeling import statements
+    import statements
 
     statements.rows("ANALYZE", [])
 
@@ -198,7 +198,7 @@ def _bare_insert(now: dt.datetime) -> str:
     """A table of the shape of the history, with its index and without its foreign key, and the insert into it."""
     from django.db import connection
 
-    from labeling import statements
+    import statements
 
     columns = (
         "assignment_id, client, sequence, seen, version, revision, kind, step, option, rating, category, text, "

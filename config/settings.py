@@ -51,6 +51,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "config.short_way.ShortWay",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -63,6 +64,16 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+]
+# What a work page's script sends is answered to a script; see config/short_way.py.
+MESSAGES_UNDER = "/work/"
+MESSAGE_MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.short_way.WhatWentWrong",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -109,10 +120,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL", "") or f"unix://{place.socket_of(DATA_DIR)}"
 # The client's own default waits for seconds before it gives up. A request that finds no cache must go on.
 REDIS_CACHE_OPTIONS = {"retry": Retry(NoBackoff(), 1), "socket_timeout": 2, "socket_connect_timeout": 2}
-_cache = {"LOCATION": REDIS_URL, "OPTIONS": REDIS_CACHE_OPTIONS}
 CACHES = {
-    "default": {"BACKEND": "config.cache.Cache", **_cache},  # goes on by itself where Redis is away
-    "sessions": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **_cache},  # says so: the row is the truth
+    # Goes on by itself where Redis is away.
+    "default": {"BACKEND": "config.cache.Cache", "LOCATION": REDIS_URL, "OPTIONS": REDIS_CACHE_OPTIONS},
 }
 
 # --- background work (jobs/ holds the truth, Celery only carries the news) -------------------------------------------
@@ -155,8 +165,8 @@ METRICS_TOKEN = env.text("STEPMARK_METRICS_TOKEN", "")
 
 # --- people ------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
-# allauth's backend is Django's own with e-mail addresses; a second one would hash every wrong password twice.
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+# Ours is allauth's, which is Django's own with e-mail addresses; a second one would hash every wrong password twice.
+AUTHENTICATION_BACKENDS = ["accounts.backend.Backend"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -174,7 +184,6 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 # Crowd raters may share an address; an account is tried five times in five minutes, an address ten times a minute.
 ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key", "change_password": "5/m/user"}
-# One query a request (the user): the session itself comes from the cache, and from the database where that is away.
 SESSION_ENGINE = "accounts.sessions"
 
 # --- what a browser may do with our pages ----------------------------------------------------------------------------
@@ -235,6 +244,8 @@ SPECTACULAR_SETTINGS = {
 # --- words, dates, static files ------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
+# With one language there is nothing to choose.
+MESSAGE_MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True

@@ -6,9 +6,9 @@ import datetime as dt
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+import statements
 from accounts.models import User
 from events import log
-from labeling import statements
 from labeling.judging import telling
 from labeling.judging.errors import AssignmentUnknown, CannotReopen
 from labeling.models import Assignment, Judgment, Turn

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from labeling import statements
+import statements
 from labeling.judging.meeting import Arrival, Meeting
 from labeling.judging.standing import JudgmentRow, Standing, TurnRow
 from labeling.models.assignment import AssignmentState

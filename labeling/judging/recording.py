@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from labeling import statements
+import statements
 from labeling.judging import keeping, meeting, standing, telling
 from labeling.judging.errors import AssignmentUnknown
 from labeling.judging.meeting import Lost, Meeting

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from labeling import protocols, statements
+import statements
+from labeling import protocols
 from labeling.judging.errors import AssignmentUnknown
 from labeling.judging.writes import Batch
 from labeling.models.assignment import AssignmentState

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from django.db import connection, transaction
 
+import statements
 from accounts.models import User
-from labeling import protocols, quality, queue, statements
+from labeling import protocols, quality, queue
 from labeling.judging import closing, keeping, meeting, recording, standing, telling
 from labeling.judging.errors import Incomplete, JudgingError, OthersStand
 from labeling.judging.meeting import Meeting

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import orjson
 
-from labeling import statements
+import statements
 from labeling.models.assignment import FinishReason
 
 # These ended before the trace did: no error among what was rated, and nothing is known beyond.

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 from django.db import IntegrityError, connection, transaction
 
-from labeling import statements
+import statements
 from labeling.queue.lanes import BOTTOM, HELD_FOR, LANES, MAKE, NEXT, TWO_CLAIMS_MET, Taken
 
 # The lanes come in their order, and the loop ends with the first that gives something: later ones are not looked at.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from django.db import IntegrityError, connection, transaction
 
-from labeling import statements
+import statements
 from labeling.models.assignment import AssignmentState
 from labeling.queue.lanes import ARRIVALS, BOTTOM, HELD_FOR, LANES, MAKE, NEXT, TWO_CLAIMS_MET, Taken
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, Sum, Value, When
 
-from labeling import statements
+import statements
 from labeling.models import AddedSlot, Assignment, QueueEntry, Trace
 from labeling.models.assignment import Population, Purpose
 from labeling.models.queue import Arm

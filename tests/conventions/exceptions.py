@@ -19,8 +19,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("verbs are told the time", "events/log.py::erase_origins"): "is told the time before which it erases",
     ("verbs take their arguments by keyword", "events/log.py::append_many"): "its one subject comes first",
     ("verbs are told the time", "labeling/queue/lanes.py::of_arm"): "a lane that is made has no time",
-    ("verbs are told the time", "labeling/statements.py"): "runs what a verb says; not a verb of people",
-    ("verbs take their arguments by keyword", "labeling/statements.py"): "a statement and its parameters, as a cursor",
     (
         "times end in _at and booleans ask",
         "accounts/models.py::User.date_joined",

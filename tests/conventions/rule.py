@@ -12,6 +12,7 @@ NOT_OURS = ("static/vendor/", "tests/journeys/vendor/", "requirements", "LICENSE
 ROOMS = frozenset(
     {
         "accounts",
+        "statements",
         "events",
         "jobs",
         "labeling",

@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from labeling import statements
+import statements
 from tests import factories
 
 pytestmark = pytest.mark.django_db

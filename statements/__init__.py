@@ -1,4 +1,4 @@
-"""Runs the few hand-written statements of the domain, in as few steps as the engine allows.
+"""Runs the few hand-written statements of the house, in as few steps as the engine allows.
 
 On PostgreSQL they are prepared once a connection: planning a statement of several parts takes longer than running it
 (0.8 of 1.2 ms, measured). SQLite keeps its statements prepared by itself; there Django's way around its cursor takes
@@ -7,13 +7,17 @@ twice as long as a short statement (35 of 51 µs), so that it is left out unless
 
 import functools
 import itertools
+import math
 import re
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
+
+_MOMENT = 2.0  # seconds
 
 
 @functools.cache
@@ -75,11 +79,20 @@ def _cursor(here: BaseDatabaseWrapper) -> CursorWrapper:
     return _preparing_cursor(here) if here.vendor == "postgresql" else here.cursor()
 
 
+def _ask_how_it_is(here: Any) -> None:
+    """Django's question whether the server still answers, with each request; not where it has answered a moment ago."""
+    now, spoke_at = time.monotonic(), getattr(here, "spoke_at", -math.inf)
+    if now - spoke_at < _MOMENT:
+        here.health_check_done = True
+    here.close_if_health_check_failed()
+    here.spoke_at = now
+
+
 def _preparing_cursor(here: BaseDatabaseWrapper) -> CursorWrapper:
     """Django's own cursors send parameters inside the text, which cannot be prepared. Logged like any other query."""
     from psycopg import RawCursor
 
-    here.close_if_health_check_failed()
+    _ask_how_it_is(here)
     here.ensure_connection()
     link = here.connection
     link.prepare_threshold = 0  # from the first time on; only cursors made here look at it
