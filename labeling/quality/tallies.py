@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from django.db import connection, transaction
 
-from labeling import statements
+import statements
 from labeling.models import Tally
 from labeling.quality import settlements
 
