@@ -1,4 +1,5 @@
-"""Brings one file in, as a job or from the command line: looks through it first, then loads it in small transactions.
+"""Brings one file in, as a job or from the command line: fetches it where it lies elsewhere, looks through it, and then
+loads it in small transactions.
 
 Strict: one bad line, and nothing comes in. Lenient: bad lines are left out, and the report says which.
 """
@@ -8,7 +9,7 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from django.db import connection
@@ -16,20 +17,24 @@ from django.db import connection
 from accounts.models import User
 from events import log
 from jobs import work
+from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
-from labeling.importing import files, sources
-from labeling.importing.load import Labels, Loading, load_chunk
-from labeling.importing.readers import formats, tables
+from labeling.importing import bad_lines, files, likeness, looking, sources
+from labeling.importing.attributing import NAMED, Labels
+from labeling.importing.load import Loading, load_chunk
+from labeling.importing.privacy import Private
+from labeling.importing.readers import formats
 from labeling.importing.records import BadLine, TraceRecord
 from labeling.importing.report import Report
 from labeling.models import Project, Source
+from labeling.models.quality import GoldUse
 
 KIND = "labeling.bring_in"
 LOOKED_AT = 2000  # records between two signs of life while a file is looked through
 
 
-class HasBadLines(Exception):
+class HasBadLines(Failed):
     """A file that must be whole is not. Nothing of it came in."""
 
     def __init__(self, report: Report) -> None:
@@ -40,61 +45,91 @@ class HasBadLines(Exception):
         self.report = report
 
 
+class Unnamed(Failed):
+    """The ratings are said to be those of one rater or machine, and nobody says of which."""
+
+
+class Choices(msgspec.Struct, kw_only=True):
+    """What whoever brings a file in says of it, and how it is to be read."""
+
+    format: str = "auto"
+    segmenter: str = ""  # for texts that are not in steps yet; empty: the one that fits
+    labels: Labels = "judgments"
+    labels_by: str = ""
+    gold_use: str = GoldUse.HIDDEN.value
+    purpose: str = "rate"
+    private: Private = "count"
+    licence: str = ""
+    statement: str = ""
+    is_lenient: bool = False
+
+    def check(self) -> None:
+        if self.labels in NAMED and not self.labels_by.strip():
+            raise Unnamed(f'ratings that are "{self.labels}" need the name of the one that rated')
+
+
 class Bringing(msgspec.Struct):
     """What was asked for. A job carries it as its arguments."""
 
     project: int
     source: int
     path: str
-    format: str
-    labels: str = "judgments"
-    is_lenient: bool = False
+    choices: Choices
 
 
-def ask(
-    *, project: Project, path: Path, format: str, labels: Labels, is_lenient: bool, by: User | None, now: dt.datetime
-) -> Job:
+def ask(*, project: Project, path: Path, choices: Choices, by: User | None, now: dt.datetime) -> Job:
     """Ask for a file to be brought in behind the scenes. It must lie where the workers can read it."""
-    bringing = prepare(project=project, path=path, format=format, labels=labels, is_lenient=is_lenient, now=now)
+    bringing = prepare(project=project, path=path, choices=choices, now=now)
     return work.ask(kind=KIND, subject=f"project:{project.pk}", arguments=msgspec.to_builtins(bringing), by=by, now=now)
 
 
-def prepare(
-    *, project: Project, path: Path, format: str, labels: Labels, is_lenient: bool, now: dt.datetime
-) -> Bringing:
+def prepare(*, project: Project, path: Path, choices: Choices, now: dt.datetime) -> Bringing:
     """Tell the format and note the source. Raises where the file cannot be read or is of no known format."""
-    if format == "auto":
-        with files.open_file(path) as stream:
-            table = tables.kind_of(files.inner_name(path))
-            found = formats.detect_table(stream, table) if table else formats.detect(stream.read(formats.HEAD))
-            format = found.name
-    formats.named(format)
-    source = sources.ensure(project=project, name=path.name, format=format, sha256=files.sha256(path), now=now)
-    return Bringing(project.pk, source.pk, str(path), format, labels, is_lenient)
+    choices.check()
+    format = looking.format_of(path, named=choices.format)
+    source = sources.ensure(
+        project=project,
+        name=path.name,
+        format=format,
+        sha256=files.sha256(path),
+        licence=choices.licence,
+        statement=choices.statement,
+        purpose=choices.purpose,
+        labels_are=choices.labels,
+        labels_by=choices.labels_by,
+        now=now,
+    )
+    return Bringing(project.pk, source.pk, str(path), msgspec.structs.replace(choices, format=format))
 
 
 def chunks(job: Job) -> Iterator[Progress | Chunk]:
     """The job's work, from where it stands."""
     bringing = msgspec.convert(job.arguments, Bringing)
-    yield from bring_in(bringing, checkpoint=job.checkpoint, by=job.asked_by)
+    try:
+        yield from bring_in(bringing, checkpoint=job.checkpoint, by=job.asked_by, bad_lines_to=bad_lines.of_job(job.pk))
+    except (files.Unreadable, formats.UnknownFormat) as error:
+        raise Failed(str(error)) from error
 
 
-def bring_in(bringing: Bringing, *, checkpoint: dict[str, Any], by: User | None) -> Iterator[Progress | Chunk]:
+def bring_in(
+    bringing: Bringing, *, checkpoint: dict[str, Any], by: User | None, bad_lines_to: Path | None = None
+) -> Iterator[Progress | Chunk]:
     """Signs of life while the file is looked through, then a function that writes for each few traces."""
-    total = checkpoint.get("total")
-    if total is None:
-        looked = yield from _look_through(bringing)
-        total = looked.records + looked.bad
-        if looked.bad and not bringing.is_lenient:
-            raise HasBadLines(looked)
-    loading = _loading(bringing, checkpoint)
-    records = _records(bringing)
+    report = msgspec.convert(checkpoint["report"], Report) if "report" in checkpoint else None
+    if report is None:
+        report = yield from _look_through(bringing, bad_lines_to)
+    loading = _loading(bringing, report, by)
+    total = checkpoint.get("total", report.records + report.bad)
     done = checkpoint.get("done", 0)
-    for record in islice(records, done):
+    records = looking.records(Path(bringing.path), bringing.choices)
+    for number, record in enumerate(islice(records, done)):
         loading.skip(record)
+        if number % LOOKED_AT == 0:
+            yield Progress(done, total)
     while part := list(islice(records, _size())):
         done += len(part)
         yield partial(_write, loading, part, done, total)
+    report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total))
     yield partial(_finish, loading, done, by)
 
 
@@ -103,33 +138,31 @@ def report_of(progress: Progress) -> Report:
     return msgspec.convert((progress.result or {}).get("report", {}), Report)
 
 
-def _look_through(bringing: Bringing) -> Generator[Progress, None, Report]:
-    report = Report()
-    for number, record in enumerate(_records(bringing)):
-        if isinstance(record, BadLine):
-            report.refuse(record)
-        else:
-            report.records += 1
-        if number % LOOKED_AT == 0:
-            yield Progress(0)
+def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Progress, None, Report]:
+    """The whole file before anything is written. A strict import ends here at its first bad lines, with all of them."""
+    look = looking.Look()
+    with bad_lines.writing(bad_lines_to) as writer:
+        for number, record in enumerate(looking.records(Path(bringing.path), bringing.choices, look=look)):
+            if isinstance(record, BadLine):
+                writer.write(record)
+            if number % LOOKED_AT == 0:
+                yield Progress(0, result={"looked": number})
+    report = look.told()
+    if report.bad and not bringing.choices.is_lenient:
+        yield Progress(0, result={"report": msgspec.to_builtins(report)})
+        raise HasBadLines(report)
     return report
 
 
-def _records(bringing: Bringing) -> Iterator[TraceRecord | BadLine]:
-    with files.open_file(Path(bringing.path)) as stream:
-        table = tables.kind_of(files.inner_name(Path(bringing.path)))
-        yield from formats.read(stream, format=bringing.format, table=table)
-
-
-def _loading(bringing: Bringing, checkpoint: dict[str, Any]) -> Loading:
-    loading = Loading(
+def _loading(bringing: Bringing, report: Report, by: User | None) -> Loading:
+    return Loading(
         project=Project.objects.get(pk=bringing.project),
         source=Source.objects.get(pk=bringing.source),
-        labels=cast(Labels, bringing.labels),
+        labels=bringing.choices.labels,
+        gold_use=GoldUse(bringing.choices.gold_use),
+        by=by,
+        report=report,
     )
-    if "report" in checkpoint:
-        loading.report = msgspec.convert(checkpoint["report"], Report)
-    return loading
 
 
 def _size() -> int:

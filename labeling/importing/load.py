@@ -10,35 +10,50 @@ import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Literal
 
 from django.db import transaction
 
-from labeling import queue
-from labeling.importing import bulk, identity
+from accounts.models import User
+from labeling import benchmarks, queue
+from labeling.importing import bulk, golds, identity
+from labeling.importing.attributing import Labels
 from labeling.importing.records import PREGENERATED, BadLine, TraceRecord
 from labeling.importing.report import Report
 from labeling.importing.rows import Numbered, Rows
 from labeling.importing.submissions import SubmissionRows
 from labeling.importing.traces import KnownTrace, TraceRows
 from labeling.models import Project, Source
+from labeling.models.problem import SourcePurpose
+from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
+from labeling.texts import normal
 
-Labels = Literal["judgments", "none"]
 CHUNK = 200
+GOLD_READINGS = 50  # then it is known by heart
 
 
 class Loading:
     """One file on its way in: what has to be remembered from chunk to chunk."""
 
     def __init__(
-        self, *, project: Project, source: Source, labels: Labels = "judgments", enqueues: bool = True
+        self,
+        *,
+        project: Project,
+        source: Source,
+        labels: Labels = "judgments",
+        enqueues: bool = True,
+        gold_use: GoldUse = GoldUse.HIDDEN,
+        by: User | None = None,
+        report: Report | None = None,
     ) -> None:
         self.project = project
         self.source = source
         self.labels = labels
-        self.enqueues = enqueues
-        self.report = Report()
+        self.enqueues = enqueues and source.purpose != SourcePurpose.BENCHMARK
+        self.gold_use = gold_use
+        self.by = by
+        self.sees = report is None  # otherwise the file was looked through, and counted, before
+        self.report = report or Report()
         self._occurrences = identity.Occurrences()
 
     def number(self, record: TraceRecord) -> Numbered:
@@ -77,13 +92,44 @@ def load_chunk(*, loading: Loading, records: Iterable[TraceRecord | BadLine], no
         traces = TraceRows(loading.project, loading.source, now, rows)
         traces.place(numbered)
         submissions = SubmissionRows(loading.project, now, rows)
-        if loading.labels == "judgments":
+        if loading.labels not in ("gold", "none"):
             submissions.place(numbered, traces)
         rows.insert()
-        unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in submissions.rated]
+        gold = _make_gold(loading, numbered, traces, now) if loading.labels == "gold" else set()
+        known = submissions.rated | gold
         if loading.enqueues:
+            unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in known]
             loading.report.queued += _enqueue(loading.project, unrated, now)
+        _register(loading, numbered, now)
     loading.report.add(rows, numbered)
+    loading.report.withdrawn_met += traces.withdrawn_met
+
+
+def _make_gold(loading: Loading, numbered: list[Numbered], traces: TraceRows, now: dt.datetime) -> set[int]:
+    """Known answers, each into the lane that its use has; those for training are shown by their pages."""
+    made = golds.make(
+        project=loading.project,
+        use=loading.gold_use,
+        numbered=numbered,
+        traces=traces,
+        report=loading.report,
+        by=loading.by,
+        now=now,
+    )
+    arm = _GOLD_ARMS.get(loading.gold_use)
+    if loading.enqueues and arm and made:
+        queue.enqueue(project_id=loading.project.pk, arm=arm, trace_ids=made, slots=GOLD_READINGS, now=now)
+    return set(made)
+
+
+_GOLD_ARMS = {GoldUse.HIDDEN: Arm.GOLD, GoldUse.SCREENING: Arm.SCREENING}
+
+
+def _register(loading: Loading, numbered: list[Numbered], now: dt.datetime) -> None:
+    """The problems of a benchmark stand on its list, also those that the project had before."""
+    if loading.source.purpose == SourcePurpose.BENCHMARK:
+        digests = {normal.digest(record.problem.text) for record, _ in numbered}
+        loading.report.benchmark_problems += benchmarks.register(source=loading.source, normal_digests=digests, now=now)
 
 
 def _enqueue(project: Project, traces: list[KnownTrace], now: dt.datetime) -> int:
@@ -118,7 +164,9 @@ def _collection_paused() -> Iterator[None]:
 def _good(loading: Loading, records: Iterable[TraceRecord | BadLine]) -> Iterator[Numbered]:
     for record in records:
         if isinstance(record, BadLine):
-            loading.report.refuse(record)
+            if loading.sees:
+                loading.report.refuse(record)
         else:
-            loading.report.see(record)
+            if loading.sees:
+                loading.report.see(record)
             yield loading.number(record)

@@ -83,6 +83,12 @@ class TurnRecord(Struct, gc=False):
     comment: str = ""
     active_ms: int | None = None
 
+    def path_rating(self) -> int | None:
+        """The rating of the option that was chosen; where none was, of the first, which is the trace's own."""
+        if not self.shown or (self.chosen is None and self.written is not None):
+            return None
+        return self.shown[self.chosen or 0].rating
+
 
 class SubmissionRecord(Struct, gc=False):
     turns: list[TurnRecord]

@@ -56,6 +56,7 @@ class TraceRows:
         self._provenances: dict[str, int] = {}
         self.of: list[KnownTrace] = []  # one for each record of the chunk
         self.added: list[KnownTrace] = []
+        self.withdrawn_met = 0  # traces that were there before, and are not handed out
 
     def place(self, numbered: Sequence[Numbered]) -> None:
         """Find or make the trace of each record."""
@@ -126,8 +127,10 @@ class TraceRows:
         return pk, is_reserve
 
     def _find(self, digests: list[str]) -> dict[str, KnownTrace]:
-        found = Trace.objects.filter(project=self._project, digest__in=set(digests)).values_list("digest", "pk", "kind")
-        return {digest: KnownTrace(pk, kind, is_new=False) for digest, pk, kind in found}
+        found = Trace.objects.filter(project=self._project, digest__in=set(digests))
+        rows = list(found.values_list("digest", "pk", "kind", "withdrawn_at"))
+        self.withdrawn_met += sum(withdrawn_at is not None for *_, withdrawn_at in rows)
+        return {digest: KnownTrace(pk, kind, is_new=False) for digest, pk, kind, _ in rows}
 
     def _add(self, record: TraceRecord, digest: str, problem_id: int, is_reserve: bool) -> KnownTrace:
         trace = KnownTrace(self._rows.new_id[TRACE](), record.kind, is_new=True, is_reserve=is_reserve)

@@ -14,14 +14,14 @@ import unicodedata
 import zlib
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations, pairwise
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 SLOTS = 64
-BANDS = 16  # of 4 rows: a pair of similarity .8 is compared with probability .9998, one of .4 with .34
-THRESHOLD = 0.8
+BANDS = 16  # of 4 rows: a pair of similarity .7 is compared with probability .988, one of .3 with .12
+THRESHOLD = 0.7
 _RUN = 3
 _ALL_PAIRS = 40  # texts that share a band: more of them are compared with the first and with their neighbour only
 _WORD = re.compile(r"\w+")
@@ -48,20 +48,35 @@ def similarity(one: Signature, other: Signature) -> float:
     return float(np.count_nonzero(one == other)) / SLOTS
 
 
+class Collection(Generic[_K]):
+    """Texts as they come, each under a name of its own."""
+
+    def __init__(self) -> None:
+        self._names: list[_K] = []
+        self._signatures = bytearray()
+
+    def add(self, name: _K, text: str) -> None:
+        self._names.append(name)
+        self._signatures += signature(text).tobytes()
+
+    def groups(self, *, threshold: float = THRESHOLD) -> dict[_K, _K]:
+        """Each name, and the first name of its group. Whoever is like one of a group belongs to it."""
+        names = self._names
+        made = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(len(names), SLOTS)
+        firsts = list(range(len(names)))
+        for one, other in _candidates(made):
+            first, second = sorted((_first(firsts, one), _first(firsts, other)))
+            if first != second and similarity(made[one], made[other]) >= threshold:
+                firsts[second] = first
+        return {name: names[_first(firsts, number)] for number, name in enumerate(names)}
+
+
 def groups(texts: Iterable[tuple[_K, str]], *, threshold: float = THRESHOLD) -> dict[_K, _K]:
-    """Each text's name, and the name of the first text of its group. Whoever is like one of a group belongs to it."""
-    names: list[_K] = []
-    signatures = bytearray()
+    """The same for texts that are there already."""
+    collection: Collection[_K] = Collection()
     for name, text in texts:
-        names.append(name)
-        signatures += signature(text).tobytes()
-    made = np.frombuffer(signatures, dtype=np.uint32).reshape(len(names), SLOTS)
-    firsts = list(range(len(names)))
-    for one, other in _candidates(made):
-        first, second = sorted((_first(firsts, one), _first(firsts, other)))
-        if first != second and similarity(made[one], made[other]) >= threshold:
-            firsts[second] = first
-    return {name: names[_first(firsts, number)] for number, name in enumerate(names)}
+        collection.add(name, text)
+    return collection.groups(threshold=threshold)
 
 
 def _runs(text: str) -> set[str]:

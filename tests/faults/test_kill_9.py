@@ -75,9 +75,8 @@ def ask_for_a_file(project: Project, file: Path) -> Job:
         for number in range(RECORDS[connection.vendor]):
             record = {"problem": f"What is {number} + 1?", "steps": ["Add one.", f"So it is {number + 1}."]}
             lines.write(json.dumps(record) + "\n")
-    return bringing.ask(
-        project=project, path=file, format="auto", labels="none", is_lenient=False, by=None, now=timezone.now()
-    )
+    choices = bringing.Choices(labels="none")
+    return bringing.ask(project=project, path=file, choices=choices, by=None, now=timezone.now())
 
 
 def kill_at_random(house: House, job: Job, chance: random.Random) -> Counter[str]:

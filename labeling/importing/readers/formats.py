@@ -1,7 +1,9 @@
 """Every format that can be read, by name, and how one is told from its first record."""
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
@@ -33,38 +35,45 @@ class Format(NamedTuple):
     read: Read
     looks_like: Callable[[object], bool]
     read_table: Callable[[BinaryIO, str], Iterator[TraceRecord | BadLine]] | None = None
+    counts_from: int | None = None  # where it names a step by a number: that of the first step
+    read_cut: Callable[[BinaryIO, str | None, str], Iterator[TraceRecord | BadLine]] | None = None
 
 
 class UnknownFormat(Exception):
     """The file is none of the formats, or the name is none of theirs."""
 
 
-def _of(name: str, module: Any) -> Format:
+def _of(name: str, module: Any, counts_from: int | None = None) -> Format:
     # Cells of a table are text: a number or a truth value is made of it where the format has one.
     lax = msgspec.json.Decoder(module.decoder.type, strict=False)
 
     def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
         return objects.read(stream, module.decoder, module.traces)
 
-    def read_table(stream: BinaryIO, kind: str) -> Iterator[TraceRecord | BadLine]:
+    def read_table(stream: BinaryIO, kind: str, traces: Any = module.traces) -> Iterator[TraceRecord | BadLine]:
         decoder = lax if kind == tables.CSV else module.decoder
-        return objects.read_values(tables.rows(stream, kind), decoder, module.traces)
+        return objects.read_values(tables.rows(stream, kind), decoder, traces)
 
-    return Format(name, read, module.looks_like, read_table)
+    def read_cut(stream: BinaryIO, kind: str | None, segmenter: str) -> Iterator[TraceRecord | BadLine]:
+        traces = partial(module.traces, segmenter=segmenter)
+        return read_table(stream, kind, traces) if kind else objects.read(stream, module.decoder, traces)
+
+    cuts = read_cut if "segmenter" in inspect.signature(module.traces).parameters else None
+    return Format(name, read, module.looks_like, read_table, counts_from, cuts)
 
 
 # In the order in which they are tried: the native form asks for least and comes last.
 FORMATS = {
     format.name: format
     for format in (
-        Format("prm800k", prm800k.read, prm800k.looks_like),
-        _of("processbench", processbench),
-        _of("prmbench", prmbench),
-        _of("bigbench_mistake", bigbench_mistake),
-        _of("mr_ben", mr_ben),
+        Format("prm800k", prm800k.read, prm800k.looks_like, counts_from=0),
+        _of("processbench", processbench, counts_from=0),
+        _of("prmbench", prmbench, counts_from=1),
+        _of("bigbench_mistake", bigbench_mistake, counts_from=0),
+        _of("mr_ben", mr_ben, counts_from=1),
         _of("math_shepherd", math_shepherd),
         _of("trl", trl),
-        _of("chat", chat),
+        _of("chat", chat, counts_from=0),
         _of("swe_agent", swe_agent),
         _of("gsm8k", gsm8k),
         _of("native", native),
@@ -79,9 +88,11 @@ def named(name: str) -> Format:
         raise UnknownFormat(f"no format is called {name}: there are {', '.join(FORMATS)}") from None
 
 
-def read(stream: BinaryIO, *, format: str, table: str | None) -> Iterator[TraceRecord | BadLine]:
-    """Every record of a file, which is a table or not."""
+def read(stream: BinaryIO, *, format: str, table: str | None, segmenter: str = "") -> Iterator[TraceRecord | BadLine]:
+    """Every record of a file, which is a table or not; texts that are not in steps yet are cut by the segmenter."""
     found = named(format)
+    if segmenter and found.read_cut is not None:
+        return found.read_cut(stream, table, segmenter)
     if table is None:
         return found.read(stream)
     if found.read_table is None:

@@ -26,7 +26,7 @@ def looks_like(record: object) -> bool:
     return isinstance(record, dict) and "question" in record and bool(list(_solutions(record)))
 
 
-def traces(record: dict[str, object]) -> Iterator[TraceRecord]:
+def traces(record: dict[str, object], segmenter: str = SEGMENTER) -> Iterator[TraceRecord]:
     try:
         question = msgspec.convert(record.get("question"), str)
         truth = msgspec.convert(record.get("ground_truth"), str | None)
@@ -39,11 +39,11 @@ def traces(record: dict[str, object]) -> Iterator[TraceRecord]:
     for model, solution in solutions.items():
         yield TraceRecord(
             problem=problem,
-            steps=labelled.cut_steps(segmenters.cut(solution.solution, segmenter=SEGMENTER)),
+            steps=labelled.cut_steps(segmenters.cut(solution.solution, segmenter=segmenter)),
             answer=_answer(solution.solution),
             is_right=solution.is_correct,
             outcome_by="" if solution.is_correct is None else "file",
-            provenance=ProvenanceRecord(policy=model, segmenter=SEGMENTER),
+            provenance=ProvenanceRecord(policy=model, segmenter=segmenter),
         )
 
 

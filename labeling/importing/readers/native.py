@@ -54,8 +54,8 @@ def looks_like(record: object) -> bool:
     return isinstance(record, dict) and "problem" in record and bool({"steps", "text"} & record.keys())
 
 
-def traces(item: Item) -> Iterator[TraceRecord]:
-    steps, segmenter = _steps(item)
+def traces(item: Item, segmenter: str = "") -> Iterator[TraceRecord]:
+    steps, segmenter = _steps(item, segmenter)
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
@@ -68,13 +68,13 @@ def traces(item: Item) -> Iterator[TraceRecord]:
     )
 
 
-def _steps(item: Item) -> tuple[list[StepRecord], str]:
+def _steps(item: Item, chosen: str) -> tuple[list[StepRecord], str]:
     if (item.steps is UNSET) == (item.text is UNSET):
         raise strictjson.Misfit((), 'a record has either "steps" or "text"')
     if item.steps is not UNSET:
         return [_step(step) for step in item.steps], ""
     text = item.text or ""
-    segmenter = item.segmenter or segmenters.choose(text)
+    segmenter = chosen or item.segmenter or segmenters.choose(text)
     if segmenter not in segmenters.NAMES:
         raise strictjson.Misfit(
             ("segmenter",), f'no segmenter is called "{segmenter}": there are {", ".join(segmenters.NAMES)}'

@@ -10,49 +10,62 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobs import yielding
+from jobs.failures import Failed
 from jobs.runner import Progress
 from labeling import projects
-from labeling.importing import bringing, files
+from labeling.importing import bringing, files, telling
+from labeling.importing.attributing import LABELS
+from labeling.importing.privacy import PRIVATE
 from labeling.importing.readers import formats
 from labeling.importing.report import Report
+from labeling.importing.segmenters import NAMES
 from labeling.models import Project
+from labeling.models.problem import SourcePurpose
+from labeling.models.quality import GoldUse
 
 
 class Command(BaseCommand):
     help = "Brings a file of traces into a project, which is made when it does not exist."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path)
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--format", default="auto", choices=["auto", *formats.FORMATS])
-        parser.add_argument("--labels", default="judgments", choices=["judgments", "none"])
-        parser.add_argument("--lenient", action="store_true", help="leave bad lines out instead of refusing the file")
+        add = parser.add_argument
+        add("file", type=Path)
+        add("--project", required=True, metavar="SLUG")
+        add("--format", default="auto", choices=["auto", *formats.FORMATS])
+        add("--segmenter", default="", choices=["", *NAMES], help="cuts texts that are not in steps yet")
+        add("--labels", default="judgments", choices=LABELS, help="what the ratings in the file are")
+        add("--labels-by", default="", metavar="NAME", help="who rated: for human, monte_carlo and judge")
+        add("--gold-use", default=GoldUse.HIDDEN, choices=GoldUse.values, help="what gold is for")
+        add("--purpose", default=SourcePurpose.RATE, choices=SourcePurpose.values, help="benchmark: never trained on")
+        add("--private", default="count", choices=PRIVATE, help="what looks like an address, a number or a key")
+        add("--licence", default="", help="the licence of the file")
+        add("--source", default="", metavar="TEXT", help="where the file comes from")
+        add("--lenient", action="store_true", help="leave bad lines out instead of refusing the file")
+        add("--bad-lines", type=Path, metavar="FILE", help="write all bad lines into a CSV file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             report = self._bring_in(options)
-        except (files.Unreadable, formats.UnknownFormat) as error:
-            raise CommandError(str(error)) from error
         except bringing.HasBadLines as error:
             self._say_bad_lines(error.report)
             raise CommandError(str(error).partition(": ")[0]) from error
+        except (Failed, files.Unreadable, formats.UnknownFormat) as error:
+            raise CommandError(str(error)) from error
         self._say_bad_lines(report)
-        self._say(report)
+        for table in telling.told(report):
+            self.stdout.write(self.style.MIGRATE_HEADING(table.name))
+            for figure in table.figures:
+                self.stdout.write(f"{figure.value:>16}  {figure.name}")
 
     def _bring_in(self, options: dict[str, Any]) -> Report:
         now = timezone.now()
         slug = options["project"]
+        choices = _choices(options)
+        choices.check()
         project = Project.objects.filter(slug=slug).first() or projects.create(name=slug, slug=slug, by=None, now=now)
-        asked = bringing.prepare(
-            project=project,
-            path=options["file"],
-            format=options["format"],
-            labels=options["labels"],
-            is_lenient=options["lenient"],
-            now=now,
-        )
+        asked = bringing.prepare(project=project, path=options["file"].absolute(), choices=choices, now=now)
         progress = Progress(0)
-        for chunk in bringing.bring_in(asked, checkpoint={}, by=None):
+        for chunk in bringing.bring_in(asked, checkpoint={}, by=None, bad_lines_to=options["bad_lines"]):
             if isinstance(chunk, Progress):
                 continue
             began = time.perf_counter()
@@ -73,18 +86,17 @@ class Command(BaseCommand):
         if report.bad > 20:
             self.stderr.write(_("… and %(n)s more") % {"n": report.bad - 20})
 
-    def _say(self, report: Report) -> None:
-        rows = [
-            (_("records"), report.records),
-            (_("bad lines left out"), report.bad),
-            (_("new problems"), report.problems_added),
-            (_("new traces"), report.traces_added),
-            (_("new submissions"), report.submissions_added),
-            (_("traces queued"), report.queued),
-            (_("records kept with their own bytes"), report.residues),
-            (_("steps written by raters"), report.written_steps),
-            *((f"finish reason {name}", count) for name, count in sorted(report.finish_reasons.items())),
-            *((f"rating {name}", count) for name, count in sorted(report.ratings.items())),
-        ]
-        for name, count in rows:
-            self.stdout.write(f"{count:>12,}  {name}")
+
+def _choices(options: dict[str, Any]) -> bringing.Choices:
+    return bringing.Choices(
+        format=options["format"],
+        segmenter=options["segmenter"],
+        labels=options["labels"],
+        labels_by=options["labels_by"],
+        gold_use=str(options["gold_use"]),
+        purpose=str(options["purpose"]),
+        private=options["private"],
+        licence=options["licence"],
+        statement=options["source"],
+        is_lenient=options["lenient"],
+    )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from exports.formats import prm800k as writer
 from labeling import manifest
 from labeling.importing import bulk, rows
-from labeling.importing.load import Labels, load
+from labeling.importing.attributing import Labels
+from labeling.importing.load import load
 from labeling.importing.readers import prm800k
 from labeling.importing.report import Report
 from labeling.manifest import Filters

@@ -1,0 +1,42 @@
+"""Which problems of a file say nearly what others of the project say. Reads alone."""
+
+from collections import Counter
+from collections.abc import Generator
+
+from jobs.runner import Progress
+from labeling.importing.report import NearDuplicates
+from labeling.models import Problem, Source
+from labeling.texts.near_duplicates import Collection
+
+AT_MOST = 200_000  # problems of a project: beyond that it would cost more memory than an import may
+EXAMPLES = 5
+_BETWEEN_SIGNS = 2000
+
+
+def look(source: Source, progress: Progress) -> Generator[Progress, None, NearDuplicates | None]:
+    """Signs of life, then what was found; None where the project has too many problems to look through."""
+    problems = Problem.objects.filter(project=source.project_id).order_by("pk")
+    if problems.count() > AT_MOST:
+        return None
+    collection: Collection[int] = Collection()
+    ours: set[int] = set()
+    rows = problems.values_list("pk", "text", "source_id").iterator(chunk_size=_BETWEEN_SIGNS)
+    for number, (pk, text, source_id) in enumerate(rows):
+        collection.add(pk, text)
+        if source_id == source.pk:
+            ours.add(pk)
+        if number % _BETWEEN_SIGNS == 0:
+            yield progress
+    return _told(collection.groups(), ours)
+
+
+def _told(groups: dict[int, int], ours: set[int]) -> NearDuplicates:
+    sizes = Counter(groups.values())
+    like = [pk for pk in sorted(ours) if sizes[groups[pk]] > 1]
+    found = NearDuplicates(len(like), len({groups[pk] for pk in like}))
+    for pk in like:
+        other = next((other for other, first in groups.items() if first == groups[pk] and other != pk), None)
+        if other is not None and len(found.examples) < EXAMPLES:
+            texts = dict(Problem.objects.filter(pk__in=[pk, other]).values_list("pk", "text"))
+            found.examples.append([texts[pk][:200], texts[other][:200]])
+    return found
