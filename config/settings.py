@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "jobs",
     "labeling",
     "people",
+    "prm",
     "exports",
     "demo",
     "annotate",

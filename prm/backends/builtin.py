@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from labeling.agreement.arrays import Bools, Floats, Ints
 from prm.backends import features
+from prm.backends.asked import Trace
 
 NAME, VERSION = "builtin", 1
 _PENALTY = 0.03  # inverse strength, as scikit-learn's C
@@ -23,12 +24,6 @@ _PENALTY = 0.03  # inverse strength, as scikit-learn's C
 
 class TooFewLabels(ValueError):
     """There is nothing to learn from: no wrong or no right step."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    problem: str
-    steps: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -52,9 +47,10 @@ class Scorer:
         logits = scaled @ self.of_features + seen.words @ self.of_words + self.intercept
         return np.asarray(1 / (1 + np.exp(-np.clip(logits, -500, 500))))
 
-    def score(self, trace: Trace) -> Floats:
+    def score(self, traces: Sequence[Trace]) -> list[Floats]:
         """P(step right | all before right) of every step."""
-        return 1.0 - self.p_wrong(see([trace]))
+        ends = np.cumsum([len(trace.steps) for trace in traces])
+        return np.split(1.0 - self.p_wrong(see(traces)), ends[:-1]) if traces else []
 
     def to_bytes(self) -> bytes:
         file = io.BytesIO()

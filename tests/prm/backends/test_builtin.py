@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from labeling.agreement.arrays import Ints
 from prm.backends import builtin, features
-from prm.backends.builtin import Scorer, TooFewLabels, Trace
+from prm.backends.asked import Trace
+from prm.backends.builtin import Scorer, TooFewLabels
 from prm.evaluation import concordance
 from prm.evaluation.steps import Labelled, is_labelled, of_traces
 from tests.prm.evaluation import benchmarks
@@ -39,11 +40,11 @@ def small_scorer() -> Scorer:
 def test_later_steps_change_no_earlier_score(others: list[str], kept: int) -> None:
     """Removed, replaced or shuffled: what comes behind a step does not reach it."""
     scorer, prefix = small_scorer(), STEPS[:kept]
-    expected = scorer.score(Trace(PROBLEM, STEPS))[:kept]
+    expected = scorer.score([Trace(PROBLEM, STEPS)])[0][:kept]
     shuffled = STEPS[kept:]
     random.Random(kept).shuffle(shuffled)
     for later in ([], others, shuffled):
-        assert scorer.score(Trace(PROBLEM, prefix + later))[:kept] == pytest.approx(expected, abs=1e-12)
+        assert scorer.score([Trace(PROBLEM, prefix + later)])[0][:kept] == pytest.approx(expected, abs=1e-12)
 
 
 def test_no_feature_is_named_after_the_length_or_the_end() -> None:
@@ -51,13 +52,13 @@ def test_no_feature_is_named_after_the_length_or_the_end() -> None:
 
 
 def test_trace_without_steps_has_no_scores() -> None:
-    assert small_scorer().score(Trace(PROBLEM, [])).shape == (0,)
+    assert small_scorer().score([Trace(PROBLEM, [])])[0].shape == (0,)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), min_size=1, max_size=4))
 def test_any_text_gets_a_probability_for_every_step(problem: str, steps: list[str]) -> None:
-    scores = small_scorer().score(Trace(problem, steps))
+    scores = small_scorer().score([Trace(problem, steps)])[0]
     assert scores.shape == (len(steps),)
     assert ((scores >= 0) & (scores <= 1)).all()
 
@@ -65,7 +66,7 @@ def test_any_text_gets_a_probability_for_every_step(problem: str, steps: list[st
 def test_scorer_comes_back_from_its_bytes_as_it_was() -> None:
     scorer = small_scorer()
     back = builtin.from_bytes(scorer.to_bytes())
-    assert (back.score(Trace(PROBLEM, STEPS)) == scorer.score(Trace(PROBLEM, STEPS))).all()
+    assert (back.score([Trace(PROBLEM, STEPS)])[0] == scorer.score([Trace(PROBLEM, STEPS)])[0]).all()
 
 
 def test_scorer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class PrmConfig(AppConfig):
+    name = "prm"

@@ -1,0 +1,37 @@
+"""Does a step with P(right) = .8 turn out right in eight of ten cases? With an interval by problem.
+
+    ECE = Σ over bins b of |Σ_{i in b} (right_i - P(right)_i)| / n,   15 bins of equal width
+
+M. P. Naeini, G. Cooper, M. Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602.
+"""
+
+import numpy as np
+
+from labeling.agreement import estimation
+from labeling.agreement.arrays import Floats, divide, sum_by
+from labeling.agreement.calibration import BINS
+from labeling.agreement.estimation import Statistic
+from labeling.agreement.result import Estimate, Reason
+from prm.evaluation.steps import Labelled
+
+
+def expected_error(steps: Labelled, *, level: float = 0.95) -> Estimate:
+    n, p_right = len(steps.p_wrong), 1 - steps.p_wrong
+    place = np.minimum((p_right * BINS).astype(np.int64), BINS - 1)
+    rows = np.zeros((n, BINS + 1))
+    rows[np.arange(n), place] = ~steps.is_wrong - p_right
+    rows[:, BINS] = 1.0
+    summed = sum_by(groups=steps.problems, rows=rows, n_groups=steps.n_problems)
+    sample = estimation.of_problems(
+        summed,
+        copies=np.ones(len(summed), dtype=np.int64),
+        is_comparable=summed[:, BINS] > 0,
+        units=n,
+        pairable=n,
+        nothing=Reason.NO_CASES,
+    )
+    return estimation.estimate(statistic=Statistic(_gap, 0.0, Reason.NO_CASES), sample=sample, level=level)
+
+
+def _gap(sums: Floats) -> Floats:
+    return divide(np.abs(sums[..., :BINS]).sum(axis=-1), sums[..., BINS])

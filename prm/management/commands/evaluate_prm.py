@@ -1,0 +1,87 @@
+"""How good is a PRM on files of ProcessBench's form? Figures with intervals, as a table or as JSON."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from prm import benchmarks
+from prm.backends.asked import Backend, BackendError
+from prm.backends.http import Http
+from prm.backends.vllm import STYLES, Vllm
+from prm.benchmarks import BadBenchmark, Benchmark
+from prm.selection.semantics import Semantics
+
+
+class Command(BaseCommand):
+    help = "Judge a PRM on ProcessBench files: F1, AUCs (length-matched beside length alone), ECE, contamination."
+
+    requires_system_checks = ()  # reads files and no database
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--processbench", nargs="+", type=Path, required=True, metavar="FILE")
+        parser.add_argument("--train", nargs="+", type=Path, metavar="FILE", help="what the PRM was or is trained on")
+        parser.add_argument("--backend", choices=("builtin", "vllm", "http"), default="builtin")
+        parser.add_argument("--address", help="where a vllm or http backend answers")
+        parser.add_argument("--model", default="", help="the name under which it knows the model")
+        parser.add_argument("--style", choices=sorted(STYLES), default="qwen", help="of a vllm backend")
+        parser.add_argument("--semantics", choices=[each.value for each in Semantics], default="hazard")
+        parser.add_argument("--secret-file", type=Path, help="bearer token (vllm) or signing secret (http)")
+        parser.add_argument("--threshold", type=float, default=0.5, help="P(wrong) that counts as wrong")
+        parser.add_argument("--strict", action="store_true", help="refuse where training holds a judged problem")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            judged = benchmarks.read(options["processbench"])
+            training = benchmarks.read(options["train"]) if options["train"] else None
+            told = self._told(judged, training, options)
+        except (BadBenchmark, BackendError, ValueError) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(json.dumps(told, indent=2) if options["json"] else _table(told))
+
+    def _told(self, judged: Benchmark, training: Benchmark | None, options: dict[str, Any]) -> dict[str, Any]:
+        from prm import judging  # scikit-learn takes a second to load: not for --help
+
+        known = judging.n_in(training, judged) if training else 0
+        if options["strict"] and known:
+            raise CommandError(
+                f"{known} of the judged problems are in the training files. Nothing was judged (--strict)."
+            )
+        if options["backend"] != "builtin":
+            backend, means = _backend(options), Semantics(options["semantics"])
+            verdict = judging.of_backend(
+                backend=backend, means=means, judged=judged, training=training, threshold=options["threshold"]
+            )
+        elif training is None:
+            verdict = judging.of_builtin_across_folds(judged=judged)
+        else:
+            verdict = judging.of_builtin(judged=judged, training=training)
+        return verdict.as_dict()
+
+
+def _backend(options: dict[str, Any]) -> Backend:
+    if not options["address"]:
+        raise CommandError(f"--backend {options['backend']} needs --address")
+    secret = options["secret_file"].read_text().strip() if options["secret_file"] else ""
+    if options["backend"] == "vllm":
+        return Vllm(options["address"], options["model"], style=options["style"], token=secret)
+    if not secret:
+        raise CommandError("--backend http needs --secret-file: its requests are signed")
+    return Http(options["address"], options["model"], secret)
+
+
+def _table(told: dict[str, Any]) -> str:
+    lines = [f"{name:30} {_figure(told[name])}  {_interval(told['intervals'][name])}" for name in told["intervals"]]
+    lines += [f"{name:30} {value}" for name, value in told["counts"].items()]
+    return "\n".join([*lines, f"{'problems in training':30} {told['problems_in_training']}"])
+
+
+def _figure(value: float | None) -> str:
+    return "    -" if value is None else f"{value:.3f}"
+
+
+def _interval(ends: list[float] | None) -> str:
+    return "" if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]"

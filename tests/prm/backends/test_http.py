@@ -1,0 +1,54 @@
+"""Our own contract, spoken with the reference scorer of the documentation."""
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from prm.backends import http
+from prm.backends.asked import BackendError, BadScores, Trace
+from prm.backends.http import Http
+from prm.backends.wire import Patience
+from tests.conventions.rule import ROOT
+from tests.prm.backends import scorers
+
+QUICK = Patience(timeout=5, tries=2)
+TRACES = [Trace("p", ["short", "long " * 80]), Trace("q", [])]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with scorers.reference_scorer("s3cret") as address:
+        yield address
+
+
+def test_reference_scorer_is_understood(address: str) -> None:
+    found = Http(address, "short-steps", "s3cret", digest="v1", patience=QUICK).score(TRACES)
+    assert [len(each) for each in found] == [2, 0]
+    assert found[0][0] > found[0][1]
+
+
+def test_wrong_secret_and_old_signature_are_refused(address: str) -> None:
+    with pytest.raises(BackendError, match="answered 401"):
+        Http(address, "m", "another", patience=QUICK).score(TRACES)
+    with pytest.raises(BackendError, match="answered 401"):
+        Http(address, "m", "s3cret", patience=QUICK, clock=lambda: time.time() - 3600).score(TRACES)
+
+
+def test_another_model_behind_the_address_is_refused(address: str) -> None:
+    with pytest.raises(BadScores, match="stands v1, registered is v2"):
+        Http(address, "m", "s3cret", digest="v2", patience=QUICK).score(TRACES)
+
+
+def test_same_request_has_the_same_key_and_a_fresh_signature() -> None:
+    first, second = http.signed(b"{}", "s", at=1), http.signed(b"{}", "s", at=2)
+    assert first["Idempotency-Key"] == second["Idempotency-Key"]
+    assert first["X-Stepmark-Signature"] != second["X-Stepmark-Signature"]
+
+
+def test_contract_names_every_header_and_the_reference_stays_short() -> None:
+    contract = json.loads((ROOT / "docs" / "scorer.openapi.json").read_text())
+    named = {each["name"] for each in contract["paths"]["/"]["post"]["parameters"]}
+    assert named == set(http.signed(b"", "", at=0))
+    assert (ROOT / "docs" / "reference_scorer.py").read_text().count("\n") <= 36
