@@ -76,7 +76,8 @@ class WorkPage {
     this.paint();
     this.#scroll(false);
     document.documentElement.dataset.ready = ladder.node.dataset.assignment;
-    loadMaths(config.katex).then(() => ladder.typeset());
+    // After what a rating needs. A place for each formula stands there already, with its source in it.
+    setTimeout(() => loadMaths(config.katex).then(() => ladder.typeset()));
   }
 
   async #next() {
