@@ -24,6 +24,7 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 from bench import cycle_place
 from bench.harness import NOISY
 
+PROJECT = "bench"
 STEPS = 12
 SHORTEST = 16  # ms: Event Timing does not report what took less
 PACE = 70  # ms between presses: a quick hand
@@ -113,7 +114,7 @@ def load(context: BrowserContext) -> dict[str, float]:
 
 
 def _open(page: Page) -> None:
-    page.goto("/work/bench/")
+    page.goto(f"/work/{PROJECT}/")
     page.locator("html[data-ready] .step.is-now").wait_for()
 
 
