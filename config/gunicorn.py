@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from config import env
-from supervisor import lifeline
+from machine import lifeline
 
 worker_class = "gthread"
 workers = env.number("STEPMARK_WEB_WORKERS", default=1, least=1)

@@ -10,7 +10,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config import env, logs, secret
-from supervisor import place
+from machine import sockets
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve()
@@ -118,7 +118,7 @@ _postgresql = {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **(_database or {
 DATABASES = {"default": _sqlite if EMBEDDED else _postgresql}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.text("REDIS_URL", "") or f"unix://{place.socket_of(DATA_DIR)}"
+REDIS_URL = env.text("REDIS_URL", "") or f"unix://{sockets.socket_of(DATA_DIR)}"
 # The client's own default waits for seconds before it gives up. A request that finds no cache must go on.
 REDIS_CACHE_OPTIONS = {"retry": Retry(NoBackoff(), 1), "socket_timeout": 2, "socket_connect_timeout": 2}
 CACHES = {

@@ -5,6 +5,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+from machine import sockets
 from supervisor import Trouble, install, place
 
 # It may keep what it likes of the cache, which has an end of life, and never drops the news of a job.
@@ -21,7 +22,7 @@ _OPTIONS = {
 
 
 def command(folder: Path) -> list[str]:
-    path = place.socket_of(folder)
+    path = sockets.socket_of(folder)
     place.make_socket_folder(path)
     options = {**_OPTIONS, "dir": str(folder / "valkey"), "unixsocket": str(path)}
     return [_program(), *(word for name, value in options.items() for word in (f"--{name}", value))]
@@ -32,7 +33,7 @@ def answers(folder: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(1)
         try:
-            line.connect(str(place.socket_of(folder)))
+            line.connect(str(sockets.socket_of(folder)))
             line.sendall(b"PING\r\n")
             return line.recv(16).startswith(b"+PONG")
         except OSError:

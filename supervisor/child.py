@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from supervisor import lifeline, place
+from machine import lifeline
+from supervisor import place
 
 LONGEST_PAUSE = 10.0
 # A program that lived this long was well: its next pause is short again.

@@ -1,27 +1,14 @@
 """Where the platform stands: its data folder (held by one supervisor at a time), its port, its broker's socket."""
 
 import fcntl
-import hashlib
 import os
 import socket
-import tempfile
 from pathlib import Path
 from typing import IO
 
 from supervisor import Trouble
 
 BASE = Path(__file__).resolve().parent.parent
-# The kernel keeps 108 bytes for the name of a Unix socket, macOS 104.
-LONGEST_SOCKET_NAME = 100
-
-
-def socket_of(folder: Path) -> Path:
-    """The broker's socket: in the data folder, or under a short name of its own where that would be too long."""
-    inside = folder / "valkey.sock"
-    if len(os.fsencode(inside)) <= LONGEST_SOCKET_NAME:
-        return inside
-    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"stepmark-{os.getuid()}-{digest}" / "valkey.sock"
 
 
 def make_socket_folder(path: Path) -> None:

@@ -22,7 +22,7 @@ BIN = Path(sys.executable).parent
 # What the platform's own environment would change in a test; each phase names what it needs.
 OURS = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
 # What does not touch the database says the same on every engine.
-ENGINELESS = ("tests/supervisor", "tests/commands", "tests/conventions", "tests/test_conventions.py")
+ENGINELESS = ("tests/supervisor", "tests/machine", "tests/commands", "tests/conventions", "tests/test_conventions.py")
 NOTHING_COLLECTED = 5
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 

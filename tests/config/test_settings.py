@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from supervisor import place
+from machine import sockets
 from tests.everything import BASE, OURS
 
 ASK = (
@@ -42,8 +42,8 @@ def test_data_names_the_folder_for_every_command(tmp_path: Path, arguments: list
     read = settings(*(word.format(tmp_path) for word in arguments), STEPMARK_DATA="/nowhere")
     assert read["data"] == str(tmp_path)
     assert read["engine"] == "sqlite3"
-    assert read["cache"] == f"unix://{place.socket_of(tmp_path)}"
-    assert read["broker"] == f"redis+socket://{place.socket_of(tmp_path)}"
+    assert read["cache"] == f"unix://{sockets.socket_of(tmp_path)}"
+    assert read["broker"] == f"redis+socket://{sockets.socket_of(tmp_path)}"
 
 
 def test_addresses_of_servers_make_the_scaled_setting(tmp_path: Path) -> None:

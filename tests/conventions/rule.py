@@ -24,6 +24,7 @@ ROOMS = frozenset(
         "api",
         "demo",
         "supervisor",
+        "machine",
         "config",
     }
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from machine import sockets
 from supervisor import place
 from tests import servers
 from tests.supervisor import platform
@@ -24,7 +25,7 @@ class OneMachine:
 
     def __init__(self, folder: Path) -> None:
         self.data, self.port = folder / "data", place.free_port(0)
-        self.broker = f"unix://{place.socket_of(self.data)}"
+        self.broker = f"unix://{sockets.socket_of(self.data)}"
         self.start()
 
     @property

@@ -1,22 +1,10 @@
-"""The data folder is held by one, and the socket has a name that fits."""
+"""The data folder is held by one, and is nobody else's."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from supervisor import Trouble, place
-
-
-def test_socket_of_lies_in_the_data_folder() -> None:
-    assert place.socket_of(Path("/srv/stepmark")) == Path("/srv/stepmark/valkey.sock")
-
-
-def test_socket_of_is_short_enough_for_the_kernel_however_deep_the_folder_is() -> None:
-    deep, deeper = Path("/srv") / ("d" * 120), Path("/srv") / ("e" * 120)
-    assert len(os.fsencode(place.socket_of(deep))) <= place.LONGEST_SOCKET_NAME
-    assert place.socket_of(deep) == place.socket_of(deep)
-    assert place.socket_of(deep) != place.socket_of(deeper)
 
 
 def test_hold_lets_one_in_at_a_time(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from supervisor import lifeline
+from machine import lifeline
 from tests.supervisor import platform
 
 # A parent that starts a guard as on systems whose kernel promises nothing, and then says who the grandchild is.
 PARENT = """
 import os, subprocess, sys, time
-guard = "import sys; from supervisor import lifeline; sys.exit(lifeline.watch_parent({}, ['sleep', '600']))"
+guard = "import sys; from machine import lifeline; sys.exit(lifeline.watch_parent({}, ['sleep', '600']))"
 child = subprocess.Popen([sys.executable, "-c", guard.format(os.getpid())], start_new_session=True)
 print(child.pid, flush=True)
 time.sleep(600)
