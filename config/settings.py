@@ -152,6 +152,8 @@ CELERY_BEAT_SCHEDULE = {
     # An entry that nobody took up before the next one is due is dropped.
     "sweep the jobs": {"task": "jobs.sweep", "schedule": 10.0, "options": {"expires": 10.0}},
     "take back what has lapsed": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
+    # Seconds after a submit, without a message for each: consensus, further opinions.
+    "settle what was submitted": {"task": "labeling.settle_due", "schedule": 3.0, "options": {"expires": 3.0}},
 }
 CELERY_TIMEZONE = "UTC"
 

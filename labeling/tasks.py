@@ -6,6 +6,7 @@ from django.utils import timezone
 from jobs import runner
 from labeling import queue
 from labeling.importing import bringing
+from labeling.quality import refreshing
 
 
 @shared_task(name=bringing.KIND)
@@ -16,3 +17,8 @@ def bring_in(job_id: int) -> None:
 @shared_task(name="labeling.lapse_due")
 def lapse_due() -> None:
     queue.lapse_due(now=timezone.now())
+
+
+@shared_task(name="labeling.settle_due")
+def settle_due() -> None:
+    refreshing.settle_due(now=timezone.now())

@@ -1,7 +1,7 @@
 """The nouns of the domain. Verbs live in queue, judging and manifest; each module here says who owns its tables."""
 
 from labeling.models.assignment import Assignment, Submission
-from labeling.models.consensus import Consensus, DailyFigures, Figures, Settlement, Tally
+from labeling.models.consensus import Consensus, DailyFigures, Figures, Report, Settlement, Tally
 from labeling.models.judgment import Judgment, Turn, Write
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import Guideline, Project
@@ -34,6 +34,7 @@ __all__ = [
     "QueueEntry",
     "QueueReader",
     "Rater",
+    "Report",
     "Settlement",
     "Source",
     "Step",

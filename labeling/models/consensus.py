@@ -68,6 +68,27 @@ class Tally(models.Model):
         return f"tally of {self.trace_id}, {self.step_kind}"
 
 
+class Report(models.Model):
+    """Where one reading saw the first error, by its latest revision. Follows from the ratings; kept so that nobody who
+    compares readings has to go through all of them."""
+
+    assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="report")
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="reports")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="reports", db_index=False)
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="reports", db_index=False)
+    revision = models.PositiveSmallIntegerField()
+    first_error = models.PositiveIntegerField(null=True, blank=True)  # a step's position
+    n_passed = models.PositiveIntegerField()  # rateable steps rated before it, or at all
+    is_censored = models.BooleanField()  # was cut off without an error: nothing is known beyond
+    has_bad_problem = models.BooleanField(default=False)  # says that the problem itself is bad
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["project", "rater"], name="report_of_rater")]
+
+    def __str__(self) -> str:
+        return f"report {self.assignment_id}"
+
+
 class SettlementState(models.TextChoices):
     READING = "reading", _("being read")
     ASKED = "asked", _("a further opinion is asked for")

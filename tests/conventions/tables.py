@@ -34,7 +34,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("Submission", "Turn", "Judgment", "Write"), ("labeling", ("labeling/judging", "labeling/importing/"))
     ),
     **dict.fromkeys(
-        ("Gold", "GoldRating", "GoldAnswer", "Tally", "Settlement", "Consensus", "Figures", "DailyFigures"),
+        ("Gold", "GoldRating", "GoldAnswer", "Tally", "Settlement", "Report", "Consensus", "Figures", "DailyFigures"),
         ("labeling", ("labeling/quality",)),
     ),
     **dict.fromkeys(("Manifest", "ManifestRow"), ("labeling", ("labeling/manifest",))),

@@ -1,12 +1,15 @@
 """The tasks that beat sends."""
 
+import pytest
+from celery import Task
 from django.conf import settings
 
 import config.celery
 from labeling import tasks
 
 
-def test_lapse_due_is_sent_by_beat() -> None:
+@pytest.mark.parametrize("task", [tasks.lapse_due, tasks.settle_due])
+def test_task_is_sent_by_beat(task: Task) -> None:
     scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
-    assert tasks.lapse_due.name in scheduled
-    assert set(config.celery.app.tasks) >= {tasks.lapse_due.name}
+    assert task.name in scheduled
+    assert task.name in config.celery.app.tasks

@@ -1,7 +1,7 @@
 """Traces with submissions, made the way they are made when people work."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labeling import judging
@@ -30,13 +30,26 @@ def give_up(rater: Rater, trace: Trace, ratings: Sequence[int], **fields: Any) -
     return assignment
 
 
-def correct(assignment: Assignment, step: int, rating: int, *, now: dt.datetime = factories.NOW) -> None:
-    """A second revision in which one step is rated otherwise."""
+def report_problem(rater: Rater, trace: Trace) -> None:
+    client = Client(factories.make_assignment(rater, trace))
+    judging.report_problem(**client.place, reason="There is no figure.", now=factories.NOW, by=rater.user)
+
+
+def correct(
+    assignment: Assignment,
+    step: int,
+    rating: int,
+    *,
+    more: Mapping[int, int] | None = None,
+    now: dt.datetime = factories.NOW,
+) -> None:
+    """A second revision in which one step is rated otherwise, and others where they need it."""
     place = {"assignment_id": assignment.pk, "rater_id": assignment.rater_id, "now": now, "by": assignment.rater.user}
     judging.reopen(**place)  # type: ignore[arg-type]  # passed on
     client = Client(assignment, "later")
     client.seen = Assignment.objects.get(pk=assignment.pk).version
-    client.send(client.write(step, rating), now=now)
+    others = [client.write(each, said) for each, said in (more or {}).items()]
+    client.send(client.write(step, rating), *others, now=now)
     judging.submit(**client.place, now=now, by=assignment.rater.user)
 
 

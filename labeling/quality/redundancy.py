@@ -1,0 +1,59 @@
+"""How many readings a trace needs. Pure: told what its readings say, it looks at nothing else.
+
+Two readings, a third where the first errors differ, and so on up to the project's limit; then the trace is contested.
+A place is settled when more than half of the readings that name one name it, and, where more than one was asked for,
+at least two do. A reading that was cut off names none. Expect contested traces: under "three of at most five name the
+same step" ProcessBench gave up about 30 % of all it had (C. Zheng et al. 2024, arXiv:2412.06559).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Said(NamedTuple):
+    """What one reading says of the first error: a position, or None for none; nothing where it was cut off."""
+
+    first_error: int | None
+    is_censored: bool = False
+    has_bad_problem: bool = False
+
+
+class Course(StrEnum):
+    WAIT = "wait"  # for readings that are given out already
+    ASK = "ask"  # for one more
+    SETTLED = "settled"
+    CONTESTED = "contested"
+
+
+class Weighed(NamedTuple):
+    course: Course
+    reason: str
+    n_votes: int
+    first_error: int | None = None  # of a settled one
+    share: float = 0.0  # of the votes that name it
+    differs_at: int | None = None  # the earliest step at which votes part
+
+
+def weigh(said: Sequence[Said], *, overlap: int, added: int) -> Weighed:
+    """`overlap` readings were given out from the start, `added` asked for since."""
+    votes = [each.first_error for each in said if not each.is_censored]
+    leading, n_leading = Counter(votes).most_common(1)[0] if votes else (None, 0)
+    is_clear = len(votes) >= overlap and 2 * n_leading > len(votes) and n_leading >= min(2, overlap)
+    if is_clear:
+        reason = "all_agree" if n_leading == len(votes) else "most_agree"
+        return Weighed(Course.SETTLED, reason, len(votes), leading, n_leading / len(votes), _parting(votes))
+    if sum(each.has_bad_problem for each in said) >= 2:
+        return Weighed(Course.CONTESTED, "bad_problem", len(votes), differs_at=_parting(votes))
+    differs = len(set(votes)) > 1
+    why = "differ" if differs else "cut_off"
+    if len(said) < overlap + added:
+        return Weighed(Course.WAIT, why if added else "first_readings", len(votes), differs_at=_parting(votes))
+    return Weighed(Course.ASK, why, len(votes), differs_at=_parting(votes))
+
+
+def _parting(votes: Sequence[int | None]) -> int | None:
+    """At the earliest step that some call the first error, the others had gone on."""
+    named = [vote for vote in votes if vote is not None]
+    return min(named) if len(set(votes)) > 1 else None

@@ -1,0 +1,191 @@
+"""Looks at traces that something was submitted for: settles them, asks for a further opinion, or says that they are
+contested. With `adjudication` alone writes reports, settlements and consensus.
+
+Runs soon after a submit, a few traces a transaction. It holds the traces that it looks at, as a submit does, so that
+nothing is submitted between the look and what is made of it. What was decided by a person stays decided.
+"""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from events import log
+from labeling import queue
+from labeling.models import AddedSlot, Assignment, Judgment, Project, Report, Settlement
+from labeling.models.assignment import AssignmentState, FinishReason, Purpose
+from labeling.models.consensus import ConsensusSource, SettlementState
+from labeling.models.project import Protocol
+from labeling.models.rater import RaterKind
+from labeling.quality import consensus, first_errors, redundancy, settlements, step_labels
+from labeling.quality.redundancy import Course, Said, Weighed
+from labeling.quality.step_labels import Rating, StepLabel
+
+CHUNK = 20
+
+
+@dataclass
+class Reading:
+    """One submitted reading of a trace, by its latest revision."""
+
+    assignment_id: int
+    rater_id: int
+    revision: int
+    report: first_errors.Report
+
+    @property
+    def said(self) -> Said:
+        has_bad_problem = self.report.finish_reason == FinishReason.BAD_PROBLEM
+        return Said(self.report.position, self.report.is_censored, has_bad_problem)
+
+
+def due(*, limit: int = 1000) -> list[tuple[int, int]]:
+    """Traces to be looked at, as (project, trace)."""
+    rows = Settlement.objects.filter(is_due=True).order_by("project_id", "trace_id")
+    return list(rows.values_list("project_id", "trace_id")[:limit])
+
+
+def settle(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> int:
+    """Look at these traces, as far as they are due and nobody submits them right now. Says how many were."""
+    with transaction.atomic():
+        held = settlements.hold(trace_ids=trace_ids, skips=True)
+        rows = list(Settlement.objects.filter(trace_id__in=held, is_due=True).order_by("trace_id"))
+        if not rows:
+            return 0
+        project = Project.objects.get(pk=project_id)
+        readings = _readings([row.trace_id for row in rows])
+        _keep_reports(project, readings)
+        added = _added([row.trace_id for row in rows])
+        for row in rows:
+            _look_at(row, project, readings[row.trace_id], added.get(row.trace_id, set()), now)
+    return len(rows)
+
+
+def _readings(trace_ids: Sequence[int]) -> dict[int, list[Reading]]:
+    """Of each trace, in the order of their submissions. Machines and whoever saw scores beforehand have no vote."""
+    rows = (
+        Assignment.objects.filter(trace_id__in=trace_ids, purpose=Purpose.WORK, state=AssignmentState.SUBMITTED)
+        .filter(is_assisted=False)
+        .exclude(rater__kind=RaterKind.MACHINE)
+        .order_by("submitted_at", "pk")
+        .values_list("trace_id", "pk", "rater_id", "submitted_revision")
+    )
+    found = {pk: (trace_id, rater_id, revision) for trace_id, pk, rater_id, revision in rows}
+    reports = {r.assignment_id: r for r in first_errors.of_revisions([(pk, one[2]) for pk, one in found.items()])}
+    by_trace: dict[int, list[Reading]] = {trace_id: [] for trace_id in trace_ids}
+    for pk, (trace_id, rater_id, revision) in found.items():
+        by_trace[trace_id].append(Reading(pk, rater_id, revision, reports[pk]))
+    return by_trace
+
+
+def _keep_reports(project: Project, readings: dict[int, list[Reading]]) -> None:
+    rows = [
+        Report(
+            assignment_id=each.assignment_id,
+            trace_id=trace_id,
+            project=project,
+            rater_id=each.rater_id,
+            revision=each.revision,
+            first_error=each.report.position,
+            n_passed=each.report.n_passed,
+            is_censored=each.report.is_censored,
+            has_bad_problem=each.said.has_bad_problem,
+        )
+        for trace_id, of_trace in readings.items()
+        for each in of_trace
+    ]
+    changing = ["revision", "first_error", "n_passed", "is_censored", "has_bad_problem"]
+    Report.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["assignment"], update_fields=changing, batch_size=200
+    )
+
+
+def _added(trace_ids: Sequence[int]) -> dict[int, set[int]]:
+    """The rounds in which a further opinion was asked for."""
+    rounds: dict[int, set[int]] = defaultdict(set)
+    for trace_id, number in AddedSlot.objects.filter(trace_id__in=trace_ids).values_list("trace_id", "round"):
+        rounds[trace_id].add(number)
+    return rounds
+
+
+def _look_at(row: Settlement, project: Project, readings: list[Reading], rounds: set[int], now: dt.datetime) -> None:
+    row.is_due, row.n_readings = False, len(readings)
+    if project.protocol == Protocol.LIVE:
+        _move(row, SettlementState.LIVE, "live", now)
+    else:
+        weighed = redundancy.weigh([each.said for each in readings], overlap=project.overlap, added=len(rounds))
+        row.n_votes, row.differs_at = weighed.n_votes, weighed.differs_at
+        if row.state != SettlementState.DECIDED:
+            _act(row, project, readings, weighed, now)
+    row.save()
+
+
+def _act(row: Settlement, project: Project, readings: list[Reading], weighed: Weighed, now: dt.datetime) -> None:
+    if weighed.course == Course.SETTLED:
+        _settle(row, project, readings, weighed, now)
+        return
+    row.consensus_revision = 0
+    if weighed.course == Course.WAIT:
+        is_first = weighed.reason == "first_readings"
+        _move(row, SettlementState.READING if is_first else SettlementState.ASKED, weighed.reason, now)
+    elif weighed.course == Course.ASK and queue.add_slot(trace_id=row.trace_id, round=len(readings), now=now):
+        _move(row, SettlementState.ASKED, weighed.reason, now)
+    else:
+        reason = weighed.reason if weighed.course == Course.CONTESTED else f"{weighed.reason}_at_limit"
+        _contest(row, reason, now)
+
+
+def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:
+    if row.state != SettlementState.CONTESTED:
+        detail = {"reason": reason, "readings": row.n_readings}
+        subject = f"trace:{row.trace_id}"
+        log.append(what="trace.contested", by=None, now=now, project=row.project_id, subject=subject, detail=detail)
+    _move(row, SettlementState.CONTESTED, reason, now)
+
+
+def _settle(row: Settlement, project: Project, readings: list[Reading], weighed: Weighed, now: dt.datetime) -> None:
+    row.consensus_revision = consensus.keep(
+        trace_id=row.trace_id,
+        project_id=project.pk,
+        first_error=weighed.first_error,
+        source=ConsensusSource.RATERS,
+        confidence=weighed.share,
+        n_votes=weighed.n_votes,
+        labels=labels_of(project, readings, weighed.first_error),
+        now=now,
+        by=None,
+    )
+    _move(row, SettlementState.SETTLED, weighed.reason, now)
+
+
+def labels_of(project: Project, readings: list[Reading], first_error: int | None) -> list[StepLabel]:
+    """The step labels that follow from a consensus, from all readings as they stand."""
+    ratings = list(_ratings(readings))
+    if project.protocol == Protocol.EVERY_STEP:
+        return step_labels.of_every_step(ratings)
+    votes = [each.report.position for each in readings if not each.report.is_censored]
+    return step_labels.of_first_error(ratings, first_error=first_error, votes=votes)
+
+
+def _ratings(readings: list[Reading]) -> Iterator[Rating]:
+    of = {(each.assignment_id, each.revision): each.report.position for each in readings}
+    rows = Judgment.objects.filter(
+        turn__assignment_id__in=[each.assignment_id for each in readings],
+        rating__isnull=False,
+        turn__step__is_rateable=True,
+    ).values_list("turn__assignment_id", "turn__revision", "turn__step__position", "option__position", "rating")
+    for assignment_id, revision, step, option, rating in rows:
+        if rating is not None and (assignment_id, revision) in of:
+            yield Rating(step, option, rating, of[assignment_id, revision])
+
+
+def readings_of(trace_id: int) -> list[Reading]:
+    """The readings of one trace that have a vote."""
+    return _readings([trace_id])[trace_id]
+
+
+def _move(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:
+    if (row.state, row.reason) != (state, reason):
+        row.state, row.reason, row.changed_at = state, reason, now

@@ -1,0 +1,74 @@
+"""Step labels that follow from a consensus on the first error. Pure.
+
+Before the first error a step has the label of the raters who were still at risk there, at it -1, behind it none: what
+survivors say there is right in a quarter of all cases. Under "every step" each option has what most of its raters say.
+A tie is no label. Alternatives of the step at which the path ended are labelled like any option of every step.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+NEGATIVE, NEUTRAL, POSITIVE = -1, 0, 1
+
+
+class Rating(NamedTuple):
+    """One rating, with where its rater saw the first error."""
+
+    step: int
+    option: int
+    rating: int
+    first_error: int | None
+
+
+class StepLabel(NamedTuple):
+    step: int
+    option: int
+    rating: int
+    confidence: float
+    n_at_risk: int
+
+
+def of_first_error(
+    ratings: Iterable[Rating], *, first_error: int | None, votes: Sequence[int | None]
+) -> list[StepLabel]:
+    """`votes` are the places named by the readings that were not cut off; None is "no error"."""
+    by_option = _by_option(each for each in ratings if first_error is None or each.step <= first_error)
+    labels = []
+    for (step, option), rated in by_option.items():
+        at_risk = [each.rating for each in rated if each.first_error is None or each.first_error >= step]
+        if option:
+            labels += _most(step, option, at_risk)
+        elif step == first_error:
+            labels.append(StepLabel(step, 0, NEGATIVE, votes.count(step) / len(votes) if votes else 0.0, len(at_risk)))
+        else:
+            labels += _approved(step, at_risk, votes)
+    return sorted(labels)
+
+
+def of_every_step(ratings: Iterable[Rating]) -> list[StepLabel]:
+    found = (_most(*place, [each.rating for each in rated]) for place, rated in _by_option(ratings).items())
+    return sorted(label for labels in found for label in labels)
+
+
+def _by_option(ratings: Iterable[Rating]) -> dict[tuple[int, int], list[Rating]]:
+    found: dict[tuple[int, int], list[Rating]] = {}
+    for each in ratings:
+        found.setdefault((each.step, each.option), []).append(each)
+    return found
+
+
+def _approved(step: int, at_risk: Sequence[int], votes: Sequence[int | None]) -> list[StepLabel]:
+    counted = Counter(at_risk)
+    if not counted[POSITIVE] + counted[NEUTRAL]:
+        return []
+    rating = POSITIVE if counted[POSITIVE] >= counted[NEUTRAL] else NEUTRAL
+    passed = sum(vote is None or vote > step for vote in votes)
+    return [StepLabel(step, 0, rating, passed / len(votes) if votes else 0.0, len(at_risk))]
+
+
+def _most(step: int, option: int, rated: Sequence[int]) -> list[StepLabel]:
+    ranked = Counter(rated).most_common(2)
+    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return []
+    return [StepLabel(step, option, ranked[0][0], ranked[0][1] / len(rated), len(rated))]
