@@ -1,0 +1,57 @@
+"""Keeps what is sent over the network until its import has read it: whole, or not at all. The folder lies in the data
+folder, where every worker can read it."""
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.conf import settings
+
+LARGEST = 50 * 1024**3
+LONGEST_NAME = 120
+
+
+class CutOff(Exception):
+    """Less came than was announced: the sender went away."""
+
+
+class TooBig(Exception):
+    """More than is taken over the network. A file that lies beside the server may be as large as it wants."""
+
+
+def keep(*, name: str, parts: Iterable[bytes], size: int | None = None) -> Path:
+    """The file under its own name, in a folder of its own. `size` is what the sender announced."""
+    if size is not None and size > LARGEST:
+        raise TooBig
+    folder = Path(settings.DATA_DIR) / "imports" / secrets.token_hex(8)
+    folder.mkdir(parents=True, mode=0o700)
+    path = folder / safe_name(name)
+    try:
+        _write(path, parts, size)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return path
+
+
+def safe_name(name: str) -> str:
+    """The last part of the name, without what could lead elsewhere or hide."""
+    last = re.split(r"[\\/]", name)[-1]
+    return re.sub(r"[^\w.+-]", "_", last).lstrip(".")[-LONGEST_NAME:] or "traces.jsonl"
+
+
+def _write(path: Path, parts: Iterable[bytes], size: int | None) -> None:
+    written = 0
+    with path.open("wb") as file:
+        for part in parts:
+            written += len(part)
+            if written > LARGEST:
+                raise TooBig
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+    if size is not None and written != size:
+        raise CutOff

@@ -1,0 +1,52 @@
+"""What comes over the network is kept whole, or not at all."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labeling.importing import uploads
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> Path:
+    settings.DATA_DIR = tmp_path
+    return tmp_path
+
+
+def test_keep_keeps_the_name_and_the_bytes() -> None:
+    path = uploads.keep(name="traces.jsonl", parts=[b"{", b"}"], size=2)
+    assert (path.name, path.read_bytes()) == ("traces.jsonl", b"{}")
+    assert uploads.keep(name="traces.jsonl", parts=[b""]) != path
+
+
+def test_keep_leaves_nothing_of_what_was_cut_off_or_is_too_big(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies() -> Iterator[bytes]:
+        yield b"{"
+        raise ConnectionResetError
+
+    with pytest.raises(uploads.CutOff):
+        uploads.keep(name="a.jsonl", parts=[b"{"], size=2)
+    with pytest.raises(ConnectionResetError):
+        uploads.keep(name="a.jsonl", parts=dies())
+    monkeypatch.setattr(uploads, "LARGEST", 1)
+    for size in (2, None):
+        with pytest.raises(uploads.TooBig):
+            uploads.keep(name="a.jsonl", parts=[b"{", b"}"], size=size)
+    assert list((folder / "imports").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("C:\\traces\\a b.jsonl", "a_b.jsonl"),
+        (".hidden", "hidden"),
+        ("..", "traces.jsonl"),
+        ("", "traces.jsonl"),
+        ("x" * 300 + ".jsonl.gz", "x" * 111 + ".jsonl.gz"),
+    ],
+)
+def test_safe_name_leads_nowhere_else(name: str, safe: str) -> None:
+    assert uploads.safe_name(name) == safe
