@@ -5,13 +5,18 @@ from django.utils import timezone
 
 from jobs import runner
 from labeling import queue
-from labeling.importing import bringing
+from labeling.importing import bringing, undoing
 from labeling.quality import refreshing
 
 
 @shared_task(name=bringing.KIND)
 def bring_in(job_id: int) -> None:
     runner.run(job_id, bringing.chunks)
+
+
+@shared_task(name=undoing.KIND)
+def undo_import(job_id: int) -> None:
+    runner.run(job_id, undoing.chunks)
 
 
 @shared_task(name="labeling.lapse_due")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from accounts.models import User
 from labeling import quality
-from labeling.importing.records import PREGENERATED, SubmissionRecord, TurnRecord
+from labeling.importing.records import PREGENERATED, SubmissionRecord, TraceRecord, TurnRecord
 from labeling.importing.report import Report
 from labeling.importing.rows import Numbered
 from labeling.importing.traces import KnownStep, KnownTrace, TraceRows
@@ -39,7 +39,7 @@ def make(
     known: dict[int, Known] = {}
     for (record, _), trace in zip(numbered, traces.of, strict=True):
         for submission in record.submissions:
-            report.not_gold += not _learn(known, submission, trace)
+            report.not_gold += not _learn(known, record, submission, trace)
     standing = _standing(known, use)
     made = []
     for pk, said in known.items():
@@ -64,14 +64,14 @@ def _standing(known: dict[int, Known], use: GoldUse) -> dict[int, list[int | Non
     return dict(rows.values_list("trace_id", "accepted_first_errors"))
 
 
-def _learn(known: dict[int, Known], submission: SubmissionRecord, trace: KnownTrace) -> bool:
+def _learn(known: dict[int, Known], record: TraceRecord, submission: SubmissionRecord, trace: KnownTrace) -> bool:
     """False where the ratings do not tell whether there is an error: given up, not finished, or made live."""
     if trace.kind != PREGENERATED or submission.finish_reason not in _KNOWN_ENDS:
         return False
     path = {turn.position: rating for turn in submission.turns if (rating := turn.path_rating()) is not None}
     first = min((position for position, rating in path.items() if rating == -1), default=None)
     is_whole = submission.finish_reason == "solution" or len(path) >= len(trace.steps)
-    if not path or (first is None and not is_whole):
+    if not path or (not is_whole if first is None else not _is_rateable(record, first)):
         return False
     said = known.setdefault(trace.pk, Known())
     if first not in said.first_errors:
@@ -79,6 +79,10 @@ def _learn(known: dict[int, Known], submission: SubmissionRecord, trace: KnownTr
     for turn in submission.turns:
         _learn_options(said, turn, trace.steps.get(turn.position))
     return True
+
+
+def _is_rateable(record: TraceRecord, position: int) -> bool:
+    return position < len(record.steps) and record.steps[position].is_rateable
 
 
 def _learn_options(said: Known, turn: TurnRecord, step: KnownStep | None) -> None:

@@ -101,6 +101,8 @@ def load_chunk(*, loading: Loading, records: Iterable[TraceRecord | BadLine], no
             unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in known]
             loading.report.queued += _enqueue(loading.project, unrated, now)
         _register(loading, numbered, now)
+        if traces.undone:
+            queue.reinstate(trace_ids=traces.undone, now=now, reason="imported again", by=loading.by)
     loading.report.add(rows, numbered)
     loading.report.withdrawn_met += traces.withdrawn_met
 

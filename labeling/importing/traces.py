@@ -21,6 +21,8 @@ from labeling.importing.rows import OPTION, PART, PROBLEM, STEP, TRACE, Numbered
 from labeling.models import Problem, Project, Provenance, Source, Step, Trace
 from labeling.texts import normal as normal_text
 
+UNDONE = "the import was undone"  # why a trace was withdrawn that comes back when its file does
+
 
 class KnownStep:
     """A step's options by place: their ids and, for finding a text again, their texts."""
@@ -56,7 +58,8 @@ class TraceRows:
         self._provenances: dict[str, int] = {}
         self.of: list[KnownTrace] = []  # one for each record of the chunk
         self.added: list[KnownTrace] = []
-        self.withdrawn_met = 0  # traces that were there before, and are not handed out
+        self.undone: list[int] = []  # traces that were there before, until their import was undone
+        self.withdrawn_met = 0  # those that were withdrawn for another reason
 
     def place(self, numbered: Sequence[Numbered]) -> None:
         """Find or make the trace of each record."""
@@ -128,9 +131,11 @@ class TraceRows:
 
     def _find(self, digests: list[str]) -> dict[str, KnownTrace]:
         found = Trace.objects.filter(project=self._project, digest__in=set(digests))
-        rows = list(found.values_list("digest", "pk", "kind", "withdrawn_at"))
-        self.withdrawn_met += sum(withdrawn_at is not None for *_, withdrawn_at in rows)
-        return {digest: KnownTrace(pk, kind, is_new=False) for digest, pk, kind, _ in rows}
+        rows = list(found.values_list("digest", "pk", "kind", "withdrawn_at", "withdrawn_reason"))
+        withdrawn = [(pk, reason) for _, pk, _, at, reason in rows if at is not None]
+        self.undone = [pk for pk, reason in withdrawn if reason == UNDONE]
+        self.withdrawn_met += len(withdrawn) - len(self.undone)
+        return {digest: KnownTrace(pk, kind, is_new=False) for digest, pk, kind, *_ in rows}
 
     def _add(self, record: TraceRecord, digest: str, problem_id: int, is_reserve: bool) -> KnownTrace:
         trace = KnownTrace(self._rows.new_id[TRACE](), record.kind, is_new=True, is_reserve=is_reserve)

@@ -2,9 +2,9 @@
 
 Called through this module: `quality.make_gold(...)`."""
 
-from labeling.quality.gold import NotKnowable, make_gold
+from labeling.quality.gold import NotKnowable, forget, make_gold
 from labeling.quality.scoring import Accuracy, accuracy, score
 from labeling.quality.settling import settle
 from labeling.quality.tallies import count, recount
 
-__all__ = ["Accuracy", "NotKnowable", "accuracy", "count", "make_gold", "recount", "score", "settle"]
+__all__ = ["Accuracy", "NotKnowable", "accuracy", "count", "forget", "make_gold", "recount", "score", "settle"]

@@ -7,11 +7,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Count, F, QuerySet
 
 from accounts.models import User
 from events import log
-from labeling.models import Lane, QueueEntry, QueueReader, Trace
+from labeling.models import Assignment, Lane, QueueEntry, QueueReader, Trace
 from labeling.models.queue import Arm
 from labeling.queue import leases, slots
 from labeling.queue.lanes import BOTTOM, TOP, arrival_key, of_arm
@@ -21,6 +21,7 @@ _CHUNK = 500
 _SHUFFLED = (Arm.UNIFORM, Arm.RESERVE, Arm.GOLD)
 # A trace that nobody has begun moves on when it is drawn again.
 _MOVABLE = (Arm.UNIFORM, Arm.POLICY)
+_KNOWN = (Arm.SCREENING, Arm.GOLD)
 
 
 class Depth(NamedTuple):
@@ -90,10 +91,10 @@ def _read_anew(lane: Lane, now: dt.datetime) -> None:
 
 def _make_way(lane: Lane, trace_ids: set[int]) -> set[int]:
     """Traces that stay in another lane of work. For a policy lane the untouched entries there are taken out."""
-    if lane.arm in (Arm.SCREENING, Arm.GOLD):
+    if lane.arm in _KNOWN:
         return set()
     others = QueueEntry.objects.filter(lane__project=lane.project_id, trace_id__in=trace_ids).exclude(lane=lane)
-    others = others.exclude(lane__arm__in=[Arm.SCREENING, Arm.GOLD])
+    others = others.exclude(lane__arm__in=_KNOWN)
     if lane.arm == Arm.POLICY:
         untouched = _locked(others.filter(lane__arm__in=_MOVABLE, slots_left=F("slots")))
         QueueEntry.objects.filter(pk__in=[entry.pk for entry in untouched]).delete()
@@ -118,8 +119,11 @@ def _hash_key(lane: Lane, trace_id: int) -> int:
     return int.from_bytes(digest[:8], "big") >> 2
 
 
-def withdraw(*, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: User | None) -> int:
-    """Hand these traces out no more. What is opened may be finished, and is kept; what is held goes back."""
+def withdraw(
+    *, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: User | None, tells_of_each: bool = True
+) -> int:
+    """Hand these traces out no more. What is opened may be finished, and is kept; what is held goes back. Whoever
+    withdraws very many says so once himself."""
     withdrawn = 0
     ids: Iterator[int] = iter(sorted(trace_ids))
     while chunk := list(islice(ids, _CHUNK)):
@@ -127,15 +131,35 @@ def withdraw(*, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: Use
             standing = slots.lock_standing(trace_ids=chunk)
             QueueEntry.objects.filter(trace_id__in=standing, is_open=True).update(slots_left=0)
             Trace.objects.filter(pk__in=standing).update(withdrawn_at=now, withdrawn_reason=reason[:200])
-            _say_withdrawn(standing, now, reason, by)
+            if tells_of_each:
+                _say("trace.withdrawn", standing, now, reason, by)
         leases.release_held(trace_ids=chunk, now=now, reason=reason, by=by)
         withdrawn += len(standing)
     return withdrawn
 
 
-def _say_withdrawn(trace_ids: set[int], now: dt.datetime, reason: str, by: User | None) -> None:
+def reinstate(*, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: User | None) -> int:
+    """Hand withdrawn traces out again, as often as they were still to be read."""
+    with transaction.atomic():
+        withdrawn = Trace.objects.filter(pk__in=trace_ids).exclude(withdrawn_at=None).order_by("pk")
+        ids = set(withdrawn.select_for_update(no_key=True).values_list("pk", flat=True))
+        Trace.objects.filter(pk__in=ids).update(withdrawn_at=None, withdrawn_reason="")
+        held = Assignment.objects.filter(trace_id__in=ids, holds_slot=True).values("trace_id")
+        taken = dict(held.annotate(n=Count("pk")).values_list("trace_id", "n"))
+        entries = QueueEntry.objects.filter(trace_id__in=ids, slots__gt=0).exclude(lane__arm__in=_KNOWN)
+        for entry in _locked(entries):
+            left = max(entry.slots - taken.get(entry.trace_id, 0), 0)
+            taken[entry.trace_id] = max(taken.get(entry.trace_id, 0) - entry.slots, 0)
+            QueueEntry.objects.filter(pk=entry.pk).update(slots_left=left)
+        for lane in Lane.objects.filter(entries__trace_id__in=ids).distinct():
+            _read_anew(lane, now)
+        _say("trace.reinstated", ids, now, reason, by)
+    return len(ids)
+
+
+def _say(what: str, trace_ids: set[int], now: dt.datetime, reason: str, by: User | None) -> None:
     projects = Trace.objects.filter(pk__in=trace_ids).values_list("pk", "project_id").order_by("pk")
-    entries = (log.Entry("trace.withdrawn", project, f"trace:{pk}", {"reason": reason}) for pk, project in projects)
+    entries = (log.Entry(what, project, f"trace:{pk}", {"reason": reason}) for pk, project in projects)
     log.append_many(entries, by=by, now=now)
 
 

@@ -1,0 +1,50 @@
+"""Takes an import back: `manage.py undo_import --project SLUG [ID]`."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from jobs.failures import Failed
+from jobs.runner import Progress
+from labeling.importing import undoing
+from labeling.models import Source
+
+
+class Command(BaseCommand):
+    help = "Takes an import back; without its number, lists the imports of the project."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("source", type=int, nargs="?", metavar="ID")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sources = Source.objects.filter(project__slug=options["project"]).select_related("project").order_by("pk")
+        if options["source"] is None:
+            self._list(list(sources))
+            return
+        source = sources.filter(pk=options["source"]).first()
+        if source is None:
+            raise CommandError(_("The project has no import with this number."))
+        try:
+            undone = self._undo(source)
+        except Failed as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(
+            _("%(removed)d traces removed, %(withdrawn)d withdrawn with their labels kept.")
+            % {"removed": undone["removed"], "withdrawn": undone["withdrawn"]}
+        )
+
+    def _list(self, sources: list[Source]) -> None:
+        for source in sources:
+            state = _("undone") if source.undone_at else f"{source.traces.count():,}"
+            self.stdout.write(f"{source.pk:>8}  {source.added_at:%Y-%m-%d}  {state:>10}  {source.name}")
+
+    def _undo(self, source: Source) -> dict[str, Any]:
+        progress = Progress(0)
+        for chunk in undoing.undo(source, by=None, checkpoint={}):
+            with transaction.atomic():
+                progress = chunk if isinstance(chunk, Progress) else chunk(timezone.now())
+        return dict((progress.result or {})["undone"])
