@@ -6,8 +6,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from labeling.models import Project
+from labeling.models import Project, Trace
 from labeling.models.project import Protocol
+from labeling.models.quality import GoldUse
 from people import roles
 from people.models import Membership, Role
 
@@ -67,3 +68,43 @@ class NewProjectForm(forms.Form):
         if slug == "new" or Project.objects.filter(slug=slug).exists():
             raise ValidationError(_("The address “%(slug)s” is taken. Choose another."), params={"slug": slug})
         return slug
+
+
+class ReasonForm(forms.Form):
+    reason = forms.CharField(label=_("Why"), max_length=200)
+
+
+class GoldForm(forms.Form):
+    """What is known of a trace. More than one place may be right where readers could see it either way."""
+
+    use = forms.ChoiceField(label=_("Use"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
+    accepted_first_errors = forms.MultipleChoiceField(
+        label=_("First error"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Every place that counts as right."),
+    )
+    explanation = forms.CharField(
+        label=_("Explanation"),
+        required=False,
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Shown in training, after the answer."),
+    )
+
+    def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        steps = trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
+        places = [(str(step), _("step %(n)d") % {"n": step + 1}) for step in steps]
+        self.fields["accepted_first_errors"].choices = [("none", _("no error")), *places]  # type: ignore[attr-defined]  # it is a MultipleChoiceField
+
+        self._trace = trace
+
+    def clean_use(self) -> GoldUse:
+        use = GoldUse(self.cleaned_data["use"])
+        if self._trace.gold.filter(use=use, retired_at=None).exists():
+            raise ValidationError(_("The trace is already gold for this use."))
+        return use
+
+    def clean_accepted_first_errors(self) -> list[int | None]:
+        chosen: list[str] = self.cleaned_data["accepted_first_errors"]
+        return [None if each == "none" else int(each) for each in chosen]

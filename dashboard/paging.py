@@ -1,7 +1,7 @@
 """Long lists page by page, by key: every page costs the same, and nothing is counted."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -14,42 +14,78 @@ _WORDS = ("before", "after")
 
 @dataclass(frozen=True)
 class Page(Generic[Row]):
-    """Rows from the highest key down. `older` and `newer` are the ends of addresses, empty where nothing is."""
+    """Rows from the highest key down. `older` and `newer` are the ends of addresses, empty where nothing is.
+
+    `is_cut` says that the search stopped before it had a whole page: `older` goes on from there.
+    """
 
     rows: Sequence[Row]
     older: str = ""
     newer: str = ""
-    kept: tuple[tuple[str, str], ...] = field(default=())
+    is_cut: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.rows)
 
 
-def of(rows: QuerySet[Row], asked: QueryDict, *, size: int = 50) -> Page[Row]:
-    """The page of `rows`, by primary key from the newest, that `asked` (?before=, ?after=) names."""
+def of(
+    rows: QuerySet[Row], asked: QueryDict, *, size: int = 50, among: QuerySet[Row] | None = None, looks_at: int = 20_000
+) -> Page[Row]:
+    """The page of `rows`, by primary key from the newest, that `asked` (?before=, ?after=) names.
+
+    Where `rows` is a search through `among`, no more than `looks_at` of those are looked through for one page, however
+    rare a hit is: a page always costs the same.
+    """
     kept = _kept(asked)
     before, after = _number(asked.get("before")), _number(asked.get("after"))
     if after is not None:
-        found = list(rows.filter(pk__gt=after).order_by("pk")[: size + 1])
-        return _page(list(reversed(found[:size])), kept, has_older=True, has_newer=len(found) > size)
+        return _upwards(rows, after, kept, size, among, looks_at)
     start = rows if before is None else rows.filter(pk__lt=before)
-    found = list(start.order_by("-pk")[: size + 1])
-    return _page(found[:size], kept, has_older=len(found) > size, has_newer=before is not None)
+    floor = None if among is None else _end(among.filter(pk__lt=before) if before else among, "-pk", looks_at)
+    found = list((start if floor is None else start.filter(pk__gte=floor)).order_by("-pk")[: size + 1])
+    is_cut = floor is not None and len(found) <= size
+    last = floor if is_cut else found[size - 1].pk if len(found) > size else None
+    return Page(
+        found[:size],
+        older="" if last is None else address(kept, before=last),
+        newer=address(kept, after=before - 1 if not found else found[0].pk) if before is not None else "",
+        is_cut=is_cut,
+    )
 
 
-def _page(found: list[Row], kept: tuple[tuple[str, str], ...], *, has_older: bool, has_newer: bool) -> Page[Row]:
-    older = address(kept, before=found[-1].pk) if found and has_older else ""
-    newer = address(kept, after=found[0].pk) if found and has_newer else ""
-    return Page(found, older=older, newer=newer, kept=kept)
+def _upwards(
+    rows: QuerySet[Row],
+    after: int,
+    kept: Sequence[tuple[str, str]],
+    size: int,
+    among: QuerySet[Row] | None,
+    looks_at: int,
+) -> Page[Row]:
+    ceiling = None if among is None else _end(among.filter(pk__gt=after), "pk", looks_at)
+    start = rows.filter(pk__gt=after) if ceiling is None else rows.filter(pk__gt=after, pk__lte=ceiling)
+    found = list(start.order_by("pk")[: size + 1])
+    is_cut = ceiling is not None and len(found) <= size
+    last = ceiling if is_cut else found[size - 1].pk if len(found) > size else None
+    return Page(
+        list(reversed(found[:size])),
+        older=address(kept, before=found[0].pk if found else after + 1),
+        newer="" if last is None else address(kept, after=last),
+        is_cut=is_cut,
+    )
+
+
+def _end(among: QuerySet[Row], order: str, looks_at: int) -> int | None:
+    """The key at which the search stops; None where there are fewer rows than it may look at."""
+    return among.order_by(order).values_list("pk", flat=True)[looks_at - 1 : looks_at].first()
 
 
 def address(kept: Iterable[tuple[str, str]], **place: Any) -> str:
     return "?" + urlencode([*kept, *((name, str(value)) for name, value in place.items())])
 
 
-def _kept(asked: QueryDict) -> tuple[tuple[str, str], ...]:
+def _kept(asked: QueryDict) -> list[tuple[str, str]]:
     """Filters stay while pages are turned."""
-    return tuple((name, value) for name, values in asked.lists() if name not in _WORDS for value in values if value)
+    return [(name, value) for name, values in asked.lists() if name not in _WORDS for value in values if value]
 
 
 def _number(text: str | None) -> int | None:

@@ -28,7 +28,10 @@ class Group:
 
 
 GROUPS = (
-    Group(_("Project"), ()),
+    Group(
+        _("Project"),
+        (Place("traces", _("Traces"), "dashboard:traces", Action.READ),),
+    ),
     Group(_("People"), (Place("people", _("Members"), "dashboard:people", Action.INVITE),)),
     Group(_("Data and models"), ()),
     Group("", ()),

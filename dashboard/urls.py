@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import people, projects
+from dashboard.views import people, projects, traces
 
 app_name = "dashboard"
 urlpatterns = [
@@ -14,4 +14,10 @@ urlpatterns = [
     path("projects/<slug:slug>/people/<int:member>/remove", people.remove, name="remove"),
     path("projects/<slug:slug>/people/<int:member>/reset-link", people.reset_link, name="reset_link"),
     path("projects/<slug:slug>/leave", people.leave, name="leave"),
+    path("projects/<slug:slug>/traces/", traces.find, name="traces"),
+    path("projects/<slug:slug>/traces/<int:trace>/", traces.one, name="trace"),
+    path("projects/<slug:slug>/traces/<int:trace>/gold", traces.make_gold, name="make_gold"),
+    path("projects/<slug:slug>/traces/<int:trace>/withdraw", traces.withdraw, name="withdraw"),
+    path("projects/<slug:slug>/assignments/<int:assignment>/take-back", traces.take_back, name="take_back"),
+    path("projects/<slug:slug>/parts/<int:part>", traces.image, name="part"),
 ]

@@ -58,6 +58,23 @@ def of_invitation(cast: Cast) -> dict[str, object]:
     return {"slug": cast.project.slug, "invitation": made.pk}
 
 
+def of_trace(cast: Cast) -> dict[str, object]:
+    return {"slug": cast.project.slug, "trace": factories.make_trace(cast.project).pk}
+
+
+def image_in_project(cast: Cast) -> dict[str, object]:
+    return {"slug": cast.project.slug, **image(cast)}
+
+
+def of_open_assignment(cast: Cast) -> dict[str, object]:
+    return {"slug": cast.project.slug, **in_hand(cast)}
+
+
+def readers(status: int, **others: int) -> dict[str, int]:
+    """Whoever may read all of the project: everybody in it but its annotators."""
+    return members(status, annotator=403, **others)
+
+
 def in_hand(cast: Cast) -> dict[str, object]:
     """A trace that the annotator is at work on."""
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
@@ -138,6 +155,14 @@ DOORS: dict[str, Door] = {
     "dashboard:change_role": Door("post", managers(302), of_annotator, {"role": "engineer"}),
     "dashboard:remove": Door("post", managers(302), of_annotator),
     "dashboard:reset_link": Door("post", managers(201), of_annotator),
+    "dashboard:traces": Door("get", readers(200), in_project),
+    "dashboard:trace": Door("get", readers(200), of_trace),
+    "dashboard:make_gold": Door(
+        "post", readers(302, engineer=403), of_trace, {"use": "hidden", "accepted_first_errors": ["none"]}
+    ),
+    "dashboard:withdraw": Door("post", readers(302, reviewer=403), of_trace, {"reason": "twice"}),
+    "dashboard:take_back": Door("post", managers(302), of_open_assignment),
+    "dashboard:part": Door("get", readers(200), image_in_project),
     "dashboard:leave": Door("post", members(302, owner=422), in_project),
 }
 

@@ -772,6 +772,14 @@ class Migration(migrations.Migration):
             model_name='addedslot',
             constraint=models.UniqueConstraint(fields=('trace', 'round'), name='a_round_adds_one_slot_to_a_trace'),
         ),
+        migrations.AddIndex(
+            model_name='trace',
+            index=models.Index(fields=['project', '-id'], name='trace_by_arrival'),
+        ),
+        migrations.AddIndex(
+            model_name='trace',
+            index=models.Index(condition=models.Q(('ref', ''), _negated=True), fields=['project', 'ref'], name='trace_by_ref'),
+        ),
         migrations.AddConstraint(
             model_name='trace',
             constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_trace_stands_once_in_a_project'),

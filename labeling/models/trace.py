@@ -55,6 +55,10 @@ class Trace(models.Model):
                 condition=Q(is_right=None) | ~Q(outcome_by=""), name="a_known_outcome_says_who_found_it"
             ),
         ]
+        indexes: ClassVar = [
+            models.Index(fields=["project", "-id"], name="trace_by_arrival"),
+            models.Index(fields=["project", "ref"], condition=~Q(ref=""), name="trace_by_ref"),
+        ]
 
     def __str__(self) -> str:
         return f"trace {self.pk}"

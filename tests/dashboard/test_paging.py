@@ -43,3 +43,16 @@ def test_of_keeps_filters_and_drops_the_place() -> None:
 def test_of_takes_nonsense_for_the_first_page(place: str) -> None:
     project = factories.make_project()
     assert [each.pk for each in paging.of(Project.objects.all(), asked(f"before={place}")).rows] == [project.pk]
+
+
+def test_of_looks_through_so_many_and_goes_on_from_there() -> None:
+    keys = sorted((factories.make_project(f"p{n}").pk for n in range(9)), reverse=True)
+    rare = Project.objects.filter(slug__in=["p0", "p8"])
+    first = paging.of(rare, asked(""), size=3, among=Project.objects.all(), looks_at=4)
+    assert ([each.slug for each in first.rows], first.is_cut) == (["p8"], True)
+    second = paging.of(rare, asked(first.older), size=3, among=Project.objects.all(), looks_at=4)
+    assert (list(second.rows), second.is_cut) == ([], True)
+    third = paging.of(rare, asked(second.older), size=3, among=Project.objects.all(), looks_at=4)
+    assert ([each.slug for each in third.rows], third.is_cut, third.older) == (["p0"], False, "")
+    back = paging.of(rare, asked(third.newer), size=3, among=Project.objects.all(), looks_at=9)
+    assert [each.pk for each in back.rows] == [keys[0]]

@@ -1,0 +1,58 @@
+"""Why a trace is where it is, in words. What settling decided stands on the trace's settlement; before the first
+reading its place in the queue says it."""
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from labeling.models import QueueEntry, Trace
+from labeling.models.consensus import Settlement, SettlementState
+from labeling.models.queue import Arm
+
+
+def why(trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntry]) -> str:
+    if trace.withdrawn_at is not None:
+        return _("Withdrawn: %(reason)s") % {"reason": trace.withdrawn_reason}
+    if settlement is not None:
+        return _settled(settlement) + _still_open(entries)
+    open_ones = [entry for entry in entries if entry.slots_left > 0]
+    if not entries:
+        return _("Not in the queue: nobody is given it.")
+    if not open_ones:
+        return _("Given out; nothing submitted yet.")
+    entry = open_ones[0]
+    return _by_arm(entry.lane.arm) % {"n": entry.slots_left}
+
+
+def _settled(settlement: Settlement) -> str:
+    n = {"n": settlement.n_readings}
+    words = {
+        SettlementState.READING: ngettext(
+            "%(n)d reading; more are planned.", "%(n)d readings; more are planned.", settlement.n_readings
+        ),
+        SettlementState.ASKED: _("First errors differ after %(n)d readings: one more was asked for."),
+        SettlementState.SETTLED: ngettext("%(n)d reading settles it.", "%(n)d readings agree.", settlement.n_readings),
+        SettlementState.CONTESTED: _("First errors differ and no further reading is allowed: a person decides."),
+        SettlementState.DECIDED: _("A person decided."),
+        SettlementState.LIVE: _("Generated while rating: readings have no steps in common."),
+    }
+    return str(words[SettlementState(settlement.state)]) % n
+
+
+def _still_open(entries: Sequence[QueueEntry]) -> str:
+    left = sum(entry.slots_left for entry in entries if entry.lane.arm not in (Arm.GOLD, Arm.SCREENING))
+    return "" if not left else " " + ngettext("%(n)d reading is free.", "%(n)d readings are free.", left) % {"n": left}
+
+
+def _by_arm(arm: str) -> str:
+    words = {
+        Arm.SCREENING: _("In the screening set: newcomers read it."),
+        Arm.GOLD: _("Hidden gold: shown %(n)d times more."),
+        Arm.TOP_UP: _("Came back to the queue; waits for %(n)d readings."),
+        Arm.OPINION: _("A further opinion was asked for."),
+        Arm.RESERVE: _("In the reserve; waits for %(n)d readings."),
+        Arm.UNIFORM: _("Waits for %(n)d readings, in an order drawn by lot."),
+        Arm.POLICY: _("Chosen by the policy; waits for %(n)d readings."),
+    }
+    return str(words.get(Arm(arm), _("Waits for %(n)d readings.")))

@@ -1,0 +1,109 @@
+"""Looks for traces. Reads alone; however many there are, a page looks through so many and no more."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import paging, reasons
+from labeling.models import Gold, Project, QueueEntry, Trace
+from labeling.models.assignment import OPEN_STATES
+from labeling.models.consensus import Settlement, SettlementState
+
+STATES = (
+    ("", _("any state")),
+    ("unread", _("not read yet")),
+    ("in_hand", _("in somebody’s hands")),
+    *((state.value, state.label) for state in SettlementState if state is not SettlementState.LIVE),
+    ("gold", _("gold")),
+    ("withdrawn", _("withdrawn")),
+)
+
+
+class SearchForm(forms.Form):
+    q = forms.CharField(label=_("Number, reference or words of the problem"), max_length=200, required=False)
+    state = forms.ChoiceField(label=_("State"), choices=STATES, required=False)
+    domain = forms.CharField(label=_("Domain"), max_length=100, required=False)
+    source = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One line of the list."""
+
+    trace: Trace
+    settlement: Settlement | None
+    why: str
+    is_gold: bool
+
+
+@dataclass(frozen=True)
+class Hits:
+    page: paging.Page[Trace]
+    rows: Sequence[Found]
+    is_search: bool
+
+
+def find(project: Project, asked: QueryDict) -> Hits:
+    form = SearchForm(asked)
+    wanted = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
+    everything = Trace.objects.filter(project=project)
+    rows = everything
+    for name, value in wanted.items():
+        rows = _FILTERS[name](rows, value)
+    whole = rows.select_related("problem", "settlement", "project").defer("problem__reference_solution")
+    page = paging.of(whole, asked, among=everything if wanted else None)
+    return Hits(page, _lines(page.rows), bool(wanted))
+
+
+def _by_words(rows: QuerySet[Trace], q: str) -> QuerySet[Trace]:
+    number = q.strip().removeprefix("#")
+    is_number = number.isascii() and number.isdecimal() and len(number) < 18
+    by_number = Q(pk=int(number)) if is_number else Q(pk=None)
+    return rows.filter(by_number | Q(ref=q.strip()) | Q(problem__text__icontains=q.strip()))
+
+
+def _by_state(rows: QuerySet[Trace], state: str) -> QuerySet[Trace]:
+    if state == "unread":
+        return rows.filter(settlement=None, withdrawn_at=None)
+    if state == "in_hand":
+        return rows.filter(assignments__state__in=OPEN_STATES).distinct()
+    if state == "gold":
+        return rows.filter(gold__retired_at=None, gold__isnull=False).distinct()
+    if state == "withdrawn":
+        return rows.filter(withdrawn_at__isnull=False)
+    return rows.filter(settlement__state=state)
+
+
+def _by_domain(rows: QuerySet[Trace], domain: str) -> QuerySet[Trace]:
+    return rows.filter(problem__domain__iexact=domain.strip())
+
+
+def _by_source(rows: QuerySet[Trace], source: int) -> QuerySet[Trace]:
+    return rows.filter(source=source)
+
+
+_FILTERS: dict[str, Callable[[QuerySet[Trace], Any], QuerySet[Trace]]] = {
+    "q": _by_words,
+    "state": _by_state,
+    "domain": _by_domain,
+    "source": _by_source,
+}
+
+
+def _lines(traces: Sequence[Trace]) -> list[Found]:
+    keys = [trace.pk for trace in traces]
+    entries = defaultdict(list)
+    for entry in QueueEntry.objects.filter(trace__in=keys).select_related("lane").order_by("pk"):
+        entries[entry.trace_id].append(entry)
+    gold = set(Gold.objects.filter(trace__in=keys, retired_at=None).values_list("trace_id", flat=True))
+    return [
+        Found(trace, settlement, reasons.why(trace, settlement, entries[trace.pk]), trace.pk in gold)
+        for trace in traces
+        for settlement in [getattr(trace, "settlement", None)]
+    ]

@@ -1,0 +1,170 @@
+"""Traces: found by what is known of them, shown with why they are where they are, and changed by verbs alone."""
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from events.models import Event
+from labeling import queue
+from labeling.models import Gold, Rater, Settlement, Trace
+from labeling.models.assignment import AssignmentState
+from tests import factories
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+def found(client: Client, cast: Cast, asked: str = "") -> list[int]:
+    response = client.get(reverse("dashboard:traces", args=[cast.project.slug]) + asked)
+    return [row.trace.pk for row in response.context["hits"].rows]
+
+
+def settle(trace: Trace, state: str) -> None:
+    Settlement.objects.create(
+        trace=trace, project=trace.project, state=state, n_readings=3, changed_at=factories.NOW, is_due=False
+    )
+
+
+def test_find_filters_by_everything_it_offers(client: Client, cast: Cast) -> None:
+    project = cast.project
+    problem = factories.make_problem(project, "How many Eggs?", domain="Algebra")
+    eggs = factories.make_trace(project, problem=problem, ref="e-1", source=factories.make_source(project))
+    gold, gone, contested = (factories.make_trace(project) for _ in range(3))
+    factories.make_trace(factories.make_project())
+    Gold.objects.create(trace=gold, use="hidden", accepted_first_errors=[1], made_at=factories.NOW)
+    queue.withdraw(trace_ids=[gone.pk], now=factories.NOW, reason="twice", by=None)
+    settle(contested, "contested")
+    factories.make_assignment(Rater.objects.get(project=project), eggs)
+    client.force_login(cast.reviewer)
+    every = sorted([eggs.pk, gold.pk, gone.pk, contested.pk], reverse=True)
+    expected = {
+        "": every,
+        "?state=contested": [contested.pk],
+        "?state=gold": [gold.pk],
+        "?state=withdrawn": [gone.pk],
+        "?state=in_hand": [eggs.pk],
+        "?state=unread": [each for each in every if each not in (gone.pk, contested.pk)],
+        "?q=eggs": [eggs.pk],
+        "?q=e-1": [eggs.pk],
+        f"?q=%23{gold.pk}": [gold.pk],
+        "?domain=algebra": [eggs.pk],
+        f"?source={eggs.source_id}": [eggs.pk],
+        "?state=nonsense": every,
+        "?q=%27%22%25": [],
+        "?q=%00": every,
+        "?q=9999999999999999999999": [],
+    }
+    assert {asked: found(client, cast, asked) for asked in expected} == expected
+
+
+@pytest.mark.parametrize("n", [3, 60])
+def test_find_costs_the_same_for_many(
+    n: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    lane = factories.make_lane(cast.project)
+    for _ in range(n):
+        trace = factories.make_trace(cast.project, ["One."])
+        factories.make_entry(lane, trace)
+        settle(trace, "reading")
+    client.force_login(cast.lead)
+    with django_assert_num_queries(5):
+        assert len(found(client, cast)) == min(n, 50)
+
+
+def test_one_says_who_read_it_and_why_it_is_here(client: Client, cast: Cast) -> None:
+    trace = factories.make_trace(cast.project, ["<script>alert(1)</script> $x^2$", ["Two.", "Or two."]])
+    factories.make_entry(factories.make_lane(cast.project), trace, slots=2)
+    factories.make_assignment(Rater.objects.get(project=cast.project), trace)
+    address = reverse("dashboard:trace", args=[cast.project.slug, trace.pk])
+    pages = {}
+    for person in (cast.lead, cast.reviewer):
+        client.force_login(person)
+        pages[person] = client.get(address).content.decode()
+        assert "<script>alert" not in pages[person]
+        assert "Waits for 2 readings" in pages[person]
+    assert ("Take back" in pages[cast.lead], "Take back" in pages[cast.reviewer]) == (True, False)
+    assert f">{cast.annotator}</b>" in pages[cast.lead].replace("</a>", "")
+    assert str(cast.annotator) not in pages[cast.reviewer]
+
+
+@pytest.mark.parametrize("n", [1, 8])
+def test_one_costs_the_same_for_many(
+    n: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    trace = factories.make_trace(cast.project, ["One."] * n)
+    for _ in range(n):
+        factories.make_assignment(factories.make_rater(cast.project), trace)
+    client.force_login(cast.lead)
+    with django_assert_num_queries(13):
+        client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk]))
+
+
+def test_make_gold_keeps_what_is_known(client: Client, cast: Cast) -> None:
+    trace = factories.make_trace(cast.project)
+    client.force_login(cast.reviewer)
+    address = reverse("dashboard:make_gold", args=[cast.project.slug, trace.pk])
+    told = {"use": "training", "accepted_first_errors": ["none", "2"], "explanation": "Either."}
+    assert client.post(address, told).status_code == 302
+    gold = Gold.objects.get(trace=trace)
+    assert (gold.use, gold.accepted_first_errors, gold.made_by) == ("training", [None, 2], cast.reviewer)
+    assert client.post(address, {"use": "training", "accepted_first_errors": ["7"]}).status_code == 422
+    assert client.post(address, {"use": "training"}).status_code == 422
+
+
+def test_make_gold_says_that_it_is_gold_already(client: Client, cast: Cast) -> None:
+    trace = factories.make_trace(cast.project)
+    Gold.objects.create(trace=trace, use="hidden", accepted_first_errors=[1], made_at=factories.NOW)
+    client.force_login(cast.lead)
+    address = reverse("dashboard:make_gold", args=[cast.project.slug, trace.pk])
+    response = client.post(address, {"use": "hidden", "accepted_first_errors": ["none"]})
+    assert response.status_code == 422
+    assert "already gold" in response.content.decode()
+
+
+def test_take_back_gives_the_slot_to_the_next(client: Client, cast: Cast) -> None:
+    trace = factories.make_trace(cast.project)
+    assignment = factories.make_assignment(Rater.objects.get(project=cast.project), trace)
+    client.force_login(cast.lead)
+    address = reverse("dashboard:take_back", args=[cast.project.slug, assignment.pk])
+    for said in ("went back to the queue", "nobody’s hands"):
+        assert said in client.post(address, follow=True).content.decode()
+    assignment.refresh_from_db()
+    assert assignment.state == AssignmentState.RELEASED
+    assert trace.queue_entries.get().slots_left == 1
+    assert Event.objects.filter(subject=f"assignment:{assignment.pk}", by=cast.lead.pk).exists()
+
+
+def test_withdraw_needs_a_reason(client: Client, cast: Cast) -> None:
+    trace = factories.make_trace(cast.project)
+    client.force_login(cast.engineer)
+    address = reverse("dashboard:withdraw", args=[cast.project.slug, trace.pk])
+    assert client.post(address, {"reason": ""}).status_code == 422
+    assert client.post(address, {"reason": "twice"}).status_code == 302
+    trace.refresh_from_db()
+    assert (trace.withdrawn_reason, trace.withdrawn_at is not None) == ("twice", True)
+
+
+@pytest.mark.parametrize("name", ["dashboard:trace", "dashboard:make_gold", "dashboard:withdraw"])
+def test_pages_find_no_trace_of_another_project(name: str, client: Client, cast: Cast) -> None:
+    elsewhere = factories.make_trace(factories.make_project())
+    client.force_login(cast.owner)
+    address = reverse(name, args=[cast.project.slug, elsewhere.pk])
+    assert (client.get(address) if name == "dashboard:trace" else client.post(address)).status_code == 404
+
+
+def test_take_back_finds_nothing_of_another_project(client: Client, cast: Cast) -> None:
+    rater = factories.make_rater(factories.make_project())
+    assignment = factories.make_assignment(rater, factories.make_trace(rater.project))
+    client.force_login(cast.owner)
+    address = reverse("dashboard:take_back", args=[cast.project.slug, assignment.pk])
+    assert client.post(address).status_code == 404
+    assignment.refresh_from_db()
+    assert assignment.lease_ends_at == factories.NOW + dt.timedelta(minutes=30)
