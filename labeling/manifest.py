@@ -15,12 +15,11 @@ from django.db.models.functions import RowNumber
 from msgspec import Struct
 
 from accounts.models import User
+from labeling import reading
 from labeling.importing import bulk
 from labeling.importing.records import TraceRecord
 from labeling.models import Manifest, ManifestRow, Project, Submission
-from labeling.recomposing import recompose
-
-CHUNK = 200
+from labeling.readings import Reading
 
 
 class Filters(Struct, omit_defaults=True):
@@ -54,11 +53,18 @@ def freeze(*, project: Project, filters: Filters, purpose: str, now: dt.datetime
         )
 
 
-def stream(manifest: Manifest, *, start: int = 0, chunk: int = CHUNK) -> Iterator[TraceRecord]:
+def stream(manifest: Manifest, *, start: int = 0, chunk: int = reading.CHUNK) -> Iterator[TraceRecord]:
     """The records from position `start` on, in order. Few queries a chunk; no transaction stays open between them."""
-    for position in range(start, manifest.n_rows, chunk):
-        rows = ManifestRow.objects.filter(manifest=manifest, position__gte=position, position__lt=position + chunk)
-        yield from recompose(list(rows.order_by("position").values_list("submission_id", flat=True)))
+    for found in readings(manifest, start=start, chunk=chunk):
+        yield from (each.record for each in found)
+
+
+def readings(
+    manifest: Manifest, *, start: int = 0, stop: int | None = None, chunk: int = reading.CHUNK
+) -> Iterator[list[Reading]]:
+    """The same, with what stands around each record, a chunk at a time."""
+    stop = manifest.n_rows if stop is None else min(stop, manifest.n_rows)
+    return reading.chunks(manifest, start=start, stop=stop, size=chunk)
 
 
 def _chosen(project: Project, filters: Filters) -> QuerySet[Submission]:

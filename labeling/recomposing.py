@@ -1,201 +1,160 @@
-"""Turns rows back into the records that they came from, in few queries however many there are."""
+"""Turns rows back into the records that they came from, one row for each option and each judgment: for what is not
+plain (`labeling.readings`), be it written steps, comments, categories, agents, or a step that nobody was shown.
 
-import datetime as dt
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+Plain statements and tuples: a record has some dozens of rows. Nothing is written here.
+"""
+
+import gc
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
-from msgspec import UNSET
+import orjson
 
-from labeling.importing.records import (
-    JudgmentRecord,
-    OptionRecord,
-    ProblemRecord,
-    ProvenanceRecord,
-    StepRecord,
-    SubmissionRecord,
-    TraceRecord,
-    TurnRecord,
-    WrittenStep,
-)
-from labeling.importing.residue import unpack
-from labeling.models import Judgment, Option, Submission, Turn
+import statements
+from labeling.importing.records import JudgmentRecord, OptionRecord, StepRecord, TurnRecord, WrittenStep
+from labeling.readings import IS, Facts, Reading, record
+
+_Row = tuple[Any, ...]
+_Rows = Sequence[_Row]
+
+_CHOSEN = """FROM labeling_manifestrow m
+JOIN labeling_submission u ON u.id = m.submission_id
+JOIN labeling_assignment a ON a.id = u.assignment_id"""
+_WHERE = "WHERE m.manifest_id = %s AND m.position IN ({given})"
+_ON_POSTGRESQL = "SELECT place::integer FROM json_array_elements_text(%s::json) AS given (place)"
+_ON_SQLITE = "SELECT value FROM json_each(%s)"
+
+_OPTIONS = f"""SELECT m.position, s.id, s.position, s.kind, s.is_rateable, o.id, o.text
+{_CHOSEN}
+JOIN labeling_step s ON s.trace_id = a.trace_id
+LEFT JOIN labeling_option o ON o.step_id = s.id
+{_WHERE} ORDER BY m.position, s.position, o.position"""
+
+_TURNS = f"""SELECT m.position, t.id, t.step_id, t.shown, t.chosen, t.written_text, t.written_rating, t.written_flagged,
+  t.written_corrected_rating, t.comment, t.active_ms, j.option_id, j.rating, j.flagged, j.category, j.reason, j.value,
+  j.rollouts, j.successes
+{_CHOSEN}
+JOIN labeling_turn t ON t.assignment_id = a.id AND t.revision = u.revision
+LEFT JOIN labeling_judgment j ON j.turn_id = t.id
+{_WHERE} ORDER BY m.position, t.id"""
 
 
 class _Step(NamedTuple):
+    position: int
     kind: str
     is_rateable: bool
+    option_ids: list[int]
     texts: list[str]  # of its options, by place
 
 
-_Steps = dict[int, dict[int, _Step]]  # by trace and position
+def readings(manifest_id: int, positions: Sequence[int], submissions: Mapping[int, _Row]) -> dict[int, Reading]:
+    """The submissions at these positions of a manifest. No cycles are made, so none are looked for meanwhile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        steps_at, step_of = _steps(_rows(_OPTIONS, manifest_id, positions))
+        turns_at = _turns(_rows(_TURNS, manifest_id, positions), step_of)
+        return {at: _reading(submissions[at], steps_at.get(at, []), turns_at.get(at, [])) for at in positions}
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
-class _Row(NamedTuple):
-    """A submission with what it stands on."""
-
-    pk: int
-    assignment_id: int
-    revision: int
-    submitted_at: dt.datetime | None
-    finish_reason: str | None
-    finish_note: str
-    total_ms: int | None
-    generation: int | None
-    is_quality_control: bool | None
-    is_screening: bool | None
-    residue: bytes | None
-    labeler: str | None
-    machine: str
-    trace_id: int
-    kind: str
-    n_steps: int
-    answer: str | None
-    verifier_score: float | None
-    is_right: bool | None
-    ref: str
-    outcome_by: str
-    base_model: str | None
-    policy: str | None
-    scaffold: str | None
-    segmenter: str | None
-    text: str
-    reference_answer: str | None
-    reference_solution: str | None
-    has_reference_answer: bool
-    has_reference_solution: bool
+def _rows(statement: str, manifest_id: int, positions: Sequence[int]) -> list[_Row]:
+    """The positions are one parameter, so that the statement is prepared once for any number of them."""
+    given = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
+    return statements.rows(statement.format(given=given), [manifest_id, orjson.dumps(positions).decode()])
 
 
-_FIELDS = (
-    *("pk", "assignment_id", "revision", "submitted_at", "finish_reason", "finish_note", "total_ms", "generation"),
-    *("is_quality_control", "is_screening", "residue", "assignment__rater__labeler", "assignment__rater__machine"),
-    *(
-        f"assignment__trace__{name}"
-        for name in (
-            *("id", "kind", "n_steps", "answer", "verifier_score", "is_right", "ref", "outcome_by"),
-            *(f"provenance__{field}" for field in ("base_model", "policy", "scaffold", "segmenter")),
-            "problem__text",
-        )
-    ),
-    *(
-        f"assignment__trace__problem__{name}"
-        for name in ("reference_answer", "reference_solution", "has_reference_answer", "has_reference_solution")
-    ),
-)
+def _reading(row: _Row, steps: "list[_Step]", turns: list[TurnRecord]) -> Reading:
+    facts = Facts._make(row)
+    return Reading(facts, None, record(facts, _own(steps, facts.n_steps), turns))
 
 
-def recompose(submission_ids: Sequence[int]) -> Iterator[TraceRecord]:
-    """The record of each submission, in the order asked for."""
-    rows = {row[0]: _Row(*row) for row in Submission.objects.filter(pk__in=submission_ids).values_list(*_FIELDS)}
-    steps = _steps({row.trace_id for row in rows.values()})
-    turns = _turns(rows.values(), steps)
-    for pk in submission_ids:
-        row = rows[pk]
-        yield _trace(row, steps[row.trace_id], turns[row.assignment_id, row.revision])
+def _steps(rows: _Rows) -> tuple[dict[int, list[_Step]], dict[int, _Step]]:
+    """The steps of each submission's trace in order, and each step by its id."""
+    steps_at: dict[int, list[_Step]] = {}
+    step_of: dict[int, _Step] = {}
+    here, last = -1, (-1, -1)
+    steps: list[_Step] = []
+    for at, step_id, position, kind, is_rateable, option_id, text in rows:
+        if at != here:
+            steps = steps_at[at] = []
+            here = at
+        if (at, step_id) == last:
+            step = steps[-1]
+            step.option_ids.append(option_id)
+            step.texts.append(text)
+            continue
+        known = option_id is not None
+        step = _Step(position, kind, is_rateable, [option_id] if known else [], [text] if known else [])
+        steps.append(step)
+        step_of[step_id] = step
+        last = (at, step_id)
+    return steps_at, step_of
 
 
-def _steps(trace_ids: set[int]) -> _Steps:
-    """Every step of the traces with its options."""
-    steps: _Steps = {pk: {} for pk in trace_ids}
-    found = Option.objects.filter(step__trace_id__in=trace_ids).order_by("step_id", "position")
-    fields = ("step__trace_id", "step__position", "step__kind", "step__is_rateable", "text")
-    for trace_id, position, kind, is_rateable, text in found.values_list(*fields):
-        of_trace = steps[trace_id]
-        if position not in of_trace:
-            of_trace[position] = _Step(kind, is_rateable, [])
-        of_trace[position].texts.append(text)
-    return steps
+def _turns(rows: _Rows, step_of: dict[int, _Step]) -> dict[int, list[TurnRecord]]:
+    turns_at: dict[int, list[TurnRecord]] = {}
+    start, end = 0, len(rows)
+    while start < end:
+        row = rows[start]
+        turn_id, stop = row[1], start + 1
+        while stop < end and rows[stop][1] == turn_id:
+            stop += 1
+        turn = _turn(row, rows[start:stop], step_of[row[2]])
+        of_submission = turns_at.get(row[0])
+        if of_submission is None:
+            turns_at[row[0]] = [turn]
+        else:
+            of_submission.append(turn)
+        start = stop
+    for turns in turns_at.values():
+        turns.sort(key=_position)
+    return turns_at
 
 
-def _turns(rows: Iterable[_Row], steps: _Steps) -> dict[tuple[int, int], list[TurnRecord]]:
-    trace_of = {row.assignment_id: row.trace_id for row in rows}
-    found = Turn.objects.filter(assignment_id__in=trace_of, revision__lte=max(row.revision for row in rows))
-    judged = _judged(found)
-    turns: dict[tuple[int, int], list[TurnRecord]] = defaultdict(list)
-    for pk, assignment_id, revision, *fields in found.order_by("step__position").values_list(*_TURN_FIELDS):
-        step = steps[trace_of[assignment_id]].get(fields[0])  # none where a rater was shown an empty list
-        turns[assignment_id, revision].append(_turn(fields, step.texts if step else [], judged.get(pk, {})))
-    return turns
+def _position(turn: TurnRecord) -> int:
+    return turn.position
 
 
-_TURN_FIELDS = (
-    *("pk", "assignment_id", "revision", "step__position", "shown", "chosen", "written_text", "written_rating"),
-    *("written_flagged", "written_corrected_rating", "comment", "active_ms"),
-)
-
-
-def _judged(turns: QuerySet[Turn]) -> dict[int, dict[int, tuple[Any, ...]]]:
-    """What was said of each option, by turn and place."""
-    judged: dict[int, dict[int, tuple[Any, ...]]] = defaultdict(dict)
-    fields = ("rating", "flagged", "category", "reason", "value", "rollouts", "successes")
-    found = Judgment.objects.filter(turn__in=turns).values_list("turn_id", "option__position", *fields)
-    for turn_id, place, *said in found:
-        judged[turn_id][place] = tuple(said)
-    return judged
-
-
-def _turn(fields: list[Any], options: list[str], judged: dict[int, tuple[Any, ...]]) -> TurnRecord:
-    position, shown, chosen, text, rating, flagged, corrected, comment, active_ms = fields
+def _turn(row: _Row, judged: _Rows, step: _Step) -> TurnRecord:
+    shown, text = row[3], row[5]
     return TurnRecord(
-        position=position,
-        shown=None if shown is None else [_shown(int(place), options, judged) for place in shown.split()],
-        chosen=chosen,
-        written=None if text is None else WrittenStep(text, rating, flagged, corrected),
-        comment=comment,
-        active_ms=active_ms,
+        step.position,
+        None if shown is None else _shown(shown, judged, step),
+        row[4],
+        None if text is None else WrittenStep(text, row[6], IS[row[7]], row[8]),
+        row[9],
+        row[10],
     )
 
 
-def _shown(place: int, options: list[str], judged: dict[int, tuple[Any, ...]]) -> JudgmentRecord:
-    return JudgmentRecord(options[place], *judged.get(place, ()))
+def _shown(shown: str, judged: _Rows, step: _Step) -> list[JudgmentRecord]:
+    """The options as they were shown, and what was said of each."""
+    if shown == "0" and len(judged) == 1 and judged[0][11] == step.option_ids[0]:  # nearly every turn is so
+        row = judged[0]
+        return [JudgmentRecord(step.texts[0], row[12], IS[row[13]], row[14], row[15], row[16], row[17], row[18])]
+    said = {row[11]: row for row in judged if row[11] is not None}
+    found = []
+    for place in map(int, shown.split()):
+        known = said.get(step.option_ids[place])
+        text = step.texts[place]
+        if known is None:
+            found.append(JudgmentRecord(text))
+        else:
+            found.append(JudgmentRecord(text, known[12], IS[known[13]], *known[14:19]))
+    return found
 
 
-def _trace(row: _Row, steps: dict[int, _Step], turns: list[TurnRecord]) -> TraceRecord:
-    return TraceRecord(
-        problem=ProblemRecord(
-            text=row.text,
-            answer=row.reference_answer if row.has_reference_answer else UNSET,
-            solution=row.reference_solution if row.has_reference_solution else UNSET,
-        ),
-        steps=[_step(steps.get(position)) for position in range(row.n_steps)],
-        kind=row.kind,
-        answer=row.answer,
-        verifier_score=row.verifier_score,
-        is_right=row.is_right,
-        ref=row.ref,
-        outcome_by=row.outcome_by,
-        provenance=_provenance(row),
-        submissions=[_submission(row, turns)],
-        residue=row.residue and unpack(bytes(row.residue)),
-    )
-
-
-def _step(step: _Step | None) -> StepRecord:
-    """A live step may have no options: its rater wrote it without being shown any."""
-    if step is None:
-        return StepRecord([])
-    return StepRecord([OptionRecord(text) for text in step.texts], kind=step.kind, is_rateable=step.is_rateable)
-
-
-def _provenance(row: _Row) -> ProvenanceRecord | None:
-    if row.policy is None:
-        return None
-    return ProvenanceRecord(
-        row.base_model or "", row.policy, scaffold=row.scaffold or "", segmenter=row.segmenter or ""
-    )
-
-
-def _submission(row: _Row, turns: list[TurnRecord]) -> SubmissionRecord:
-    return SubmissionRecord(
-        turns=turns,
-        labeler=row.labeler,
-        machine=row.machine,
-        submitted_at=row.submitted_at,
-        generation=row.generation,
-        is_quality_control=row.is_quality_control,
-        is_screening=row.is_screening,
-        total_ms=row.total_ms,
-        finish_reason=row.finish_reason,
-        finish_note=row.finish_note,
-    )
+def _own(steps: list[_Step], n: int) -> list[StepRecord]:
+    """The trace's own steps. A file may have ratings of steps past its end, which are in the turns alone."""
+    found: list[StepRecord] = []
+    for step in steps:
+        if step.position >= n:
+            break
+        while len(found) < step.position:
+            found.append(StepRecord([]))
+        found.append(StepRecord([OptionRecord(text) for text in step.texts], step.kind, bool(step.is_rateable)))
+    found.extend(StepRecord([]) for _ in range(n - len(found)))
+    return found

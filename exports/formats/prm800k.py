@@ -1,12 +1,99 @@
-"""PRM800K, phase 1 and 2: JSON Lines, byte for byte as they came where they came from such a file."""
+"""PRM800K, phase 1 and 2: JSON Lines, byte for byte as they came where they came from such a file.
 
+Shape and reading stand together in the reader, which composes what it reads. What is plain is composed here from pieces
+of text, in a few operations a line: the same bytes, in a third of the time.
+"""
+
+import datetime as dt
+import json
 from collections.abc import Iterable, Iterator
+from json.encoder import encode_basestring_ascii as quoted
 
 from labeling.importing.readers import prm800k
-from labeling.importing.records import TraceRecord
+from labeling.importing.records import LIVE, TraceRecord
+from labeling.readings import Facts, Plain, Reading, cell, time
+
+_BETWEEN = "\\u001f"  # the separator of plain texts, as JSON has it
+_WORDS = {None: "null", True: "true", False: "false"}
+# What follows the text of a turn's only option, by its cell.
+_tails: dict[str, str] = {}
 
 
 def write(records: Iterable[TraceRecord]) -> Iterator[bytes]:
-    """A line for each record. Shape and reading stand together in the reader, which composes what it reads."""
+    """A line for each record."""
     for record in records:
         yield (record.residue or prm800k.compose(record)) + b"\n"
+
+
+def lines(readings: Iterable[Reading]) -> Iterator[bytes]:
+    """The same of what a manifest reads."""
+    for reading in readings:
+        line = None if reading.plain is None else _plain(reading.facts, reading.plain)
+        if line is None:
+            record = reading.record
+            yield (record.residue or prm800k.compose(record)) + b"\n"
+        else:
+            yield line.encode("ascii")
+
+
+def _plain(facts: Facts, plain: Plain) -> str | None:
+    """None: not as plain as it looked, or none of the usual kind."""
+    if plain.more or facts.residue is not None or facts.kind == LIVE:
+        return None
+    texts = quoted(plain.texts)
+    options = texts[1:-1].split(_BETWEEN)
+    if len(options) != plain.n_texts or facts.n_steps > len(options):
+        return None
+    tails = [_tails.get(each) or _tail(each) for each in plain.cells.split(";")]
+    steps = ", ".join([f'{{"completions": [{{"text": "{text}"{tail}' for text, tail in zip(options, tails)])  # noqa: B905  a rater may stop early
+    own = texts if facts.n_steps == len(options) else f'"{_BETWEEN.join(options[: facts.n_steps])}"'
+    return (
+        f'{{"labeler": {_text(facts.labeler)}, "timestamp": {_timestamp(time(facts.submitted_at))}, '
+        f'"generation": {_number(facts.generation)}, '
+        f'"is_quality_control_question": {_WORDS[facts.is_quality_control]}, '
+        f'"is_initial_screening_question": {_WORDS[facts.is_screening]}, '
+        f'"question": {{"problem": {quoted(facts.text)}{_reference(facts)}, '
+        f'"pre_generated_steps": [{own.replace(_BETWEEN, _COMMA)}], '
+        f'"pre_generated_answer": {_text(facts.answer)}, '
+        f'"pre_generated_verifier_score": {_score(facts.verifier_score)}}}, '
+        f'"label": {{"steps": [{steps}], "total_time": {_number(facts.total_ms)}, '
+        f'"finish_reason": {_text(facts.finish_reason)}}}}}\n'
+    )
+
+
+_COMMA = '", "'
+
+
+def _tail(text: str) -> str:
+    said = cell(text)
+    tail = (
+        f', "rating": {_number(said.rating)}, "flagged": {_WORDS[said.flagged]}}}], '
+        f'"human_completion": null, "chosen_completion": {_number(said.chosen)}}}'
+    )
+    return _tails.setdefault(text, tail)
+
+
+def _reference(facts: Facts) -> str:
+    solution = f', "ground_truth_solution": {_text(facts.reference_solution)}' if facts.has_reference_solution else ""
+    answer = f', "ground_truth_answer": {_text(facts.reference_answer)}' if facts.has_reference_answer else ""
+    return solution + answer
+
+
+def _text(value: str | None) -> str:
+    return "null" if value is None else quoted(value)
+
+
+def _number(value: int | None) -> str:
+    return "null" if value is None else str(value)
+
+
+def _score(value: float | None) -> str:
+    return "null" if value is None else json.dumps(value)
+
+
+def _timestamp(at: dt.datetime | None) -> str:
+    """Without a zone and with six digits: a strict public parser dies on anything else."""
+    if at is None:
+        return "null"
+    utc = at if at.tzinfo is dt.UTC else at.astimezone(dt.UTC)
+    return f'"{utc.replace(tzinfo=None).isoformat(timespec="microseconds")}"'

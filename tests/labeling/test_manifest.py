@@ -106,7 +106,7 @@ def test_stream_needs_few_queries_a_chunk(
     project = factories.make_project()
     bring_in(project, *(prm.line(labeler=f"rater {number}") for number in range(9)))
     frozen = freeze(project)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(3):
         assert len(list(manifest.stream(frozen, chunk=9))) == 9
 
 

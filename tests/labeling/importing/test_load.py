@@ -36,7 +36,9 @@ def bring_in(project: Project, *lines: bytes, labels: Labels = "judgments", chun
 
 def take_out(project: Project) -> list[bytes]:
     frozen = manifest.freeze(project=project, filters=Filters(), purpose="archive", now=factories.NOW, by=None)
-    return [line.removesuffix(b"\n") for line in writer.write(manifest.stream(frozen, chunk=3))]
+    lines = [line for found in manifest.readings(frozen, chunk=3) for line in writer.lines(found)]
+    assert lines == list(writer.write(manifest.stream(frozen, chunk=3)))
+    return [line.removesuffix(b"\n") for line in lines]
 
 
 @pytest.mark.parametrize("name", ["genuine.jsonl", "phase1_train.reconstructed.jsonl"])

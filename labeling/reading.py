@@ -1,0 +1,176 @@
+"""Reads the rows of a manifest, a chunk at a time. Writes nothing.
+
+On PostgreSQL the next chunks are read by connections of their own while the one before is written: the server and this
+process then work at the same time. No transaction stays open between chunks. Inside a transaction, whose rows nobody
+else sees, and on SQLite, where there is no server to wait for, chunks are read in turn.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+import statements
+from labeling import recomposing
+from labeling.models import Manifest
+from labeling.readings import SEPARATOR, Facts, Plain, Reading
+
+CHUNK = 500
+READERS = 2
+_Row = tuple[Any, ...]
+_Found = tuple[list[_Row], dict[int, _Row], dict[int, _Row], dict[int, Reading]]
+# Every row is found by a key. A table that was filled a moment ago has no statistics yet, and a plan that reads all of
+# it for each chunk looks cheap.
+_BY_KEYS = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
+
+CHOSEN = """FROM labeling_manifestrow m
+JOIN labeling_submission u ON u.id = m.submission_id
+JOIN labeling_assignment a ON a.id = u.assignment_id"""
+WHERE = "WHERE m.manifest_id = %s AND m.position >= %s AND m.position < %s"
+
+_SUBMISSIONS = f"""SELECT m.position, u.id, u.revision, m.consensus_revision, m.score_version, a.trace_id,
+  q.normal_digest, a.purpose, a.population, a.origin, a.is_assisted, a.saw_reference_answer, a.saw_final_verdict,
+  g.version, l.generation, a.opened_at, d.arm, l.arm, d.batch, d.rank, d.q, d.prm, d.score, s.name, s.licence,
+  u.submitted_at, u.finish_reason, u.finish_note, u.total_ms, u.generation, u.is_quality_control, u.is_screening,
+  u.residue, r.labeler, r.machine, t.kind, t.n_steps, t.answer, t.verifier_score, t.is_right, t.ref, t.outcome_by,
+  t.outcome_grader, p.base_model, p.policy, p.scaffold, p.segmenter, q.text, q.reference_answer, q.reference_solution,
+  q.has_reference_answer, q.has_reference_solution, q.ref, q.domain
+{CHOSEN}
+JOIN labeling_rater r ON r.id = a.rater_id
+JOIN labeling_trace t ON t.id = a.trace_id
+JOIN labeling_problem q ON q.id = t.problem_id
+LEFT JOIN labeling_provenance p ON p.id = t.provenance_id
+LEFT JOIN labeling_source s ON s.id = t.source_id
+LEFT JOIN labeling_guideline g ON g.id = a.guideline_id
+LEFT JOIN labeling_draw d ON d.id = a.draw_id
+LEFT JOIN labeling_lane l ON l.id = a.lane_id
+{WHERE} ORDER BY m.position"""
+
+# How many rows and texts, between which numbers `step id - position` lies (one, where ids follow the positions), how
+# many steps are more than reasoning, the options beside the first ones, and all texts.
+_TEXTS = """SELECT m.position, COUNT(*), COUNT(o.id), MIN(s.id - s.position), MAX(s.id - s.position),
+  SUM(CASE WHEN s.kind = 'reasoning' AND s.is_rateable THEN 0 ELSE 1 END),
+  {agg}(CASE WHEN o.position > 0 THEN s.id || ':' || o.id END, ' '{by_place}), {agg}(o.text, {separator}{by_place})
+{chosen}
+{join} labeling_step s ON s.trace_id = a.trace_id
+LEFT JOIN labeling_option o ON o.step_id = s.id
+{where} GROUP BY m.position"""
+
+# The first and last step, how many turns, how many of them say more than a rating, times, and ratings.
+_RATINGS = """SELECT m.position, MIN(t.step_id), MAX(t.step_id), COUNT(DISTINCT t.id),
+  SUM(CASE WHEN t.shown IS NOT NULL AND t.shown <> '' AND t.written_text IS NULL AND t.comment = '' AND (j.id IS NULL
+    OR j.category = '' AND j.reason = '' AND j.value IS NULL AND j.rollouts IS NULL) THEN 0 ELSE 1 END),
+  {agg}(CASE WHEN t.active_ms IS NOT NULL THEN t.step_id || ':' || t.active_ms END, ' '{by_judgment}),
+  {agg}(COALESCE(t.shown, '') || ',' || COALESCE(t.chosen{text}, '') || ',' || COALESCE(j.rating{text}, '')
+    || ',' || COALESCE(j.flagged{text}, '')
+    || CASE WHEN t.shown = '0' THEN '' ELSE ',' || t.step_id || ',' || COALESCE(j.option_id{text}, '') END,
+    ';'{by_judgment})
+{chosen}
+{join} labeling_turn t ON t.assignment_id = a.id AND t.revision = u.revision
+LEFT JOIN labeling_judgment j ON j.turn_id = t.id
+{where} GROUP BY m.position"""
+
+_ON_POSTGRESQL = {
+    "chosen": CHOSEN,
+    "where": WHERE,
+    "agg": "STRING_AGG",
+    "join": "JOIN",
+    "text": "::text",
+    "separator": "CHR(31)",
+    "by_place": " ORDER BY s.position, o.position",
+    "by_judgment": " ORDER BY t.step_id, j.option_id",
+}
+# Aggregates cannot sort there before 3.44. They need not: CROSS JOIN keeps the order of the tables, each is read by
+# the one key that begins with what joins it, and that key ends with what would be sorted by.
+_ON_SQLITE = {
+    "chosen": CHOSEN,
+    "where": WHERE,
+    "agg": "GROUP_CONCAT",
+    "join": "CROSS JOIN",
+    "text": "",
+    "separator": "CHAR(31)",
+    "by_place": "",
+    "by_judgment": "",
+}
+
+
+def chunks(manifest: Manifest, *, start: int, stop: int, size: int = CHUNK) -> Iterator[list[Reading]]:
+    """The readings from position `start` up to `stop`, in order."""
+    spans = [(at, min(at + size, stop)) for at in range(start, stop, size)]
+    ahead = connection.vendor == "postgresql" and not connection.in_atomic_block
+    for found in _ahead(manifest.pk, spans) if ahead else _in_turn(manifest.pk, spans):
+        yield list(_readings(*found))
+
+
+def _in_turn(manifest_id: int, spans: list[tuple[int, int]]) -> Iterator[_Found]:
+    for start, stop in spans:
+        yield _read(manifest_id, start, stop)
+
+
+def _ahead(manifest_id: int, spans: list[tuple[int, int]]) -> Iterator[_Found]:
+    """A few chunks ahead and no further: memory stays what those take."""
+    links: list[BaseDatabaseWrapper] = []
+    readers = ThreadPoolExecutor(READERS, initializer=_by_keys, initargs=(links,))
+    waiting: deque[Future[_Found]] = deque()
+    try:
+        for span in spans:
+            waiting.append(readers.submit(_read, manifest_id, *span))
+            if len(waiting) > READERS:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        readers.shutdown(cancel_futures=True)
+        for link in links:
+            link.close()
+
+
+def _by_keys(links: list[BaseDatabaseWrapper]) -> None:
+    """A connection of this thread's own. Who made the thread closes it."""
+    connection.inc_thread_sharing()
+    with connection.cursor() as cursor:
+        cursor.execute(_BY_KEYS)
+    links.append(connections[connection.alias])
+
+
+def _read(manifest_id: int, start: int, stop: int) -> _Found:
+    where = [manifest_id, start, stop]
+    shapes = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
+    submissions = statements.rows(_SUBMISSIONS, where)
+    texts = {row[0]: row for row in statements.rows(_TEXTS.format_map(shapes), where)}
+    ratings = {row[0]: row for row in statements.rows(_RATINGS.format_map(shapes), where)}
+    others = [row[0] for row in submissions if not _is_plain(texts.get(row[0]), ratings.get(row[0]))]
+    careful = recomposing.readings(manifest_id, others, {row[0]: row for row in submissions}) if others else {}
+    return submissions, texts, ratings, careful
+
+
+def _is_plain(texts: _Row | None, ratings: _Row | None) -> bool:
+    """Whether texts and ratings say it all: see `readings.Plain`."""
+    if texts is None or ratings is None:
+        return False
+    _, n_rows, n_texts, first_step, last, n_others, _, joined = texts
+    return (
+        n_rows == n_texts
+        and first_step == last
+        and not n_others
+        and not ratings[4]
+        and ratings[1] == first_step
+        and ratings[2] - first_step == ratings[3] - 1
+        and joined.count(SEPARATOR) == n_texts - 1
+    )
+
+
+def _readings(
+    submissions: list[_Row], texts: dict[int, _Row], ratings: dict[int, _Row], careful: dict[int, Reading]
+) -> Iterator[Reading]:
+    for row in submissions:
+        at = row[0]
+        if at in careful:
+            yield careful[at]
+            continue
+        _, _, n_texts, first_step, _, _, more, joined = texts[at]
+        times, cells = ratings[at][5:]
+        yield Reading(Facts._make(row), Plain(joined, n_texts, more, first_step, times, cells))

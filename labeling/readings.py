@@ -1,0 +1,284 @@
+"""One submission as a snapshot reads it. Pure: rows of the database come in, no query is made.
+
+Nearly all submissions are plain: a trace whose steps are reasoning, and ratings without a word beside them. Of those
+the database gives texts and ratings each as one piece of text, which is the cheapest thing that it can give: a format
+that needs no more (PRM800K, at a hundred thousand records) never makes an object of a step.
+"""
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from labeling.importing.records import (
+    JudgmentRecord,
+    OptionRecord,
+    ProblemRecord,
+    ProvenanceRecord,
+    StepRecord,
+    SubmissionRecord,
+    TraceRecord,
+    TurnRecord,
+)
+from labeling.importing.residue import unpack
+
+SEPARATOR = "\x1f"  # between texts; a text that holds it is not plain
+IS = {None: None, 0: False, 1: True}  # SQLite knows no truth values
+
+
+class Facts(NamedTuple):
+    """The row of a submission, without its steps and turns: columns in the order of the statement."""
+
+    position: int  # in the manifest
+    submission: int
+    revision: int
+    consensus_revision: int | None
+    score_version: str
+    trace: int
+    problem_digest: str  # of the problem's normal text: the same for every writing of it
+    purpose: str
+    population: str
+    origin: str
+    is_assisted: bool
+    saw_reference_answer: bool | None
+    saw_final_verdict: bool | None
+    guideline: int | None
+    round: int | None  # the generation whose lane gave it out
+    opened_at: Any
+    draw_arm: str | None
+    lane_arm: str | None
+    batch: int | None
+    rank: int | None
+    q: float | None
+    prm: str | None
+    prm_score: float | None
+    source: str | None
+    licence: str | None
+    submitted_at: Any
+    finish_reason: str | None
+    finish_note: str
+    total_ms: int | None
+    generation: int | None
+    is_quality_control: bool | None
+    is_screening: bool | None
+    residue: Any
+    labeler: str | None
+    machine: str
+    kind: str
+    n_steps: int
+    answer: str | None
+    verifier_score: float | None
+    is_right: bool | None
+    ref: str
+    outcome_by: str
+    outcome_grader: str
+    base_model: str | None
+    policy: str | None
+    scaffold: str | None
+    segmenter: str | None
+    text: str
+    reference_answer: str | None
+    reference_solution: str | None
+    has_reference_answer: bool
+    has_reference_solution: bool
+    problem_ref: str
+    domain: str
+
+    @property
+    def arm(self) -> str:
+        return self.draw_arm or self.lane_arm or ""
+
+
+class Plain(NamedTuple):
+    """Texts and ratings of a plain submission, as pieces of text.
+
+    `cells` has an item for each judgment, with `;` between: `shown,chosen,rating,flagged`, and behind them the ids of
+    step and option where it is not option 0 alone that was shown. Turns are those of the first steps, in order.
+    """
+
+    texts: str  # of all options, by step and place
+    n_texts: int
+    more: str | None  # "step_id:option_id" of each option that is not its step's first
+    first_step: int  # the id of the first step; the others follow without a gap
+    times: str | None  # "step_id:milliseconds" of each judgment whose turn has an active time
+    cells: str
+
+
+class Reading:
+    """What stands in a row of a manifest. The record is put together when it is asked for."""
+
+    __slots__ = ("_record", "facts", "plain")
+
+    def __init__(self, facts: Facts, plain: Plain | None, record: TraceRecord | None = None) -> None:
+        self.facts = facts
+        self.plain = plain
+        self._record = record
+
+    @property
+    def record(self) -> TraceRecord:
+        if self._record is None:
+            self._record = _record(self.facts, self.plain)
+        return self._record
+
+
+def _record(facts: Facts, plain: Plain | None) -> TraceRecord:
+    if plain is None:
+        return record(facts, [], [])
+    steps = options_of(plain)
+    own = [StepRecord([OptionRecord(text) for text in texts]) for texts in steps[: facts.n_steps]]
+    times = dict(item.split(":") for item in plain.times.split(" ")) if plain.times else {}
+    turns = [_turn(turn, steps, times.get(str(plain.first_step + turn.position))) for turn in turns_of(plain)]
+    return record(facts, own, turns)
+
+
+def record(facts: Facts, steps: list[StepRecord], turns: list[TurnRecord]) -> TraceRecord:
+    """The record of these steps and turns."""
+    return TraceRecord(
+        problem=ProblemRecord(
+            facts.text,
+            facts.reference_answer if facts.has_reference_answer else UNSET,
+            facts.reference_solution if facts.has_reference_solution else UNSET,
+            facts.problem_ref,
+            facts.domain,
+        ),
+        steps=steps,
+        kind=facts.kind,
+        ref=facts.ref,
+        answer=facts.answer,
+        verifier_score=facts.verifier_score,
+        is_right=IS[facts.is_right],
+        outcome_by=facts.outcome_by,
+        outcome_grader=facts.outcome_grader,
+        provenance=_provenance(facts),
+        submissions=[_submission(facts, turns)],
+        residue=None if facts.residue is None else unpack(bytes(facts.residue)),
+    )
+
+
+def _provenance(facts: Facts) -> ProvenanceRecord | None:
+    if facts.policy is None:
+        return None
+    return ProvenanceRecord(
+        facts.base_model or "", facts.policy, scaffold=facts.scaffold or "", segmenter=facts.segmenter or ""
+    )
+
+
+def _submission(facts: Facts, turns: list[TurnRecord]) -> SubmissionRecord:
+    return SubmissionRecord(
+        turns,
+        labeler=facts.labeler,
+        machine=facts.machine,
+        submitted_at=time(facts.submitted_at),
+        generation=facts.generation,
+        is_quality_control=IS[facts.is_quality_control],
+        is_screening=IS[facts.is_screening],
+        total_ms=facts.total_ms,
+        finish_reason=facts.finish_reason,
+        finish_note=facts.finish_note,
+    )
+
+
+def time(value: Any) -> dt.datetime | None:
+    """PostgreSQL gives a time with its zone, SQLite one that is UTC."""
+    found: dt.datetime | None = value
+    return found if found is None or found.tzinfo else found.replace(tzinfo=dt.UTC)
+
+
+# --- plain submissions ---------------------------------------------------------------------------------------------
+
+
+Shown = tuple[int, int | None, bool | None]  # place, rating, flag
+
+
+class Cell(NamedTuple):
+    """What a judgment says, without the text that it is about."""
+
+    shown: str
+    chosen: int | None
+    rating: int | None
+    flagged: bool | None
+    place: str  # "step_id:option_id", or "" for the only option that was shown
+
+
+class PlainTurn(NamedTuple):
+    position: int
+    chosen: int | None
+    shown: list[Shown]
+
+
+def cell(text: str) -> Cell:
+    shown, chosen, rating, flagged, *place = text.split(",")
+    return Cell(
+        shown, int(chosen) if chosen else None, int(rating) if rating else None, _FLAGS[flagged], ":".join(place)
+    )
+
+
+_FLAGS = {"": None, "0": False, "1": True, "false": False, "true": True}
+
+
+def options_of(plain: Plain) -> list[list[str]]:
+    """The options of each step."""
+    texts = plain.texts.split(SEPARATOR)
+    if not plain.more:
+        return [[text] for text in texts]
+    extra: dict[int, int] = {}
+    for item in plain.more.split(" "):
+        position = int(item.partition(":")[0]) - plain.first_step
+        extra[position] = extra.get(position, 0) + 1
+    found: list[list[str]] = []
+    at = 0
+    while at < len(texts):
+        stop = at + 1 + extra.get(len(found), 0)
+        found.append(texts[at:stop])
+        at = stop
+    return found
+
+
+def turns_of(plain: Plain) -> list[PlainTurn]:
+    places = _places(plain)
+    turns: list[PlainTurn] = []
+    before: tuple[str, str] | None = None
+    for item in plain.cells.split(";"):
+        judged = _CELLS.get(item) or _known(item)
+        if not judged.place:
+            turns.append(PlainTurn(len(turns), judged.chosen, [(0, judged.rating, judged.flagged)]))
+            before = None
+            continue
+        step = judged.place.partition(":")[0]
+        if before != (step, judged.shown):
+            shown: list[Shown] = [(int(place), None, None) for place in judged.shown.split()]
+            turns.append(PlainTurn(len(turns), judged.chosen, shown))
+            before = (step, judged.shown)
+        place = places.get(judged.place, 0)
+        turns[-1].shown[:] = [
+            (each[0], judged.rating, judged.flagged) if each[0] == place else each for each in turns[-1].shown
+        ]
+    return turns
+
+
+def _places(plain: Plain) -> dict[str, int]:
+    """The place of each option that is not its step's first, by the ids of both."""
+    places: dict[str, int] = {}
+    step, place = "", 0
+    for item in plain.more.split(" ") if plain.more else ():
+        here = item.partition(":")[0]
+        place = place + 1 if here == step else 1
+        places[item], step = place, here
+    return places
+
+
+_CELLS: dict[str, Cell] = {}
+
+
+def _known(text: str) -> Cell:
+    """Cells of only options are few different ones: each is taken apart once."""
+    found = cell(text)
+    if not found.place:
+        _CELLS[text] = found
+    return found
+
+
+def _turn(turn: PlainTurn, steps: list[list[str]], active_ms: str | None) -> TurnRecord:
+    texts = steps[turn.position]
+    shown = [JudgmentRecord(texts[place], rating, flagged) for place, rating, flagged in turn.shown]
+    return TurnRecord(turn.position, shown, turn.chosen, active_ms=None if active_ms is None else int(active_ms))

@@ -1,0 +1,71 @@
+"""What is plain is composed from pieces of text, to the same bytes as from its record."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exports.formats import prm800k
+from labeling.readings import SEPARATOR, Facts, Plain, Reading, time
+from tests.labeling.importing import lines_of_prm800k as prm
+
+_NOTHING: dict[str, Any] = dict.fromkeys(Facts._fields)
+_TEXTS = ("finish_note", "machine", "problem_ref", "domain", "ref", "outcome_by", "outcome_grader")
+FACTS = Facts(
+    **{**_NOTHING, **dict.fromkeys(_TEXTS, ""), "kind": "pregenerated", "text": "What?", "n_steps": 3},
+)._replace(has_reference_answer=True)
+cells = st.tuples(st.sampled_from(["0", "1", "-1", ""]), st.sampled_from(["", "0", "1", "true", "false"])).map(
+    lambda said: f"0,{'' if said[0] == '-1' else 0},{said[0]},{said[1]}"
+)
+
+
+def both(facts: Facts, plain: Plain) -> tuple[list[bytes], list[bytes]]:
+    return list(prm800k.lines([Reading(facts, plain)])), list(prm800k.write([Reading(facts, plain).record]))
+
+
+@given(
+    st.lists(prm.texts.filter(lambda text: SEPARATOR not in text), min_size=1, max_size=4),
+    st.lists(cells, min_size=1, max_size=4),
+    st.none() | st.floats(0, 1),
+    st.none() | st.integers(0, 2**40),
+    st.booleans(),
+)
+def test_lines_are_what_records_give(
+    texts: list[str], said: list[str], score: float | None, total_ms: int | None, has_answer: bool
+) -> None:
+    facts = FACTS._replace(
+        n_steps=len(texts), verifier_score=score, total_ms=total_ms, has_reference_answer=has_answer, text=texts[0]
+    )
+    plain = Plain(SEPARATOR.join(texts), len(texts), None, 7, None, ";".join(said[: len(texts)]))
+    quick, careful = both(facts, plain)
+    assert quick == careful
+
+
+def test_lines_take_care_where_json_spells_the_separator() -> None:
+    """A text that holds a backslash and `u001f` looks like two once it is quoted."""
+    quick, careful = both(FACTS._replace(n_steps=1), Plain("a\\u001fb", 1, None, 1, None, "0,0,1,"))
+    assert quick == careful
+    assert b"a\\\\u001fb" in quick[0]
+
+
+def test_lines_know_alternatives_by_their_ids() -> None:
+    """Option 12 of step 2 stands at place 2; it was shown first, and alone was judged."""
+    plain = Plain(SEPARATOR.join("abcd"), 4, "2:11 2:12", 1, None, "0,0,1,;2 0 1,,-1,0,2,12")
+    quick, careful = both(FACTS._replace(n_steps=2), plain)
+    assert quick == careful
+    second = Reading(FACTS._replace(n_steps=2), plain).record.submissions[0].turns[1]
+    assert [(each.text, each.rating, each.flagged) for each in second.shown or ()] == [
+        ("d", -1, False),
+        ("b", None, None),
+        ("c", None, None),
+    ]
+
+
+@pytest.mark.parametrize("zone", [None, dt.UTC])
+def test_time_is_utc_whatever_the_engine_gives(zone: dt.tzinfo | None) -> None:
+    at = dt.datetime(2022, 11, 6, 3, 24, 46, 649379, tzinfo=zone)
+    (line,), _ = both(FACTS._replace(n_steps=1, submitted_at=at), Plain("a", 1, None, 1, None, "0,0,1,"))
+    assert b'"timestamp": "2022-11-06T03:24:46.649379"' in line
+    assert time(None) is None
