@@ -67,6 +67,14 @@ def archive(*, project: Project, by: User | None, now: dt.datetime) -> None:
     _move(project, ProjectState.ARCHIVED, "project.archived", by, now)
 
 
+def set_gold_bar(*, project: Project, bar: float, by: User | None, now: dt.datetime) -> None:
+    """What share of hidden gold is right of a rater who may go on. Set by a lead, or once from the project's own."""
+    with transaction.atomic():
+        Project.objects.filter(pk=project.pk).update(gold_bar=bar)
+        _say("project.gold_bar_set", project, by, now, bar=bar)
+    project.gold_bar = bar
+
+
 def _move(project: Project, to: ProjectState, what: str, by: User | None, now: dt.datetime) -> None:
     with transaction.atomic():
         # The condition stands in the statement that writes: of two leads who press at once, one is told.

@@ -3,7 +3,11 @@
 import datetime as dt
 import uuid
 
+from django.db import transaction
+
 from accounts.models import User
+from events import log
+from labeling import queue
 from labeling.models import Gold, Project, Rater
 from labeling.models.quality import GoldUse
 from labeling.models.rater import RaterKind, RaterStage
@@ -30,6 +34,34 @@ def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
 def remove(*, rater: Rater, now: dt.datetime) -> None:
     """The rater is handed nothing more. Rows and labels stay: they are somebody's work."""
     Rater.objects.filter(pk=rater.pk, removed_at=None).update(removed_at=now)
+
+
+def pause(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt.datetime) -> bool:
+    """Hand the rater nothing until a lead lets them go on. `reason` is what the rater reads, `note` is for leads alone;
+    what is opened may be finished. False where they were paused already."""
+    with transaction.atomic():
+        changed = Rater.objects.filter(pk=rater.pk, paused_at=None).update(
+            paused_at=now, paused_reason=reason[:300], paused_note=note[:300]
+        )
+        if changed:
+            queue.release_held(rater_id=rater.pk, now=now, reason="rater paused", by=by)
+            _say("rater.paused", rater, by, now, reason=reason, note=note)
+    return bool(changed)
+
+
+def resume(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
+    """The rater goes on, and is watched from here anew: what led to the pause is not held against them again."""
+    with transaction.atomic():
+        changed = Rater.objects.filter(pk=rater.pk, paused_at__isnull=False).update(
+            paused_at=None, paused_reason="", paused_note="", watched_since_at=now
+        )
+        if changed:
+            _say("rater.resumed", rater, by, now)
+    return bool(changed)
+
+
+def _say(what: str, rater: Rater, by: User | None, now: dt.datetime, **detail: str) -> None:
+    log.append(what=what, by=by, now=now, project=rater.project_id, subject=f"rater:{rater.pk}", detail=detail)
 
 
 def for_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater:

@@ -145,7 +145,7 @@ def _take_stock(facts: Facts, now: dt.datetime) -> None:
     if facts.purpose == Purpose.WORK:
         quality.count(trace_id=facts.trace, now=now)
     elif facts.purpose in scoring.USE_OF:
-        quality.score(assignment_id=facts.assignment, now=now)
+        quality.meet_gold(assignment_id=facts.assignment, now=now)
 
 
 def _counts_as(facts: Facts, now: dt.datetime) -> Population:

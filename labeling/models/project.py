@@ -52,6 +52,8 @@ class Project(models.Model):
     uniform_share = share(0.20)
     reserve_problem_share = share(0.10)
     screening_pass_share = share(0.75)
+    # The share of hidden gold that a rater who may go on gets right; null until the project's own raters have shown it.
+    gold_bar = models.FloatField(null=True, blank=True)
     screening_attempts = models.PositiveSmallIntegerField(default=1)
 
     # What raters see and are asked for. The assignment records what was in force when it was opened.
@@ -66,6 +68,10 @@ class Project(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(overlap__gte=1, overlap_limit__gte=F("overlap")), name="overlap_is_within_its_limit"
+            ),
+            models.CheckConstraint(
+                condition=Q(gold_bar=None) | Q(gold_bar__gte=0.2, gold_bar__lte=0.99),
+                name="the_gold_bar_leaves_room_on_both_sides",
             ),
             models.CheckConstraint(condition=Q(lease_seconds__gte=60), name="a_lease_lasts_a_minute_at_least"),
             *(

@@ -37,7 +37,9 @@ class Rater(models.Model):
     stage = models.CharField(max_length=12, choices=RaterStage, default=RaterStage.WORKING)
     screening_attempt = models.PositiveSmallIntegerField(default=1)
     paused_at = models.DateTimeField(null=True, blank=True)
-    paused_reason = models.CharField(max_length=300, blank=True)
+    paused_reason = models.CharField(max_length=300, blank=True)  # what the rater reads
+    paused_note = models.CharField(max_length=300, blank=True)  # what leads read besides
+    watched_since_at = models.DateTimeField(null=True, blank=True)  # gold before it is not looked at again
     removed_at = models.DateTimeField(null=True, blank=True)
     added_at = models.DateTimeField()
 

@@ -2,9 +2,30 @@
 
 Called through this module: `quality.make_gold(...)`."""
 
-from labeling.quality.gold import NotKnowable, forget, make_gold
+from labeling.quality.adjudication import CannotDecide, contested, decide, send_back
+from labeling.quality.gold import NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
 from labeling.quality.scoring import Accuracy, accuracy, score
 from labeling.quality.settling import settle
 from labeling.quality.tallies import count, recount
+from labeling.quality.watching import measure_bar, meet_gold
 
-__all__ = ["Accuracy", "NotKnowable", "accuracy", "count", "forget", "make_gold", "recount", "score", "settle"]
+__all__ = [
+    "Accuracy",
+    "CannotDecide",
+    "NotKnowable",
+    "accuracy",
+    "contested",
+    "correct_gold",
+    "count",
+    "decide",
+    "forget",
+    "make_gold",
+    "measure_bar",
+    "meet_gold",
+    "promote",
+    "recount",
+    "retire_gold",
+    "score",
+    "send_back",
+    "settle",
+]

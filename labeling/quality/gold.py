@@ -4,11 +4,21 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
+from django.db.models import Count
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import log
+from labeling import queue
 from labeling.models import Gold, GoldRating, Option, Trace
+from labeling.models.consensus import ConsensusSource
 from labeling.models.quality import GoldUse
+from labeling.models.queue import Arm
+from labeling.quality import consensus, scoring
+
+WORN_OUT_AFTER = 50  # readings
+LEAST_VOTES = 3  # of a consensus that gold is made of
+_ARMS = {GoldUse.SCREENING.value: Arm.SCREENING, GoldUse.HIDDEN.value: Arm.GOLD}
 
 
 class NotKnowable(Exception):
@@ -51,6 +61,63 @@ def forget(*, trace_ids: Sequence[int], now: dt.datetime) -> int:
     """Delete what was known of traces that nobody has opened, before the traces themselves go."""
     n_deleted, _ = Gold.objects.filter(trace_id__in=trace_ids, made_at__lte=now).delete()
     return n_deleted
+
+
+def correct_gold(
+    *,
+    gold: Gold,
+    accepted_first_errors: Sequence[int | None],
+    by: User | None,
+    now: dt.datetime,
+    explanation: str | None = None,
+) -> int:
+    """What was held for known is not so. Answers given before are judged anew; says how many now stand otherwise."""
+    _refuse_impossible(gold.trace, accepted_first_errors, {})
+    with transaction.atomic():
+        before = gold.accepted_first_errors
+        gold.accepted_first_errors = list(accepted_first_errors)
+        gold.explanation = gold.explanation if explanation is None else explanation
+        gold.save(update_fields=["accepted_first_errors", "explanation"])
+        changed = scoring.judge_anew(gold=gold, now=now)
+        _say("gold.corrected", gold, by, now, before=before, after=gold.accepted_first_errors, changed=changed)
+    return changed
+
+
+def retire_gold(*, gold: Gold, by: User | None, now: dt.datetime) -> bool:
+    """Show it to nobody any more. Answers stay, and who has it in hand is still scored."""
+    with transaction.atomic():
+        retired = Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=now)
+        if retired:
+            _say("gold.retired", gold, by, now, use=gold.use)
+            if gold.use in _ARMS:
+                queue.take_out(
+                    project_id=gold.trace.project_id, arm=_ARMS[gold.use], trace_ids=[gold.trace_id], now=now
+                )
+    return bool(retired)
+
+
+def retire_worn_out(*, project_id: int, now: dt.datetime) -> int:
+    """Gold that so many have met is known by heart. Says how many were retired."""
+    hidden = Gold.objects.filter(trace__project_id=project_id, use=GoldUse.HIDDEN, retired_at=None)
+    worn_out = hidden.annotate(met=Count("answers")).filter(met__gte=WORN_OUT_AFTER).select_related("trace")
+    return sum(retire_gold(gold=gold, by=None, now=now) for gold in worn_out)
+
+
+def promote(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, explanation: str = "") -> Gold:
+    """Make gold of what raters agreed on: of a settled trace that three or more named a place for, or a decided one."""
+    found = consensus.current(project_id=trace.project_id).filter(trace=trace).first()
+    if found is None or (found.source == ConsensusSource.RATERS and found.n_votes < LEAST_VOTES):
+        raise NotKnowable(
+            _("Gold is made of a consensus of %(n)d raters or more, or of a decision.") % {"n": LEAST_VOTES}
+        )
+    return make_gold(
+        trace=trace, use=use, accepted_first_errors=[found.first_error], by=by, now=now, explanation=explanation
+    )
+
+
+def _say(what: str, gold: Gold, by: User | None, now: dt.datetime, **detail: object) -> None:
+    subject = f"trace:{gold.trace_id}"
+    log.append(what=what, by=by, now=now, project=gold.trace.project_id, subject=subject, detail=detail)
 
 
 def _refuse_impossible(trace: Trace, first_errors: Sequence[int | None], ratings: Mapping[int, int]) -> None:

@@ -56,6 +56,19 @@ def score(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | None:
     return answer
 
 
+def judge_anew(*, gold: Gold, now: dt.datetime) -> int:
+    """The accepted set is another: hold every answer against it once more. Says how many verdicts changed."""
+    changed = []
+    for answer in gold.answers.exclude(verdict=Verdict.GAVE_UP):
+        report = Report(answer.assignment_id, 1, answer.first_error, 0, None)
+        found = verdict(accepted=gold.accepted_first_errors, report=report)
+        if found != answer.verdict:
+            answer.verdict = found
+            changed.append(answer)
+    GoldAnswer.objects.bulk_update(changed, ["verdict"], batch_size=200)
+    return len(changed)
+
+
 def _gold(trace_id: int, use: GoldUse | None) -> Gold | None:
     """The newest: gold that was retired while somebody had it in hand still knows the answer."""
     return Gold.objects.filter(trace_id=trace_id, use=use).order_by("-pk").first()

@@ -4,7 +4,7 @@ and added slots, and the states of assignments up to their submission.
 Called through this module: `queue.claim(...)`."""
 
 from labeling.queue.claiming import Claim, claim
-from labeling.queue.filling import close_lane, depth, enqueue, reinstate, withdraw
+from labeling.queue.filling import close_lane, depth, enqueue, reinstate, take_out, withdraw
 from labeling.queue.leases import lapse_due, open_held, release, release_held, renew
 from labeling.queue.refusals import (
     LeaseLost,
@@ -39,6 +39,7 @@ __all__ = [
     "release",
     "release_held",
     "renew",
+    "take_out",
     "take_slot",
     "withdraw",
 ]

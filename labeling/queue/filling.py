@@ -163,6 +163,15 @@ def _say(what: str, trace_ids: set[int], now: dt.datetime, reason: str, by: User
     log.append_many(entries, by=by, now=now)
 
 
+def take_out(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.datetime) -> int:
+    """Hand these traces out no more in this arm; in others they stay. What is in hand is finished. Says how many were
+    still to be had."""
+    with transaction.atomic():
+        standing = slots.lock_standing(trace_ids=trace_ids)
+        entries = QueueEntry.objects.filter(lane__project_id=project_id, lane__arm=arm, trace_id__in=standing)
+        return entries.filter(is_open=True).update(slots_left=0)
+
+
 def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
     """Serve a lane no longer. What is begun there is finished through the top-up lane; what nobody has begun goes back
     to the uniform lane, from where it may be drawn again. Any other lane than one of policy keeps what it has."""

@@ -111,14 +111,16 @@ def _take_one(entries: QuerySet[QueueEntry]) -> str | None:
     return free.lane.arm
 
 
-def add_slot(*, trace_id: int, round: int, now: dt.datetime) -> bool:
-    """Ask for a further opinion on a trace: once in a round, up to the project's limit. Says whether it was added."""
+def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None = None) -> bool:
+    """Ask for a further opinion on a trace: once in a round, up to the project's limit or the one that a person who
+    decides has set. Says whether it was added."""
     with transaction.atomic():
         if not lock_standing(trace_ids=[trace_id]):
             return False
         trace = Trace.objects.select_related("project").get(pk=trace_id)
-        given = trace.queue_entries.aggregate(slots=Sum("slots"))["slots"] or 0
-        if given >= trace.project.overlap_limit:
+        work = trace.queue_entries.exclude(lane__arm__in=_KNOWN_ANSWERS.values())
+        given = work.aggregate(slots=Sum("slots"))["slots"] or 0
+        if given >= (limit or trace.project.overlap_limit):
             return False
         _, is_new = AddedSlot.objects.get_or_create(trace=trace, round=round, defaults={"added_at": now})
         if is_new:

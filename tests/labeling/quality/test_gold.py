@@ -6,10 +6,12 @@ import pytest
 from django.db import IntegrityError
 
 from events.models import Event
-from labeling import quality
+from labeling import quality, queue
 from labeling.models import Option, Step
 from labeling.models.quality import GoldUse
+from labeling.quality import gold
 from tests import factories
+from tests.labeling.quality import scene
 
 pytestmark = pytest.mark.django_db
 
@@ -17,11 +19,11 @@ pytestmark = pytest.mark.django_db
 def test_make_gold_keeps_what_is_accepted_and_says_so_in_the_log(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project(), ["One.", ["Two.", "Three."]])
     options = {option.pk: 1 for option in Option.objects.filter(step__trace=trace)}
-    gold = quality.make_gold(
+    made = quality.make_gold(
         trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1, None], ratings=options, by=None, now=now
     )
-    assert gold.accepted_first_errors == [1, None]
-    assert gold.ratings.count() == 3
+    assert made.accepted_first_errors == [1, None]
+    assert made.ratings.count() == 3
     assert Event.objects.get().subject == f"trace:{trace.pk}"
 
 
@@ -49,3 +51,40 @@ def test_make_gold_of_one_trace_stands_once_for_each_use(now: dt.datetime) -> No
     quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=now)
     with pytest.raises(IntegrityError):
         quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=now)
+
+
+def test_correct_gold_judges_answers_anew(now: dt.datetime) -> None:
+    trace = factories.make_trace(factories.make_project())
+    made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
+    for rater, ratings in zip(scene.raters(trace.project, 3), ([-1], [1, -1], [1, 1, 1]), strict=True):
+        scene.submit(rater, trace, ratings, purpose="gold")
+    assert sorted(made.answers.values_list("verdict", flat=True)) == ["missed", "missed", "right"]
+    assert quality.correct_gold(gold=made, accepted_first_errors=[1, None], by=None, now=now) == 3
+    assert sorted(made.answers.values_list("verdict", flat=True)) == ["blamed", "right", "right"]
+    with pytest.raises(quality.NotKnowable):
+        quality.correct_gold(gold=made, accepted_first_errors=[9], by=None, now=now)
+
+
+def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = factories.make_trace(factories.make_project())
+    made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
+    queue.enqueue(project_id=trace.project_id, arm="gold", trace_ids=[trace.pk], slots=50, now=now)
+    rater = factories.make_rater(trace.project)
+    scene.submit(rater, trace, [-1], purpose="gold")
+    assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 0
+    monkeypatch.setattr(gold, "WORN_OUT_AFTER", 1)
+    assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 1
+    assert trace.queue_entries.get().slots_left == 0
+    assert not quality.retire_gold(gold=made, by=None, now=now)
+
+
+def test_promote_makes_gold_of_three_who_agree(now: dt.datetime) -> None:
+    trace = factories.make_trace(factories.make_project(overlap=2))
+    for number in range(3):
+        scene.submit(factories.make_rater(trace.project), trace, [1, -1])
+        quality.settle(project_id=trace.project_id, trace_ids=[trace.pk], now=now)
+        if number == 1:
+            with pytest.raises(quality.NotKnowable, match="3 raters"):
+                quality.promote(trace=trace, use=GoldUse.HIDDEN, by=None, now=now)
+    made = quality.promote(trace=trace, use=GoldUse.HIDDEN, by=None, now=now, explanation="Look at the sign.")
+    assert (made.accepted_first_errors, made.explanation) == ([1], "Look at the sign.")

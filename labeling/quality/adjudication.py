@@ -1,0 +1,113 @@
+"""A person decides where raters differ. With `settling` alone writes settlements and consensus.
+
+What was decided stays: later readings are counted, and change nothing of it. Every act here is an event.
+"""
+
+import datetime as dt
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from events import log
+from labeling import queue
+from labeling.models import AddedSlot, Settlement, Step, Trace
+from labeling.models.consensus import ConsensusSource, SettlementState
+from labeling.models.project import Protocol
+from labeling.quality import consensus, settlements, settling
+from labeling.quality.step_labels import NEGATIVE, StepLabel
+
+_NO_LIMIT = 2**15  # a person has asked
+
+
+class CannotDecide(Exception):
+    """What was asked for cannot be said of this trace. `str()` of it may be shown to people."""
+
+
+def contested(*, project_id: int) -> QuerySet[Settlement]:
+    """The queue of whoever decides: what has waited longest comes first."""
+    rows = Settlement.objects.filter(project_id=project_id, state=SettlementState.CONTESTED)
+    return rows.select_related("trace__problem").order_by("changed_at", "trace_id")
+
+
+def decide(*, trace_id: int, first_error: int | None, note: str = "", by: User, now: dt.datetime) -> int:
+    """The first error is at this position, or there is none. Gives the number of the consensus revision. Any trace that
+    somebody has read can be decided, not contested ones alone; deciding again makes a new revision."""
+    with transaction.atomic():
+        row = _held(trace_id)
+        _refuse_impossible(trace_id, first_error)
+        row.consensus_revision = consensus.keep(
+            trace_id=trace_id,
+            project_id=row.project_id,
+            first_error=first_error,
+            source=ConsensusSource.PERSON,
+            confidence=None,
+            n_votes=row.n_votes,
+            labels=_labels(row, first_error),
+            note=note,
+            now=now,
+            by=by,
+        )
+        _move(row, SettlementState.DECIDED, "decided", now)
+        _say("trace.decided", row, by, now, first_error=first_error, revision=row.consensus_revision, note=note)
+    return row.consensus_revision
+
+
+def send_back(*, trace_id: int, note: str = "", by: User, now: dt.datetime) -> None:
+    """Ask for one more reading, beyond the project's limit where need be. A decision that stood no longer does."""
+    with transaction.atomic():
+        row = _held(trace_id)
+        asked = AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
+        number = max(row.n_readings, asked or 0) + 1
+        if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
+            raise CannotDecide(_("This trace was withdrawn: nobody is given it any more."))
+        row.consensus_revision = 0
+        _move(row, SettlementState.ASKED, "sent_back", now)
+        _say("trace.sent_back", row, by, now, note=note)
+
+
+def _held(trace_id: int) -> Settlement:
+    settlements.hold(trace_ids=[trace_id])
+    row = Settlement.objects.select_related("trace", "project").filter(pk=trace_id).first()
+    if row is None:
+        raise CannotDecide(_("Nobody has submitted this trace yet: there is nothing to decide."))
+    return row
+
+
+def _refuse_impossible(trace_id: int, first_error: int | None) -> None:
+    steps = Step.objects.filter(trace_id=trace_id, is_rateable=True)
+    if first_error is not None and not steps.filter(position=first_error).exists():
+        raise CannotDecide(_("This trace has no step %(step)d that is rated.") % {"step": first_error + 1})
+    if Trace.objects.filter(pk=trace_id, project__protocol=Protocol.LIVE).exists():
+        raise CannotDecide(_("The steps of this trace were generated while it was rated: there is none to decide on."))
+
+
+def _labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
+    """What follows from the decision: the first error where it was put, nothing negative before it, raters' labels of
+    the rest, as sure as the decision is."""
+    found = settling.labels_of(row.project, settling.readings_of(row.trace_id), first_error)
+    kept = [
+        label._replace(confidence=1.0) if not label.option else label
+        for label in found
+        if label.option or not _contradicts(label, first_error)
+    ]
+    if first_error is not None and not any(label[:2] == (first_error, 0) for label in kept):
+        kept.append(StepLabel(first_error, 0, NEGATIVE, 1.0, 0))
+    return sorted(kept)
+
+
+def _contradicts(label: StepLabel, first_error: int | None) -> bool:
+    is_negative = label.rating == NEGATIVE
+    if first_error is None or label.step < first_error:
+        return is_negative
+    return label.step == first_error and not is_negative
+
+
+def _move(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:
+    row.state, row.reason, row.changed_at = state, reason, now
+    row.save(update_fields=["state", "reason", "changed_at", "consensus_revision"])
+
+
+def _say(what: str, row: Settlement, by: User, now: dt.datetime, **detail: object) -> None:
+    log.append(what=what, by=by, now=now, project=row.project_id, subject=f"trace:{row.trace_id}", detail=detail)

@@ -1,0 +1,96 @@
+"""A person decides where raters differ; what was decided stays until it is sent back."""
+
+import pytest
+
+from accounts.models import User
+from events.models import Event
+from labeling import quality, queue
+from labeling.models import QueueEntry, Settlement, Trace
+from labeling.quality import consensus
+from tests import factories
+from tests.labeling.quality import scene
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+
+
+@pytest.fixture
+def lead() -> User:
+    return factories.make_user("lead")
+
+
+@pytest.fixture
+def trace() -> Trace:
+    """Contested: two readings, and none more allowed."""
+    project = factories.make_project(overlap=2, overlap_limit=2)
+    trace = factories.make_trace(project)
+    queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace.pk], slots=2, now=NOW)
+    for ratings in ([1, 1, 1], [1, -1]):
+        scene.submit(factories.make_rater(project), trace, ratings)
+    return look(trace).trace
+
+
+def look(trace: Trace) -> Settlement:
+    quality.settle(project_id=trace.project_id, trace_ids=[trace.pk], now=NOW)
+    return Settlement.objects.select_related("trace").get(pk=trace.pk)
+
+
+def test_contested_are_those_that_wait_for_a_person(trace: Trace) -> None:
+    assert [row.trace for row in quality.contested(project_id=trace.project_id)] == [trace]
+    assert look(trace).differs_at == 1
+
+
+def test_decide_makes_a_revision_that_says_who(trace: Trace, lead: User) -> None:
+    assert quality.decide(trace_id=trace.pk, first_error=1, note="7 × 8 is 56.", by=lead, now=NOW) == 1
+    found = consensus.current(project_id=trace.project_id).get()
+    assert (found.first_error, found.source, found.made_by, found.note) == (1, "person", lead, "7 × 8 is 56.")
+    assert found.labels == [[0, 0, 1, 1.0, 2], [1, 0, -1, 1.0, 2]]
+    assert not quality.contested(project_id=trace.project_id).exists()
+    event = Event.objects.get(what="trace.decided")
+    assert (event.by, event.detail["first_error"], event.detail["revision"]) == (lead.pk, 1, 1)
+
+
+def test_decide_where_nobody_saw_the_error(trace: Trace, lead: User) -> None:
+    quality.decide(trace_id=trace.pk, first_error=2, by=lead, now=NOW)
+    labels = consensus.current(project_id=trace.project_id).get().labels
+    assert labels == [[0, 0, 1, 1.0, 2], [1, 0, 1, 1.0, 2], [2, 0, -1, 1.0, 1]]
+    quality.decide(trace_id=trace.pk, first_error=None, by=lead, now=NOW)
+    assert consensus.current(project_id=trace.project_id).get().revision == 2
+
+
+def test_decide_stays_when_more_is_submitted(trace: Trace, lead: User) -> None:
+    quality.decide(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    scene.submit(factories.make_rater(trace.project), trace, [1, 1, 1], population="extra")
+    row = look(trace)
+    assert (row.state, row.n_readings, row.consensus_revision) == ("decided", 3, 1)
+
+
+def test_send_back_asks_beyond_the_limit_and_settles_by_what_comes(trace: Trace, lead: User) -> None:
+    quality.send_back(trace_id=trace.pk, note="Read step 2 again.", by=lead, now=NOW)
+    assert (look(trace).state, look(trace).reason) == ("asked", "sent_back")
+    assert sum(QueueEntry.objects.filter(lane__arm="opinion").values_list("slots_left", flat=True)) == 1
+    assert Event.objects.get(what="trace.sent_back").by == lead.pk
+    scene.submit(factories.make_rater(trace.project), trace, [1, -1], population="opinion")
+    assert look(trace).state == "settled"
+    assert consensus.current(project_id=trace.project_id).get().first_error == 1
+
+
+def test_send_back_takes_a_decision_back(trace: Trace, lead: User) -> None:
+    quality.decide(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
+    assert not consensus.current(project_id=trace.project_id).exists()
+    assert consensus.history(trace_id=trace.pk).count() == 1
+
+
+@pytest.mark.parametrize("first_error", [3, 99])
+def test_decide_refuses_a_step_that_is_not_there(trace: Trace, lead: User, first_error: int) -> None:
+    with pytest.raises(quality.CannotDecide, match="no step"):
+        quality.decide(trace_id=trace.pk, first_error=first_error, by=lead, now=NOW)
+
+
+def test_decide_refuses_what_nobody_has_read_and_send_back_what_was_withdrawn(trace: Trace, lead: User) -> None:
+    with pytest.raises(quality.CannotDecide, match="Nobody"):
+        quality.decide(trace_id=factories.make_trace(trace.project).pk, first_error=0, by=lead, now=NOW)
+    queue.withdraw(trace_ids=[trace.pk], now=NOW, reason="bad", by=lead)
+    with pytest.raises(quality.CannotDecide, match="withdrawn"):
+        quality.send_back(trace_id=trace.pk, by=lead, now=NOW)

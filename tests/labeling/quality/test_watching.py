@@ -1,0 +1,113 @@
+"""Raters below the project's own bar are paused, told kindly, and go on when a lead lets them."""
+
+import datetime as dt
+
+import pytest
+
+from events.models import Event
+from labeling import quality, queue, raters
+from labeling.models import Assignment, GoldAnswer, Project, Rater
+from labeling.models.quality import GoldUse
+from labeling.quality import watching
+from tests import factories
+from tests.labeling.quality import scene
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+
+
+def meet(rater: Rater, *, right: bool, at: int = 0, **fields: object) -> None:
+    """The rater submits one more hidden gold trace."""
+    trace = factories.make_trace(rater.project)
+    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    scene.submit(rater, trace, [-1] if right else [1, 1, 1], purpose="gold", now=NOW + dt.timedelta(minutes=at))
+    rater.refresh_from_db()
+
+
+def project(bar: float | None = 0.85) -> Project:
+    return factories.make_project(gold_bar=bar)
+
+
+def test_watch_pauses_with_a_reason_for_each_side() -> None:
+    rater = factories.make_rater(project())
+    met = 0
+    while rater.paused_at is None:
+        meet(rater, right=False, at=met)
+        met += 1
+    assert met == 5  # each miss adds ln 2, and 2.944 is the bound
+    assert rater.paused_note == "0 of 5 hidden gold traces right, where 85 % are expected."
+    assert "gold" not in rater.paused_reason
+    assert "kept" in rater.paused_reason
+    event = Event.objects.get(what="rater.paused")
+    assert (event.by, event.subject) == (None, f"rater:{rater.pk}")
+    with pytest.raises(queue.RaterPaused) as told:
+        queue.claim(rater_id=rater.pk, now=NOW)
+    assert "gold" not in str(told.value)
+
+
+def test_watch_leaves_good_raters_and_projects_without_a_bar_alone() -> None:
+    good, unwatched = factories.make_rater(project()), factories.make_rater(project(None))
+    for n in range(8):
+        meet(good, right=n != 3, at=n)
+        meet(unwatched, right=False, at=n)
+    assert (good.paused_at, unwatched.paused_at) == (None, None)
+
+
+def test_resume_begins_anew() -> None:
+    rater = factories.make_rater(project())
+    for n in range(5):
+        meet(rater, right=False, at=n)
+    assert rater.paused_at is not None
+    assert raters.resume(rater=rater, by=None, now=NOW + dt.timedelta(minutes=9))
+    meet(rater, right=False, at=10)
+    assert rater.paused_at is None
+    assert not raters.resume(rater=rater, by=None, now=NOW)
+
+
+def test_pause_gives_back_what_was_fetched_ahead() -> None:
+    rater = factories.make_rater(project())
+    factories.make_assignment(rater, factories.make_trace(rater.project), state="held", opened_at=None)
+    assert raters.pause(rater=rater, reason="Let us talk.", by=None, now=NOW)
+    assert Assignment.objects.get().state == "released"
+    assert not raters.pause(rater=rater, reason="Again.", by=None, now=NOW)
+
+
+def test_measure_bar_takes_the_projects_own_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = project(None)
+    assert quality.measure_bar(project=place, now=NOW) is None
+    everybody = scene.raters(place, 5)
+    for rater, n_right in zip(everybody, (40, 36, 32, 28, 24), strict=True):
+        keep_answers(rater, n_right, 40)
+    assert quality.measure_bar(project=place, now=NOW) == pytest.approx(0.7)
+    place.refresh_from_db()
+    assert place.gold_bar == pytest.approx(0.7)
+    assert quality.measure_bar(project=place, now=NOW) is None
+
+
+def keep_answers(rater: Rater, n_right: int, n: int) -> None:
+    trace = factories.make_trace(rater.project)
+    gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    for number in range(n):
+        assignment = factories.make_assignment(
+            rater, trace, attempt=number + 1, state="released", holds_slot=False, ended_at=NOW
+        )
+        GoldAnswer.objects.create(
+            assignment=assignment,
+            gold=gold,
+            project=rater.project,
+            rater=rater,
+            use="hidden",
+            verdict="right" if number < n_right else "missed",
+            answered_at=NOW,
+        )
+
+
+def test_watching_looks_at_hidden_gold_alone() -> None:
+    rater = factories.make_rater(project())
+    trace = factories.make_trace(rater.project)
+    gold = quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=NOW)
+    for attempt in range(1, 9):
+        scene.submit(rater, trace, [1, 1, 1], purpose="training", attempt=attempt)
+    rater.refresh_from_db()
+    assert (gold.answers.count(), rater.paused_at) == (8, None)
+    assert watching.FIRST == 200
