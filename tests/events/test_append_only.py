@@ -36,11 +36,12 @@ def test_triggers_stand_on_every_registered_table() -> None:
         "labeling_write",
         "labeling_submission",
         "labeling_guideline",
+        "labeling_consensus",
         "labeling_manifest",
         "labeling_manifestrow",
     }
     assert append_only.missing() == []
-    assert triggers() == OPERATIONS[connection.vendor] * 6
+    assert triggers() == OPERATIONS[connection.vendor] * 7
 
 
 @pytest.mark.django_db
