@@ -3,11 +3,14 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import projects
+from api.views import imports, projects
 
 app_name = "api"
 urlpatterns = [
     path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]), name="schema"),
     path("projects", projects.Projects.as_view(), name="projects"),
     path("projects/<slug:slug>", projects.OneProject.as_view(), name="project"),
+    path("projects/<slug:slug>/imports", imports.Imports.as_view(), name="imports"),
+    path("projects/<slug:slug>/imports/<int:job>", imports.OneImport.as_view(), name="import"),
+    path("projects/<slug:slug>/imports/<int:job>/bad-lines", imports.BadLines.as_view(), name="bad_lines"),
 ]

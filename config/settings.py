@@ -234,6 +234,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "api.problems.answer",
     "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,  # `?format=` is a word of ours: the format of a file
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Stepmark",

@@ -3,22 +3,15 @@
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import Scope, User
+from api.serializers import ProjectSerializer
 from api.views.door import ProjectView
-from labeling.models import Project
 from people import roles
 from people.roles import Action
-
-
-class ProjectSerializer(serializers.ModelSerializer[Project]):
-    class Meta:
-        model = Project
-        fields = ("slug", "name", "description", "protocol", "state", "overlap", "created_at")
 
 
 class Projects(APIView):

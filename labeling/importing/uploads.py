@@ -37,6 +37,11 @@ def keep(*, name: str, parts: Iterable[bytes], size: int | None = None) -> Path:
     return path
 
 
+def forget(path: Path) -> None:
+    """Nobody reads it any more."""
+    shutil.rmtree(path.parent, ignore_errors=True)
+
+
 def safe_name(name: str) -> str:
     """The last part of the name, without what could lead elsewhere or hide."""
     last = re.split(r"[\\/]", name)[-1]

@@ -12,6 +12,7 @@ JUDGING = ("labeling/judging", "labeling/importing/")
 OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "User": ("accounts", ("accounts/",)),
     "LoginLink": ("accounts", ("accounts/links.py",)),
+    "Repeatable": ("api", ("api/repeats.py",)),
     "ApiToken": ("accounts", ("accounts/api_tokens.py",)),
     "Event": ("events", ("events/log.py",)),
     "EventOrigin": ("events", ("events/log.py",)),

@@ -1,0 +1,129 @@
+"""Traces in over HTTP: the answer follows the import, and nothing half-done stays behind."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs import runner
+from jobs.models import Job
+from labeling.importing import bringing, uploads
+from labeling.models import Trace
+from tests.api import programs
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+GOOD = b"".join(
+    json.dumps({"problem": f"What is {n} + 1?", "steps": ["Add one.", f"{n + 1}"]}).encode() + b"\n" for n in range(3)
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> Path:
+    settings.DATA_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+def send(
+    program: Client, cast: Cast, body: bytes = GOOD, *, query: str = "", headers: dict[str, str] | None = None
+) -> Any:
+    address = reverse("api:imports", args=[cast.project.slug]) + query
+    return program.post(address, body, content_type="application/x-ndjson", headers=headers)
+
+
+def kept(folder: Path) -> list[Path]:
+    return [path for path in (folder / "imports").glob("*/*") if path.is_file()]
+
+
+def test_import_is_asked_for_followed_and_done(cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    asked = send(program, cast, query="?name=sums.jsonl&licence=MIT")
+    assert asked.status_code == 202
+    assert asked.json()["state"] == "queued"
+    runner.run(asked.json()["id"], bringing.chunks, sleep=lambda _: None)
+    done = program.get(asked["Location"]).json()
+    assert (done["state"], done["done"], done["total"]) == ("done", 3, 3)
+    assert done["result"]["report"]["traces_added"] == 3
+    source = Trace.objects.select_related("source")[0].source
+    assert source
+    assert (source.name, source.licence) == ("sums.jsonl", "MIT")
+    [listed] = program.get(reverse("api:imports", args=[cast.project.slug])).json()
+    assert listed == done
+
+
+def test_bad_lines_are_named_and_nothing_comes_in(cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    asked = send(program, cast, GOOD + b'{"problem": 1}\n{"problem\n').json()
+    runner.run(asked["id"], bringing.chunks, sleep=lambda _: None)
+    failed = program.get(reverse("api:import", args=[cast.project.slug, asked["id"]])).json()
+    assert failed["state"] == "failed"
+    assert "2 of 5 records are bad" in failed["failure"]
+    assert [line["line"] for line in failed["result"]["report"]["bad_lines"]] == [4, 5]
+    table = program.get(reverse("api:bad_lines", args=[cast.project.slug, asked["id"]]))
+    assert table.getvalue().splitlines()[0] == b"line,column,reason"
+    assert not Trace.objects.exists()
+
+
+def test_key_makes_a_request_repeatable(cast: Cast, folder: Path) -> None:
+    program, key = programs.of(cast.engineer), {"Idempotency-Key": "night 7"}
+    first, again = (send(program, cast, headers=key) for _ in range(2))
+    assert (first.status_code, again.status_code) == (202, 200)
+    assert first.json()["id"] == again.json()["id"]
+    other = send(program, cast, GOOD + GOOD, headers=key)
+    assert other.status_code == 409
+    assert "another request" in programs.problem(other)
+    assert Job.objects.count() == len(kept(folder)) == 1
+    assert send(programs.of(cast.owner), cast, headers=key).status_code == 202  # keys are a person's own
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "says"),
+    [
+        ("?format=xml", GOOD, "Some of what was sent"),
+        ("?labels=judge", GOOD, "need the name"),
+        ("", b'{"a": 1}\n', "format"),
+        ("?name=a.gz", GOOD, "a.gz"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_and_not_kept(
+    query: str, body: bytes, says: str, cast: Cast, folder: Path
+) -> None:
+    refused = send(programs.of(cast.engineer), cast, body, query=query)
+    assert refused.status_code == 422
+    assert says in programs.problem(refused)
+    assert kept(folder) == []
+    assert not Job.objects.exists()
+
+
+def test_body_says_its_length_and_keeps_its_word(cast: Cast, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = programs.of(cast.engineer)
+    assert send(program, cast, b"").status_code == 411
+    chunked = send(program, cast, headers={"Transfer-Encoding": "chunked"})
+    assert (chunked.status_code, "Content-Length" in programs.problem(chunked)) == (411, True)
+    monkeypatch.setattr(uploads, "LARGEST", 10)
+    assert send(program, cast).status_code == 413
+    assert kept(folder) == []
+
+
+@pytest.mark.parametrize(("person", "status"), [("stranger", 404), ("annotator", 403), ("reviewer", 403)])
+def test_others_bring_nothing_in(person: str, status: int, cast: Cast, folder: Path) -> None:
+    assert send(programs.of(getattr(cast, person)), cast).status_code == status
+    assert send(programs.of(cast.engineer, "read"), cast).status_code == 403
+    assert kept(folder) == []
+
+
+def test_import_can_be_cancelled_and_is_seen_from_its_project_alone(cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    asked = send(program, cast)
+    assert program.delete(asked["Location"]).json()["state"] == "cancelled"
+    assert programs.of(cast.owner).get(asked["Location"]).status_code == 200
+    elsewhere = reverse("api:import", args=["next-door", asked.json()["id"]])
+    assert programs.of(cast.neighbour).get(elsewhere).status_code == 404
