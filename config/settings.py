@@ -154,6 +154,7 @@ CELERY_BEAT_SCHEDULE = {
     "take back what has lapsed": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
     # Seconds after a submit, without a message for each: consensus, further opinions.
     "settle what was submitted": {"task": "labeling.settle_due", "schedule": 3.0, "options": {"expires": 3.0}},
+    "forget old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
 }
 CELERY_TIMEZONE = "UTC"
 

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from jobs import runner
 from labeling import queue
-from labeling.importing import bringing, undoing
+from labeling.importing import bringing, undoing, uploads
 from labeling.quality import refreshing
 
 
@@ -27,3 +27,8 @@ def lapse_due() -> None:
 @shared_task(name="labeling.settle_due")
 def settle_due() -> None:
     refreshing.settle_due(now=timezone.now())
+
+
+@shared_task(name="labeling.forget_uploads")
+def forget_uploads() -> None:
+    uploads.forget_old(now=timezone.now())

@@ -1,6 +1,7 @@
 """Keeps what is sent over the network until its import has read it: whole, or not at all. The folder lies in the data
 folder, where every worker can read it."""
 
+import datetime as dt
 import os
 import re
 import secrets
@@ -12,6 +13,8 @@ from django.conf import settings
 
 LARGEST = 50 * 1024**3
 LONGEST_NAME = 120
+KEPT = dt.timedelta(days=7)
+FOLDER = re.compile(r"[0-9a-f]{16}")
 
 
 class CutOff(Exception):
@@ -26,7 +29,7 @@ def keep(*, name: str, parts: Iterable[bytes], size: int | None = None) -> Path:
     """The file under its own name, in a folder of its own. `size` is what the sender announced."""
     if size is not None and size > LARGEST:
         raise TooBig
-    folder = Path(settings.DATA_DIR) / "imports" / secrets.token_hex(8)
+    folder = _folder() / secrets.token_hex(8)
     folder.mkdir(parents=True, mode=0o700)
     path = folder / safe_name(name)
     try:
@@ -40,6 +43,19 @@ def keep(*, name: str, parts: Iterable[bytes], size: int | None = None) -> Path:
 def forget(path: Path) -> None:
     """Nobody reads it any more."""
     shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def forget_old(*, now: dt.datetime) -> int:
+    """Uploads are read within minutes, or were given up: a week is time enough to try again. Says how many went."""
+    too_old = (now - KEPT).timestamp()
+    old = [path for path in _folder().glob("*/") if FOLDER.fullmatch(path.name) and path.stat().st_mtime < too_old]
+    for folder in old:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(old)
+
+
+def _folder() -> Path:
+    return Path(settings.DATA_DIR) / "imports"
 
 
 def safe_name(name: str) -> str:

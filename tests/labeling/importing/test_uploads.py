@@ -1,5 +1,7 @@
 """What comes over the network is kept whole, or not at all."""
 
+import datetime as dt
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import pytest
 
 from labeling.importing import uploads
+from tests.factories import NOW
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +53,15 @@ def test_keep_leaves_nothing_of_what_was_cut_off_or_is_too_big(folder: Path, mon
 )
 def test_safe_name_leads_nowhere_else(name: str, safe: str) -> None:
     assert uploads.safe_name(name) == safe
+
+
+def test_forget_old_leaves_what_is_new_and_what_is_no_upload(folder: Path) -> None:
+    old, new = (uploads.keep(name="a.jsonl", parts=[b"{}"]) for _ in range(2))
+    bad_lines = folder / "imports" / "bad-lines-7.csv"
+    bad_lines.touch()
+    long_ago = (NOW - dt.timedelta(days=8)).timestamp()
+    for path in (old.parent, bad_lines):
+        os.utime(path, (long_ago, long_ago))
+    os.utime(new.parent, (NOW.timestamp(), NOW.timestamp()))
+    assert uploads.forget_old(now=NOW) == 1
+    assert (old.exists(), new.exists(), bad_lines.exists()) == (False, True, True)
