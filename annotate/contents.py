@@ -1,72 +1,113 @@
-"""What a rater sees of a trace, as the work page's scripts read it. Three statements for a plain trace; nothing of
-gold, arms, scores or other raters is in it."""
+"""What a rater sees of a trace, as the work page's scripts read it. One statement for a plain trace; nothing of gold,
+arms, scores or other raters is in it."""
 
+import datetime as dt
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
+import orjson
 from django.urls import reverse
 
-from labeling.models import Assignment, Judgment, Option, Part, Turn
+import statements
+from labeling.models import Judgment, Part, Turn
 from labeling.models.assignment import AssignmentState
 from labeling.models.trace import StepKind
 
 _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERVATION}
 
 
+class _Row(NamedTuple):
+    """One row each of assignment, project, trace and problem, and the steps as JSON."""
+
+    assignment: int
+    trace: int
+    version: int
+    revision: int
+    state: str
+    is_correction: bool
+    lease_ends_at: dt.datetime | None
+    protocol: str
+    reveals_one_step_at_a_time: bool
+    asks_error_category: bool
+    asks_reason: bool
+    asks_corrected_step: bool
+    text: str
+    domain: str
+    reference_answer: str | None
+    shows_reference_answer: bool
+    steps: str | None
+
+
 def of(assignment_id: int) -> dict[str, Any]:
-    assignment = Assignment.objects.select_related("project", "trace__problem").get(pk=assignment_id)
-    steps = _steps(assignment.trace_id)
+    row = _Row(*statements.rows(_ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE, [assignment_id])[0])
+    steps = _steps(orjson.loads(row.steps or "[]"))
     is_agent = any(step["kind"] in _AGENT_KINDS for step in steps)
     if is_agent:
-        _add_parts(assignment.trace_id, steps)
+        _add_parts(row.trace, steps)
     return {
-        **_head(assignment),
+        **_head(row),
         "is_agent": is_agent,
-        "problem": _problem(assignment),
+        "problem": _problem(row),
         "steps": steps,
-        "turns": _turns(assignment) if assignment.version else [],
+        "turns": _turns(row) if row.version else [],
     }
 
 
-def _head(assignment: Assignment) -> dict[str, Any]:
-    project = assignment.project
+def _head(row: _Row) -> dict[str, Any]:
+    is_correction = bool(row.is_correction)
     return {
-        "assignment": assignment.pk,
-        "version": assignment.version,
-        "revision": assignment.revision,
-        "state": assignment.state,
-        "is_correction": assignment.reopened_at is not None,
-        "is_submitted": assignment.state == AssignmentState.SUBMITTED and assignment.reopened_at is None,
-        "lease_ends_at": assignment.lease_ends_at,
-        "protocol": project.protocol,
-        "reveals_one_step_at_a_time": project.reveals_one_step_at_a_time,
-        "asks_error_category": project.asks_error_category,
-        "asks_reason": project.asks_reason,
-        "asks_corrected_step": project.asks_corrected_step,
+        "assignment": row.assignment,
+        "version": row.version,
+        "revision": row.revision,
+        "state": row.state,
+        "is_correction": is_correction,
+        "is_submitted": row.state == AssignmentState.SUBMITTED and not is_correction,
+        "lease_ends_at": statements.in_utc(row.lease_ends_at),
+        "protocol": row.protocol,
+        "reveals_one_step_at_a_time": bool(row.reveals_one_step_at_a_time),
+        "asks_error_category": bool(row.asks_error_category),
+        "asks_reason": bool(row.asks_reason),
+        "asks_corrected_step": bool(row.asks_corrected_step),
     }
 
 
-def _problem(assignment: Assignment) -> dict[str, Any]:
-    """What is shown was fixed when the trace was opened; before that, the project says it."""
-    problem, saw = assignment.trace.problem, assignment.saw_reference_answer
-    is_shown = assignment.project.shows_reference_answer if saw is None else saw
+def _problem(row: _Row) -> dict[str, Any]:
     return {
-        "text": problem.text,
-        "domain": problem.domain,
-        "reference_answer": problem.reference_answer if is_shown else None,
+        "text": row.text,
+        "domain": row.domain,
+        "reference_answer": row.reference_answer if row.shows_reference_answer else None,
     }
 
 
-def _steps(trace_id: int) -> list[dict[str, Any]]:
-    columns = ("step__position", "step__kind", "step__is_rateable", "position", "text")
-    rows = Option.objects.filter(step__trace=trace_id).order_by("step__position", "position").values_list(*columns)
+def _steps(rows: list[Any]) -> list[dict[str, Any]]:
     steps: dict[int, dict[str, Any]] = {}
-    for position, kind, is_rateable, option, text in rows:
+    for position, kind, is_rateable, option, text in sorted(rows, key=_by_place):
         step = steps.setdefault(
-            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "options": []}
+            position, {"position": position, "kind": kind, "is_rateable": bool(is_rateable), "options": []}
         )
         step["options"].append({"position": option, "text": text, "parts": []})
     return list(steps.values())
+
+
+def _by_place(row: Any) -> tuple[int, int]:
+    return row[0], row[3]
+
+
+# Whether the reference answer is shown was fixed when the trace was opened; before that, the project says it. One text
+# for both engines: they differ in how rows become JSON.
+_READ = """
+SELECT a.id, a.trace_id, a.version, a.revision, a.state, a.reopened_at IS NOT NULL, a.lease_ends_at, p.protocol,
+  p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,
+  b.text, b.domain, b.reference_answer, COALESCE(a.saw_reference_answer, p.shows_reference_answer),
+  (SELECT {rows}({row}(s.position, s.kind, s.is_rateable, o.position, o.text)){text}
+   FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id)
+FROM labeling_assignment a
+JOIN labeling_project p ON p.id = a.project_id
+JOIN labeling_trace t ON t.id = a.trace_id
+JOIN labeling_problem b ON b.id = t.problem_id
+WHERE a.id = %s"""
+_ON_POSTGRESQL = _READ.format(rows="json_agg", row="json_build_array", text="::text")
+_ON_SQLITE = _READ.format(rows="json_group_array", row="json_array", text="")
 
 
 def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
@@ -83,15 +124,15 @@ def _image_url(part: Part) -> str | None:
     return None if part.data is None else reverse("annotate:part", args=[part.pk])
 
 
-def _turns(assignment: Assignment) -> list[dict[str, Any]]:
-    turns = Turn.objects.filter(assignment=assignment, revision=assignment.revision)
+def _turns(row: _Row) -> list[dict[str, Any]]:
+    turns = Turn.objects.filter(assignment=row.assignment, revision=row.revision)
     found: dict[int, dict[str, Any]] = {
         pk: {"step": step, "comment": comment, "judgments": []}
         for pk, step, comment in turns.order_by("step__position").values_list("pk", "step__position", "comment")
     }
     columns = ("turn_id", "option__position", "rating", "flagged", "category", "reason")
-    rows = Judgment.objects.filter(turn__in=turns).order_by("turn__step__position", "option__position")
-    for turn, *judged in rows.values_list(*columns):
+    judgments = Judgment.objects.filter(turn__in=turns).order_by("turn__step__position", "option__position")
+    for turn, *judged in judgments.values_list(*columns):
         found[turn]["judgments"].append(dict(zip(_JUDGED, judged, strict=True)))
     return list(found.values())
 

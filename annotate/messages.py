@@ -38,7 +38,6 @@ class Batch(msgspec.Struct, kw_only=True):
     client: str
     writes: list[WriteMessage] = []
     reason: str = ""
-    note: str = ""
     revision: int | None = None  # the one that the rater was at work on
 
     def writes_in(self) -> list[judging.WriteIn]:

@@ -5,12 +5,36 @@ import uuid
 
 from django.db import transaction
 
+import statements
 from accounts.models import User
 from events import log
 from labeling import queue
 from labeling.models import Gold, Project, Rater
 from labeling.models.quality import GoldUse
 from labeling.models.rater import RaterKind, RaterStage
+
+
+def in_project(*, slug: str, user_id: int) -> int | None:
+    """The rater that a person is in a project, by the project's name in addresses."""
+    found = statements.rows(_IN_PROJECT, [slug, user_id])
+    return found[0][0] if found else None
+
+
+def of_assignment(*, assignment_id: int, user_id: int) -> int | None:
+    """Whose hands an assignment is in, if they are this person's."""
+    if assignment_id > _LAST_ID:
+        return None
+    found = statements.rows(_OF_ASSIGNMENT, [assignment_id, user_id])
+    return found[0][0] if found else None
+
+
+_LAST_ID = 2**63 - 1  # an address can hold more than a column
+
+
+_IN_PROJECT = """
+SELECT r.id FROM labeling_rater r JOIN labeling_project p ON p.id = r.project_id WHERE p.slug = %s AND r.user_id = %s"""
+_OF_ASSIGNMENT = """
+SELECT r.id FROM labeling_assignment a JOIN labeling_rater r ON r.id = a.rater_id WHERE a.id = %s AND r.user_id = %s"""
 
 
 def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:

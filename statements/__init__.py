@@ -5,6 +5,7 @@ On PostgreSQL they are prepared once a connection: planning a statement of sever
 twice as long as a short statement (35 of 51 µs), so that it is left out unless somebody looks at the queries.
 """
 
+import datetime as dt
 import functools
 import itertools
 import math
@@ -31,10 +32,10 @@ def rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     here = connections[DEFAULT_DB_ALIAS]
     if _may_go_straight(here):
         with here.wrap_database_errors:
-            found = here.connection.execute(_with_marks(sql), parameters)
+            found = _straight(here).execute(_written(sql), parameters)
             return found.fetchall() if found.description else []
     with _cursor(here) as cursor:
-        cursor.execute(_with_numbers(sql) if here.vendor == "postgresql" else sql, parameters)
+        cursor.execute(_with_numbers(sql) if on_postgresql() else sql, parameters)
         return cursor.fetchall() if cursor.description else []
 
 
@@ -45,21 +46,72 @@ def repeat(sql: str, parameters: Sequence[Sequence[Any]]) -> None:
     here = connections[DEFAULT_DB_ALIAS]
     if _may_go_straight(here):
         with here.wrap_database_errors:
-            here.connection.executemany(_with_marks(sql), parameters)
+            _straight(here).executemany(_written(sql), parameters)
         return
     with _cursor(here) as cursor:
-        cursor.executemany(_with_numbers(sql) if here.vendor == "postgresql" else sql, parameters)
+        cursor.executemany(_with_numbers(sql) if on_postgresql() else sql, parameters)
 
 
-def _may_go_straight(here: BaseDatabaseWrapper) -> bool:
-    """Whether nobody would miss Django's cursor: SQLite, no log of queries, nothing wrapped around them."""
-    if here.vendor != "sqlite" or here.queries_logged or here.execute_wrappers:
+def moment(at: dt.datetime | None) -> dt.datetime | str | None:
+    """A time as a parameter. SQLite keeps text, as Django writes it there, which takes Django ten times as long."""
+    return at if at is None or on_postgresql() else str(at.astimezone(dt.UTC).replace(tzinfo=None))
+
+
+def in_utc(at: dt.datetime | None) -> dt.datetime | None:
+    """A time that a statement gave back. SQLite's do not say that they are in UTC."""
+    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=dt.UTC)
+
+
+def _may_go_straight(here: Any) -> bool:
+    """Whether nobody would miss Django's cursor: no log of queries, nothing wrapped around them."""
+    if here.queries_logged or here.execute_wrappers:
         return False
-    if here.connection is None:
-        here.ensure_connection()
+    if here.connection is None or not here.health_check_done:
+        _connect(here)
     here.validate_thread_sharing()
     here.validate_no_broken_transaction()
     return True
+
+
+def _connect(here: Any) -> None:
+    """With each request Django asks whether the server still answers. Not where it has answered a moment ago."""
+    now, spoke_at = time.monotonic(), getattr(here, "spoke_at", -math.inf)
+    if now - spoke_at < _MOMENT:
+        here.health_check_done = True
+    here.close_if_health_check_failed()
+    here.ensure_connection()
+    here.spoke_at = now
+
+
+def _straight(here: Any) -> Any:
+    """What runs statements without Django's way around it."""
+    return _preparing(here.connection) if on_postgresql() else here.connection
+
+
+def _cursor(here: BaseDatabaseWrapper) -> CursorWrapper:
+    """A cursor that Django looks after: it counts and logs what goes through."""
+    if not on_postgresql():
+        return here.cursor()
+    _connect(here)
+    cursor = _preparing(here.connection)
+    return here.make_debug_cursor(cursor) if here.queries_logged else here.make_cursor(cursor)
+
+
+def _preparing(link: Any) -> Any:
+    """Django's own cursors send parameters inside the text, which cannot be prepared."""
+    link.prepare_threshold = 0  # from the first time on; only cursors made here look at it
+    return _raw_cursor()(link)
+
+
+@functools.cache
+def _raw_cursor() -> Any:
+    from psycopg import RawCursor
+
+    return RawCursor
+
+
+def _written(sql: str) -> str:
+    return _with_numbers(sql) if on_postgresql() else _with_marks(sql)
 
 
 @functools.cache
@@ -73,28 +125,3 @@ def _with_numbers(sql: str) -> str:
     """With the places as PostgreSQL writes them: psycopg reads longer statements anew each time, and this one once."""
     number = itertools.count(1)
     return re.sub("%[s%]", lambda place: "%" if place[0] == "%%" else f"${next(number)}", sql)
-
-
-def _cursor(here: BaseDatabaseWrapper) -> CursorWrapper:
-    return _preparing_cursor(here) if here.vendor == "postgresql" else here.cursor()
-
-
-def _ask_how_it_is(here: Any) -> None:
-    """Django's question whether the server still answers, with each request; not where it has answered a moment ago."""
-    now, spoke_at = time.monotonic(), getattr(here, "spoke_at", -math.inf)
-    if now - spoke_at < _MOMENT:
-        here.health_check_done = True
-    here.close_if_health_check_failed()
-    here.spoke_at = now
-
-
-def _preparing_cursor(here: BaseDatabaseWrapper) -> CursorWrapper:
-    """Django's own cursors send parameters inside the text, which cannot be prepared. Logged like any other query."""
-    from psycopg import RawCursor
-
-    _ask_how_it_is(here)
-    here.ensure_connection()
-    link = here.connection
-    link.prepare_threshold = 0  # from the first time on; only cursors made here look at it
-    cursor: Any = RawCursor(link)
-    return here.make_debug_cursor(cursor) if here.queries_logged else here.make_cursor(cursor)

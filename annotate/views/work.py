@@ -1,5 +1,6 @@
 """The work page and what its scripts ask for. Each POST finds the rater's own row, reads the clock, calls one verb."""
 
+from collections.abc import Callable
 from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,8 +11,8 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotate import contents, messages, words
 from annotate.messages import Batch, ClaimMessage, answer, answering, decode
-from labeling import judging, queue
-from labeling.models import Assignment, Part, Rater
+from labeling import judging, queue, raters
+from labeling.models import Assignment, Part, Rater, Submission
 from labeling.models.assignment import AssignmentState
 
 
@@ -21,9 +22,7 @@ def _me(request: HttpRequest) -> User:
 
 def _rater(request: HttpRequest, assignment: int) -> int:
     """Whose hands an assignment is in, if they are the asking person's. Somebody else's does not exist for them."""
-    found = (
-        Assignment.objects.filter(pk=assignment, rater__user=_me(request)).values_list("rater_id", flat=True).first()
-    )
+    found = raters.of_assignment(assignment_id=assignment, user_id=_me(request).pk)
     if found is None:
         raise judging.AssignmentUnknown
     return found
@@ -55,7 +54,7 @@ def _opened(request: HttpRequest, rater: Rater) -> int | None:
 @require_POST
 @answering
 def claim(request: HttpRequest, slug: str) -> HttpResponse:
-    rater = Rater.objects.filter(project__slug=slug, user=_me(request)).values_list("pk", flat=True).first()
+    rater = raters.in_project(slug=slug, user_id=_me(request).pk)
     if rater is None:
         raise Http404
     message = decode(request.body, ClaimMessage)
@@ -102,42 +101,25 @@ def record(request: HttpRequest, assignment: int) -> HttpResponse:
 @require_POST
 @answering
 def submit(request: HttpRequest, assignment: int) -> HttpResponse:
-    rater, batch = _rater(request, assignment), decode(request.body, Batch)
-    submission = judging.submit(
-        assignment_id=assignment,
-        rater_id=rater,
-        client=batch.client,
-        writes=batch.writes_in(),
-        note=batch.note,
-        revision=batch.revision,
-        now=timezone.now(),
-        by=_me(request),
-    )
-    return _submitted(submission.revision, submission.finish_reason)
+    return _end(request, assignment, judging.submit)
 
 
 @require_POST
 @answering
 def give_up(request: HttpRequest, assignment: int) -> HttpResponse:
-    rater, batch = _rater(request, assignment), decode(request.body, Batch)
-    submission = judging.give_up(
-        assignment_id=assignment,
-        rater_id=rater,
-        client=batch.client,
-        writes=batch.writes_in(),
-        reason=batch.reason,
-        revision=batch.revision,
-        now=timezone.now(),
-        by=_me(request),
-    )
-    return _submitted(submission.revision, submission.finish_reason)
+    return _end(request, assignment, judging.give_up)
 
 
 @require_POST
 @answering
 def report(request: HttpRequest, assignment: int) -> HttpResponse:
+    return _end(request, assignment, judging.report_problem)
+
+
+def _end(request: HttpRequest, assignment: int, verb: Callable[..., Submission]) -> HttpResponse:
+    """The rater is through with a trace, in one way or another: what is left to record comes along."""
     rater, batch = _rater(request, assignment), decode(request.body, Batch)
-    submission = judging.report_problem(
+    submission = verb(
         assignment_id=assignment,
         rater_id=rater,
         client=batch.client,
@@ -147,11 +129,8 @@ def report(request: HttpRequest, assignment: int) -> HttpResponse:
         now=timezone.now(),
         by=_me(request),
     )
-    return _submitted(submission.revision, submission.finish_reason)
-
-
-def _submitted(revision: int, finish_reason: str | None) -> HttpResponse:
-    return answer({"state": "submitted", "revision": revision, "finish_reason": finish_reason})
+    told = {"revision": submission.revision, "finish_reason": submission.finish_reason}
+    return answer({"state": "submitted", **told})
 
 
 @require_POST

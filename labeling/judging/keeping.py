@@ -134,7 +134,7 @@ FROM mine JOIN labeling_project p ON p.id = mine.project_id WHERE a.id = mine.id
 def _keep_in_several(standing: Standing, meeting: Meeting, client: str, now: dt.datetime) -> int:
     facts = standing.facts
     version = facts.version + 1
-    head = (facts.assignment, client, version, facts.revision, _time(now))
+    head = (facts.assignment, client, version, facts.revision, statements.moment(now))
     statements.repeat(_WRITE, [(*head, *_write_values(each, standing)) for each in meeting.arrivals])
     statements.repeat(_TURN, [(*_place(standing, position), *turn) for position, turn in meeting.turns.items()])
     statements.repeat(_JUDGMENT, [_judgment_values(standing, *item) for item in meeting.judgments.items()])
@@ -142,13 +142,13 @@ def _keep_in_several(standing: Standing, meeting: Meeting, client: str, now: dt.
     if facts.state != AssignmentState.HELD and ends_at in (None, facts.lease_ends_at):
         statements.rows(_VERSION, [version, facts.assignment])
     else:
-        statements.rows(_ASSIGNMENT, [version, _time(now), _time(ends_at), facts.assignment])
+        statements.rows(_ASSIGNMENT, [version, statements.moment(now), statements.moment(ends_at), facts.assignment])
     return version
 
 
 def _write_values(arrival: Arrival, standing: Standing) -> tuple[Any, ...]:
     columns = _write_columns(arrival, standing)
-    columns["made_at"] = _time(columns["made_at"])
+    columns["made_at"] = statements.moment(columns["made_at"])
     return tuple(columns.values())
 
 
@@ -160,11 +160,6 @@ def _judgment_values(standing: Standing, place: tuple[int, int], judgment: Judgm
 def _place(standing: Standing, position: int) -> tuple[int, int, int]:
     """What a turn is known by."""
     return standing.facts.assignment, standing.facts.revision, standing.steps[position].id
-
-
-def _time(moment: dt.datetime | None) -> str | None:
-    """As Django writes times on SQLite, at a tenth of the cost."""
-    return None if moment is None else str(moment.astimezone(dt.UTC).replace(tzinfo=None))
 
 
 _CORRECT = """

@@ -140,10 +140,7 @@ def _known(row: Sequence[Any]) -> Known:
 def _typed(facts: Sequence[Any]) -> list[Any]:
     """SQLite has neither booleans nor times with a zone: it keeps 0 and 1, and times in UTC that do not say so."""
     typed: list[Any] = [bool(each) if kind is bool else each for each, kind in zip(facts, _FACT_TYPES, strict=True)]
-    lease_ends_at = typed[-1]
-    if lease_ends_at is not None and lease_ends_at.tzinfo is None:
-        typed[-1] = lease_ends_at.replace(tzinfo=dt.UTC)
-    return typed
+    return [*typed[:-1], statements.in_utc(typed[-1])]
 
 
 _FACT_TYPES = tuple(Facts.__annotations__.values())

@@ -2,9 +2,10 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 import statements
 from accounts.models import User
@@ -29,59 +30,56 @@ def submit(
     writes: Sequence[WriteIn] = (),
     now: dt.datetime,
     by: User | None,
-    note: str = "",
+    reason: str = "",
     revision: int | None = None,
+    ending: FinishReason | None = None,
 ) -> Submission:
-    """Keep the remaining writes and submit. A second click gives the same submission; `revision`, where the client
-    says which one it means, keeps a message that was long on its way from ending a correction begun since.
+    """Keep the remaining writes and submit: as the protocol says, or with an ending of the rater's own, which asks no
+    protocol. A second click gives the same submission; `revision`, where the client says which one it means, keeps a
+    message that was long on its way from ending a correction begun since.
 
     Raises Incomplete or OthersStand: then the writes are kept, and nothing is submitted. It commits what it keeps, so
     do not call it inside a transaction that an error would undo."""
-    return _finish(checked(assignment_id, rater_id, client, writes), _Asked(None, note, revision, by), now)
+    batch, asked = checked(assignment_id, rater_id, client, writes), _Asked(ending, reason, revision, by)
+    made = _finish_unlocked(batch, asked, now) if statements.on_postgresql() else None
+    return made or _finish_locked(batch, asked, now)
 
 
-def give_up(
-    *,
-    assignment_id: int,
-    rater_id: int,
-    client: str,
-    writes: Sequence[WriteIn] = (),
-    reason: str,
-    now: dt.datetime,
-    by: User | None,
-    revision: int | None = None,
-) -> Submission:
-    """Submit what there is: the rater cannot go on. No protocol is asked."""
-    asked = _Asked(FinishReason.GIVE_UP, reason, revision, by)
-    return _finish(checked(assignment_id, rater_id, client, writes), asked, now)
-
-
-def report_problem(
-    *,
-    assignment_id: int,
-    rater_id: int,
-    client: str,
-    writes: Sequence[WriteIn] = (),
-    reason: str,
-    now: dt.datetime,
-    by: User | None,
-    revision: int | None = None,
-) -> Submission:
-    """Submit what there is: the problem itself is bad. No protocol is asked."""
-    asked = _Asked(FinishReason.BAD_PROBLEM, reason, revision, by)
-    return _finish(checked(assignment_id, rater_id, client, writes), asked, now)
+# The rater cannot go on; the problem itself is bad. What there is, is submitted.
+give_up = partial(submit, ending=FinishReason.GIVE_UP)
+report_problem = partial(submit, ending=FinishReason.BAD_PROBLEM)
 
 
 class _Asked(NamedTuple):
     """How the rater wants to end."""
 
-    reason: FinishReason | None  # None: as the protocol says
+    ending: FinishReason | None  # None: as the protocol says
     note: str
     revision: int | None
     by: User | None
 
 
-def _finish(batch: Batch, asked: _Asked, now: dt.datetime) -> Submission:
+def _finish_unlocked(batch: Batch, asked: _Asked, now: dt.datetime) -> Submission | None:
+    """Read first, and locked by the statement that writes, if all is still as it was read. None where it is not, or
+    where there is anything to do besides; then nothing was written."""
+    found = standing.read(batch, steps=None)
+    met = meeting.meet(found, batch)
+    if not _is_plain(found, asked) or _fault(found, met, asked):
+        return None
+    with transaction.atomic():
+        if met.arrivals and keeping.keep(standing=found, meeting=met, client=batch.client, now=now) is None:
+            return None
+        return _submit(_after(found, met), asked, now)
+
+
+def _is_plain(found: Standing, asked: _Asked) -> bool:
+    """In the hands of a rater who belongs here, on a trace that is read, and no message of long ago."""
+    facts = found.facts
+    is_at_work = facts.state == AssignmentState.OPENED or facts.is_reopened
+    return is_at_work and not (facts.is_removed or facts.is_withdrawn or _is_outdated(facts, asked))
+
+
+def _finish_locked(batch: Batch, asked: _Asked, now: dt.datetime) -> Submission:
     with transaction.atomic():
         recording.hold(batch=batch, now=now, and_trace=True)
         found = standing.read(batch, steps=None)
@@ -93,17 +91,23 @@ def _finish(batch: Batch, asked: _Asked, now: dt.datetime) -> Submission:
             return earlier
         fault = _fault(found, met, asked)
         if fault is None:
-            return _submit(_after(found, met), asked, now)
+            made = _submit(_after(found, met), asked, now)
+            if made is None:
+                raise RuntimeError(f"assignment {batch.assignment_id} moved while it was locked")
+            return made
     raise fault
 
 
 def _earlier(found: Standing, asked: _Asked) -> Submission | None:
     """What this message would make has been made already."""
     facts = found.facts
-    is_outdated = asked.revision is not None and asked.revision <= facts.submitted_revision
-    if not found.is_closed and not is_outdated:
+    if not found.is_closed and not _is_outdated(facts, asked):
         return None
     return Submission.objects.get(assignment_id=facts.assignment, revision=facts.submitted_revision)
+
+
+def _is_outdated(facts: Facts, asked: _Asked) -> bool:
+    return asked.revision is not None and asked.revision <= facts.submitted_revision
 
 
 def _fault(found: Standing, met: Meeting, asked: _Asked) -> JudgingError | None:
@@ -111,33 +115,35 @@ def _fault(found: Standing, met: Meeting, asked: _Asked) -> JudgingError | None:
     if met.lost:
         return OthersStand(met.lost)
     rated = _after(found, met).rated()
-    if asked.reason is None and protocols.missing(found.facts.protocol, rated):
+    if asked.ending is None and protocols.missing(found.facts.protocol, rated):
         return Incomplete(protocols.button(found.facts.protocol, rated))
     return None
 
 
 def _after(found: Standing, met: Meeting) -> Standing:
     """What stands when the batch has been kept."""
-    facts = found.facts._replace(version=found.facts.version + 1) if met.arrivals else found.facts
+    facts = found.facts
+    if met.arrivals or facts.state == AssignmentState.HELD:
+        state = AssignmentState.OPENED if facts.state == AssignmentState.HELD else facts.state
+        facts = facts._replace(version=facts.version + 1, state=state)
     turns, judgments = {**found.turns, **met.turns}, {**found.judgments, **met.judgments}
     return Standing(facts, found.steps, turns, judgments, found.history)
 
 
-def _submit(after: Standing, asked: _Asked, now: dt.datetime) -> Submission:
+def _submit(after: Standing, asked: _Asked, now: dt.datetime) -> Submission | None:
+    """None, and nothing written, where the assignment is not as it was read."""
     facts = after.facts
-    reason = asked.reason or protocols.finish_reason(facts.protocol, after.rated())
-    closing.close(standing=after, now=now)
+    ending = asked.ending or protocols.finish_reason(facts.protocol, after.rated())
     is_late = facts.state not in (*OPEN_STATES, AssignmentState.SUBMITTED)
     counts_as = _counts_as(facts, now) if is_late else None
-    submission = _made(after, reason, asked.note, now)
-    time = connection.ops.adapt_datetimefield_value(now)
-    # A slot that was given back and taken again is held again.
-    holds_slot = counts_as != Population.EXTRA if is_late else None
-    statements.rows(_SUBMITTED, [time, reason.value, counts_as, holds_slot, facts.assignment])
-    detail = {"revision": facts.revision, "finish_reason": reason.value, "was_late": is_late, "counts_as": counts_as}
-    telling.tell(what=_TOLD.get(reason, "submission.made"), facts=facts, by=asked.by, now=now, **detail)
+    made = _made(after, ending, asked.note, now)
+    if not _put_down(made, facts, counts_as, now):
+        return None
+    closing.close(standing=after, now=now)
+    detail = {"revision": facts.revision, "finish_reason": ending.value, "was_late": is_late, "counts_as": counts_as}
+    telling.tell(what=_TOLD.get(ending, "submission.made"), facts=facts, by=asked.by, now=now, **detail)
     _take_stock(facts, now)
-    return submission
+    return made
 
 
 def _take_stock(facts: Facts, now: dt.datetime) -> None:
@@ -156,26 +162,60 @@ def _counts_as(facts: Facts, now: dt.datetime) -> Population:
     return queue.take_slot(assignment_id=facts.assignment, now=now) or Population.EXTRA
 
 
-def _made(after: Standing, reason: FinishReason, note: str, now: dt.datetime) -> Submission:
-    return Submission.objects.create(
-        project_id=after.facts.project,
-        assignment_id=after.facts.assignment,
-        revision=after.facts.revision,
+def _made(after: Standing, ending: FinishReason, note: str, now: dt.datetime) -> Submission:
+    facts = after.facts
+    return Submission(
+        project_id=facts.project,
+        assignment_id=facts.assignment,
+        revision=facts.revision,
         submitted_at=now,
-        finish_reason=reason.value,
+        finish_reason=ending.value,
         finish_note=note,
         total_ms=sum(turn.active_ms or 0 for turn in after.turns.values()),
-        **_quality(after.facts),
+        is_quality_control=facts.purpose == Purpose.GOLD,
+        is_screening=facts.purpose == Purpose.SCREENING,
     )
 
 
-def _quality(facts: Facts) -> dict[str, bool]:
-    return {"is_quality_control": facts.purpose == "gold", "is_screening": facts.purpose == "screening"}
+def _put_down(made: Submission, facts: Facts, counts_as: Population | None, now: dt.datetime) -> bool:
+    """The submission and its assignment. False where the assignment is not as it was read: then neither."""
+    # A slot that was given back and taken again is held again.
+    holds_slot = None if counts_as is None else counts_as != Population.EXTRA
+    row = [statements.moment(now), made.finish_reason, made.finish_note, made.total_ms]
+    row += [made.is_quality_control, made.is_screening]
+    moved = [statements.moment(now), made.finish_reason, counts_as, holds_slot]
+    if statements.on_postgresql():
+        as_read = (facts.assignment, facts.state, facts.version, facts.revision)
+        found = statements.rows(_SUBMIT, [*as_read, facts.submitted_revision, facts.is_reopened, *row, *moved])
+    else:
+        found = statements.rows(_SUBMISSION, [facts.assignment, facts.project, facts.revision, *row])
+        statements.rows(_SUBMITTED, [*moved, facts.assignment])
+    for (pk,) in found:
+        made.pk, made._state.adding = pk, False
+    return bool(found)
 
+
+_COLUMNS = """assignment_id, project_id, revision, submitted_at, finish_reason, finish_note, total_ms,
+  is_quality_control, is_screening"""
+_SUBMISSION = f"""
+INSERT INTO labeling_submission ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
+"""  # noqa: S608  made of constants
 
 # The time of the first submission stays: corrections have their own in their submissions.
-_SUBMITTED = """
-UPDATE labeling_assignment SET state = 'submitted', submitted_at = COALESCE(submitted_at, %s), finish_reason = %s,
-  submitted_revision = revision, reopened_at = NULL, version = version + 1,
-  population = COALESCE(%s, population), holds_slot = COALESCE(%s, holds_slot)
-WHERE id = %s"""
+_MOVED = """
+UPDATE labeling_assignment AS a SET state = 'submitted', submitted_at = COALESCE(a.submitted_at, %s),
+  finish_reason = %s, submitted_revision = a.revision, reopened_at = NULL, version = a.version + 1,
+  population = COALESCE(%s, a.population), holds_slot = COALESCE(%s, a.holds_slot)"""
+_SUBMITTED = f"{_MOVED} WHERE a.id = %s"
+
+# Locked only as it was read, and the trace with it: two who submit the same trace count one after the other.
+_SUBMIT = f"""
+WITH mine AS MATERIALIZED (
+  SELECT a.id, a.project_id, a.revision FROM labeling_assignment a JOIN labeling_trace t ON t.id = a.trace_id
+  WHERE a.id = %s AND a.state = %s AND a.version = %s AND a.revision = %s AND a.submitted_revision = %s
+    AND (a.reopened_at IS NOT NULL) = %s::boolean FOR NO KEY UPDATE OF a, t),
+made AS (
+  INSERT INTO labeling_submission ({_COLUMNS})
+  SELECT id, project_id, revision, %s, %s, %s, %s, %s, %s FROM mine RETURNING id)
+{_MOVED} FROM mine, made WHERE a.id = mine.id RETURNING made.id
+"""  # noqa: S608  made of constants

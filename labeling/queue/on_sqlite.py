@@ -4,7 +4,7 @@ the write lock keeps everybody else from writing."""
 import datetime as dt
 from typing import NamedTuple
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 import statements
 from labeling.models.assignment import AssignmentState
@@ -102,20 +102,17 @@ def _make(found: _Found, now: dt.datetime, opened: bool) -> Taken:
     lane, entry = found.lane, found.entry
     state = (AssignmentState.OPENED if opened else AssignmentState.HELD).value
     lease_ends_at = now + (dt.timedelta(seconds=lane.lease_seconds) if opened else HELD_FOR)
+    held_at = statements.moment(now)
     seen = (lane.guideline_id, lane.shows_reference_answer, lane.shows_final_verdict) if opened else (None, None, None)
     ((assignment_id,),) = statements.rows(
         _MAKE + " RETURNING id",
         [
             *(lane.project_id, lane.rater_id, entry.trace_id, lane.lane_id, entry.key, entry.draw_id),
             *(lane.purpose, lane.attempt, "here", lane.population, state, True),
-            *(_stored(now), _stored(now) if opened else None, _stored(lease_ends_at), "", *seen),
+            *(held_at, held_at if opened else None, statements.moment(lease_ends_at), "", *seen),
         ],
     )
     return Taken(
         *(assignment_id, entry.trace_id, lane.purpose, lane.arm, state, lease_ends_at, entry.draw_id),
         found.came_up_empty,
     )
-
-
-def _stored(moment: dt.datetime) -> object:
-    return connection.ops.adapt_datetimefield_value(moment)

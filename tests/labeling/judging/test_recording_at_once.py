@@ -78,6 +78,7 @@ def test_record_while_the_lease_lapses_keeps_every_rating(assignment: Assignment
     outcomes = at_once(partial(rate_on, client, 1, now), partial(rate_on, other, 0, now), lapse, lapse)
     assert failures(outcomes) == []
     assert_is_whole(assignment, 2)
+    lapse()  # what was just being written was left alone
     assignment.refresh_from_db()
     assert assignment.state == "lapsed"
     assert QueueEntry.objects.get().slots_left == 1
