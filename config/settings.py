@@ -25,6 +25,9 @@ SECRET_KEY = env.text("SECRET_KEY", "") or secret.key_of(DATA_DIR, may_make_one=
 ALLOWED_HOSTS = [*env.words("STEPMARK_HOSTS", "127.0.0.1,localhost,[::1]"), urlsplit(ORIGIN).hostname or "localhost"]
 INTERNAL_IPS = ["127.0.0.1"]
 CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]  # manifests name it
+# Where files may come in from, beside those that are sent: a folder, and addresses of object stores.
+INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.text("STEPMARK_INCOMING_DIR", "")) else None
+INCOMING_ADDRESSES = env.words("STEPMARK_INCOMING_ADDRESSES", "")
 
 # --- rooms -------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [

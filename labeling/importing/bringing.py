@@ -20,7 +20,7 @@ from jobs import work
 from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
-from labeling.importing import bad_lines, files, likeness, looking, sources
+from labeling.importing import bad_lines, fetching, files, likeness, looking, sources, uploads
 from labeling.importing.attributing import NAMED, Labels
 from labeling.importing.load import Loading, load_chunk
 from labeling.importing.privacy import Private
@@ -72,15 +72,23 @@ class Bringing(msgspec.Struct):
     """What was asked for. A job carries it as its arguments."""
 
     project: int
-    source: int
+    source: int  # 0 while the file lies elsewhere: what it is shows when it is here
     path: str
     choices: Choices
+    address: str = ""
 
 
 def ask(*, project: Project, path: Path, choices: Choices, by: User | None, now: dt.datetime) -> Job:
     """Ask for a file to be brought in behind the scenes. It must lie where the workers can read it."""
     bringing = prepare(project=project, path=path, choices=choices, now=now)
     return work.ask(kind=KIND, subject=f"project:{project.pk}", arguments=msgspec.to_builtins(bringing), by=by, now=now)
+
+
+def ask_for(*, project: Project, address: str, choices: Choices, by: User | None, now: dt.datetime) -> Job:
+    """Ask for an object of a store to be fetched and brought in behind the scenes."""
+    choices.check()
+    arguments = msgspec.to_builtins(Bringing(project.pk, 0, "", choices, address))
+    return work.ask(kind=KIND, subject=f"project:{project.pk}", arguments=arguments, by=by, now=now)
 
 
 def prepare(*, project: Project, path: Path, choices: Choices, now: dt.datetime) -> Bringing:
@@ -106,9 +114,20 @@ def chunks(job: Job) -> Iterator[Progress | Chunk]:
     """The job's work, from where it stands."""
     bringing = msgspec.convert(job.arguments, Bringing)
     try:
+        if bringing.address:
+            bringing = yield from _fetched(job, bringing)
+        yield Progress(job.done, result={"source": bringing.source})
         yield from bring_in(bringing, checkpoint=job.checkpoint, by=job.asked_by, bad_lines_to=bad_lines.of_job(job.pk))
     except (files.Unreadable, formats.UnknownFormat) as error:
         raise Failed(str(error)) from error
+    if uploads.holds(path := Path(bringing.path)):
+        uploads.forget(path)  # the last chunk is committed: nothing will be read again
+
+
+def _fetched(job: Job, bringing: Bringing) -> Generator[Progress, None, Bringing]:
+    path = yield from fetching.fetch(bringing.address)
+    project = Project.objects.get(pk=bringing.project)
+    return prepare(project=project, path=path, choices=bringing.choices, now=job.started_at or job.asked_at)
 
 
 def bring_in(
@@ -182,6 +201,7 @@ def _progress(loading: Loading, done: int, total: int) -> Progress:
 
 def _finish(loading: Loading, done: int, by: User | None, now: dt.datetime) -> Progress:
     report = loading.report
+    sources.keep_report(source=loading.source, report=msgspec.to_builtins(report), now=now)
     log.append(
         what="import.done",
         by=by,

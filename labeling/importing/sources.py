@@ -2,6 +2,7 @@
 rows."""
 
 import datetime as dt
+from typing import Any
 
 from labeling.models import Project, Source
 from labeling.models.problem import LabelsAre, SourcePurpose
@@ -32,3 +33,8 @@ def ensure(
         Source.objects.filter(pk=source.pk).update(**fields, undone_at=None)
         source.refresh_from_db()
     return source
+
+
+def keep_report(*, source: Source, report: dict[str, Any], now: dt.datetime) -> None:
+    """What the last import of this file said of itself."""
+    Source.objects.filter(pk=source.pk).update(report=report, reported_at=now)

@@ -64,7 +64,8 @@ def undo(source: Source, *, by: User | None, checkpoint: dict[str, Any]) -> Iter
 
 
 def _refuse_while_coming(source: Source) -> None:
-    if Job.objects.unfinished().filter(kind=bringing.KIND, arguments__source=source.pk).exists():
+    its = Q(arguments__source=source.pk) | Q(result__source=source.pk)
+    if Job.objects.unfinished().filter(its, kind=bringing.KIND).exists():
         raise StillComing("the file is still being brought in: cancel the import first")
 
 

@@ -29,15 +29,25 @@ def keep(*, name: str, parts: Iterable[bytes], size: int | None = None) -> Path:
     """The file under its own name, in a folder of its own. `size` is what the sender announced."""
     if size is not None and size > LARGEST:
         raise TooBig
-    folder = _folder() / secrets.token_hex(8)
-    folder.mkdir(parents=True, mode=0o700)
-    path = folder / safe_name(name)
+    path = place(secrets.token_hex(8), name)
     try:
         _write(path, parts, size)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        forget(path)
         raise
     return path
+
+
+def place(number: str, name: str) -> Path:
+    """Where a file of this name can be written, in a folder of its own."""
+    own = folder() / number
+    own.mkdir(parents=True, mode=0o700, exist_ok=True)
+    return own / safe_name(name)
+
+
+def holds(path: Path) -> bool:
+    """Whether the file was sent or fetched, so that its import may throw it away."""
+    return path.parent.parent == folder() and bool(FOLDER.fullmatch(path.parent.name))
 
 
 def forget(path: Path) -> None:
@@ -48,13 +58,13 @@ def forget(path: Path) -> None:
 def forget_old(*, now: dt.datetime) -> int:
     """Uploads are read within minutes, or were given up: a week is time enough to try again. Says how many went."""
     too_old = (now - KEPT).timestamp()
-    old = [path for path in _folder().glob("*/") if FOLDER.fullmatch(path.name) and path.stat().st_mtime < too_old]
-    for folder in old:
-        shutil.rmtree(folder, ignore_errors=True)
+    old = [path for path in folder().glob("*/") if FOLDER.fullmatch(path.name) and path.stat().st_mtime < too_old]
+    for each in old:
+        shutil.rmtree(each, ignore_errors=True)
     return len(old)
 
 
-def _folder() -> Path:
+def folder() -> Path:
     return Path(settings.DATA_DIR) / "imports"
 
 

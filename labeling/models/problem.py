@@ -44,6 +44,8 @@ class Source(models.Model):
     purpose = models.CharField(max_length=10, choices=SourcePurpose, default=SourcePurpose.RATE)
     labels_are = models.CharField(max_length=12, choices=LabelsAre, default=LabelsAre.JUDGMENTS)
     labels_by = models.CharField(max_length=160, blank=True)  # the one name, where the choice asks for one
+    report = models.JSONField(default=dict, blank=True)  # of its last import
+    reported_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
     content_type = models.CharField(max_length=16, choices=ContentType, default=ContentType.PLAIN)
     added_at = models.DateTimeField()

@@ -13,7 +13,7 @@ from jobs import yielding
 from jobs.failures import Failed
 from jobs.runner import Progress
 from labeling import projects
-from labeling.importing import bringing, files, telling
+from labeling.importing import bringing, fetching, files, lying, telling
 from labeling.importing.attributing import LABELS
 from labeling.importing.privacy import PRIVATE
 from labeling.importing.readers import formats
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
-        add("file", type=Path)
+        add("file", help="a path, or the address of an object: s3://bucket/name")
         add("--project", required=True, metavar="SLUG")
         add("--format", default="auto", choices=["auto", *formats.FORMATS])
         add("--segmenter", default="", choices=["", *NAMES], help="cuts texts that are not in steps yet")
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         choices = _choices(options)
         choices.check()
         project = Project.objects.filter(slug=slug).first() or projects.create(name=slug, slug=slug, by=None, now=now)
-        asked = bringing.prepare(project=project, path=options["file"].absolute(), choices=choices, now=now)
+        asked = bringing.prepare(project=project, path=self._file(options["file"]), choices=choices, now=now)
         progress = Progress(0)
         for chunk in bringing.bring_in(asked, checkpoint={}, by=None, bad_lines_to=options["bad_lines"]):
             if isinstance(chunk, Progress):
@@ -74,6 +74,17 @@ class Command(BaseCommand):
             self._show(progress)
             yielding.pause(time.perf_counter() - began, now=timezone.now())
         return bringing.report_of(progress)
+
+    def _file(self, named: str) -> Path:
+        """Whoever may use this command may read what the server may read."""
+        if not named.startswith(lying.SCHEMES):
+            return Path(named).absolute()
+        fetching_it = fetching.fetch(named)
+        while True:
+            try:
+                next(fetching_it)
+            except StopIteration as end:
+                return Path(end.value)
 
     def _show(self, progress: Progress) -> None:
         if self.stderr.isatty():
