@@ -10,37 +10,36 @@ from typing import Any
 import msgspec
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet, Window
-from django.db.models.functions import RowNumber
-from msgspec import Struct
+from django.db.models import QuerySet
 
 from accounts.models import User
-from labeling import reading
+from labeling import choosing, reading
+from labeling.choosing import Barred as Barred
+from labeling.choosing import Filters as Filters
 from labeling.importing import bulk
 from labeling.importing.records import TraceRecord
-from labeling.models import Manifest, ManifestRow, Project, Submission
+from labeling.models import Manifest, Project
 from labeling.readings import Reading
 
-
-class Filters(Struct, omit_defaults=True):
-    """Which submissions are wanted; a list that is absent means all. The latest revision of each counts."""
-
-    finish_reasons: list[str | None] | None = None
-    generations: list[int | None] | None = None
-    purposes: list[str] | None = None
-    populations: list[str] | None = None
-    origins: list[str] | None = None
-    labelers: list[str | None] | None = None
-    submitted_from: dt.datetime | None = None
-    submitted_until: dt.datetime | None = None  # this moment not included
+NOTHING_BARRED = Barred(is_training=False)
 
 
-def freeze(*, project: Project, filters: Filters, purpose: str, now: dt.datetime, by: User | None) -> Manifest:
-    """The ordered list of what the filters name at this moment, written by one statement."""
+def freeze(
+    *,
+    project: Project,
+    filters: Filters,
+    purpose: str,
+    now: dt.datetime,
+    by: User | None,
+    barred: Barred = NOTHING_BARRED,
+) -> Manifest:
+    """The ordered list of what the filters name at this moment, and what the rules left out of it."""
+    rows = choosing.with_reason(choosing.chosen(project, filters), filters, barred)
     with transaction.atomic():
         # Rows first: a manifest is never changed, so it is born knowing how many it has.
         table = Manifest._meta.db_table
         pk = next(bulk.ids([table])[table])
+        counts = _write_rows(pk, rows, by_trace=filters.is_consensus)
         return Manifest.objects.create(
             pk=pk,
             project=project,
@@ -49,7 +48,8 @@ def freeze(*, project: Project, filters: Filters, purpose: str, now: dt.datetime
             made_by=by,
             code_version=settings.CODE_VERSION,
             filters=msgspec.to_builtins(filters),
-            n_rows=_write_rows(pk, _chosen(project, filters)),
+            n_rows=counts.pop(None, 0),
+            left_out=counts,
         )
 
 
@@ -67,39 +67,27 @@ def readings(
     return reading.chunks(manifest, start=start, stop=stop, size=chunk)
 
 
-def _chosen(project: Project, filters: Filters) -> QuerySet[Submission]:
-    latest = Submission.objects.filter(project=project, revision=F("assignment__submitted_revision"))
-    if filters.submitted_from:
-        latest = latest.filter(submitted_at__gte=filters.submitted_from)
-    if filters.submitted_until:
-        latest = latest.filter(submitted_at__lt=filters.submitted_until)
-    return latest.filter(
-        _is_among("finish_reason", filters.finish_reasons),
-        _is_among("generation", filters.generations),
-        _is_among("assignment__purpose", filters.purposes),
-        _is_among("assignment__population", filters.populations),
-        _is_among("assignment__origin", filters.origins),
-        _is_among("assignment__rater__labeler", filters.labelers),
-    )
+_WRITTEN = """INSERT INTO labeling_manifestrow (manifest_id, position, trace_id, submission_id, consensus_revision,
+  score_version)
+SELECT %s, ROW_NUMBER() OVER (ORDER BY {order}) - 1, trace_key, submission_key, consensus_key, ''
+FROM {found} WHERE reason IS NULL"""
+_COUNTED = "SELECT reason, COUNT(*) FROM {found} GROUP BY reason"
 
 
-def _is_among(field: str, wanted: list[Any] | None) -> Q:
-    """Null is a value like any other here: phase 1 has no generation."""
-    if wanted is None:
-        return Q()
-    given = [value for value in wanted if value is not None]
-    return Q(**{f"{field}__in": given}) | (Q(**{field: None}) if None in wanted else Q(pk__in=[]))
-
-
-def _write_rows(manifest_id: int, chosen: QuerySet[Submission]) -> int:
-    """One statement reads and writes: it sees one moment, on both engines."""
-    number = Window(RowNumber(), order_by=F("pk").asc())
-    rows = chosen.annotate(chosen=F("pk"), number=number).values_list("chosen", "number")
-    select, parameters = rows.query.sql_with_params()
+def _write_rows(manifest_id: int, rows: QuerySet[Any], *, by_trace: bool) -> dict[str | None, int]:
+    """How many rows there are by the reason that keeps them away; those without one are written. Both at one moment:
+    by one statement on PostgreSQL, under the lock of the whole database on SQLite."""
+    columns = ("trace_key", "submission_key", "consensus_key", "reason")
+    select, parameters = rows.order_by().values(*columns).query.sql_with_params()
+    order = "trace_key, submission_key" if by_trace else "submission_key, trace_key"
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {ManifestRow._meta.db_table} (manifest_id, submission_id, position, score_version)"  # noqa: S608  text of our own
-            f" SELECT %s, found.chosen, found.number - 1, '' FROM ({select}) AS found",
-            [manifest_id, *parameters],
-        )
-        return int(cursor.rowcount)
+        if connection.vendor == "postgresql":
+            written = _WRITTEN.format(order=order, found="found")
+            cursor.execute(
+                f"WITH found AS ({select}), written AS ({written}) {_COUNTED.format(found='found')}",
+                [*parameters, manifest_id],
+            )
+        else:
+            cursor.execute(_WRITTEN.format(order=order, found=f"({select})"), [manifest_id, *parameters])
+            cursor.execute(_COUNTED.format(found=f"({select})"), parameters)
+        return dict(cursor.fetchall())

@@ -26,36 +26,35 @@ _Found = tuple[list[_Row], dict[int, _Row], dict[int, _Row], dict[int, Reading]]
 # it for each chunk looks cheap.
 _BY_KEYS = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
 
-CHOSEN = """FROM labeling_manifestrow m
-JOIN labeling_submission u ON u.id = m.submission_id
-JOIN labeling_assignment a ON a.id = u.assignment_id"""
 WHERE = "WHERE m.manifest_id = %s AND m.position >= %s AND m.position < %s"
 
-_SUBMISSIONS = f"""SELECT m.position, u.id, u.revision, m.consensus_revision, m.score_version, a.trace_id,
+_SUBMISSIONS = """SELECT m.position, u.id, u.revision, m.consensus_revision, m.score_version, m.trace_id,
   q.normal_digest, a.purpose, a.population, a.origin, a.is_assisted, a.saw_reference_answer, a.saw_final_verdict,
   g.version, l.generation, a.opened_at, d.arm, l.arm, d.batch, d.rank, d.q, d.prm, d.score, s.name, s.licence,
   u.submitted_at, u.finish_reason, u.finish_note, u.total_ms, u.generation, u.is_quality_control, u.is_screening,
   u.residue, r.labeler, r.machine, t.kind, t.n_steps, t.answer, t.verifier_score, t.is_right, t.ref, t.outcome_by,
   t.outcome_grader, p.base_model, p.policy, p.scaffold, p.segmenter, q.text, q.reference_answer, q.reference_solution,
   q.has_reference_answer, q.has_reference_solution, q.ref, q.domain
-{CHOSEN}
-JOIN labeling_rater r ON r.id = a.rater_id
-JOIN labeling_trace t ON t.id = a.trace_id
+FROM labeling_manifestrow m
+JOIN labeling_trace t ON t.id = m.trace_id
 JOIN labeling_problem q ON q.id = t.problem_id
+LEFT JOIN labeling_submission u ON u.id = m.submission_id
+LEFT JOIN labeling_assignment a ON a.id = u.assignment_id
+LEFT JOIN labeling_rater r ON r.id = a.rater_id
 LEFT JOIN labeling_provenance p ON p.id = t.provenance_id
 LEFT JOIN labeling_source s ON s.id = t.source_id
 LEFT JOIN labeling_guideline g ON g.id = a.guideline_id
 LEFT JOIN labeling_draw d ON d.id = a.draw_id
 LEFT JOIN labeling_lane l ON l.id = a.lane_id
-{WHERE} ORDER BY m.position"""
+{where} ORDER BY m.position"""
 
 # How many rows and texts, between which numbers `step id - position` lies (one, where ids follow the positions), how
 # many steps are more than reasoning, the options beside the first ones, and all texts.
 _TEXTS = """SELECT m.position, COUNT(*), COUNT(o.id), MIN(s.id - s.position), MAX(s.id - s.position),
   SUM(CASE WHEN s.kind = 'reasoning' AND s.is_rateable THEN 0 ELSE 1 END),
   {agg}(CASE WHEN o.position > 0 THEN s.id || ':' || o.id END, ' '{by_place}), {agg}(o.text, {separator}{by_place})
-{chosen}
-{join} labeling_step s ON s.trace_id = a.trace_id
+FROM labeling_manifestrow m
+{join} labeling_step s ON s.trace_id = m.trace_id
 LEFT JOIN labeling_option o ON o.step_id = s.id
 {where} GROUP BY m.position"""
 
@@ -68,13 +67,13 @@ _RATINGS = """SELECT m.position, MIN(t.step_id), MAX(t.step_id), COUNT(DISTINCT 
     || ',' || COALESCE(j.flagged{text}, '')
     || CASE WHEN t.shown = '0' THEN '' ELSE ',' || t.step_id || ',' || COALESCE(j.option_id{text}, '') END,
     ';'{by_judgment})
-{chosen}
-{join} labeling_turn t ON t.assignment_id = a.id AND t.revision = u.revision
+FROM labeling_manifestrow m
+{join} labeling_submission u ON u.id = m.submission_id
+{join} labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
 LEFT JOIN labeling_judgment j ON j.turn_id = t.id
 {where} GROUP BY m.position"""
 
 _ON_POSTGRESQL = {
-    "chosen": CHOSEN,
     "where": WHERE,
     "agg": "STRING_AGG",
     "join": "JOIN",
@@ -86,7 +85,6 @@ _ON_POSTGRESQL = {
 # Aggregates cannot sort there before 3.44. They need not: CROSS JOIN keeps the order of the tables, each is read by
 # the one key that begins with what joins it, and that key ends with what would be sorted by.
 _ON_SQLITE = {
-    "chosen": CHOSEN,
     "where": WHERE,
     "agg": "GROUP_CONCAT",
     "join": "CROSS JOIN",
@@ -139,7 +137,7 @@ def _by_keys(links: list[BaseDatabaseWrapper]) -> None:
 def _read(manifest_id: int, start: int, stop: int) -> _Found:
     where = [manifest_id, start, stop]
     shapes = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
-    submissions = statements.rows(_SUBMISSIONS, where)
+    submissions = statements.rows(_SUBMISSIONS.format_map(shapes), where)
     texts = {row[0]: row for row in statements.rows(_TEXTS.format_map(shapes), where)}
     ratings = {row[0]: row for row in statements.rows(_RATINGS.format_map(shapes), where)}
     others = [row[0] for row in submissions if not _is_plain(texts.get(row[0]), ratings.get(row[0]))]

@@ -30,16 +30,16 @@ class Facts(NamedTuple):
     """The row of a submission, without its steps and turns: columns in the order of the statement."""
 
     position: int  # in the manifest
-    submission: int
-    revision: int
+    submission: int | None  # none where the trace alone was asked for
+    revision: int | None
     consensus_revision: int | None
     score_version: str
     trace: int
     problem_digest: str  # of the problem's normal text: the same for every writing of it
-    purpose: str
-    population: str
-    origin: str
-    is_assisted: bool
+    purpose: str | None
+    population: str | None
+    origin: str | None
+    is_assisted: bool | None
     saw_reference_answer: bool | None
     saw_final_verdict: bool | None
     guideline: int | None
@@ -56,14 +56,14 @@ class Facts(NamedTuple):
     licence: str | None
     submitted_at: Any
     finish_reason: str | None
-    finish_note: str
+    finish_note: str | None
     total_ms: int | None
     generation: int | None
     is_quality_control: bool | None
     is_screening: bool | None
     residue: Any
     labeler: str | None
-    machine: str
+    machine: str | None
     kind: str
     n_steps: int
     answer: str | None
@@ -150,7 +150,7 @@ def record(facts: Facts, steps: list[StepRecord], turns: list[TurnRecord]) -> Tr
         outcome_by=facts.outcome_by,
         outcome_grader=facts.outcome_grader,
         provenance=_provenance(facts),
-        submissions=[_submission(facts, turns)],
+        submissions=[] if facts.submission is None else [_submission(facts, turns)],
         residue=None if facts.residue is None else unpack(bytes(facts.residue)),
     )
 
@@ -167,14 +167,14 @@ def _submission(facts: Facts, turns: list[TurnRecord]) -> SubmissionRecord:
     return SubmissionRecord(
         turns,
         labeler=facts.labeler,
-        machine=facts.machine,
+        machine=facts.machine or "",
         submitted_at=time(facts.submitted_at),
         generation=facts.generation,
         is_quality_control=IS[facts.is_quality_control],
         is_screening=IS[facts.is_screening],
         total_ms=facts.total_ms,
         finish_reason=facts.finish_reason,
-        finish_note=facts.finish_note,
+        finish_note=facts.finish_note or "",
     )
 
 

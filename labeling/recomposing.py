@@ -17,26 +17,24 @@ from labeling.readings import IS, Facts, Reading, record
 _Row = tuple[Any, ...]
 _Rows = Sequence[_Row]
 
-_CHOSEN = """FROM labeling_manifestrow m
-JOIN labeling_submission u ON u.id = m.submission_id
-JOIN labeling_assignment a ON a.id = u.assignment_id"""
 _WHERE = "WHERE m.manifest_id = %s AND m.position IN ({given})"
 _ON_POSTGRESQL = "SELECT place::integer FROM json_array_elements_text(%s::json) AS given (place)"
 _ON_SQLITE = "SELECT value FROM json_each(%s)"
 
-_OPTIONS = f"""SELECT m.position, s.id, s.position, s.kind, s.is_rateable, o.id, o.text
-{_CHOSEN}
-JOIN labeling_step s ON s.trace_id = a.trace_id
+_OPTIONS = """SELECT m.position, s.id, s.position, s.kind, s.is_rateable, o.id, o.text
+FROM labeling_manifestrow m
+JOIN labeling_step s ON s.trace_id = m.trace_id
 LEFT JOIN labeling_option o ON o.step_id = s.id
-{_WHERE} ORDER BY m.position, s.position, o.position"""
+{where} ORDER BY m.position, s.position, o.position"""
 
-_TURNS = f"""SELECT m.position, t.id, t.step_id, t.shown, t.chosen, t.written_text, t.written_rating, t.written_flagged,
+_TURNS = """SELECT m.position, t.id, t.step_id, t.shown, t.chosen, t.written_text, t.written_rating, t.written_flagged,
   t.written_corrected_rating, t.comment, t.active_ms, j.option_id, j.rating, j.flagged, j.category, j.reason, j.value,
   j.rollouts, j.successes
-{_CHOSEN}
-JOIN labeling_turn t ON t.assignment_id = a.id AND t.revision = u.revision
+FROM labeling_manifestrow m
+JOIN labeling_submission u ON u.id = m.submission_id
+JOIN labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
 LEFT JOIN labeling_judgment j ON j.turn_id = t.id
-{_WHERE} ORDER BY m.position, t.id"""
+{where} ORDER BY m.position, t.id"""
 
 
 class _Step(NamedTuple):
@@ -63,7 +61,9 @@ def readings(manifest_id: int, positions: Sequence[int], submissions: Mapping[in
 def _rows(statement: str, manifest_id: int, positions: Sequence[int]) -> list[_Row]:
     """The positions are one parameter, so that the statement is prepared once for any number of them."""
     given = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
-    return statements.rows(statement.format(given=given), [manifest_id, orjson.dumps(positions).decode()])
+    return statements.rows(
+        statement.format(where=_WHERE.format(given=given)), [manifest_id, orjson.dumps(positions).decode()]
+    )
 
 
 def _reading(row: _Row, steps: "list[_Step]", turns: list[TurnRecord]) -> Reading:

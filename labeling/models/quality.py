@@ -107,6 +107,7 @@ class Manifest(models.Model):
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     code_version = models.CharField(max_length=64)
     filters = models.JSONField(default=dict)
+    left_out = models.JSONField(default=dict)  # how many rows the filters named and a rule kept away, by the rule
     n_rows = models.PositiveIntegerField()
 
     def __str__(self) -> str:
@@ -114,9 +115,12 @@ class Manifest(models.Model):
 
 
 class ManifestRow(models.Model):
+    """A submission of a trace; or the trace alone, where nothing is asked of its raters."""
+
     manifest = models.ForeignKey(Manifest, on_delete=models.PROTECT, related_name="rows", db_index=False)
     position = models.PositiveIntegerField()
-    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
+    trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="+")
+    submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="+")
     consensus_revision = models.PositiveIntegerField(null=True, blank=True)
     score_version = models.CharField(max_length=200, blank=True)
 

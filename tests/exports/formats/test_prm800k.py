@@ -15,7 +15,7 @@ _NOTHING: dict[str, Any] = dict.fromkeys(Facts._fields)
 _TEXTS = ("finish_note", "machine", "problem_ref", "domain", "ref", "outcome_by", "outcome_grader")
 FACTS = Facts(
     **{**_NOTHING, **dict.fromkeys(_TEXTS, ""), "kind": "pregenerated", "text": "What?", "n_steps": 3},
-)._replace(has_reference_answer=True)
+)._replace(has_reference_answer=True, submission=1, revision=1)
 cells = st.tuples(st.sampled_from(["0", "1", "-1", ""]), st.sampled_from(["", "0", "1", "true", "false"])).map(
     lambda said: f"0,{'' if said[0] == '-1' else 0},{said[0]},{said[1]}"
 )

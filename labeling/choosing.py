@@ -1,0 +1,227 @@
+"""Which rows a manifest takes: what its filters name, and why some of that is left out. Reads only.
+
+A training set leaves out what judges a model or a rater: reserve, screening, gold, training and canary traces, and each
+trace whose problem is in a reserve of any project or on the list of a benchmark. What may be taken in nevertheless is
+named, reason by reason.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from django.db import connection
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    CharField,
+    Count,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast, Substr
+from msgspec import Struct
+
+from labeling import benchmarks
+from labeling.models import Assignment, BenchmarkProblem, Gold, Problem, Project, Submission, Trace
+from labeling.models.assignment import AssignmentState, Purpose
+from labeling.models.consensus import SettlementState
+from labeling.models.quality import GoldUse
+from labeling.models.queue import Arm
+from labeling.texts.normal import LISTED
+
+Unit = Literal["submissions", "traces"]
+Side = Literal["in", "out", "only"]
+_NOTHING = Cast(Value(None), BigIntegerField())
+
+
+class Filters(Struct, omit_defaults=True):
+    """Which submissions are wanted; what is absent asks for nothing. The latest revision of each counts."""
+
+    finish_reasons: list[str | None] | None = None
+    generations: list[int | None] | None = None
+    purposes: list[str] | None = None
+    populations: list[str] | None = None
+    origins: list[str] | None = None
+    labelers: list[str | None] | None = None
+    rater_kinds: list[str] | None = None
+    domains: list[str] | None = None
+    arms: list[str] | None = None
+    submitted_from: dt.datetime | None = None
+    submitted_until: dt.datetime | None = None  # this moment not included
+    is_blind: bool | None = None
+    guideline_from: int | None = None
+    contested: Side = "in"
+    gold: Side = "in"
+    min_raters: int = 0
+    unit: Unit = "submissions"
+    is_consensus: bool = False
+
+
+class Barred(Struct):
+    """What was found by reading texts, which no condition of a database can say."""
+
+    overlapping: Sequence[int] = ()  # problems that share long runs of words with one that judges
+    duplicates: Sequence[int] = ()  # traces that say what another one says
+    taken_in: Sequence[str] = ()  # reasons that count for nothing here; "benchmark:NAME" for one list
+    is_training: bool = True
+
+
+def chosen(project: Project, filters: Filters) -> QuerySet[Any]:
+    """Submissions or traces, each with `trace_key`, `submission_key` and `consensus_key`."""
+    if filters.unit == "traces":
+        rows: QuerySet[Any] = Trace.objects.filter(project=project, withdrawn_at=None)
+        named = {"trace_key": F("pk"), "submission_key": _NOTHING}
+    else:
+        rows = _submissions(project, filters)
+        named = {"trace_key": F("assignment__trace_id"), "submission_key": F("pk")}
+    path = _path(filters)
+    rows = _of_traces(rows, filters, path)
+    standing = Q(
+        **{f"{path}settlement__state__in": [SettlementState.SETTLED, SettlementState.DECIDED]},
+        **{f"{path}settlement__consensus_revision__gt": 0},
+    )
+    consensus = Case(When(standing, then=F(f"{path}settlement__consensus_revision")), default=None)
+    found: QuerySet[Any] = rows.annotate(**named, consensus_key=consensus if filters.is_consensus else _NOTHING)
+    return found
+
+
+def _path(filters: Filters) -> str:
+    return "" if filters.unit == "traces" else "assignment__trace__"
+
+
+def _submissions(project: Project, filters: Filters) -> QuerySet[Submission]:
+    latest = Submission.objects.filter(project=project, revision=F("assignment__submitted_revision"))
+    if filters.submitted_from:
+        latest = latest.filter(submitted_at__gte=filters.submitted_from)
+    if filters.submitted_until:
+        latest = latest.filter(submitted_at__lt=filters.submitted_until)
+    if filters.is_blind is not None:
+        latest = latest.filter(assignment__is_assisted=not filters.is_blind)
+    if filters.guideline_from is not None:
+        latest = latest.filter(assignment__guideline__version__gte=filters.guideline_from)
+    return latest.filter(
+        _is_among("finish_reason", filters.finish_reasons),
+        _is_among("generation", filters.generations),
+        _is_among("assignment__purpose", filters.purposes),
+        _is_among("assignment__population", filters.populations),
+        _is_among("assignment__origin", filters.origins),
+        _is_among("assignment__rater__labeler", filters.labelers),
+        _is_among("assignment__rater__kind", filters.rater_kinds),
+        _is_among("assignment__lane__arm", filters.arms),
+    )
+
+
+def _of_traces(rows: QuerySet[Any], filters: Filters, path: str) -> QuerySet[Any]:
+    rows = rows.filter(_is_among(f"{path}problem__domain", filters.domains))
+    contested = Q(**{f"{path}settlement__state": SettlementState.CONTESTED})
+    rows = _on_side(rows, filters.contested, contested)
+    rows = _on_side(rows, filters.gold, Exists(Gold.objects.filter(trace=OuterRef(_trace(path)))))
+    if filters.min_raters:
+        rows = rows.annotate(n_raters=_n_raters(path)).filter(n_raters__gte=filters.min_raters)
+    return rows
+
+
+def _trace(path: str) -> str:
+    return f"{path}pk" if path else "pk"
+
+
+def _n_raters(path: str) -> Subquery:
+    submitted = Assignment.objects.filter(
+        trace=OuterRef(_trace(path)), state=AssignmentState.SUBMITTED, purpose=Purpose.WORK
+    )
+    return Subquery(submitted.order_by().values("trace").annotate(n=Count("rater", distinct=True)).values("n"))
+
+
+def _on_side(rows: QuerySet[Any], side: Side, is_so: Q | Exists) -> QuerySet[Any]:
+    if side == "in":
+        return rows
+    return rows.filter(is_so) if side == "only" else rows.exclude(is_so)
+
+
+def _is_among(field: str, wanted: Sequence[Any] | None) -> Q:
+    """Null is a value like any other here: phase 1 has no generation."""
+    if wanted is None:
+        return Q()
+    given = [value for value in wanted if value is not None]
+    return Q(**{f"{field}__in": given}) | (Q(**{field: None}) if None in wanted else Q(pk__in=[]))
+
+
+# --- what is left out ------------------------------------------------------------------------------------------------
+
+
+def with_reason(rows: QuerySet[Any], filters: Filters, barred: Barred) -> QuerySet[Any]:
+    """Each row with `reason`: the first rule that keeps it away, or null."""
+    rules = _rules(_path(filters), barred, has_assignment=filters.unit == "submissions")
+    whens = [When(rule, then=Value(name)) for name, rule in rules if name not in barred.taken_in]
+    reason = Case(*whens, default=None, output_field=CharField(null=True)) if whens else Cast(Value(None), CharField())
+    found: QuerySet[Any] = rows.annotate(reason=reason)
+    return found
+
+
+def _rules(path: str, barred: Barred, *, has_assignment: bool) -> list[tuple[str, Any]]:
+    duplicates = [("duplicate", Q(**{f"{_trace(path)}__in": _listed(barred.duplicates)}))] if barred.duplicates else []
+    if not barred.is_training:
+        return duplicates
+    return [
+        *(_rules_of_assignments() if has_assignment else ()),
+        *_rules_of_traces(path, barred),
+        *_rules_of_problems(path, barred),
+        *duplicates,
+    ]
+
+
+def _rules_of_assignments() -> list[tuple[str, Any]]:
+    purposes = (Purpose.SCREENING, Purpose.GOLD, Purpose.TRAINING)
+    reserve = Q(assignment__lane__arm=Arm.RESERVE) | Q(assignment__draw__arm=Arm.RESERVE)
+    return [*((str(each.value), Q(assignment__purpose=each)) for each in purposes), ("reserve", reserve)]
+
+
+def _rules_of_traces(path: str, barred: Barred) -> list[tuple[str, Any]]:
+    gold = Gold.objects.filter(trace=OuterRef(_trace(path)))
+    return [
+        ("screening", Exists(gold.filter(use=GoldUse.SCREENING))),
+        ("training", Exists(gold.filter(use=GoldUse.TRAINING))),
+        ("gold", Exists(gold)),
+    ]
+
+
+def _rules_of_problems(path: str, barred: Barred) -> list[tuple[str, Any]]:
+    digest = OuterRef(f"{path}problem__normal_digest")
+    reserves = Problem.objects.filter(normal_digest=digest, is_reserve=True)
+    return [
+        ("reserve", Exists(reserves)),
+        ("benchmark", _is_on_a_list(path, barred)),
+        *((("overlap", Q(**{f"{path}problem__in": _listed(barred.overlapping)})),) if barred.overlapping else ()),
+    ]
+
+
+def _is_on_a_list(path: str, barred: Barred) -> Any:
+    """Lists that ship with the code, and those that leads brought in; without the lists that are taken in by name."""
+    taken_in = {each.removeprefix("benchmark:") for each in barred.taken_in if each.startswith("benchmark:")}
+    own = BenchmarkProblem.objects.filter(normal_digest=OuterRef(f"{path}problem__normal_digest"))
+    shipped = sorted(set().union(*(ones for name, ones in benchmarks.shipped().items() if name not in taken_in)))
+    known = Problem.objects.annotate(listed=Substr("normal_digest", 1, LISTED)).filter(
+        pk=OuterRef(f"{path}problem_id"), listed__in=_listed(shipped)
+    )
+    return Q(Exists(own.exclude(source__name__in=taken_in))) | Q(Exists(known))
+
+
+def _listed(values: Sequence[Any]) -> RawSQL:
+    """A long list as one parameter: engines have a limit for how many there may be."""
+    if connection.vendor == "postgresql":
+        number = "::bigint" if values and isinstance(values[0], int) else ""
+        given = f"SELECT value{number} FROM json_array_elements_text(%s::json) AS given (value)"  # noqa: S608  text of our own
+        return RawSQL(given, [_json(values)])  # noqa: S611  text of our own
+    return RawSQL("SELECT value FROM json_each(%s)", [_json(values)])
+
+
+def _json(values: Sequence[Any]) -> str:
+    return json.dumps(list(values))
