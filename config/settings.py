@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -155,9 +156,11 @@ CELERY_BEAT_SCHEDULE = {
     # An entry that nobody took up before the next one is due is dropped.
     "sweep the jobs": {"task": "jobs.sweep", "schedule": 10.0, "options": {"expires": 10.0}},
     "take back what has lapsed": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
-    # Seconds after a submit, without a message for each: consensus, further opinions.
-    "settle what was submitted": {"task": "labeling.settle_due", "schedule": 3.0, "options": {"expires": 3.0}},
     "forget old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
+    # Seconds after a submit, without a message for each: consensus, further opinions, figures.
+    "settle and count what was submitted": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
+    "count everything anew": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
+    "forget sessions that ended": {"task": "accounts.forget_ended_sessions", "schedule": crontab(hour="3", minute="5")},
 }
 CELERY_TIMEZONE = "UTC"
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 from jobs import runner
 from labeling import queue
 from labeling.importing import bringing, undoing, uploads
-from labeling.quality import refreshing
+from labeling.quality import recounting, refreshing
 
 
 @shared_task(name=bringing.KIND)
@@ -24,9 +24,19 @@ def lapse_due() -> None:
     queue.lapse_due(now=timezone.now())
 
 
-@shared_task(name="labeling.settle_due")
-def settle_due() -> None:
-    refreshing.settle_due(now=timezone.now())
+@shared_task(name="labeling.refresh")
+def refresh() -> None:
+    refreshing.refresh(now=timezone.now())
+
+
+@shared_task(name="labeling.recount_all")
+def recount_all() -> None:
+    recounting.ask_for_all(now=timezone.now())
+
+
+@shared_task(name=recounting.KIND)
+def recount(job_id: int) -> None:
+    runner.run(job_id, recounting.chunks)
 
 
 @shared_task(name="labeling.forget_uploads")

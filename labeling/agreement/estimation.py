@@ -42,12 +42,20 @@ def estimate(*, statistic: Statistic, sample: Sample, level: float = 0.95, seed:
 
 
 def estimates(
-    *, statistics: Mapping[str, Statistic], sample: Sample, level: float = 0.95, seed: int = 0
+    *,
+    statistics: Mapping[str, Statistic],
+    sample: Sample,
+    level: float = 0.95,
+    seed: int = 0,
+    with_bootstrap: bool = True,
 ) -> dict[str, Estimate]:
-    """Several statistics of one sample, by name; the resamples are drawn once for all."""
+    """Several statistics of one sample, by name; the resamples are drawn once for all, or not at all: a bootstrap costs
+    a hundred times the default interval."""
     if not len(sample.copies):
         return {name: undefined(sample.nothing, sample.counts) for name in statistics}
-    drawn = bootstrap.draws(sums=sample.matrix, copies=sample.copies, rest=sample.rest, seed=seed)
+    drawn: Floats | Reason = Reason.NOT_DRAWN
+    if with_bootstrap:
+        drawn = bootstrap.draws(sums=sample.matrix, copies=sample.copies, rest=sample.rest, seed=seed)
     return {name: _estimate(statistic, sample, drawn, level) for name, statistic in statistics.items()}
 
 

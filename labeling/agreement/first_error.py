@@ -33,15 +33,19 @@ class FirstErrorAgreement:
     pairs_with_a_censored_report: int
 
 
-def agreement(reports: Reports, *, level: float = 0.95, seed: int = 0) -> FirstErrorAgreement:
+def agreement(
+    reports: Reports, *, level: float = 0.95, seed: int = 0, with_bootstrap: bool = True
+) -> FirstErrorAgreement:
     sample = _pair_sample(reports, _votes(reports))
     compared = int(sample.copies @ sample.matrix[:, 2]) // 2
     shares = {"exact": _share(0), "within_one": _share(1)}
-    found = estimation.estimates(statistics=shares, sample=sample, level=level, seed=seed)
+    found = estimation.estimates(
+        statistics=shares, sample=sample, level=level, seed=seed, with_bootstrap=with_bootstrap
+    )
     return FirstErrorAgreement(
         exact=found["exact"],
         within_one=found["within_one"],
-        has_error_kappa=_has_error(reports, level, seed),
+        has_error_kappa=_has_error(reports, level, seed, with_bootstrap),
         pairs=compared,
         pairs_with_a_censored_report=_all_pairs(reports) - compared,
     )
@@ -81,7 +85,7 @@ def _share(column: int) -> Statistic:
     return Statistic(of, 0.0, Reason.NO_PAIRS)
 
 
-def _has_error(reports: Reports, level: float, seed: int) -> Estimate:
+def _has_error(reports: Reports, level: float, seed: int, with_bootstrap: bool) -> Estimate:
     told = (reports.says_none, reports.says_error)
     says = [np.bincount(reports.traces[those], minlength=reports.n_traces) for those in told]
     counted = Patterns(
@@ -96,9 +100,10 @@ def _has_error(reports: Reports, level: float, seed: int) -> Estimate:
     def kappa(matrix: Floats) -> Floats:
         return fleiss.kappa(pairs.put(matrix))
 
-    return estimation.estimate(
-        statistic=Statistic(kappa, -1.0, Reason.NO_VARIATION), sample=sample, level=level, seed=seed
-    )
+    statistics = {"kappa": Statistic(kappa, -1.0, Reason.NO_VARIATION)}
+    return estimation.estimates(
+        statistics=statistics, sample=sample, level=level, seed=seed, with_bootstrap=with_bootstrap
+    )["kappa"]
 
 
 def _n_problems(reports: Reports) -> int:

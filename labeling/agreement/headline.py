@@ -27,11 +27,15 @@ _OF_SUMS: dict[str, tuple[Callable[[PairSums], Floats], float]] = {
 NAMES = tuple(_OF_SUMS)
 
 
-def of_patterns(patterns: Patterns, *, level: float = 0.95, seed: int = 0) -> dict[str, Estimate]:
+def of_patterns(
+    patterns: Patterns, *, level: float = 0.95, seed: int = 0, with_bootstrap: bool = True
+) -> dict[str, Estimate]:
     """Every step statistic of these patterns, by name."""
     pairs, sample = estimation.of_patterns(patterns)
     statistics = {name: _statistic(name, pairs) for name in NAMES}
-    return estimation.estimates(statistics=statistics, sample=sample, level=level, seed=seed)
+    return estimation.estimates(
+        statistics=statistics, sample=sample, level=level, seed=seed, with_bootstrap=with_bootstrap
+    )
 
 
 def label_shares(patterns: Patterns) -> dict[float, float]:

@@ -57,6 +57,7 @@ class Trace(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["project", "-id"], name="trace_by_arrival"),
+            models.Index(fields=["project"], condition=Q(withdrawn_at__isnull=False), name="trace_withdrawn"),
             models.Index(fields=["project", "ref"], condition=~Q(ref=""), name="trace_by_ref"),
         ]
 

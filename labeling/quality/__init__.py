@@ -3,6 +3,8 @@
 Called through this module: `quality.make_gold(...)`."""
 
 from labeling.quality.adjudication import CannotDecide, contested, decide, send_back
+from labeling.quality.figures import Shown, course
+from labeling.quality.figures import read as figures_of
 from labeling.quality.gold import NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
 from labeling.quality.scoring import Accuracy, accuracy, score
 from labeling.quality.settling import settle
@@ -13,11 +15,14 @@ __all__ = [
     "Accuracy",
     "CannotDecide",
     "NotKnowable",
+    "Shown",
     "accuracy",
     "contested",
     "correct_gold",
     "count",
+    "course",
     "decide",
+    "figures_of",
     "forget",
     "make_gold",
     "measure_bar",

@@ -1,12 +1,21 @@
-"""Looks after what was submitted: every few seconds settles the traces that are due, a few a transaction.
-Background work: it steps aside for people at work."""
+"""Looks after what was submitted: every few seconds settles the traces that are due, a few a transaction, and has the
+figures of their projects computed anew. Background work: it steps aside for people at work."""
 
 import datetime as dt
 import time
 from itertools import groupby
 
 from jobs import yielding
-from labeling.quality import settling
+from labeling.models import Project
+from labeling.quality import figures, settling, watching
+
+
+def refresh(*, now: dt.datetime) -> None:
+    """One round: settle, then compute the figures that have become stale and have rested."""
+    settle_due(now=now)
+    for project_id in figures.stale(now=now):
+        watching.measure_bar(project=Project.objects.get(pk=project_id), now=now)
+        figures.compute(project_id=project_id, now=now)
 
 
 def settle_due(*, now: dt.datetime, limit: int = 1000) -> int:
@@ -16,8 +25,8 @@ def settle_due(*, now: dt.datetime, limit: int = 1000) -> int:
         traces = [trace_id for _, trace_id in rows]
         for start in range(0, len(traces), settling.CHUNK):
             began = time.perf_counter()
-            looked_at += settling.settle(
-                project_id=project_id, trace_ids=traces[start : start + settling.CHUNK], now=now
-            )
+            chunk = traces[start : start + settling.CHUNK]
+            looked_at += settling.settle(project_id=project_id, trace_ids=chunk, now=now)
             yielding.pause(time.perf_counter() - began, now=now)
+        figures.mark_stale(project_id=project_id, now=now)
     return looked_at

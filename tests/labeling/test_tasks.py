@@ -5,10 +5,11 @@ from celery import Task
 from django.conf import settings
 
 import config.celery
+from accounts.tasks import forget_ended_sessions
 from labeling import tasks
 
 
-@pytest.mark.parametrize("task", [tasks.lapse_due, tasks.settle_due])
+@pytest.mark.parametrize("task", [tasks.lapse_due, tasks.refresh, tasks.recount_all, forget_ended_sessions])
 def test_task_is_sent_by_beat(task: Task) -> None:
     scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     assert task.name in scheduled

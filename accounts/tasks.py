@@ -1,0 +1,11 @@
+"""The Celery tasks of this room."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from accounts import sessions
+
+
+@shared_task(name="accounts.forget_ended_sessions")
+def forget_ended_sessions() -> None:
+    sessions.forget_ended(now=timezone.now())

@@ -1,0 +1,121 @@
+"""Reads the headline of a project from its tallies, in the shapes that statistics are computed from. Reads only.
+
+Withdrawn traces count nowhere. Everything is grouped by problem in the database: a million ratings come as a few
+thousand rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import statements
+from labeling.agreement import patterns
+from labeling.agreement.arrays import Bools, Ints
+from labeling.agreement.patterns import Patterns
+from labeling.agreement.reports import Reports
+from labeling.quality.tallies import COUNTERS
+
+# By what the headline is told apart: the columns that name a row.
+_GUIDELINE = "CASE WHEN t.has_two_guidelines THEN -1 ELSE COALESCE(g.version, 0) END"
+_KEYS = {
+    "all": "0",
+    "domain": "p.domain",
+    "generation": "t.generation",
+    "guideline": _GUIDELINE,  # 0 for none, -1 where the two had different ones
+    "step_kind": "t.step_kind",
+    "pair": "CASE WHEN t.first_rater_id < t.second_rater_id THEN t.first_rater_id ELSE t.second_rater_id END,"
+    " CASE WHEN t.first_rater_id < t.second_rater_id THEN t.second_rater_id ELSE t.first_rater_id END",
+}
+DIMENSIONS = tuple(_KEYS)
+_JOINS = {
+    "domain": "JOIN labeling_problem p ON p.id = t.problem_id",
+    "guideline": "LEFT JOIN labeling_guideline g ON g.id = t.guideline_id",
+}
+_POPULATION = """t.project_id = %s AND t.trace_id NOT IN (
+  SELECT w.id FROM labeling_trace w WHERE w.project_id = %s AND w.withdrawn_at IS NOT NULL)"""
+_SUMS = ", ".join(f"SUM(t.{name})" for name in COUNTERS)
+# What an option shows that counts in each of the counters: ratings of -1, 0 and +1.
+_SHAPES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 0], [1, 1, 0], [1, 0, 1], [0, 2, 0], [0, 1, 1], [0, 0, 2]])
+
+
+def of_steps(*, project_id: int, by: str = "all") -> dict[tuple[Any, ...], Patterns]:
+    """Patterns of step ratings, by the key of each row of a dimension."""
+    pairs_only = " AND t.second_rater_id IS NOT NULL" if by == "pair" else ""
+    keys = _KEYS[by]
+    n_keys = 2 if by == "pair" else 1
+    places = ", ".join(str(n + 1) for n in range(n_keys + 1))
+    found = statements.rows(
+        f"SELECT {keys}, t.problem_id, {_SUMS} FROM labeling_tally t {_JOINS.get(by, '')}"  # noqa: S608  made of constants
+        f" WHERE {_POPULATION}{pairs_only} GROUP BY {places}",
+        [project_id, project_id],
+    )
+    by_key: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for row in found:
+        by_key.setdefault(tuple(row[:n_keys]), []).append(row[n_keys:])
+    return {key: _patterns(rows) for key, rows in by_key.items()}
+
+
+def _patterns(rows: Sequence[tuple[Any, ...]]) -> Patterns:
+    """From a row a problem: its number, then the counters."""
+    units = np.array([row[1:] for row in rows], dtype=np.int64)
+    problem, shape = np.nonzero(units)
+    return Patterns(
+        values=patterns.SCALE,
+        counts=_SHAPES[shape],
+        units=units[problem, shape],
+        problems=problem.astype(np.int64),
+        copies=np.ones(len(rows), dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Where both readings of each trace saw the first error; one row a trace, keys by dimension beside it."""
+
+    n_steps: Ints
+    ends: Ints  # (traces, 2); -1 where nobody has read it a second time
+    is_censored: Bools  # (traces, 2)
+    raters: Ints  # (traces, 2); -1 for nobody
+    problems: Ints
+    keys: dict[str, npt.NDArray[Any]]
+
+    def reports(self, chosen: Bools) -> Reports:
+        """Those of the chosen traces, by which agreement on the first error is computed."""
+        ends, censored, raters = self.ends[chosen], self.is_censored[chosen], self.raters[chosen]
+        trace, turn = np.nonzero(ends >= 0)
+        problems = np.unique(self.problems[chosen], return_inverse=True)[1].astype(np.int64)
+        return Reports(
+            traces=trace.astype(np.int64),
+            raters=raters[trace, turn],
+            ends=ends[trace, turn],
+            is_censored=censored[trace, turn],
+            lengths=self.n_steps[chosen],
+            problems=problems,
+            domains=np.zeros(len(problems), dtype=np.int64),
+        )
+
+
+def of_first_errors(*, project_id: int) -> Meetings:
+    found = statements.rows(
+        f"SELECT DISTINCT t.trace_id, t.n_steps, t.first_end, COALESCE(t.second_end, -1), t.is_first_censored,"  # noqa: S608  made of constants
+        f" COALESCE(t.is_second_censored, false), t.first_rater_id, COALESCE(t.second_rater_id, -1), t.problem_id,"
+        f" p.domain, t.generation, {_GUIDELINE} FROM labeling_tally t {_JOINS['domain']} {_JOINS['guideline']}"
+        f" WHERE {_POPULATION}",
+        [project_id, project_id],
+    )
+    columns = list(zip(*found, strict=True)) if found else [()] * 12
+    whole = [np.array(column, dtype=np.int64) for column in (*columns[:9], columns[10], columns[11])]
+    return Meetings(
+        n_steps=whole[1],
+        ends=np.column_stack(whole[2:4]),
+        is_censored=np.column_stack(whole[4:6]).astype(np.bool_),
+        raters=np.column_stack(whole[6:8]),
+        problems=whole[8],
+        keys={"domain": np.array(columns[9], dtype=object), "generation": whole[9], "guideline": whole[10]},
+    )
+
+
+NOTHING = patterns.of_rows([])

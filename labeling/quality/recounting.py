@@ -1,0 +1,66 @@
+"""At night: holds every tally against the ratings it was counted from, puts right what differs and says how much that
+was; takes worn-out gold out of use."""
+
+import datetime as dt
+from collections.abc import Iterator
+from functools import partial
+
+from events import log
+from jobs import work
+from jobs.models import Job
+from jobs.runner import Chunk, Progress
+from labeling.models import Figures, Project, Settlement
+from labeling.models.project import ProjectState
+from labeling.quality import gold, tallies
+
+KIND = "labeling.recount"
+CHUNK = 20
+
+
+def ask_for_all(*, now: dt.datetime) -> int:
+    """A job for each project that is not archived and in which something was submitted. Says how many."""
+    projects = Project.objects.exclude(state=ProjectState.ARCHIVED).filter(figures__isnull=False)
+    asked = 0
+    for project_id in projects.order_by("pk").values_list("pk", flat=True):
+        subject = f"project:{project_id}"
+        if not Job.objects.unfinished().filter(kind=KIND, subject=subject).exists():
+            work.ask(kind=KIND, subject=subject, arguments={"project": project_id}, by=None, now=now)
+            asked += 1
+    return asked
+
+
+def chunks(job: Job) -> Iterator[Chunk]:
+    """Every trace of the project that somebody submitted, in order; goes on behind the last one that was counted."""
+    project_id = job.arguments["project"]
+    done, drifted = job.done, int(job.checkpoint.get("drifted", 0))
+    last = int(job.checkpoint.get("trace", 0))
+    total = Settlement.objects.filter(project_id=project_id).count()
+    rows = Settlement.objects.filter(project_id=project_id).order_by("trace_id").values_list("trace_id", flat=True)
+    while traces := list(rows.filter(trace_id__gt=last)[:CHUNK]):
+        done, last = done + len(traces), traces[-1]
+        counter = _Counter(traces, done, total, drifted)
+        yield counter.write
+        drifted = counter.drifted
+    yield partial(_end, project_id, done, drifted)
+
+
+class _Counter:
+    """One chunk: remembers what it found for the checkpoint of the next."""
+
+    def __init__(self, traces: list[int], done: int, total: int, drifted: int) -> None:
+        self.traces, self.done, self.total, self.drifted = traces, done, total, drifted
+
+    def write(self, now: dt.datetime) -> Progress:
+        self.drifted += tallies.recount(trace_ids=self.traces, now=now)
+        return Progress(self.done, self.total, {"trace": self.traces[-1], "drifted": self.drifted})
+
+
+def _end(project_id: int, done: int, drifted: int, now: dt.datetime) -> Progress:
+    retired = gold.retire_worn_out(project_id=project_id, now=now)
+    figures = Figures.objects.filter(pk=project_id)
+    figures.update(recounted_at=now, drifted_traces=drifted)
+    if drifted:
+        figures.update(is_stale=True)
+        subject, detail = f"project:{project_id}", {"traces": drifted}
+        log.append(what="tallies.drifted", by=None, now=now, project=project_id, subject=subject, detail=detail)
+    return Progress(done, result={"traces": done, "drifted": drifted, "gold_retired": retired})

@@ -1,0 +1,160 @@
+"""What each rater did and how it stands to gold, to the consensus and to others; what the project came to. Reads only.
+
+How a rater stands to the consensus is told with their own vote in it: it is for seeing who differs from where the
+project went, gold is for seeing who is right.
+"""
+
+import datetime as dt
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, F, Sum
+from django.db.models.functions import TruncDate
+
+import statements
+from labeling.agreement import confusion, proportions
+from labeling.agreement.arrays import Floats
+from labeling.models import Assignment, GoldAnswer, Judgment, Report, Settlement, Submission
+from labeling.models.assignment import AssignmentState
+from labeling.models.quality import GoldUse, Verdict
+from labeling.quality import consensus
+from labeling.quality.populations import Meetings
+
+LATEST = 300  # settled traces that step ratings are held against
+DAYS = 60
+_PLACE = {-1: 0, 0: 1, 1: 2}
+
+
+def of_project(*, project_id: int, meetings: Meetings, now: dt.datetime) -> dict[str, Any]:
+    return {
+        "raters": _raters(project_id, meetings),
+        "confusion": _confusion(project_id),
+        "settlements": _settlements(project_id),
+        "settled": _settled(project_id),
+        "days": _days(project_id, now),
+    }
+
+
+def _raters(project_id: int, meetings: Meetings) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    reports = Report.objects.filter(project_id=project_id)
+    for rater, readings, passed, errors in reports.values_list("rater_id").annotate(
+        Count("pk"), Sum("n_passed"), Count("first_error")
+    ):
+        found[str(rater)] |= {"readings": readings, "steps": passed + errors, "active_ms": 0}
+    spent = Submission.objects.filter(project_id=project_id, assignment__purpose="work")
+    for rater, total in spent.values_list("assignment__rater_id").annotate(Sum("total_ms")):
+        if str(rater) in found:
+            found[str(rater)]["active_ms"] = total or 0
+    for part, rows in (
+        ("gold", _gold(project_id)),
+        ("consensus", _against_consensus(project_id)),
+        ("others", _with_others(meetings)),
+    ):
+        for rater, told in rows.items():
+            found[str(rater)][part] = told
+    return dict(found)
+
+
+def _gold(project_id: int) -> dict[int, dict[str, Any]]:
+    answers = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN)
+    counted: dict[int, Counter[str]] = defaultdict(Counter)
+    for rater, verdict, n in answers.values_list("rater_id", "verdict").annotate(Count("pk")):
+        counted[rater][verdict] = n
+    return {rater: _accuracy(verdicts) for rater, verdicts in counted.items()}
+
+
+def _accuracy(verdicts: Counter[str]) -> dict[str, Any]:
+    n, right = verdicts.total(), verdicts[Verdict.RIGHT]
+    around = proportions.wilson(right=right, n=n)
+    return {"n": n, **{v.value: verdicts[v] for v in Verdict}, "low": around.low, "high": around.high}
+
+
+def _against_consensus(project_id: int) -> dict[int, dict[str, int]]:
+    """Reports that were not cut off, held against the places that the project stands behind."""
+    rows = statements.rows(_AGAINST_CONSENSUS, [project_id])
+    return {
+        rater: {"n": n, "right": right, "missed": missed, "blamed": n - right - missed}
+        for rater, n, right, missed in rows
+    }
+
+
+_AGAINST_CONSENSUS = """
+SELECT r.rater_id, COUNT(*),
+  COUNT(CASE WHEN r.first_error = c.first_error OR (r.first_error IS NULL AND c.first_error IS NULL) THEN 1 END),
+  COUNT(CASE WHEN c.first_error IS NOT NULL AND (r.first_error IS NULL OR r.first_error > c.first_error) THEN 1 END)
+FROM labeling_report r
+JOIN labeling_settlement s ON s.trace_id = r.trace_id AND s.state IN ('settled', 'decided')
+JOIN labeling_consensus c ON c.trace_id = r.trace_id AND c.revision = s.consensus_revision
+WHERE r.project_id = %s AND NOT r.is_censored
+GROUP BY r.rater_id"""
+
+
+def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
+    """In how many of the traces read with somebody else both saw the first error at the same place."""
+    met = (meetings.ends[:, 1] >= 0) & ~meetings.is_censored.any(axis=1)
+    same = meetings.ends[:, 0] == meetings.ends[:, 1]
+    pairs: Counter[int] = Counter(meetings.raters[met].ravel().tolist())
+    agreeing: Counter[int] = Counter(meetings.raters[met & same].ravel().tolist())
+    return {rater: {"pairs": n, "same": agreeing[rater]} for rater, n in pairs.items()}
+
+
+def _confusion(project_id: int) -> dict[str, Any]:
+    """Step ratings against the consensus, over the traces settled last."""
+    newest = list(consensus.current(project_id=project_id).order_by("-made_at", "-pk")[:LATEST])
+    known = {(row.trace_id, step, option): rating for row in newest for step, option, rating, *_ in row.labels}
+    rated = Judgment.objects.filter(
+        turn__assignment__report__trace_id__in=[row.trace_id for row in newest],
+        turn__revision=F("turn__assignment__report__revision"),
+        rating__isnull=False,
+    ).values_list("turn__assignment__trace_id", "turn__step__position", "option__position", "rating")
+    counts: Floats = np.zeros((3, 3))
+    for trace_id, step, option, rating in rated:
+        label = known.get((trace_id, step, option))
+        if label is not None and rating is not None:
+            counts[_PLACE[label], _PLACE[rating]] += 1
+    return _told(counts, len(newest))
+
+
+def _told(counts: Floats, n_traces: int) -> dict[str, Any]:
+    flat = counts.ravel()
+    recalls = {str(value): confusion.recall(place=place, k=3).of(flat) for value, place in _PLACE.items()}
+    return {
+        "counts": counts.astype(int).tolist(),
+        "recall": {name: _number(value) for name, value in recalls.items()},
+        "over_credit": _number(confusion.over_credit(negative=0, k=3).of(flat)),
+        "over_blame": _number(confusion.over_blame(negative=0, k=3).of(flat)),
+        "n_traces": n_traces,
+    }
+
+
+def _number(value: Floats) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _settlements(project_id: int) -> dict[str, int]:
+    return dict(Settlement.objects.filter(project_id=project_id).values_list("state").annotate(Count("pk")))
+
+
+def _settled(project_id: int) -> dict[str, int]:
+    found = consensus.current(project_id=project_id)
+    sound, wrong = found.filter(first_error=None), found.filter(first_error__isnull=False)
+    steps = sound.aggregate(n=Sum("trace__n_steps"))["n"] or 0
+    steps += wrong.aggregate(n=Sum(F("first_error") + 1))["n"] or 0
+    return {"traces": found.count(), "steps": steps}
+
+
+def _days(project_id: int, now: dt.datetime) -> list[dict[str, Any]]:
+    since = now - dt.timedelta(days=DAYS)
+    done = Assignment.objects.filter(
+        project_id=project_id, state=AssignmentState.SUBMITTED, submitted_at__gte=since, purpose="work"
+    )
+    rows = done.annotate(day=TruncDate("submitted_at")).values_list("day").annotate(Count("pk")).order_by("day")
+    spent = dict(
+        Submission.objects.filter(project_id=project_id, revision=1, assignment__in=done)
+        .annotate(day=TruncDate("submitted_at"))
+        .values_list("day")
+        .annotate(Sum("total_ms"))
+    )
+    return [{"day": day.isoformat(), "readings": n, "active_ms": spent.get(day) or 0} for day, n in rows]

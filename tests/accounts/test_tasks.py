@@ -1,0 +1,19 @@
+"""Sessions that have run out do not pile up."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from accounts import sessions
+from accounts.tasks import forget_ended_sessions
+
+
+@pytest.mark.django_db
+def test_forget_ended_sessions_leaves_those_that_last() -> None:
+    now = dt.datetime.now(dt.UTC)
+    for key, hours in (("over", -1), ("lasts", 1)):
+        Session.objects.create(session_key=key, session_data="", expire_date=now + dt.timedelta(hours=hours))
+    forget_ended_sessions()
+    assert [each.session_key for each in Session.objects.all()] == ["lasts"]
+    assert sessions.forget_ended(now=now + dt.timedelta(hours=2)) == 1

@@ -1,0 +1,151 @@
+"""The figures of a project are those that one computes from its ratings by hand."""
+
+import datetime as dt
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from events.models import Event
+from jobs import runner
+from jobs.models import Job, JobState
+from labeling import quality, queue
+from labeling.agreement import headline, patterns
+from labeling.models import DailyFigures, Figures, Judgment, Project, Rater, Settlement, Tally, Trace
+from labeling.models.quality import GoldUse
+from labeling.quality import figures, recounting, refreshing
+from tests import factories
+from tests.labeling.quality import scene
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+LATER = NOW + dt.timedelta(minutes=1)
+
+
+@pytest.fixture
+def project() -> Project:
+    """Three raters, six problems with two traces each, of two domains; every trace is read twice."""
+    dice = random.Random(3)
+    project = factories.make_project()
+    everybody = scene.raters(project, 3)
+    for number in range(6):
+        problem = factories.make_problem(project, domain="algebra" if number % 2 else "geometry")
+        for _ in range(2):
+            trace = factories.make_trace(project, ["One.", "Two.", "Three."], problem=problem)
+            for rater in dice.sample(everybody, 2):
+                said = [dice.choice([1, 1, 1, 0, -1]) for _ in range(3)]
+                scene.submit(rater, trace, said[: said.index(-1) + 1] if -1 in said else said)
+    return project
+
+
+def by_hand(project: Project, **only: Any) -> dict[str, float | None]:
+    """Every step statistic from the ratings themselves."""
+    rows = list(
+        Judgment.objects.filter(turn__assignment__project=project, **only).values_list(
+            "option_id", "rating", "option__step__trace__problem_id"
+        )
+    )
+    options, units = np.unique([row[0] for row in rows], return_inverse=True)
+    problems = {row[0]: row[2] for row in rows}
+    numbers = np.unique([problems[option] for option in options.tolist()], return_inverse=True)[1]
+    counted = patterns.of_ratings(
+        units=units, labels=np.array([(row[1] or 0) + 1 for row in rows]), problem_of_unit=numbers
+    )
+    return {name: estimate.value for name, estimate in headline.of_patterns(counted).items()}
+
+
+def values(estimates: dict[str, Any]) -> dict[str, float | None]:
+    return {name: estimate["value"] for name, estimate in estimates.items()}
+
+
+def test_compute_gives_what_the_ratings_give(project: Project) -> None:
+    refreshing.refresh(now=NOW)
+    shown = quality.figures_of(project_id=project.pk)
+    assert shown is not None
+    assert not shown.is_stale
+    found = shown.content
+    assert values(found["headline"]["steps"]) == pytest.approx(by_hand(project))
+    assert (found["headline"]["n_traces"], found["headline"]["n_traces_read_twice"]) == (12, 12)
+    assert sum(found["headline"]["labels"].values()) == pytest.approx(1)
+    for row in found["domain"]:
+        wanted = by_hand(project, turn__step__trace__problem__domain=row["key"])
+        assert values(row["steps"]) == pytest.approx({name: wanted[name] for name in row["steps"]})
+        assert row["n_traces"] == 6
+    assert sum(row["first_error"]["pairs"] for row in found["pair"]) == 12
+    json.dumps(found)
+
+
+def test_compute_tells_first_errors_and_raters(project: Project) -> None:
+    refreshing.refresh(now=NOW)
+    content = figures.of_project(project_id=project.pk, now=NOW)
+    same = Settlement.objects.filter(state="settled").count()
+    exact = content["headline"]["first_error"]["exact"]
+    assert exact["value"] == pytest.approx(same / 12)
+    assert content["settlements"] == {"settled": same, "asked": 12 - same}
+    told = content["raters"]
+    assert set(told) == {str(pk) for pk in Rater.objects.values_list("pk", flat=True)}
+    assert sum(row["readings"] for row in told.values()) == 24
+    assert sum(row["others"]["pairs"] for row in told.values()) == 24
+    assert all(row["consensus"]["right"] == row["consensus"]["n"] for row in told.values() if "consensus" in row)
+    assert content["confusion"]["over_credit"] in (0.0, None)
+    assert content["days"] == [{"day": "2026-11-18", "readings": 24, "active_ms": 0}]
+
+
+def test_withdrawn_traces_count_nowhere(project: Project) -> None:
+    trace = Trace.objects.filter(project=project).order_by("pk")[0]
+    queue.withdraw(trace_ids=[trace.pk], now=NOW, reason="broken", by=None)
+    found = figures.of_project(project_id=project.pk, now=NOW)["headline"]
+    others = Trace.objects.filter(project=project).exclude(pk=trace.pk)
+    assert found["n_traces"] == 11
+    assert values(found["steps"]) == pytest.approx(by_hand(project, turn__step__trace__in=others))
+
+
+def test_figures_of_nothing_say_why() -> None:
+    empty = factories.make_project()
+    assert quality.figures_of(project_id=empty.pk) is None
+    found = figures.compute(project_id=empty.pk, now=NOW)
+    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == "no unit has two ratings"
+    assert found["headline"]["first_error"]["exact"]["value"] is None
+    assert found["confusion"]["over_credit"] is None
+
+
+def test_refresh_rests_between_two_rounds(project: Project) -> None:
+    refreshing.refresh(now=NOW)
+    trace = factories.make_trace(project)
+    scene.submit(factories.make_rater(project), trace, [-1])
+    refreshing.refresh(now=NOW + dt.timedelta(seconds=1))
+    assert Figures.objects.get().is_stale
+    refreshing.refresh(now=LATER)
+    row = Figures.objects.get()
+    assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
+    assert DailyFigures.objects.get().content["n_traces"] == 13
+    assert [each.day for each in quality.course(project_id=project.pk)] == [NOW.date()]
+
+
+def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
+    rater = Rater.objects.all()[0]
+    gold = factories.make_trace(project)
+    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    scene.submit(rater, gold, [1, 1, 1], purpose="gold")
+    refreshing.settle_due(now=NOW)
+    told = figures.of_project(project_id=project.pk, now=NOW)["raters"][str(rater.pk)]["gold"]
+    assert (told["n"], told["right"], told["missed"], told["low"]) == (1, 0, 1, 0.0)
+    assert told["high"] > 0.5
+
+
+def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
+    refreshing.refresh(now=NOW)
+    first = Tally.objects.order_by("pk")[0]
+    Tally.objects.filter(pk=first.pk).update(positive_positive=9)
+    assert recounting.ask_for_all(now=NOW) == 1
+    assert recounting.ask_for_all(now=NOW) == 0
+    job = Job.objects.get(kind=recounting.KIND)
+    assert runner.run(job.pk, recounting.chunks, sleep=lambda seconds: None) == JobState.DONE
+    job.refresh_from_db()
+    assert job.result == {"traces": 12, "drifted": 1, "gold_retired": 0}
+    shown = quality.figures_of(project_id=project.pk)
+    assert shown is not None
+    assert (shown.drifted_traces, shown.is_stale) == (1, True)
+    assert Event.objects.filter(what="tallies.drifted").count() == 1
