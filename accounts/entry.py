@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponseBase
 from accounts.models import User
 
 
-def enter(request: HttpRequest, user: User, *, way: str) -> HttpResponseBase:
+def enter(request: HttpRequest, user: User, *, way: str, then: str | None = None) -> HttpResponseBase:
     """Go through allauth's stages, so that whoever has a second factor is asked for it. Whoever was logged in before
-    in this browser is logged out."""
+    in this browser is logged out. `then` is the page to go to; without, the one that everybody begins at."""
     if request.user.is_authenticated and request.user != user:
         logout(request)
     record_authentication(request, user, method=way)
-    response: HttpResponseBase = perform_login(request, user)
+    response: HttpResponseBase = perform_login(request, user, redirect_url=then)
     return response

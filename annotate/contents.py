@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import orjson
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 import statements
-from labeling.models import Judgment, Part, Turn
-from labeling.models.assignment import AssignmentState
+from labeling import admission
+from labeling.models import Assignment, Judgment, Part, Turn
+from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.trace import StepKind
 
 _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERVATION}
@@ -24,6 +26,7 @@ class _Row(NamedTuple):
     version: int
     revision: int
     state: str
+    purpose: str
     is_correction: bool
     lease_ends_at: dt.datetime | None
     protocol: str
@@ -48,8 +51,10 @@ def of(assignment_id: int) -> dict[str, Any]:
         **_head(row),
         "is_agent": is_agent,
         "problem": _problem(row),
+        "after": None,
         "steps": steps,
         "turns": _turns(row) if row.version else [],
+        **_on_the_way(row),
     }
 
 
@@ -79,6 +84,24 @@ def _problem(row: _Row) -> dict[str, Any]:
     }
 
 
+def _on_the_way(row: _Row) -> dict[str, Any]:
+    """Training and screening say what they are, and which page comes `after` the trace, if it is not the next one."""
+    if row.purpose not in (Purpose.TRAINING, Purpose.SCREENING):
+        return {}
+    assignment = Assignment.objects.select_related("rater", "project").get(pk=row.assignment)
+    number, total = admission.place(assignment)
+    told = {"number": number, "total": total}
+    if row.purpose == Purpose.TRAINING:
+        domain, after = _("Training, trace %(number)d of %(total)d"), reverse("annotate:lesson", args=[row.assignment])
+    else:
+        domain, after = _("Screening, trace %(number)d of %(total)d"), _result(assignment) if number == total else ""
+    return {"problem": {**_problem(row), "domain": domain % told}, "after": after or None}
+
+
+def _result(assignment: Assignment) -> str:
+    return reverse("annotate:enter", args=[assignment.project.slug])
+
+
 def _steps(rows: list[Any]) -> list[dict[str, Any]]:
     steps: dict[int, dict[str, Any]] = {}
     for position, kind, is_rateable, option, text in sorted(rows, key=_by_place):
@@ -96,8 +119,8 @@ def _by_place(row: Any) -> tuple[int, int]:
 # Whether the reference answer is shown was fixed when the trace was opened; before that, the project says it. One text
 # for both engines: they differ in how rows become JSON.
 _READ = """
-SELECT a.id, a.trace_id, a.version, a.revision, a.state, a.reopened_at IS NOT NULL, a.lease_ends_at, p.protocol,
-  p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,
+SELECT a.id, a.trace_id, a.version, a.revision, a.state, a.purpose, a.reopened_at IS NOT NULL, a.lease_ends_at,
+  p.protocol, p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,
   b.text, b.domain, b.reference_answer, COALESCE(a.saw_reference_answer, p.shows_reference_answer),
   (SELECT {rows}({row}(s.position, s.kind, s.is_rateable, o.position, o.text)){text}
    FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id)

@@ -85,6 +85,8 @@ def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             return refusal(422, "invalid", _("The message cannot be read: %(error)s") % {"error": error})
         except judging.JudgingError as error:
             return _judging_refusal(error)
+        except queue.StationFirst as error:
+            return refusal(409, _code(error), str(error), station=error.station)
         except queue.QueueRefusal as error:
             return refusal(409, _code(error), str(error))
 

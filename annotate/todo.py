@@ -8,10 +8,11 @@ from django.db.models import Count, Q, Sum
 
 import statements
 from accounts.models import User
+from labeling import stations
 from labeling.models import Assignment, Project, Rater, Submission
 from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.project import ProjectState
-from labeling.models.rater import RaterStage
+from labeling.stations import Station
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -26,6 +27,7 @@ SELECT r.id, (
   SELECT COUNT(*) FROM (
     SELECT 1 FROM labeling_queueentry e JOIN labeling_lane l ON l.id = e.lane_id
     WHERE l.project_id = r.project_id AND l.closed_at IS NULL AND e.slots_left > 0
+      AND l.arm NOT IN ('training', 'screening')
       AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.rater_id = r.id AND a.trace_id = e.trace_id)
     LIMIT {COUNTED + 1}) counted)
 FROM labeling_rater r WHERE r.id IN ({{places}})
@@ -55,9 +57,16 @@ class Todo:
             return str(self.project.state)
         if self.rater is not None and self.rater.paused_at is not None:
             return "rater_paused"
-        if self.rater is not None and self.rater.stage == RaterStage.FAILED:
-            return "failed"
+        if self.rater is not None and self.station != Station.WORK:
+            return str(self.station)
         return "waiting" if self.waiting else "nothing"
+
+    @property
+    def station(self) -> Station:
+        """What this person must do first here."""
+        if self.rater is None:
+            return Station.WORK
+        return stations.next_of(rater=self.rater, project=self.project)
 
     @property
     def may_manage(self) -> bool:

@@ -2,13 +2,21 @@
 
 from django.urls import path
 
-from annotate.views import home, joining, work
+from annotate.views import entering, home, joining, work
 
 app_name = "annotate"
 urlpatterns = [
     path("", home.home, name="home"),
     path("join/<str:token>", joining.join, name="join"),
     path("projects/<slug:slug>/rate", home.begin_rating, name="begin_rating"),
+    path("enter/<slug:slug>/", entering.enter, name="enter"),
+    path("enter/<slug:slug>/consent", entering.consent, name="consent"),
+    path("enter/<slug:slug>/guideline", entering.read_guideline, name="read_guideline"),
+    path("enter/<slug:slug>/again", entering.try_again, name="try_again"),
+    path("enter/<slug:slug>/done", entering.done, name="done"),
+    path("lessons/<int:assignment>/", entering.lesson, name="lesson"),
+    path("lessons/<int:assignment>/read", entering.read_lesson, name="read_lesson"),
+    path("guideline/<slug:slug>/", entering.guideline, name="guideline"),
     path("work/<slug:slug>/", work.page, name="work"),
     path("work/<slug:slug>/claim", work.claim, name="claim"),
     path("work/<slug:slug>/release-held", work.release_held, name="release_held"),

@@ -4,15 +4,14 @@ nothing, so that a start that broke off in the middle can simply be repeated."""
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from accounts import users
 from accounts.models import User
-from demo import records
+from demo import explanations, records
 from demo.agents import traces as agent_traces
 from demo.maths import traces as maths_traces
 from demo.told import ToldTrace
-from labeling import projects, quality, queue
+from labeling import admission, guidelines, projects, quality, queue
 from labeling.importing import load, sources
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.project import Protocol
@@ -24,7 +23,7 @@ from people.models import Membership, Role
 
 SEED = "stepmark"
 GOLD_READINGS = 50  # then it is known by heart
-GUIDELINES = Path(__file__).parent / "guidelines"
+SHORT = 8  # steps
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,8 @@ class Plan:
     policy: str
     scaffold: str = ""
     gold: int = 0  # how many traces are hidden among the work with their truth known
+    training: int = 0  # how many short ones everybody rates first, with explained answers
+    screening: int = 0  # how many short ones decide who works
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,19 @@ PLANS = (
         name="Step-by-step maths (demo)",
         description="Generated solutions of school problems, each with at most one error. Find the first.",
         protocol=Protocol.FIRST_ERROR,
-        guideline="maths.md",
+        guideline="maths",
         generate=maths_traces.generate,
         policy="Stepmark's demo generator, maths",
         gold=10,
+        training=3,
+        screening=4,
     ),
     Plan(
         slug="demo-agents",
         name="Agents that use tools (demo)",
         description="Generated runs of assistants that call tools. Rate everything the agent does.",
         protocol=Protocol.EVERY_STEP,
-        guideline="agents.md",
+        guideline="agents",
         generate=agent_traces.generate,
         policy="Stepmark's demo generator, agents",
         scaffold="a loop of thought, call and observation",
@@ -82,9 +85,10 @@ def make(*, now: dt.datetime, by: User | None = None) -> Demo:
     made = []
     for plan in PLANS:
         project = _project(plan, by or lead, now)
+        _fill(project, plan, by or lead, now)
+        # After the training set is there: whoever comes then begins with it.
         for person, role in ((lead, Role.LEAD), (annotator, Role.ANNOTATOR), (engineer, Role.ENGINEER)):
             _join(project, person, role, now)
-        _fill(project, plan, by or lead, now)
         made.append(project)
     return Demo(lead, annotator, engineer, made)
 
@@ -100,11 +104,17 @@ def _person(username: str, name: str, now: dt.datetime) -> User:
 
 def _project(plan: Plan, by: User, now: dt.datetime) -> Project:
     project = Project.objects.filter(slug=plan.slug).first() or projects_of_people.create(
-        name=plan.name, slug=plan.slug, by=by, now=now, description=plan.description, protocol=plan.protocol
+        name=plan.name,
+        slug=plan.slug,
+        by=by,
+        now=now,
+        description=plan.description,
+        protocol=plan.protocol,
+        screening_attempts=2,
     )
     if project.guideline_id is None:
-        body = (GUIDELINES / plan.guideline).read_text(encoding="utf-8")
-        projects.publish_guideline(project=project, body=body, by=by, now=now)
+        projects.publish_template(project=project, template=plan.guideline, by=by, now=now)
+        projects.publish_consent_text(project=project, body=guidelines.consent_text(), by=by, now=now)
     return project
 
 
@@ -115,19 +125,31 @@ def _join(project: Project, person: User, role: Role, now: dt.datetime) -> None:
 
 
 def _fill(project: Project, plan: Plan, by: User, now: dt.datetime) -> None:
-    """The first traces become gold; the others go the way of every import, which puts them into the queue."""
+    """Some traces become gold; the others go the way of every import, which puts them into the queue."""
     told = plan.generate(seed=SEED)
     made = [records.of(trace, policy=plan.policy, scaffold=plan.scaffold) for trace in told]
+    uses = _uses(told, plan)
     source = _source(project, plan, now)
-    load.load(project=project, source=source, records=made[: plan.gold], now=now, enqueues=False)
-    load.load(project=project, source=source, records=made[plan.gold :], now=now)
-    hidden = []
-    for record, truth in zip(made[: plan.gold], told, strict=False):
-        trace = project.traces.get(digest=records.digest(record))
-        _make_gold(trace, truth, by, now)
-        hidden.append(trace.pk)
-    if hidden:
+    known = [record for number, record in enumerate(made) if number in uses]
+    load.load(project=project, source=source, records=known, now=now, enqueues=False)
+    load.load(project=project, source=source, records=[each for n, each in enumerate(made) if n not in uses], now=now)
+    traces = {number: project.traces.get(digest=records.digest(made[number])) for number in uses}
+    for number, use in uses.items():
+        _make_gold(traces[number], told[number], use, by, now)
+    hidden = [traces[number].pk for number, use in uses.items() if use is GoldUse.HIDDEN]
+    if uses:
         queue.enqueue(project_id=project.pk, arm=Arm.GOLD, trace_ids=hidden, slots=GOLD_READINGS, now=now)
+        admission.put_up(project=project, use=GoldUse.TRAINING, now=now)
+        admission.put_up(project=project, use=GoldUse.SCREENING, now=now)
+
+
+def _uses(told: Sequence[ToldTrace], plan: Plan) -> dict[int, GoldUse]:
+    """Which traces are gold, by their number: the first are hidden, and of those after them short ones serve the way
+    in, so that it is soon walked."""
+    uses = dict.fromkeys(range(plan.gold), GoldUse.HIDDEN)
+    short = [number for number in range(plan.gold, len(told)) if len(told[number].steps) <= SHORT]
+    uses |= dict.fromkeys(short[: plan.training], GoldUse.TRAINING)
+    return uses | dict.fromkeys(short[plan.training :][: plan.screening], GoldUse.SCREENING)
 
 
 def _source(project: Project, plan: Plan, now: dt.datetime) -> Source:
@@ -141,15 +163,22 @@ def _source(project: Project, plan: Plan, now: dt.datetime) -> Source:
     )
 
 
-def _make_gold(trace: Trace, truth: ToldTrace, by: User, now: dt.datetime) -> None:
+def _make_gold(trace: Trace, truth: ToldTrace, use: GoldUse, by: User, now: dt.datetime) -> None:
     """The generator knows its own truth: the one error, and the ratings of all options up to it."""
     if trace.gold.exists():
         return
-    known = {
-        option.pk: rating
-        for option in Option.objects.filter(step__trace=trace).select_related("step")
-        if (rating := truth.steps[option.step.position].options[option.position].rating) is not None
+    rated = {
+        row: option
+        for row in Option.objects.filter(step__trace=trace).select_related("step")
+        if (option := truth.steps[row.step.position].options[row.position]).rating is not None
     }
     quality.make_gold(
-        trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[truth.first_error], ratings=known, by=by, now=now
+        trace=trace,
+        use=use,
+        accepted_first_errors=[truth.first_error],
+        ratings={row.pk: option.rating for row, option in rated.items() if option.rating is not None},
+        explanations={row.pk: explanations.of(truth, option, is_own=not row.position) for row, option in rated.items()},
+        explanation="" if truth.first_error is not None else explanations.SOUND,
+        by=by,
+        now=now,
     )

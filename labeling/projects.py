@@ -1,4 +1,5 @@
-"""Projects, their guidelines and whether work goes on in them. Alone writes Project and Guideline rows."""
+"""Projects, what raters are told and agree to, and whether work goes on. Alone writes Project, Guideline and
+ConsentText rows."""
 
 import datetime as dt
 from typing import Any
@@ -8,8 +9,8 @@ from django.db.models import Max
 
 from accounts.models import User
 from events import log
-from labeling import queue
-from labeling.models import Guideline, Project
+from labeling import guidelines, queue
+from labeling.models import ConsentText, Guideline, Project
 from labeling.models.project import ProjectState
 
 # From which states a project may come into which. What is archived comes back as closed, to be looked at first.
@@ -33,19 +34,44 @@ def create(*, name: str, slug: str, by: User | None, now: dt.datetime, **setting
     return project
 
 
-def publish_guideline(*, project: Project, body: str, by: User | None, now: dt.datetime) -> Guideline:
-    """The next version of what raters are told. Traces that nobody has opened yet go back: they must be read anew."""
+def publish_guideline(
+    *, project: Project, body: str, by: User | None, now: dt.datetime, changes: str = ""
+) -> Guideline:
+    """The next version of what raters are told. Traces that nobody has opened yet go back: before the next one it must
+    be read. `changes` says in a line or two what is new."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         last = project.guidelines.aggregate(version=Max("version"))["version"] or 0
         guideline = Guideline.objects.create(
-            project=project, version=last + 1, body=body, published_at=now, published_by=by
+            project=project, version=last + 1, body=body, changes=changes, published_at=now, published_by=by
         )
         project.guideline = guideline
         project.save(update_fields=["guideline"])
         queue.release_held(project_id=project.pk, now=now, reason="guideline changed", by=by)
         _say("guideline.published", project, by, now, version=guideline.version)
     return guideline
+
+
+def publish_template(*, project: Project, template: str, by: User | None, now: dt.datetime) -> Guideline:
+    """A guideline that comes with the program becomes the project's own: the next version, changed at will later."""
+    return publish_guideline(project=project, body=guidelines.text_of(template), by=by, now=now)
+
+
+def publish_consent_text(*, project: Project, body: str, by: User | None, now: dt.datetime) -> ConsentText | None:
+    """The next version of what raters agree to before their next trace. An empty one: nothing is asked any more."""
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project.pk)
+        last = project.consent_texts.aggregate(version=Max("version"))["version"] or 0
+        text = (
+            ConsentText.objects.create(project=project, version=last + 1, body=body, published_at=now, published_by=by)
+            if body.strip()
+            else None
+        )
+        project.consent_text = text
+        project.save(update_fields=["consent_text"])
+        queue.release_held(project_id=project.pk, now=now, reason="consent text changed", by=by)
+        _say("consent_text.published", project, by, now, version=text.version if text else None)
+    return text
 
 
 def pause(*, project: Project, by: User | None, now: dt.datetime) -> None:

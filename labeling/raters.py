@@ -1,4 +1,5 @@
-"""Raters: whoever rates within a project. Alone changes the Rater table."""
+"""Raters: whoever rates within a project. Alone changes the Rater table, except for how far a rater has come, which is
+`labeling.admission`'s to say."""
 
 import datetime as dt
 import uuid
@@ -121,5 +122,9 @@ def _new_pseudonym() -> str:
 
 
 def _first_stage(project: Project) -> RaterStage:
-    has_screening = Gold.objects.filter(trace__project=project, use=GoldUse.SCREENING, retired_at=None).exists()
-    return RaterStage.SCREENING if has_screening else RaterStage.WORKING
+    """Training and screening are for those who come after they were put up; who works already goes on."""
+    golds = Gold.objects.filter(trace__project=project, retired_at=None)
+    uses = set(golds.filter(use__in=[GoldUse.TRAINING, GoldUse.SCREENING]).values_list("use", flat=True))
+    if GoldUse.TRAINING in uses:
+        return RaterStage.TRAINING
+    return RaterStage.SCREENING if GoldUse.SCREENING in uses else RaterStage.WORKING

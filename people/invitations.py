@@ -56,12 +56,17 @@ def accept(*, token: str, user: User, now: dt.datetime) -> Membership:
         present = members.lock(project=invitation.project).filter(user=user).first()
         if present is not None and present.left_at is None:
             return present
-        # The condition is checked by the statement that counts: an invitation for one lets one in.
-        if not Invitation.objects.open(now).filter(pk=invitation.pk).update(uses=F("uses") + 1):
-            raise InvitationIsOver
+        use(invitation=invitation, now=now)
         membership = members.join(project=invitation.project, user=user, role=Role(invitation.role), now=now)
         _say("invitation.accepted", invitation, user, now, role=invitation.role)
     return membership
+
+
+def use(*, invitation: Invitation, now: dt.datetime) -> None:
+    """Count one who came in by it. The condition is checked by the statement that counts: an invitation for one lets
+    one in."""
+    if not Invitation.objects.open(now).filter(pk=invitation.pk).update(uses=F("uses") + 1):
+        raise InvitationIsOver
 
 
 def accept_as_new(

@@ -12,7 +12,7 @@ from events import log
 from labeling import queue, raters
 from labeling.models import Project, Rater
 from people import roles
-from people.models import Membership, MembershipQuerySet, Role
+from people.models import Membership, MembershipQuerySet, Role, WorkerId
 from people.roles import NotAllowed
 
 
@@ -29,6 +29,16 @@ def find(*, project: Project, user: User) -> Membership:
     if membership is None:
         raise NotAMember
     return membership
+
+
+def leads_of(project: Project) -> MembershipQuerySet:
+    """Whom somebody in the project can ask, the owners last."""
+    return (
+        Membership.objects.active()
+        .filter(project=project, role__in=[Role.LEAD, Role.OWNER])
+        .select_related("user")
+        .order_by("role", "user__name")
+    )
 
 
 def lock(*, project: Project) -> MembershipQuerySet:
@@ -126,6 +136,7 @@ def erase(*, user: User, by: User | None, now: dt.datetime) -> None:
             members = lock(project=membership.project).active()
             _end(members, members.get(pk=membership.pk), "member.left", by, now)
         users.erase(user=user, now=now)
+        WorkerId.objects.filter(user=user).delete()
         log.append(what="user.erased", by=by, now=now, subject=f"user:{user.pk}")
         log.erase_origins(by=user)
 

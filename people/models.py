@@ -1,5 +1,5 @@
 """Who belongs to a project, and how they get in. Memberships belong to `people.members`, invitations to
-`people.invitations`."""
+`people.invitations`, worker ids of crowd platforms to `people.workers`."""
 
 import datetime as dt
 from typing import ClassVar
@@ -87,3 +87,24 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return f"invitation {self.pk}"
+
+
+class WorkerId(models.Model):
+    """Who a rater from a crowd platform is there. It leads back to the same account; datasets and the log never carry
+    it, and it goes when the person is erased."""
+
+    project = models.ForeignKey("labeling.Project", on_delete=models.CASCADE, related_name="worker_ids", db_index=False)
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="worker_id")
+    worker = models.CharField(max_length=64)
+    study = models.CharField(max_length=64, blank=True)  # of the latest visit, as the platform names it
+    session = models.CharField(max_length=64, blank=True)
+    first_came_at = models.DateTimeField()
+    last_came_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "worker"], name="a_worker_id_is_one_person_in_a_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"worker id of {self.user_id}"

@@ -10,7 +10,9 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accounts import api_tokens
+from labeling import judging, projects, quality
 from labeling.models import Option, Part, Rater
+from labeling.models.quality import GoldUse
 from people import invitations
 from people.models import Membership, Role
 from people.roles import RATERS
@@ -90,6 +92,29 @@ def image(cast: Cast) -> dict[str, object]:
     return {"part": part.pk}
 
 
+def trained(cast: Cast) -> dict[str, object]:
+    """A training trace that the annotator has submitted: its answer is there."""
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    trace = factories.make_trace(cast.project)
+    quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=factories.NOW)
+    Rater.objects.filter(pk=rater.pk).update(stage="training")
+    assignment = factories.make_assignment(rater, trace, purpose="training")
+    judging.give_up(
+        assignment_id=assignment.pk, rater_id=rater.pk, client="test", reason="x", by=None, now=factories.NOW
+    )
+    return {"assignment": assignment.pk}
+
+
+def guided(cast: Cast) -> dict[str, object]:
+    projects.publish_guideline(project=cast.project, body="Be fair.", by=cast.lead, now=factories.NOW)
+    return in_project(cast)
+
+
+def consenting(cast: Cast) -> dict[str, object]:
+    projects.publish_consent_text(project=cast.project, body="Yes?", by=cast.lead, now=factories.NOW)
+    return in_project(cast)
+
+
 def raters(status: int) -> dict[str, int]:
     """Those who rate in the project; for everybody else it has no page to rate on."""
     return everybody(404, visitor=302, **dict.fromkeys(RATERS, status))
@@ -142,6 +167,14 @@ DOORS: dict[str, Door] = {
     "annotate:home": Door("get", everybody(200, visitor=302)),
     "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),
     "annotate:join": Door("get", everybody(410), spent_token),
+    "annotate:enter": Door("get", raters(200), in_project),
+    "annotate:consent": Door("post", raters(302), consenting, {"agrees": "yes", "version": "1"}),
+    "annotate:read_guideline": Door("post", raters(302), guided, {"version": "1"}),
+    "annotate:try_again": Door("post", raters(302), in_project),
+    "annotate:done": Door("get", raters(200), in_project),
+    "annotate:guideline": Door("get", members(200), in_project),
+    "annotate:lesson": Door("get", its_rater(200), trained),
+    "annotate:read_lesson": Door("post", its_rater(302), trained),
     "annotate:work": Door("get", raters(200), in_project),
     "annotate:claim": Door("post", raters(422), in_project),  # the walk sends forms, these read JSON
     "annotate:release_held": Door("post", raters(200), in_project),

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import contents, messages, words
+from annotate import completion, contents, messages, words
 from annotate.messages import Batch, ClaimMessage, answer, answering, decode
-from labeling import judging, queue, raters
+from labeling import admission, judging, queue, raters, stations
 from labeling.models import Assignment, Part, Rater, Submission
 from labeling.models.assignment import AssignmentState
 
@@ -32,9 +33,13 @@ def _rater(request: HttpRequest, assignment: int) -> int:
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(Rater.objects.select_related("project__guideline"), project__slug=slug, user=_me(request))
     opened = _opened(request, rater)
+    if opened is None and stations.next_of(rater=rater, project=rater.project) not in stations.WITH_TRACES:
+        return redirect("annotate:enter", slug)
     told = {
         "project": rater.project,
         "guideline": rater.project.guideline,
+        "guideline_url": reverse("annotate:guideline", args=[slug]),
+        "completion": completion.of(rater),
         "config": words.config(request, rater.project),
         "first_trace": contents.of(opened) if opened else None,
         "error_categories": words.error_categories(),
@@ -58,7 +63,7 @@ def claim(request: HttpRequest, slug: str) -> HttpResponse:
     if rater is None:
         raise Http404
     message = decode(request.body, ClaimMessage)
-    claimed = queue.claim(rater_id=rater, now=timezone.now(), opened=message.opened)
+    claimed = admission.claim(rater_id=rater, by=_me(request), now=timezone.now(), opened=message.opened)
     return answer(contents.of(claimed.assignment_id))
 
 

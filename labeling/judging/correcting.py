@@ -12,7 +12,7 @@ from events import log
 from labeling.judging import telling
 from labeling.judging.errors import AssignmentUnknown, CannotReopen
 from labeling.models import Assignment, Judgment, Turn
-from labeling.models.assignment import AssignmentState, Origin
+from labeling.models.assignment import AssignmentState, Origin, Purpose
 from labeling.models.project import ProjectState
 
 
@@ -60,6 +60,8 @@ def _check(assignment: Assignment, now: dt.datetime) -> None:
         raise CannotReopen(_("This trace is not submitted: there is nothing to correct."))
     if assignment.origin == Origin.IMPORTED:
         raise CannotReopen(_("This submission came from a file and cannot be corrected here."))
+    if assignment.purpose in (Purpose.TRAINING, Purpose.SCREENING):
+        raise CannotReopen(_("What was submitted in training or screening stands: its result has been told."))
     if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
         raise CannotReopen(_("The project is closed: submissions stand as they are."))
     if now > assignment.submitted_at + dt.timedelta(days=project.correction_days):

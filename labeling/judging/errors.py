@@ -58,6 +58,15 @@ class SkipLimitReached(JudgingError):
         )
 
 
+class NotToBeSkipped(JudgingError):
+    """A trace of training or screening: everybody gets the same ones."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            _("Traces of training and screening cannot be skipped. If you cannot go on with this one, give it up.")
+        )
+
+
 class CannotReopen(JudgingError):
     """The submission stands as it is."""
 

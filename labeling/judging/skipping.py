@@ -8,16 +8,16 @@ from accounts.models import User
 from events import log
 from labeling import queue
 from labeling.judging import telling
-from labeling.judging.errors import AssignmentUnknown, NotInHand, SkipLimitReached
+from labeling.judging.errors import AssignmentUnknown, NotInHand, NotToBeSkipped, SkipLimitReached
 from labeling.models import Assignment, Rater
-from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
 
 # How a skipped assignment is told from one that was given back for another reason.
 SKIPPED = "skipped: "
 
 
 def skip(*, assignment_id: int, rater_id: int, reason: str, now: dt.datetime, by: User | None) -> None:
-    """Give the trace back with a reason; what was rated is kept. Raises SkipLimitReached, or NotInHand."""
+    """Give the trace back with a reason; what was rated is kept. Raises what `errors` says of it."""
     with transaction.atomic():
         # The rater's row: two skips of one rater count one after the other.
         rater = Rater.objects.select_for_update(no_key=True).filter(pk=rater_id).first()
@@ -26,6 +26,8 @@ def skip(*, assignment_id: int, rater_id: int, reason: str, now: dt.datetime, by
             raise AssignmentUnknown
         if assignment.state not in OPEN_STATES:
             raise NotInHand
+        if assignment.purpose in (Purpose.TRAINING, Purpose.SCREENING):
+            raise NotToBeSkipped
         _check_limit(assignment, now)
         if not queue.release(assignment_id=assignment_id, now=now, reason=SKIPPED + reason, by=by):
             raise NotInHand

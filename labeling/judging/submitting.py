@@ -9,7 +9,7 @@ from django.db import transaction
 
 import statements
 from accounts.models import User
-from labeling import protocols, quality, queue
+from labeling import admission, protocols, quality, queue
 from labeling.judging import closing, keeping, meeting, recording, standing, telling
 from labeling.judging.errors import Incomplete, JudgingError, OthersStand
 from labeling.judging.meeting import Meeting
@@ -142,16 +142,19 @@ def _submit(after: Standing, asked: _Asked, now: dt.datetime) -> Submission | No
     closing.close(standing=after, now=now)
     detail = {"revision": facts.revision, "finish_reason": ending.value, "was_late": is_late, "counts_as": counts_as}
     telling.tell(what=_TOLD.get(ending, "submission.made"), facts=facts, by=asked.by, now=now, **detail)
-    _take_stock(facts, now)
+    _take_stock(facts, asked.by, now)
     return made
 
 
-def _take_stock(facts: Facts, now: dt.datetime) -> None:
-    """What the submission means for others: gold is scored at once, work is counted and looked at soon afterwards."""
+def _take_stock(facts: Facts, by: User | None, now: dt.datetime) -> None:
+    """What the submission means for others: gold is scored at once, work is counted and looked at soon afterwards. On
+    the way in it decides where its rater goes on."""
     if facts.purpose == Purpose.WORK:
         quality.count(trace_id=facts.trace, now=now)
     elif facts.purpose in scoring.USE_OF:
         quality.meet_gold(assignment_id=facts.assignment, now=now)
+    if facts.purpose in (Purpose.TRAINING, Purpose.SCREENING):
+        admission.submitted(assignment_id=facts.assignment, by=by, now=now)
 
 
 def _counts_as(facts: Facts, now: dt.datetime) -> Population:

@@ -42,7 +42,14 @@ class Migration(migrations.Migration):
                 ('asks_error_category', models.BooleanField(default=False)),
                 ('asks_reason', models.BooleanField(default=False)),
                 ('asks_corrected_step', models.BooleanField(default=False)),
-                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('takes_worker_ids', models.BooleanField(default=False)),
+                ('worker_parameter', models.CharField(default='PROLIFIC_PID', max_length=40)),
+                ('study_parameter', models.CharField(default='STUDY_ID', max_length=40)),
+                ('session_parameter', models.CharField(default='SESSION_ID', max_length=40)),
+                ('completion_url', models.URLField(blank=True, max_length=500)),
+                ('completion_code', models.CharField(blank=True, max_length=100)),
+                ('screened_out_url', models.URLField(blank=True, max_length=500)),
+                ('screened_out_code', models.CharField(blank=True, max_length=100)),
             ],
         ),
         migrations.CreateModel(
@@ -51,6 +58,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField()),
                 ('body', models.TextField()),
+                ('changes', models.TextField(blank=True)),
                 ('published_at', models.DateTimeField()),
             ],
         ),
@@ -102,6 +110,16 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='ConsentText',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('version', models.PositiveIntegerField()),
+                ('body', models.TextField()),
+                ('published_at', models.DateTimeField()),
+                ('published_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+        ),
+        migrations.CreateModel(
             name='Figures',
             fields=[
                 ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='figures', serialize=False, to='labeling.project')),
@@ -113,13 +131,23 @@ class Migration(migrations.Migration):
                 ('drifted_traces', models.PositiveIntegerField(default=0)),
             ],
         ),
+        migrations.AddField(
+            model_name='project',
+            name='consent_text',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='current_in', to='labeling.consenttext'),
+        ),
+        migrations.AddField(
+            model_name='project',
+            name='created_by',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
         migrations.CreateModel(
             name='Draw',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('batch', models.PositiveIntegerField()),
                 ('rank', models.PositiveIntegerField()),
-                ('arm', models.CharField(choices=[('screening', 'screening'), ('gold', 'gold'), ('top_up', 'top-up'), ('opinion', 'further opinion'), ('reserve', 'reserve'), ('uniform', 'uniform'), ('policy', 'policy')], max_length=10)),
+                ('arm', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('gold', 'gold'), ('top_up', 'top-up'), ('opinion', 'further opinion'), ('reserve', 'reserve'), ('uniform', 'uniform'), ('policy', 'policy')], max_length=10)),
                 ('q', models.FloatField()),
                 ('score', models.FloatField(blank=True, null=True)),
                 ('prm', models.CharField(blank=True, max_length=200)),
@@ -128,6 +156,11 @@ class Migration(migrations.Migration):
                 ('drawn_at', models.DateTimeField()),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='draws', to='labeling.project')),
             ],
+        ),
+        migrations.AddField(
+            model_name='consenttext',
+            name='project',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='consent_texts', to='labeling.project'),
         ),
         migrations.CreateModel(
             name='Gold',
@@ -160,7 +193,7 @@ class Migration(migrations.Migration):
             name='Lane',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('arm', models.CharField(choices=[('screening', 'screening'), ('gold', 'gold'), ('top_up', 'top-up'), ('opinion', 'further opinion'), ('reserve', 'reserve'), ('uniform', 'uniform'), ('policy', 'policy')], max_length=10)),
+                ('arm', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('gold', 'gold'), ('top_up', 'top-up'), ('opinion', 'further opinion'), ('reserve', 'reserve'), ('uniform', 'uniform'), ('policy', 'policy')], max_length=10)),
                 ('generation', models.PositiveIntegerField(default=0)),
                 ('closed_at', models.DateTimeField(blank=True, null=True)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lanes', to='labeling.project')),
@@ -198,6 +231,15 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Lesson',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('given_at', models.DateTimeField()),
+                ('read_at', models.DateTimeField(blank=True, null=True)),
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='lesson', to='labeling.assignment')),
+            ],
+        ),
+        migrations.CreateModel(
             name='Manifest',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -216,6 +258,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('rating', models.SmallIntegerField()),
+                ('explanation', models.TextField(blank=True)),
                 ('gold', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='labeling.gold')),
                 ('option', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.option')),
             ],
@@ -272,7 +315,7 @@ class Migration(migrations.Migration):
                 ('kind', models.CharField(choices=[('member', 'member'), ('imported', 'imported labeler'), ('machine', 'machine'), ('unknown', 'unknown')], default='member', max_length=8)),
                 ('labeler', models.CharField(blank=True, max_length=100, null=True)),
                 ('machine', models.CharField(blank=True, max_length=200)),
-                ('stage', models.CharField(choices=[('screening', 'screening'), ('working', 'working'), ('failed', 'did not pass the screening')], default='working', max_length=12)),
+                ('stage', models.CharField(choices=[('training', 'training'), ('lesson', 'reads the answer to a training trace'), ('screening', 'screening'), ('retry', 'may try the screening again'), ('working', 'working'), ('failed', 'did not pass the screening')], default='working', max_length=12)),
                 ('screening_attempt', models.PositiveSmallIntegerField(default=1)),
                 ('paused_at', models.DateTimeField(blank=True, null=True)),
                 ('paused_reason', models.CharField(blank=True, max_length=300)),
@@ -280,7 +323,9 @@ class Migration(migrations.Migration):
                 ('watched_since_at', models.DateTimeField(blank=True, null=True)),
                 ('removed_at', models.DateTimeField(blank=True, null=True)),
                 ('added_at', models.DateTimeField()),
+                ('agreed_text', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.consenttext')),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='raters', to='labeling.project')),
+                ('read_guideline', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.guideline')),
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='raters', to=settings.AUTH_USER_MODEL)),
             ],
         ),
@@ -292,6 +337,15 @@ class Migration(migrations.Migration):
                 ('read_at', models.DateTimeField()),
                 ('lane', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.lane')),
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.rater')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='GuidelineReading',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('read_at', models.DateTimeField()),
+                ('guideline', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='readings', to='labeling.guideline')),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='readings', to='labeling.rater')),
             ],
         ),
         migrations.CreateModel(
@@ -309,10 +363,32 @@ class Migration(migrations.Migration):
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='gold_answers', to='labeling.rater')),
             ],
         ),
+        migrations.CreateModel(
+            name='Consent',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('given_at', models.DateTimeField()),
+                ('text', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='consents', to='labeling.consenttext')),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='labeling.rater')),
+            ],
+        ),
         migrations.AddField(
             model_name='assignment',
             name='rater',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.rater'),
+        ),
+        migrations.CreateModel(
+            name='ScreeningResult',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('attempt', models.PositiveSmallIntegerField()),
+                ('n_traces', models.PositiveIntegerField()),
+                ('n_right', models.PositiveIntegerField()),
+                ('n_needed', models.PositiveIntegerField()),
+                ('has_passed', models.BooleanField()),
+                ('decided_at', models.DateTimeField()),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='screening_results', to='labeling.rater')),
+            ],
         ),
         migrations.CreateModel(
             name='Settlement',
@@ -583,6 +659,10 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddConstraint(
+            model_name='consenttext',
+            constraint=models.UniqueConstraint(fields=('project', 'version'), name='a_consent_text_version_is_published_once'),
+        ),
+        migrations.AddConstraint(
             model_name='project',
             constraint=models.CheckConstraint(condition=models.Q(('overlap__gte', 1), ('overlap_limit__gte', models.F('overlap'))), name='overlap_is_within_its_limit'),
         ),
@@ -621,6 +701,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='lane',
             constraint=models.UniqueConstraint(fields=('project', 'arm', 'generation'), name='an_arm_has_one_lane_a_generation'),
+        ),
+        migrations.AddConstraint(
+            model_name='lesson',
+            constraint=models.CheckConstraint(condition=models.Q(('read_at', None), ('read_at__gte', models.F('given_at')), _connector='OR'), name='a_lesson_is_read_after_it_was_given'),
         ),
         migrations.AddConstraint(
             model_name='goldrating',
@@ -674,6 +758,10 @@ class Migration(migrations.Migration):
             model_name='queuereader',
             constraint=models.UniqueConstraint(fields=('rater', 'lane'), name='a_rater_reads_a_lane_from_one_place'),
         ),
+        migrations.AddConstraint(
+            model_name='guidelinereading',
+            constraint=models.UniqueConstraint(fields=('rater', 'guideline'), name='a_rater_reads_a_guideline_version_once'),
+        ),
         migrations.AddIndex(
             model_name='goldanswer',
             index=models.Index(fields=['rater', 'use', 'answered_at'], name='gold_answer_of_rater'),
@@ -685,6 +773,22 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='goldanswer',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('verdict', 'gave_up'), _negated=True), ('first_error', None), _connector='OR'), name='who_gave_up_named_no_error'),
+        ),
+        migrations.AddConstraint(
+            model_name='consent',
+            constraint=models.UniqueConstraint(fields=('rater', 'text'), name='a_rater_agrees_to_a_text_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='screeningresult',
+            constraint=models.UniqueConstraint(fields=('rater', 'attempt'), name='an_attempt_at_the_screening_ends_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='screeningresult',
+            constraint=models.CheckConstraint(condition=models.Q(('attempt__gte', 1), ('n_needed__lte', models.F('n_traces')), ('n_right__lte', models.F('n_traces'))), name='a_screening_counts_its_own_traces'),
+        ),
+        migrations.AddConstraint(
+            model_name='screeningresult',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('has_passed', True), ('n_right__gte', models.F('n_needed'))), models.Q(('has_passed', False), ('n_right__lt', models.F('n_needed'))), _connector='OR'), name='a_screening_is_passed_by_its_mark'),
         ),
         migrations.AddField(
             model_name='settlement',

@@ -1,10 +1,11 @@
 """The nouns of the domain. Verbs live in queue, judging and manifest; each module here says who owns its tables."""
 
+from labeling.models.admission import Consent, GuidelineReading, Lesson, ScreeningResult
 from labeling.models.assignment import Assignment, Submission
 from labeling.models.consensus import Consensus, DailyFigures, Figures, Report, Settlement, Tally
 from labeling.models.judgment import Judgment, Turn, Write
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
-from labeling.models.project import Guideline, Project
+from labeling.models.project import ConsentText, Guideline, Project
 from labeling.models.quality import Gold, GoldAnswer, GoldRating, Manifest, ManifestRow
 from labeling.models.queue import AddedSlot, Draw, Lane, QueueEntry, QueueReader
 from labeling.models.rater import Rater
@@ -15,6 +16,8 @@ __all__ = [
     "Assignment",
     "BenchmarkProblem",
     "Consensus",
+    "Consent",
+    "ConsentText",
     "DailyFigures",
     "Draw",
     "Figures",
@@ -22,8 +25,10 @@ __all__ = [
     "GoldAnswer",
     "GoldRating",
     "Guideline",
+    "GuidelineReading",
     "Judgment",
     "Lane",
+    "Lesson",
     "Manifest",
     "ManifestRow",
     "Option",
@@ -35,6 +40,7 @@ __all__ = [
     "QueueReader",
     "Rater",
     "Report",
+    "ScreeningResult",
     "Settlement",
     "Source",
     "Step",

@@ -1,4 +1,4 @@
-"""Projects and their guidelines. Owned by `labeling.projects`."""
+"""Projects, their guidelines and what raters agree to. Owned by `labeling.projects`."""
 
 from typing import ClassVar
 
@@ -36,6 +36,10 @@ class Project(models.Model):
     guideline = models.ForeignKey(
         "labeling.Guideline", null=True, blank=True, on_delete=models.PROTECT, related_name="current_in"
     )
+    # What raters agree to before anything else. None: nothing is asked.
+    consent_text = models.ForeignKey(
+        "labeling.ConsentText", null=True, blank=True, on_delete=models.PROTECT, related_name="current_in"
+    )
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
@@ -63,6 +67,17 @@ class Project(models.Model):
     asks_error_category = models.BooleanField(default=False)
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
+
+    # Raters from a crowd platform: which parameters of the invitation's address name them, and what they are given at
+    # the end. An address or a code that is empty is not shown.
+    takes_worker_ids = models.BooleanField(default=False)
+    worker_parameter = models.CharField(max_length=40, default="PROLIFIC_PID")
+    study_parameter = models.CharField(max_length=40, default="STUDY_ID")
+    session_parameter = models.CharField(max_length=40, default="SESSION_ID")
+    completion_url = models.URLField(max_length=500, blank=True)
+    completion_code = models.CharField(max_length=100, blank=True)
+    screened_out_url = models.URLField(max_length=500, blank=True)
+    screened_out_code = models.CharField(max_length=100, blank=True)
 
     class Meta:
         constraints: ClassVar = [
@@ -96,6 +111,7 @@ class Guideline(models.Model):
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="guidelines")
     version = models.PositiveIntegerField()
     body = models.TextField()
+    changes = models.TextField(blank=True)  # what is new in it, for those who read the one before
     published_at = models.DateTimeField()
     published_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
 
@@ -106,3 +122,21 @@ class Guideline(models.Model):
 
     def __str__(self) -> str:
         return f"{self.project_id} guideline {self.version}"
+
+
+class ConsentText(models.Model):
+    """One published version of what raters agree to. Never changed: a correction is the next version."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="consent_texts")
+    version = models.PositiveIntegerField()
+    body = models.TextField()
+    published_at = models.DateTimeField()
+    published_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "version"], name="a_consent_text_version_is_published_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project_id} consent {self.version}"

@@ -49,6 +49,7 @@ class GoldRating(models.Model):
     gold = models.ForeignKey(Gold, on_delete=models.CASCADE, related_name="ratings", db_index=False)
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="+")
     rating = models.SmallIntegerField()
+    explanation = models.TextField(blank=True)  # why, as the answer to a training trace says it
 
     class Meta:
         constraints: ClassVar = [

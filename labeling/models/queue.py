@@ -12,6 +12,7 @@ from labeling.models.trace import Trace
 
 
 class Arm(models.TextChoices):
+    TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
     GOLD = "gold", _("gold")
     TOP_UP = "top_up", _("top-up")  # slots that came back

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from labeling.models.project import Project
+from labeling.models.project import ConsentText, Guideline, Project
 
 
 class RaterKind(models.TextChoices):
@@ -18,7 +18,12 @@ class RaterKind(models.TextChoices):
 
 
 class RaterStage(models.TextChoices):
+    """How far a rater has come on the way to work. What is to be agreed to and read comes before, at any stage."""
+
+    TRAINING = "training", _("training")
+    LESSON = "lesson", _("reads the answer to a training trace")
     SCREENING = "screening", _("screening")
+    RETRY = "retry", _("may try the screening again")
     WORKING = "working", _("working")
     FAILED = "failed", _("did not pass the screening")
 
@@ -36,6 +41,13 @@ class Rater(models.Model):
     machine = models.CharField(max_length=200, blank=True)  # "judge gpt-x, prompt 3", "monte carlo, 16 rollouts"
     stage = models.CharField(max_length=12, choices=RaterStage, default=RaterStage.WORKING)
     screening_attempt = models.PositiveSmallIntegerField(default=1)
+    # The versions that this rater has read and agreed to last. The rows of `labeling.admission` say when.
+    read_guideline = models.ForeignKey(
+        Guideline, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    agreed_text = models.ForeignKey(
+        ConsentText, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_reason = models.CharField(max_length=300, blank=True)  # what the rater reads
     paused_note = models.CharField(max_length=300, blank=True)  # what leads read besides

@@ -34,10 +34,12 @@ def make_gold(
     now: dt.datetime,
     explanation: str = "",
     ratings: Mapping[int, int] | None = None,
+    explanations: Mapping[int, str] | None = None,
 ) -> Gold:
     """Say where the first error of a trace may be seen: positions of steps, None for "there is no error".
 
-    `ratings` are by option, where more is known than the first error. The trace is served as gold once it is put into
+    `ratings` are by option, where more is known than the first error, and so are their `explanations`: after a trace
+    of training its rater reads them. The trace is served as gold once it is put into
     a gold or screening lane: `queue.enqueue`.
     """
     _refuse_impossible(trace, accepted_first_errors, ratings or {})
@@ -51,7 +53,8 @@ def make_gold(
             made_at=now,
         )
         GoldRating.objects.bulk_create(
-            GoldRating(gold=gold, option_id=option, rating=rating) for option, rating in (ratings or {}).items()
+            GoldRating(gold=gold, option_id=option, rating=rating, explanation=(explanations or {}).get(option, ""))
+            for option, rating in (ratings or {}).items()
         )
         log.append(what="gold.made", by=by, now=now, project=trace.project_id, subject=f"trace:{trace.pk}")
     return gold

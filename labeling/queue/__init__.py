@@ -15,6 +15,7 @@ from labeling.queue.refusals import (
     RaterPaused,
     RaterRemoved,
     ScreeningNotPassed,
+    StationFirst,
 )
 from labeling.queue.slots import add_slot, take_slot
 
@@ -28,6 +29,7 @@ __all__ = [
     "RaterPaused",
     "RaterRemoved",
     "ScreeningNotPassed",
+    "StationFirst",
     "add_slot",
     "claim",
     "close_lane",

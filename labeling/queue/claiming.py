@@ -88,7 +88,7 @@ def _take_from_top(rater_id: int, now: dt.datetime, opened: bool, chance: float)
 
 def _nothing_left(rater: Rater) -> refusals.NothingLeft:
     met = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"))
-    others = Assignment.objects.filter(project=rater.project_id, state__in=OPEN_STATES)
+    others = Assignment.objects.filter(project=rater.project_id, state__in=OPEN_STATES).exclude(leases.KEPT)
     lease = others.exclude(rater=rater).filter(~Exists(met)).order_by("lease_ends_at").first()
     if lease is not None and lease.lease_ends_at is not None:
         return refusals.held_by_others(lease.lease_ends_at)
@@ -97,6 +97,6 @@ def _nothing_left(rater: Rater) -> refusals.NothingLeft:
 
 def _served(rater: Rater) -> QuerySet[QueueEntry]:
     entries = QueueEntry.objects.filter(lane__project=rater.project_id, lane__closed_at=None, is_open=True)
-    if rater.stage == RaterStage.SCREENING:
-        return entries.filter(lane__arm=Arm.SCREENING)
-    return entries.exclude(lane__arm__in=[Arm.SCREENING, Arm.GOLD])
+    if rater.stage in (RaterStage.TRAINING, RaterStage.SCREENING):
+        return entries.filter(lane__arm=rater.stage)
+    return entries.exclude(lane__arm__in=[Arm.TRAINING, Arm.SCREENING, Arm.GOLD])

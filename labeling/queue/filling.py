@@ -21,7 +21,7 @@ _CHUNK = 500
 _SHUFFLED = (Arm.UNIFORM, Arm.RESERVE, Arm.GOLD)
 # A trace that nobody has begun moves on when it is drawn again.
 _MOVABLE = (Arm.UNIFORM, Arm.POLICY)
-_KNOWN = (Arm.SCREENING, Arm.GOLD)
+_KNOWN = (Arm.TRAINING, Arm.SCREENING, Arm.GOLD)  # what stands here never becomes work
 
 
 class Depth(NamedTuple):

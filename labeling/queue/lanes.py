@@ -44,18 +44,20 @@ somebody AS (
                 ELSE (a.chance - p.gold_share) / (1 - p.gold_share) END AS rest
     FROM asked a
     JOIN labeling_rater r ON r.id = a.rater_id AND r.paused_at IS NULL AND r.removed_at IS NULL
-    JOIN labeling_project p ON p.id = r.project_id AND p.state = 'open'),
+    JOIN labeling_project p ON p.id = r.project_id AND p.state = 'open'
+        AND (p.guideline_id IS NULL OR p.guideline_id = r.read_guideline_id)
+        AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)),
 lanes AS MATERIALIZED (
     SELECT s.*, l.id AS lane_id, l.arm, l.generation,
-           CASE WHEN l.arm IN ('screening', 'gold') THEN l.arm ELSE 'work' END AS purpose,
+           CASE WHEN l.arm IN ('training', 'screening', 'gold') THEN l.arm ELSE 'work' END AS purpose,
            CASE WHEN l.arm = 'screening' THEN s.screening_attempt ELSE 1 END AS attempt,
            CASE WHEN l.arm = 'opinion' THEN 'opinion' ELSE 'scheduled' END AS population,
            COALESCE(n.state = 'held', false) AS is_held,
            COALESCE(CASE WHEN s.from_top THEN NULL WHEN n.id IS NULL OR m.read_at >= n.held_at THEN m.key
                          ELSE n.lane_key END, {TOP}) AS key,
            COALESCE(CASE WHEN s.from_top OR m.read_at >= n.held_at THEN NULL ELSE n.trace_id END, {TOP}) AS trace_id,
-           CASE WHEN s.stage = 'screening' THEN CASE WHEN l.arm = 'screening' THEN 0 END
-                WHEN s.stage <> 'working' OR l.arm = 'screening' THEN NULL
+           CASE WHEN s.stage IN ('training', 'screening') THEN CASE WHEN l.arm = s.stage THEN 0 END
+                WHEN s.stage <> 'working' OR l.arm IN ('training', 'screening') THEN NULL
                 WHEN l.arm = 'gold' THEN CASE WHEN s.chance < s.gold_share THEN 0 END
                 WHEN l.arm = 'top_up' THEN 1
                 WHEN l.arm = 'opinion' THEN 2

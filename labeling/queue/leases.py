@@ -4,14 +4,16 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from events import log
 from labeling.models import Assignment
-from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
 from labeling.queue import refusals, slots
 
+# Everybody gets these, and only from his own hands do they come back: nobody waits for them, so they do not lapse.
+KEPT = Q(state=AssignmentState.OPENED, purpose__in=[Purpose.TRAINING, Purpose.SCREENING])
 # What one transaction ends at most: it holds locks on the entries that raters claim from.
 _CHUNK = 100
 
@@ -98,7 +100,7 @@ def release_held(
 
 def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 500) -> int:
     """Take back what nobody has worked on until its lease ended. What another process is just ending is left to it."""
-    due = Assignment.objects.filter(lease_ends_at__lte=now)
+    due = Assignment.objects.filter(lease_ends_at__lte=now).exclude(KEPT)
     due = due if project_id is None else due.filter(project_id=project_id)
     lapsed = 0
     # Looked up first: a transaction on SQLite keeps everybody from writing.

@@ -5,10 +5,12 @@ import datetime as dt
 from django.utils.formats import time_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
+from labeling import stations
 from labeling.models import Project, Rater
 from labeling.models.project import ProjectState
-from labeling.models.rater import RaterStage
+from labeling.stations import Station
 
 
 class QueueRefusal(Exception):
@@ -39,8 +41,26 @@ class RaterRemoved(QueueRefusal):
     """The rater no longer belongs to the project."""
 
 
-class ScreeningNotPassed(QueueRefusal):
+class StationFirst(QueueRefusal):
+    """Something comes before the next trace. `station` says what."""
+
+    def __init__(self, station: Station) -> None:
+        super().__init__(_FIRST[station])
+        self.station = station
+
+
+class ScreeningNotPassed(StationFirst):
     """The rater may not work here: the screening was not passed."""
+
+
+# What to do, at each station where no trace is handed out.
+_FIRST = {
+    Station.CONSENT: _lazy("Before the next trace: read what you agree to in this project, and say whether you do."),
+    Station.GUIDELINE: _lazy("Before the next trace: read the guideline. It is new, or has changed."),
+    Station.LESSON: _lazy("Before the next trace: look at the answer to the training trace that you have just rated."),
+    Station.RETRY: _lazy("The screening was not passed this time. You can begin another attempt."),
+    Station.FAILED: _lazy("You did not pass the screening of this project. Ask a project lead what to do."),
+}
 
 
 class LeaseLost(QueueRefusal):
@@ -59,8 +79,11 @@ def check(rater: Rater, project: Project) -> None:
             if rater.paused_reason
             else _("A project lead has paused your work here. Ask them when you may go on.")
         )
-    if rater.stage == RaterStage.FAILED:
-        raise ScreeningNotPassed(_("You did not pass the screening of this project. Ask a project lead what to do."))
+    station = stations.next_of(rater=rater, project=project)
+    if station == Station.FAILED:
+        raise ScreeningNotPassed(station)
+    if station not in stations.WITH_TRACES:
+        raise StationFirst(station)
 
 
 def held_by_others(free_at: dt.datetime) -> NothingLeft:

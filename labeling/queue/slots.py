@@ -16,7 +16,7 @@ from labeling.models.queue import Arm
 from labeling.queue import lanes, patience, refusals
 
 # Gold is shown a number of times, each exposure in its own lane: it never becomes work.
-_KNOWN_ANSWERS = {Purpose.SCREENING: Arm.SCREENING, Purpose.GOLD: Arm.GOLD}
+_KNOWN_ANSWERS = {Purpose.TRAINING: Arm.TRAINING, Purpose.SCREENING: Arm.SCREENING, Purpose.GOLD: Arm.GOLD}
 
 
 class _Slot(NamedTuple):

@@ -19,9 +19,13 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Job": ("jobs", ("jobs/",)),
     "Membership": ("people", ("people/members.py",)),
     "Invitation": ("people", ("people/invitations.py",)),
+    "WorkerId": ("people", ("people/workers.py", "people/members.py")),
     "Project": ("labeling", ("labeling/projects.py",)),
-    "Guideline": ("labeling", ("labeling/projects.py",)),
-    "Rater": ("labeling", ("labeling/raters.py",)),
+    **dict.fromkeys(("Guideline", "ConsentText"), ("labeling", ("labeling/projects.py",))),
+    "Rater": ("labeling", ("labeling/raters.py", "labeling/admission/")),
+    **dict.fromkeys(
+        ("Consent", "GuidelineReading", "Lesson", "ScreeningResult"), ("labeling", ("labeling/admission/",))
+    ),
     **dict.fromkeys(
         ("Source", "Provenance", "Problem", "Step", "Option", "Part"), ("labeling", ("labeling/importing/",))
     ),

@@ -10,8 +10,9 @@ from accounts.models import LinkPurpose, User
 from demo import make
 from demo.told import ToldTrace
 from events.models import Event
-from labeling import queue
-from labeling.models import Gold, Guideline, Option, Part, Problem, Project, QueueEntry, Rater, Step, Trace
+from labeling import admission, queue
+from labeling.models import Gold, GoldRating, Guideline, Option, Part, Problem, Project, QueueEntry, Rater, Step, Trace
+from labeling.models.assignment import Purpose
 from people import roles
 from people.models import Membership
 
@@ -69,7 +70,7 @@ def test_make_goes_on_after_a_start_that_broke_off(now: dt.datetime) -> None:
 
 def test_make_hides_gold_among_the_work(now: dt.datetime) -> None:
     make.make(now=now)
-    golds = Gold.objects.filter(trace__project__slug="demo-maths")
+    golds = Gold.objects.filter(trace__project__slug="demo-maths", use="hidden")
     assert {None} < {position for gold in golds for position in gold.accepted_first_errors}
     for gold in golds:
         assert [entry.lane.arm for entry in gold.trace.queue_entries.all()] == ["gold"]
@@ -77,13 +78,38 @@ def test_make_hides_gold_among_the_work(now: dt.datetime) -> None:
         assert gold.ratings.filter(rating=-1).exists() == has_error
 
 
+def walk_in(rater: Rater, now: dt.datetime) -> None:
+    """What is agreed to and read before the first trace."""
+    guideline, text = rater.project.guideline, rater.project.consent_text
+    assert guideline is not None
+    assert text is not None
+    assert rater.user is not None
+    admission.consent(rater=rater, text=text, by=rater.user, now=now)
+    admission.read_guideline(rater=rater, guideline=guideline, by=rater.user, now=now)
+
+
+def test_make_puts_up_a_training_and_a_screening_set(now: dt.datetime) -> None:
+    made = make.make(now=now)
+    rater = Rater.objects.get(project__slug="demo-maths", user=made.annotator)
+    walk_in(rater, now)
+    assert queue.claim(rater_id=rater.pk, now=now).purpose == "training"
+    assert admission.progress(rater=rater, purpose=Purpose.TRAINING) == (0, 3)
+    assert admission.progress(rater=rater, purpose=Purpose.SCREENING) == (0, 4)
+    training = Gold.objects.filter(use="training")
+    assert {len(gold.accepted_first_errors) for gold in training} == {1}
+    errors = GoldRating.objects.filter(gold__in=training, rating=-1, option__position=0)
+    assert errors.count() == sum(gold.accepted_first_errors != [None] for gold in training) > 0
+    assert not errors.filter(explanation="").exists()
+
+
 def test_make_gives_the_annotator_something_to_rate(now: dt.datetime) -> None:
     made = make.make(now=now)
     for project in made.projects:
         rater = Rater.objects.get(project=project, user=made.annotator)
+        walk_in(rater, now)
         claim = queue.claim(rater_id=rater.pk, now=now, chance=0.9)
         assert claim.trace_id in set(project.traces.values_list("pk", flat=True))
-        work = QueueEntry.objects.filter(lane__project=project).exclude(lane__arm="gold")
+        work = QueueEntry.objects.filter(lane__project=project).exclude(lane__arm__in=["gold", "training", "screening"])
         assert work.count() + Gold.objects.filter(trace__project=project).count() == project.traces.count()
 
 

@@ -2,6 +2,7 @@
 
 import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
+import { followTo } from "./farewell.js";
 import { listen } from "./hands.js";
 import { Ladder, idOf } from "./ladder.js";
 import { LoggedOut, Outbox, Refused, post } from "./network.js";
@@ -106,7 +107,7 @@ class WorkPage {
   // Fetched when half of the present trace is done, so that it is not kept from others for long; typeset hidden.
   #prefetch() {
     const stops = this.work.stops().length;
-    if (this.#prefetching || this.work.unrated().length > stops / 2) return;
+    if (this.#prefetching || this.work.trace.after || this.work.unrated().length > stops / 2) return;
     this.#prefetching = this.#claim(false)
       .then((ladder) => ladder.typeset())
       .catch(() => null);
@@ -118,6 +119,7 @@ class WorkPage {
   }
 
   #nothing(error) {
+    if (error.answer?.station) return location.assign(config.urls.enter);
     this.ladder = this.work = this.now = null;
     const page = document.getElementById("t-nothing").content.cloneNode(true);
     const kind = error instanceof Refused ? error.message : say(error instanceof LoggedOut ? "save_logged_out" : "no_network");
@@ -227,7 +229,8 @@ class WorkPage {
   #leave(verb, body) {
     this.#leaving = true;
     this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision } });
-    this.#next();
+    if (this.work.trace.after) followTo(this.outbox, this.work.trace);
+    else this.#next();
   }
 
   // One line of text, asked for below the trace and never in a dialogue that blocks it.

@@ -27,11 +27,12 @@ def address(cast: Cast) -> str:
 
 
 def test_join_makes_an_account_and_logs_it_in(client: Client, cast: Cast, address: str) -> None:
-    assert client.post(address, TOLD)["Location"] == reverse("annotate:home")
+    first_station = reverse("annotate:enter", args=[cast.project.slug])
+    assert client.post(address, TOLD)["Location"] == first_station
     ines = User.objects.get(username="ines")
     assert client.session["_auth_user_id"] == str(ines.pk)
     assert members.find(project=cast.project, user=ines).role == Role.ANNOTATOR
-    assert "You belong to “Sums” as annotator." in client.get(reverse("annotate:home")).content.decode()
+    assert "You belong to “Sums” as annotator." in client.get(first_station).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from events.models import Event
 from labeling import queue
-from labeling.models import Assignment, Guideline, Project, QueueEntry
+from labeling.models import Assignment, Guideline, Project, QueueEntry, Rater
 from tests import factories
 from tests.labeling.queue import line
 
@@ -24,6 +24,7 @@ def test_open_held_fixes_the_guideline_and_what_is_shown(now: dt.datetime) -> No
     rater = factories.make_rater(project)
     claim = queue.claim(rater_id=rater.pk, now=now)
     Project.objects.filter(pk=project.pk).update(guideline=guideline)
+    Rater.objects.filter(pk=rater.pk).update(read_guideline=guideline)
     later = now + dt.timedelta(minutes=1)
     queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
     opened = Assignment.objects.get()

@@ -1,0 +1,33 @@
+"""What somebody takes back to the crowd platform that sent them. Reads only."""
+
+from typing import NamedTuple
+
+from labeling.models import Assignment, Rater
+from labeling.models.assignment import AssignmentState, Purpose
+from labeling.models.rater import RaterStage
+
+
+class HandIn(NamedTuple):
+    """A link, a code, or both. At least one is there."""
+
+    url: str
+    code: str
+
+
+def of(rater: Rater) -> HandIn | None:
+    """That of the screening for whoever did not pass it; that of the work for whoever has done some of it. Nobody takes
+    a code who has done nothing."""
+    project = rater.project
+    if rater.stage == RaterStage.FAILED:
+        return _given(project.screened_out_url, project.screened_out_code)
+    return _given(project.completion_url, project.completion_code) if n_done(rater) else None
+
+
+def n_done(rater: Rater) -> int:
+    """How many traces of the work, hidden gold among them, somebody has submitted."""
+    done = Assignment.objects.filter(rater=rater, state=AssignmentState.SUBMITTED)
+    return done.filter(purpose__in=[Purpose.WORK, Purpose.GOLD]).count()
+
+
+def _given(url: str, code: str) -> HandIn | None:
+    return HandIn(url, code) if url or code else None

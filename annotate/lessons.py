@@ -1,0 +1,164 @@
+"""The explained answer to a training trace: what its rater said of each step beside what the guideline says. Reads,
+and of training alone: what is known of any other trace is nobody's to see here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.utils.translation import gettext as _
+
+from labeling.models import Assignment, GoldAnswer, GoldRating, Judgment, Option
+from labeling.models.project import Protocol
+from labeling.models.quality import Verdict
+
+NEGATIVE = -1
+
+
+class Known(NamedTuple):
+    """What gold says of one option."""
+
+    rating: int | None
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """One option beside what is known of it. `known` is None where gold says no more than "no error here"."""
+
+    option: Option
+    said: int | None
+    known: int | None
+    explanation: str
+    is_sound: bool  # known to hold no error
+    is_off: bool
+
+    @property
+    def parts(self) -> list[object]:
+        return list(self.option.parts.all())
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step of the trace."""
+
+    number: int | None  # as the work page counts: context has none
+    kind: str
+    own: Said
+    alternatives: list[Said]
+    is_past: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    lines: list[Line]
+    sentence: str  # what became of the trace as a whole
+    explanation: str  # of the trace as a whole
+    n_same: int
+    n_compared: int
+    error: int | None  # number of the step with the first error
+
+
+def of(assignment: Assignment) -> Told:
+    """Five queries, whatever the length of the trace."""
+    answer = GoldAnswer.objects.select_related("gold").get(assignment=assignment)
+    accepted: list[int | None] = answer.gold.accepted_first_errors
+    known = {row.option_id: Known(row.rating, row.explanation) for row in GoldRating.objects.filter(gold=answer.gold)}
+    said = _said(assignment)
+    numbers = _numbers(assignment)
+    lines = _lines(assignment, numbers, _Truth(accepted, known, answer.gold.explanation), said)
+    compared = [each for line in lines for each in (line.own, *line.alternatives) if _is_compared(each)]
+    return Told(
+        lines=lines,
+        sentence=_sentence(Verdict(answer.verdict), accepted, answer.first_error, numbers),
+        explanation="" if _error(accepted) is not None else answer.gold.explanation,
+        n_same=sum(not each.is_off for each in compared),
+        n_compared=len(compared),
+        error=numbers.get(_error(accepted)),
+    )
+
+
+class _Truth(NamedTuple):
+    accepted: list[int | None]
+    known: Mapping[int, Known]
+    explanation: str
+
+
+def _error(accepted: list[int | None]) -> int | None:
+    """Where the first error is, if the project stands behind one place."""
+    places = [place for place in accepted if place is not None]
+    return min(places) if places and None not in accepted else None
+
+
+def _is_compared(each: Said) -> bool:
+    return each.said is not None and (each.known is not None or each.is_sound or each.is_off)
+
+
+def _said(assignment: Assignment) -> dict[int, int | None]:
+    """The first submission: what was scored."""
+    rows = Judgment.objects.filter(turn__assignment=assignment, turn__revision=1)
+    return dict(rows.values_list("option_id", "rating"))
+
+
+def _numbers(assignment: Assignment) -> dict[int | None, int]:
+    """From position to the number that people see."""
+    places = assignment.trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
+    return {place: number for number, place in enumerate(places, start=1)}
+
+
+def _lines(
+    assignment: Assignment, numbers: Mapping[int | None, int], truth: _Truth, said: Mapping[int, int | None]
+) -> list[Line]:
+    options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
+    by_step: dict[int, list[Option]] = {}
+    for option in options.order_by("step__position", "position"):
+        by_step.setdefault(option.step.position, []).append(option)
+    error = _error(truth.accepted)
+    stops = assignment.project.protocol == Protocol.FIRST_ERROR and error is not None
+    return [
+        Line(
+            number=numbers.get(place),
+            kind=of_step[0].step.kind,
+            own=_compare(of_step[0], truth, said),
+            alternatives=[
+                _compare(option, truth, said) for option in of_step[1:] if option.pk in said or place == error
+            ],
+            is_past=stops and error is not None and place > error,
+        )
+        for place, of_step in by_step.items()
+    ]
+
+
+def _compare(option: Option, truth: _Truth, said: Mapping[int, int | None]) -> Said:
+    known = truth.known.get(option.pk, Known(None, ""))
+    mine, place, error = said.get(option.pk), option.step.position, _error(truth.accepted)
+    is_own = option.position == 0
+    is_error = is_own and place == error
+    rating = NEGATIVE if is_error else known.rating
+    is_sound = is_own and option.step.is_rateable and place not in truth.accepted and (error is None or place < error)
+    if mine is None:
+        is_off = False
+    elif is_own and place in truth.accepted:
+        is_off = is_error and mine != NEGATIVE
+    else:
+        is_off = mine != rating if rating is not None else is_sound and mine == NEGATIVE
+    explanation = known.explanation or (truth.explanation if is_error else "")
+    return Said(option, mine, rating, explanation, is_sound=is_sound, is_off=is_off)
+
+
+def _sentence(
+    verdict: Verdict, accepted: list[int | None], first_error: int | None, numbers: Mapping[int | None, int]
+) -> str:
+    error, called = numbers.get(_error(accepted)), numbers.get(first_error)
+    if verdict == Verdict.GAVE_UP:
+        return _("You gave this trace up.")
+    if verdict == Verdict.RIGHT:
+        return _("You found the first error.") if first_error is not None else _("There is no error, as you said.")
+    if called is not None:
+        return (
+            _("Step %(step)d holds no error.") % {"step": called} if error is None or called < error else _late(error)
+        )
+    return _late(error)
+
+
+def _late(error: int | None) -> str:
+    return _("You passed over the error in step %(step)d.") % {"step": error or 0}

@@ -1,0 +1,28 @@
+"""The way into the work: agree, read the guideline, train, be screened. Alone writes consents, readings, lessons and
+screening results, and how far a rater has come. Which station comes next is told by `labeling.stations`.
+
+Called through this module: `admission.consent(...)`."""
+
+from labeling.admission.agreeing import HasChanged, consent, read_guideline
+from labeling.admission.screening import admit, allow_attempt, needed, try_again
+from labeling.admission.sets import Progress, place, progress, put_up
+from labeling.admission.settling import claim, settle, submitted
+from labeling.admission.training import read_lesson
+
+__all__ = [
+    "HasChanged",
+    "Progress",
+    "admit",
+    "allow_attempt",
+    "claim",
+    "consent",
+    "needed",
+    "place",
+    "progress",
+    "put_up",
+    "read_guideline",
+    "read_lesson",
+    "settle",
+    "submitted",
+    "try_again",
+]

@@ -1,0 +1,78 @@
+"""The traces that everybody gets on the way in: the training set and the screening set of a project."""
+
+import datetime as dt
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from labeling import queue
+from labeling.models import Assignment, Gold, Project, QueueEntry, Rater
+from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
+from labeling.models.quality import GoldUse
+from labeling.models.queue import Arm
+
+# Every rater gets every trace of a set: no number of raters uses it up.
+ENDLESS = 30_000
+_ARMS = {GoldUse.TRAINING: Arm.TRAINING, GoldUse.SCREENING: Arm.SCREENING}
+
+
+class Progress(NamedTuple):
+    """How far a rater is in a set."""
+
+    done: int
+    total: int
+
+    @property
+    def number(self) -> int:
+        """Of the trace that is in hand, or comes next."""
+        return min(self.done + 1, self.total)
+
+
+def put_up(*, project: Project, use: GoldUse, now: dt.datetime) -> int:
+    """Serve all gold of this use, in the order in which it was made; says how many traces are new. Raters who come from
+    now on meet the set; who is past it stays so."""
+    golds = Gold.objects.filter(trace__project=project, use=use, retired_at=None).order_by("pk")
+    traces = list(golds.values_list("trace_id", flat=True))
+    return queue.enqueue(project_id=project.pk, arm=_ARMS[use], trace_ids=traces, slots=ENDLESS, now=now)
+
+
+def progress(*, rater: Rater, purpose: Purpose) -> Progress:
+    mine = _mine(rater, purpose)
+    done = mine.filter(state=AssignmentState.SUBMITTED).count()
+    return Progress(done, done + mine.filter(state__in=OPEN_STATES).count() + _to_come(rater, purpose).count())
+
+
+def place(assignment: Assignment) -> tuple[int, int]:
+    """Which of how many traces of its set this one is."""
+    rater, purpose = assignment.rater, Purpose(assignment.purpose)
+    before = _mine(rater, purpose).filter(state__in=(*OPEN_STATES, AssignmentState.SUBMITTED))
+    earlier = Q(held_at__lt=assignment.held_at) | Q(held_at=assignment.held_at, pk__lt=assignment.pk)
+    return before.filter(earlier).count() + 1, progress(rater=rater, purpose=purpose).total
+
+
+def is_complete(rater: Rater, purpose: Purpose) -> bool:
+    """Nothing of the set is in hand, and nothing is to come."""
+    in_hand = _mine(rater, purpose).filter(state__in=OPEN_STATES)
+    return not in_hand.exists() and not _to_come(rater, purpose).exists()
+
+
+def is_put_up(project_id: int, arm: Arm) -> bool:
+    return _served(project_id, arm).exists()
+
+
+def _mine(rater: Rater, purpose: Purpose) -> QuerySet[Assignment]:
+    attempt = rater.screening_attempt if purpose == Purpose.SCREENING else 1
+    return Assignment.objects.filter(rater=rater, purpose=purpose, attempt=attempt)
+
+
+def _served(project_id: int, arm: str) -> QuerySet[QueueEntry]:
+    return QueueEntry.objects.filter(lane__project=project_id, lane__arm=arm, lane__closed_at=None, is_open=True)
+
+
+def _to_come(rater: Rater, purpose: Purpose) -> QuerySet[QueueEntry]:
+    """What the queue will still hand out: `queue.lanes.NEXT` leaves out the same."""
+    met = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"))
+    met = met.exclude(opened_at=None, state__in=[AssignmentState.RELEASED, AssignmentState.LAPSED])
+    if purpose == Purpose.SCREENING:
+        met = met.filter(purpose=purpose, attempt=rater.screening_attempt)
+    return _served(rater.project_id, purpose).filter(~Exists(met))

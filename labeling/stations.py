@@ -1,0 +1,45 @@
+"""The way of a rater into a project: which station comes next. Pure: told the two rows, it asks nothing else. The
+claim's statement (`queue.lanes`) holds to the same order."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models import Project, Rater
+from labeling.models.rater import RaterStage
+
+
+class Station(models.TextChoices):
+    """What is to be done next. In the order in which raters meet them."""
+
+    CONSENT = "consent", _("agree")
+    GUIDELINE = "guideline", _("read the guideline")
+    TRAINING = "training", _("training")
+    LESSON = "lesson", _("read the answer")
+    SCREENING = "screening", _("screening")
+    RETRY = "retry", _("try the screening again")
+    FAILED = "failed", _("not passed")
+    WORK = "work", _("work")
+
+
+# At these a trace is handed out; at any other something comes first, or nothing comes any more.
+WITH_TRACES = frozenset({Station.TRAINING, Station.SCREENING, Station.WORK})
+
+_OF_STAGE = {
+    RaterStage.TRAINING: Station.TRAINING,
+    RaterStage.LESSON: Station.LESSON,
+    RaterStage.SCREENING: Station.SCREENING,
+    RaterStage.RETRY: Station.RETRY,
+    RaterStage.FAILED: Station.FAILED,
+    RaterStage.WORKING: Station.WORK,
+}
+
+
+def next_of(*, rater: Rater, project: Project) -> Station:
+    """Whoever has failed is asked to read nothing more; everybody else reads what has changed before the next trace."""
+    if rater.stage == RaterStage.FAILED:
+        return Station.FAILED
+    if project.consent_text_id not in (None, rater.agreed_text_id):
+        return Station.CONSENT
+    if project.guideline_id not in (None, rater.read_guideline_id):
+        return Station.GUIDELINE
+    return _OF_STAGE[RaterStage(rater.stage)]

@@ -1,0 +1,11 @@
+// Typesets the formulas of a page that came whole from the server. Without it their source can still be read.
+
+import { loadMaths, problemBody, typeset } from "./work/text.js";
+
+for (const root of document.querySelectorAll("[data-maths]")) {
+  // Plain text with maths delimiters: every word of it stays text.
+  for (const plain of root.querySelectorAll("[data-plain]")) plain.replaceChildren(problemBody(plain.textContent.trim()));
+  if (root.querySelector("[data-tex]")) {
+    loadMaths(document.getElementById("katex").dataset).then(() => typeset(root));
+  }
+}

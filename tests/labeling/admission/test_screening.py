@@ -1,0 +1,129 @@
+"""The screening: the project's mark, its number of attempts, and what comes after each end."""
+
+import datetime as dt
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from events.models import Event
+from labeling import admission, judging, queue, raters
+from labeling.models import Gold, Project, QueueEntry, Rater, ScreeningResult
+from labeling.models.assignment import Purpose
+from tests import factories
+from tests.labeling.admission import road
+from tests.together import at_once, own_file
+
+WRONG = 0  # a step before the error
+
+
+def make_rater(project: Project, now: dt.datetime) -> Rater:
+    return raters.ensure_member(project=project, user=factories.make_user(), now=now)
+
+
+def screen(rater: Rater, now: dt.datetime, *, right: int, wrong: int = 0) -> None:
+    for n in range(right + wrong):
+        road.rate(rater, now, first_error=road.ERROR if n < right else WRONG)
+
+
+@pytest.mark.parametrize(
+    ("n_traces", "share", "mark"), [(30, 0.75, 23), (4, 0.75, 3), (10, 0.7, 7), (3, 0.1, 1), (5, 0.0, 0), (5, 1.0, 5)]
+)
+def test_needed_is_the_share_rounded_up(n_traces: int, share: float, mark: int) -> None:
+    assert admission.needed(n_traces, share) == mark
+
+
+@pytest.mark.django_db
+def test_screening_is_passed_at_the_mark(now: dt.datetime) -> None:
+    project = road.make_project(screening=4, work=1)
+    rater = make_rater(project, now)
+    screen(rater, now, right=2, wrong=1)
+    assert road.stage(rater) == "screening"
+    screen(rater, now, right=1)
+    result = ScreeningResult.objects.get()
+    assert (result.n_right, result.n_traces, result.n_needed, result.has_passed) == (3, 4, 3, True)
+    assert road.claim(rater, now).purpose == "work"
+    assert Event.objects.get(what="screening.passed").detail["n_right"] == 3
+
+
+@pytest.mark.django_db
+def test_screening_that_fails_gives_another_attempt_with_the_same_traces_and_then_ends(now: dt.datetime) -> None:
+    project = road.make_project(screening=2, work=1, screening_attempts=2)
+    rater = make_rater(project, now)
+    assert rater.user is not None
+    screen(rater, now, right=1, wrong=1)
+    assert (road.stage(rater), road.refused(rater, now)) == ("retry", "retry")
+    assert admission.try_again(rater_id=rater.pk, by=rater.user, now=now)
+    assert not admission.try_again(rater_id=rater.pk, by=rater.user, now=now)
+    assert admission.progress(rater=road_of(rater), purpose=Purpose.SCREENING) == (0, 2)
+    screen(rater, now, right=0, wrong=2)
+    assert (road.stage(rater), road.refused(rater, now)) == ("failed", "failed")
+    assert not admission.try_again(rater_id=rater.pk, by=rater.user, now=now)
+    assert list(ScreeningResult.objects.order_by("attempt").values_list("n_right", flat=True)) == [1, 0]
+    assert Event.objects.filter(what="screening.not_passed").count() == 2
+
+
+def road_of(rater: Rater) -> Rater:
+    rater.refresh_from_db()
+    return rater
+
+
+@pytest.mark.django_db
+def test_lead_allows_another_attempt(now: dt.datetime) -> None:
+    project = road.make_project(screening=1, work=1)
+    rater = make_rater(project, now)
+    assert rater.user is not None
+    screen(rater, now, right=0, wrong=1)
+    assert road.stage(rater) == "failed"
+    assert admission.allow_attempt(rater_id=rater.pk, by=factories.make_user(), now=now)
+    assert admission.try_again(rater_id=rater.pk, by=rater.user, now=now)
+    screen(rater, now, right=1)
+    assert road.claim(rater, now).purpose == "work"
+
+
+@pytest.mark.django_db
+def test_giving_up_counts_as_not_right(now: dt.datetime) -> None:
+    rater = make_rater(road.make_project(screening=1), now)
+    claimed = road.claim(rater, now).assignment_id
+    judging.give_up(assignment_id=claimed, rater_id=rater.pk, client="t", reason="hard", now=now, by=rater.user)
+    assert ScreeningResult.objects.get().n_right == 0
+
+
+@pytest.mark.django_db
+def test_set_that_was_taken_away_is_no_dead_end(now: dt.datetime) -> None:
+    project = road.make_project(training=2, screening=2, work=1)
+    rater = make_rater(project, now)
+    road.learn(rater, now)
+    QueueEntry.objects.filter(lane__arm__in=["training", "screening"]).update(slots_left=0)
+    assert road.claim(rater, now).purpose == "work"
+    assert not ScreeningResult.objects.exists()
+
+
+@pytest.mark.django_db
+def test_screening_gold_that_nobody_put_up_keeps_nobody_out(now: dt.datetime) -> None:
+    project = road.make_project(work=1)
+    trace = factories.make_trace(project)
+    Gold.objects.create(trace=trace, use="screening", accepted_first_errors=[None], made_at=now)
+    assert road.claim(make_rater(project, now), now).purpose == "work"
+
+
+@pytest.mark.django_db
+def test_trace_fetched_ahead_does_not_end_the_screening(now: dt.datetime) -> None:
+    rater = make_rater(road.make_project(screening=2), now)
+    first = road.claim(rater, now).assignment_id
+    queue.claim(rater_id=rater.pk, now=now)
+    road.submit(first, rater, now)
+    assert road.stage(rater) == "screening"
+    screen(rater, now, right=1)
+    assert ScreeningResult.objects.get().n_traces == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_pressing_begin_twice_at_once_begins_one_attempt(now: dt.datetime, tmp_path: Path) -> None:
+    with own_file(str(tmp_path / "db")):
+        rater = make_rater(road.make_project(screening=1, screening_attempts=3), now)
+        screen(rater, now, right=0, wrong=1)
+        begin = partial(admission.try_again, rater_id=rater.pk, by=rater.user, now=now)  # type: ignore[arg-type]  # it has one
+        assert sorted(map(str, at_once(begin, begin, begin))) == ["False", "False", "True"]
+        rater.refresh_from_db()
+        assert rater.screening_attempt == 2
