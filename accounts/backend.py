@@ -1,5 +1,8 @@
 """Who stands behind a session. allauth's backend checks passwords; this one finds the person, with each request."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from allauth.account.auth_backends import AuthenticationBackend
@@ -9,21 +12,34 @@ from django.db.models import BooleanField, DateTimeField
 import statements
 from accounts.models import User
 
+Row = tuple[Any, ...]
+
 # In the order of the model. Times are left out: one is read when somebody asks for it.
 _FIELDS = [field for field in User._meta.concrete_fields if not isinstance(field, DateTimeField)]
-_NAMES = [field.attname for field in _FIELDS]
-_PERSON = f"SELECT {', '.join(_NAMES)} FROM accounts_user WHERE id = %s"  # noqa: S608  made of constants
+NAMES = [field.attname for field in _FIELDS]
+_IS_TRUTH = [isinstance(field, BooleanField) for field in _FIELDS]
+_PERSON = f"SELECT {', '.join(NAMES)} FROM accounts_user WHERE id = %s"  # noqa: S608  made of constants
+
+_known: ContextVar[Row | None] = ContextVar("the person whom the session brought along", default=None)
+
+
+@contextmanager
+def knowing(row: Row | None) -> Iterator[None]:
+    """Whoever is asked for inside need not be read again, if it is this one."""
+    token = _known.set(row)
+    try:
+        yield
+    finally:
+        _known.reset(token)
 
 
 class Backend(AuthenticationBackend):  # type: ignore[misc]  # allauth ships no types
     def get_user(self, user_id: Any) -> User | None:
-        found = statements.rows(_PERSON, [user_id])
+        row = _known.get()
+        found = [row] if row and row[0] == int(user_id) else statements.rows(_PERSON, [user_id])
         if not found:
             return None
         # SQLite keeps 0 and 1.
-        told = [
-            bool(each) if isinstance(field, BooleanField) else each
-            for field, each in zip(_FIELDS, found[0], strict=True)
-        ]
-        user = User.from_db(DEFAULT_DB_ALIAS, _NAMES, told)
+        values = [bool(each) if is_truth else each for each, is_truth in zip(found[0], _IS_TRUTH, strict=True)]
+        user = User.from_db(DEFAULT_DB_ALIAS, NAMES, values)
         return user if self.user_can_authenticate(user) else None

@@ -1,11 +1,12 @@
 """Who can log in, and the links that let them in once. What a person may do in a project stands in `people`.
 Users belong to `accounts.users`, links to `accounts.links`, tokens of programs to `accounts.api_tokens`."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import PermissionsMixin, UserManager
 from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
@@ -44,6 +45,18 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.name or self.username
+
+
+class Session(AbstractBaseSession):
+    """Django's session, which also says whose it is."""
+
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+
+    @classmethod
+    def get_session_store_class(cls) -> Any:
+        from accounts.sessions import SessionStore
+
+        return SessionStore
 
 
 class LinkPurpose(models.TextChoices):

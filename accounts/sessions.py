@@ -1,28 +1,47 @@
-"""Sessions: rows of the database, read with one prepared statement.
+"""Sessions: rows of the database that also say whose they are, so that one prepared statement tells with each request
+what the session holds and who stands behind it.
 
 A copy in the cache would cost more than it saves: the way there is as long, and a session that was ended would live on
 in it. What is kept in one place only needs no cache, and is over at once."""
 
 import datetime as dt
-from typing import Any
+from typing import Any, cast
 
+from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
-from django.contrib.sessions.models import Session
 
 import statements
+from accounts import backend
+from accounts.models import Session
 
 
 class SessionStore(db.SessionStore):
+    person: backend.Row | None = None  # as the database knew them when the session was read
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        return Session
+
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        session = cast(Session, super().create_model_instance(data))
+        session.user_id = data.get(SESSION_KEY)
+        return session
+
     def load(self) -> dict[str, Any]:
         found = statements.rows(_LOAD, [self.session_key])
         if not found:
             self._session_key = None  # nobody chooses the key of a session
             return {}
-        data: dict[str, Any] = self.decode(found[0][0])
+        (text, *person) = found[0]
+        self.person = tuple(person)
+        data: dict[str, Any] = self.decode(text)
         return data
 
 
-_LOAD = "SELECT session_data FROM django_session WHERE session_key = %s AND expire_date > CURRENT_TIMESTAMP"
+_LOAD = f"""
+SELECT s.session_data, {", ".join(f"u.{name}" for name in backend.NAMES)}
+FROM accounts_session s LEFT JOIN accounts_user u ON u.id = s.user_id
+WHERE s.session_key = %s AND s.expire_date > CURRENT_TIMESTAMP"""  # noqa: S608  made of constants
 
 
 def forget_ended(*, now: dt.datetime) -> int:

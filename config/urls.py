@@ -9,7 +9,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health/ready", health.ready, name="ready"),
     path("metrics", metrics.metrics, name="metrics"),
     path("api/", include("api.urls")),
+    path("", include("annotate.urls")),  # first, since raters send most: each name before theirs is looked at in vain
     path("", include("accounts.urls")),
     path("", include("dashboard.urls")),
-    path("", include("annotate.urls")),
 ]

@@ -33,7 +33,7 @@ def rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     if _may_go_straight(here):
         with here.wrap_database_errors:
             found = _straight(here).execute(_written(sql), parameters)
-            return found.fetchall() if found.description else []
+            return found.fetchall() if _gives_rows(found) else []
     with _cursor(here) as cursor:
         cursor.execute(_with_numbers(sql) if on_postgresql() else sql, parameters)
         return cursor.fetchall() if cursor.description else []
@@ -86,6 +86,11 @@ def _connect(here: Any) -> None:
 def _straight(here: Any) -> Any:
     """What runs statements without Django's way around it."""
     return _preparing(here.connection) if on_postgresql() else here.connection
+
+
+def _gives_rows(found: Any) -> bool:
+    # psycopg makes a description of every column when it is asked for one.
+    return bool(found.pgresult.nfields if on_postgresql() else found.description)
 
 
 def _cursor(here: BaseDatabaseWrapper) -> CursorWrapper:

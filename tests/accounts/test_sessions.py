@@ -4,12 +4,12 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from accounts.models import Session, User
 from accounts.sessions import SessionStore
 from tests import factories
 
@@ -22,9 +22,9 @@ def away(settings: Any) -> dict[str, Any]:
     return {"default": {"BACKEND": "config.cache.Cache", **where}}
 
 
-def test_session_costs_two_queries_a_request(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_session_costs_one_query_a_request(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     client.force_login(factories.make_user())
-    with django_assert_num_queries(2):  # the session, the person
+    with django_assert_num_queries(1):  # the session with the person
         client.get(reverse("account_change_password"))
 
 
@@ -55,6 +55,28 @@ def test_session_ended_at_the_server_is_over_at_once(client: Client) -> None:
     client.get(reverse("account_change_password"))
     Session.objects.get().delete()
     assert client.get(reverse("account_change_password")).status_code == 302
+
+
+def test_session_ends_when_the_person_may_not_come_in_any_more(client: Client) -> None:
+    client.force_login(factories.make_user())
+    User.objects.update(is_active=False)
+    assert client.get(reverse("account_change_password")).status_code == 302
+
+
+def test_session_ends_with_another_password(client: Client) -> None:
+    user = factories.make_user()
+    client.force_login(user)
+    user.set_password("seven green ladders")
+    user.save()
+    assert client.get(reverse("account_change_password")).status_code == 302
+
+
+def test_session_says_whose_it_is(client: Client) -> None:
+    user = factories.make_user()
+    client.force_login(user)
+    assert Session.objects.get().user == user
+    client.post(reverse("account_logout"))
+    assert not Session.objects.exclude(user=None).exists()
 
 
 def test_session_ends_with_its_time(client: Client) -> None:

@@ -3,9 +3,9 @@
 import datetime as dt
 
 import pytest
-from django.contrib.sessions.models import Session
 
 from accounts import sessions
+from accounts.models import Session
 from accounts.tasks import forget_ended_sessions
 
 

@@ -50,7 +50,7 @@ def test_deploy_check_has_no_warning_in_production() -> None:
 def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**PRODUCTION, "STEPMARK_ORIGIN": "http://a.b"})
     assert checked.returncode != 0
-    assert "security.W012" in checked.stderr  # the session cookie would travel in the open
+    assert "security.W011" in checked.stderr  # the session cookie would travel in the open
 
 
 def test_proxies_are_believed_only_when_there_are_some() -> None:

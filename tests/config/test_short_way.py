@@ -34,12 +34,10 @@ def test_short_way_refuses_a_host_that_is_not_ours(client: Client) -> None:
     assert answer.status_code == 400
 
 
-def test_short_way_asks_for_session_and_person_alone(
-    client: Client, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_short_way_asks_for_the_person_alone(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     client.force_login(factories.make_user())
     url = claim_url()
-    with django_assert_num_queries(3):  # and for the rater, who is not one here
+    with django_assert_num_queries(2):  # and for the rater, who is not one here
         assert client.post(url, {}, content_type="application/json").status_code == 404
 
 

@@ -75,7 +75,7 @@ def test_find_costs_the_same_for_many(
         factories.make_entry(lane, trace)
         settle(trace, "reading")
     client.force_login(cast.lead)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         assert len(found(client, cast)) == min(n, 50)
 
 
@@ -103,7 +103,7 @@ def test_one_costs_the_same_for_many(
     for _ in range(n):
         factories.make_assignment(factories.make_rater(cast.project), trace)
     client.force_login(cast.lead)
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(13):
         client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk]))
 
 
