@@ -96,6 +96,11 @@ export class Outbox extends EventTarget {
     return this.#writing;
   }
 
+  // Resolves when all that was kept so far is in the store, or the store has refused it.
+  written() {
+    return this.#writing.catch(() => {});
+  }
+
   knows(assignment, version) {
     this.versions.set(assignment, Math.max(version, this.versions.get(assignment) ?? 0));
   }
@@ -131,7 +136,7 @@ export class Outbox extends EventTarget {
   }
 
   async #sendAll() {
-    await this.#writing.catch(() => {});
+    await this.written();
     const items = await this.store.all();
     for (const group of byAssignment(items)) {
       this.#tell("saving");

@@ -5,7 +5,7 @@ import { Dock } from "./dock.js";
 import { followTo } from "./farewell.js";
 import { listen } from "./hands.js";
 import { Ladder, idOf } from "./ladder.js";
-import { LoggedOut, Outbox, Refused, post } from "./network.js";
+import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
 import { Store } from "./store.js";
 import { loadMaths } from "./text.js";
 import { TraceWork } from "./trace.js";
@@ -14,6 +14,7 @@ const read = (id) => JSON.parse(document.getElementById(id)?.textContent || "nul
 const config = read("work-config");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const HURRY = 250; // quick presses jump, or the scroll lags behind the hand
+const LOOK_AGAIN = 2000;
 const STALE_BEFORE = 60_000; // a held trace whose lease ends within a minute is asked for again
 
 function say(name, values = {}) {
@@ -27,6 +28,7 @@ const urlOf = (assignment, verb) => config.urls[verb].replace("/0/", `/${assignm
 class WorkPage {
   #movedAt = 0;
   #leaving = false;
+  #left = new Set(); // "assignment.revision" of what was submitted, skipped or given up here
   #prefetching = null;
 
   constructor(store) {
@@ -45,17 +47,22 @@ class WorkPage {
   // --- one trace after another ---------------------------------------------------------------------------------
 
   async start(trace) {
+    const ready = trace && (await this.#prepared(trace).catch(() => null)); // before the outbox forgets what it has sent
     this.outbox.hurry();
-    if (trace) this.show(await this.#prepared(trace));
+    if (ready) this.show(ready);
     else await this.#next();
   }
 
-  // What this browser still holds for the trace is laid over what the server knew.
+  // What this browser still holds for the trace is laid over what the server knew. A server that has not heard yet
+  // that a trace was begun or left here gives the same one again: that is no next one.
   async #prepared(trace) {
+    await this.outbox.written();
+    const items = (await this.store.all()).filter((item) => item.assignment === trace.assignment);
+    const isLeft = this.#left.has(`${trace.assignment}.${trace.revision}`) || items.some((item) => item.verb);
+    if (isLeft || this.work?.trace.assignment === trace.assignment) throw new Unreachable("on its way");
     const work = new TraceWork(trace);
     this.outbox.knows(trace.assignment, trace.version);
-    for (const item of await this.store.all()) {
-      if (item.assignment !== trace.assignment || item.verb) continue;
+    for (const item of items) {
       if (item.kind === "comment") work.comments.set(item.step, item.text);
       else work.overrule(item.step, item.option, { ...item, reason: item.text });
     }
@@ -127,6 +134,7 @@ class WorkPage {
     page.querySelector("button").addEventListener("click", () => this.#fetchNext());
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
+    if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), LOOK_AGAIN);
   }
 
   // --- rating --------------------------------------------------------------------------------------------------
@@ -228,6 +236,7 @@ class WorkPage {
 
   #leave(verb, body) {
     this.#leaving = true;
+    this.#left.add(`${this.work.trace.assignment}.${this.work.trace.revision}`);
     this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision } });
     if (this.work.trace.after) followTo(this.outbox, this.work.trace);
     else this.#next();
