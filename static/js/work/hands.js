@@ -40,5 +40,5 @@ export function listen(page, remapped) {
     page.now = stopOf(row);
     return page.rate(Number(event.target.value));
   });
-  addEventListener("pagehide", () => page.giveBackHeld());
+  addEventListener("pagehide", () => page.supply.giveBack());
 }

@@ -73,6 +73,9 @@ export class Outbox extends EventTarget {
     this.sequence = 0;
     this.versions = new Map();
     this.state = "saved";
+    this.clients = new Set([client]); // whose writes stand on this page
+    this.tabs = new BroadcastChannel(LOCK);
+    this.tabs.onmessage = ({ data }) => this.#heard(data);
     addEventListener("online", () => this.hurry());
     addEventListener("pageshow", () => this.hurry());
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.hurry());
@@ -157,9 +160,11 @@ export class Outbox extends EventTarget {
     const writes = mine.filter((item) => !item.verb);
     this.#sentAt = performance.now();
     const body = { client, writes: writes.map(({ id, assignment, client: _, ...write }) => write), ...farewell?.body };
-    const answer = await this.#ask(group[0].assignment, farewell?.verb ?? "record", body, mine);
+    const { assignment } = group[0];
+    const verb = farewell?.verb ?? "record";
+    const answer = await this.#ask(assignment, verb, body, mine);
+    if (answer) this.#tellWhoseItIs({ client, assignment, answer, writes, verb });
     await this.store.drop(mine.map((item) => item.id));
-    if (answer) this.#heard(group[0].assignment, answer, farewell, writes);
   }
 
   async #ask(assignment, verb, body, items) {
@@ -172,9 +177,16 @@ export class Outbox extends EventTarget {
     }
   }
 
-  #heard(assignment, answer, farewell, writes) {
+  // One tab may bring what another wrote. What came of it, and what can be seen since, is that tab's to know.
+  #tellWhoseItIs(told) {
+    if (this.clients.has(told.client)) this.#heard(told);
+    else this.tabs.postMessage(told);
+  }
+
+  #heard({ client, assignment, answer, writes, verb }) {
+    if (!this.clients.has(client)) return;
     if (answer.version !== undefined) this.knows(assignment, answer.version);
-    this.dispatchEvent(new CustomEvent("answer", { detail: { assignment, answer, writes, verb: farewell?.verb ?? "record" } }));
+    this.dispatchEvent(new CustomEvent("answer", { detail: { assignment, answer, writes, verb } }));
   }
 
   async #failed(error) {

@@ -1,5 +1,6 @@
 // The work page: one keystroke a rating, the next trace on screen before the finger is up.
 
+import { ask } from "./ask.js";
 import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
 import { followTo } from "./farewell.js";
@@ -7,15 +8,14 @@ import { listen } from "./hands.js";
 import { Ladder, idOf } from "./ladder.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
 import { Store } from "./store.js";
+import { Supply } from "./supply.js";
 import { loadMaths } from "./text.js";
-import { TraceWork } from "./trace.js";
 
 const read = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
 const config = read("work-config");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const HURRY = 250; // quick presses jump, or the scroll lags behind the hand
 const LOOK_AGAIN = 2000;
-const STALE_BEFORE = 60_000; // a held trace whose lease ends within a minute is asked for again
 
 function say(name, values = {}) {
   const word = config.words[name];
@@ -28,16 +28,14 @@ const urlOf = (assignment, verb) => config.urls[verb].replace("/0/", `/${assignm
 class WorkPage {
   #movedAt = 0;
   #leaving = false;
-  #left = new Set(); // "assignment.revision" of what was submitted, skipped or given up here
-  #prefetching = null;
 
   constructor(store) {
     this.stage = document.getElementById("stage");
     this.dock = new Dock(document.querySelector(".dock"), { say });
     this.clock = new ActiveClock().listen();
     const client = crypto.getRandomValues(new Uint8Array(12)).reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
-    this.store = store;
     this.outbox = new Outbox(store, { client, urlOf });
+    this.supply = new Supply(store, this.outbox, { urls: config.urls, ladder: (work) => new Ladder(work, { say }) });
     this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
     this.outbox.addEventListener("answer", (event) => this.#answered(event.detail));
     this.outbox.addEventListener("refused", (event) => this.#refused(event.detail));
@@ -47,32 +45,17 @@ class WorkPage {
   // --- one trace after another ---------------------------------------------------------------------------------
 
   async start(trace) {
-    const ready = trace && (await this.#prepared(trace).catch(() => null)); // before the outbox forgets what it has sent
+    const ready = trace && (await this.supply.prepared(trace).catch(() => null)); // before the outbox forgets what it has sent
     this.outbox.hurry();
     if (ready) this.show(ready);
     else await this.#next();
-  }
-
-  // What this browser still holds for the trace is laid over what the server knew. A server that has not heard yet
-  // that a trace was begun or left here gives the same one again: that is no next one.
-  async #prepared(trace) {
-    await this.outbox.written();
-    const items = (await this.store.all()).filter((item) => item.assignment === trace.assignment);
-    const isLeft = this.#left.has(`${trace.assignment}.${trace.revision}`) || items.some((item) => item.verb);
-    if (isLeft || this.work?.trace.assignment === trace.assignment) throw new Unreachable("on its way");
-    const work = new TraceWork(trace);
-    this.outbox.knows(trace.assignment, trace.version);
-    for (const item of items) {
-      if (item.kind === "comment") work.comments.set(item.step, item.text);
-      else work.overrule(item.step, item.option, { ...item, reason: item.text });
-    }
-    return new Ladder(work, { say });
   }
 
   show(ladder) {
     this.#leaving = false;
     this.ladder = ladder;
     this.work = ladder.work;
+    this.supply.current = this.work.trace.assignment;
     this.stage.replaceChildren(ladder.node);
     ladder.typeset();
     document.title = say("title", { project: config.project });
@@ -89,17 +72,14 @@ class WorkPage {
   }
 
   async #next() {
-    const ready = await this.#prefetching;
-    this.#prefetching = null;
-    const fresh = ready && (!ready.work.trace.lease_ends_at || Date.parse(ready.work.trace.lease_ends_at) - Date.now() > STALE_BEFORE);
-    if (fresh) return this.show(ready);
-    return this.#fetchNext();
+    const ready = await this.supply.ahead();
+    return ready ? this.show(ready) : this.#fetchNext();
   }
 
   async #fetchNext() {
     this.stage.setAttribute("aria-busy", "true");
     try {
-      this.show(await this.#claim(true));
+      this.show(await this.supply.fetch());
     } catch (error) {
       this.#nothing(error);
     } finally {
@@ -107,27 +87,9 @@ class WorkPage {
     }
   }
 
-  async #claim(opened) {
-    return this.#prepared(await post(config.urls.claim, { opened }));
-  }
-
-  // Fetched when half of the present trace is done, so that it is not kept from others for long; typeset hidden.
-  #prefetch() {
-    const stops = this.work.stops().length;
-    if (this.#prefetching || this.work.trace.after || this.work.unrated().length > stops / 2) return;
-    this.#prefetching = this.#claim(false)
-      .then((ladder) => ladder.typeset())
-      .catch(() => null);
-  }
-
-  // The page closes: what was only fetched ahead goes back to others at once.
-  giveBackHeld() {
-    if (this.#prefetching) post(config.urls.release_held, {}, { keepalive: true }).catch(() => {});
-  }
-
   #nothing(error) {
     if (error.answer?.station) return location.assign(config.urls.enter);
-    this.ladder = this.work = this.now = null;
+    this.ladder = this.work = this.now = this.supply.current = null;
     const page = document.getElementById("t-nothing").content.cloneNode(true);
     const kind = error instanceof Refused ? error.message : say(error instanceof LoggedOut ? "save_logged_out" : "no_network");
     page.querySelector("[data-slot=why]").textContent = kind;
@@ -146,7 +108,7 @@ class WorkPage {
 
   #keep(write) {
     this.outbox.keep(this.work.trace.assignment, { ...write, active_ms: this.clock.take() });
-    this.#prefetch();
+    if (!this.work.trace.after && this.work.unrated().length <= this.work.stops().length / 2) this.supply.prefetch();
   }
 
   rate(rating) {
@@ -203,7 +165,7 @@ class WorkPage {
   comment() {
     if (!this.now) return;
     const { step } = this.now;
-    this.#ask("comment", this.work.comments.get(step) ?? "", (text) => {
+    ask(say("ask_comment"), this.work.comments.get(step) ?? "", (text) => {
       this.#keep(this.work.comment(step, text));
       this.paint();
     });
@@ -231,39 +193,15 @@ class WorkPage {
 
   leaveWith(verb) {
     if (!this.work || this.#leaving) return;
-    this.#ask(verb, "", (reason) => reason.trim() && this.#leave(verb, { reason }));
+    ask(say(`ask_${verb}`), "", (reason) => reason.trim() && this.#leave(verb, { reason }));
   }
 
   #leave(verb, body) {
     this.#leaving = true;
-    this.#left.add(`${this.work.trace.assignment}.${this.work.trace.revision}`);
+    this.supply.leave(this.work.trace);
     this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision } });
     if (this.work.trace.after) followTo(this.outbox, this.work.trace);
     else this.#next();
-  }
-
-  // One line of text, asked for below the trace and never in a dialogue that blocks it.
-  #ask(what, text, done) {
-    const form = document.getElementById("ask");
-    form.querySelector("label span").textContent = say(`ask_${what}`);
-    const field = form.querySelector("textarea");
-    field.value = text;
-    form.hidden = false;
-    field.focus();
-    const close = () => {
-      form.hidden = true;
-      form.onsubmit = form.onkeydown = form.onreset = null;
-    };
-    form.onreset = close;
-    form.onsubmit = (event) => {
-      event.preventDefault();
-      close();
-      done(field.value);
-    };
-    form.onkeydown = (event) => {
-      if (event.key === "Escape") close();
-      if (event.key === "Enter" && !event.shiftKey) form.onsubmit(event);
-    };
   }
 
   // --- what the server says --------------------------------------------------------------------------------------

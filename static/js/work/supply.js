@@ -1,0 +1,65 @@
+// Where the next trace comes from: fetched ahead while the present one is rated, typeset while hidden, and given back
+// when the page closes.
+
+import { Unreachable, post } from "./network.js";
+import { TraceWork } from "./trace.js";
+
+const STALE_BEFORE = 60_000; // a held trace whose lease ends within a minute is asked for again
+
+export class Supply {
+  #ahead = null;
+  #left = new Set(); // "assignment.revision" of what was submitted, skipped or given up here
+  current = null; // the assignment on the page
+
+  constructor(store, outbox, { urls, ladder }) {
+    this.store = store;
+    this.outbox = outbox;
+    this.urls = urls;
+    this.ladder = ladder;
+  }
+
+  leave(trace) {
+    this.#left.add(`${trace.assignment}.${trace.revision}`);
+  }
+
+  async fetch(opened = true) {
+    return this.prepared(await post(this.urls.claim, { opened }));
+  }
+
+  // When half of the present trace is done: early enough to be there, late enough not to keep it from others for long.
+  prefetch() {
+    this.#ahead ??= this.fetch(false)
+      .then((ladder) => ladder.typeset())
+      .catch(() => null);
+  }
+
+  // What was fetched ahead, if it is still ours.
+  async ahead() {
+    const ready = await this.#ahead;
+    this.#ahead = null;
+    const ends = ready?.work.trace.lease_ends_at;
+    return ready && (!ends || Date.parse(ends) - Date.now() > STALE_BEFORE) ? ready : null;
+  }
+
+  // The page closes: what was only fetched ahead goes back to others at once.
+  giveBack() {
+    if (this.#ahead) post(this.urls.release_held, {}, { keepalive: true }).catch(() => {});
+  }
+
+  // What this browser still holds for the trace is laid over what the server knew. A server that has not heard yet
+  // that a trace was begun or left here gives the same one again: that is no next one.
+  async prepared(trace) {
+    await this.outbox.written();
+    const items = (await this.store.all()).filter((item) => item.assignment === trace.assignment);
+    const isLeft = this.#left.has(`${trace.assignment}.${trace.revision}`) || items.some((item) => item.verb);
+    if (isLeft || this.current === trace.assignment) throw new Unreachable("on its way");
+    const work = new TraceWork(trace);
+    this.outbox.knows(trace.assignment, trace.version);
+    for (const item of items) {
+      this.outbox.clients.add(item.client); // a tab that was closed, perhaps: its writes are shown here now
+      if (item.kind === "comment") work.comments.set(item.step, item.text);
+      else work.overrule(item.step, item.option, { ...item, reason: item.text });
+    }
+    return this.ladder(work);
+  }
+}
