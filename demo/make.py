@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accounts import users
 from accounts.models import User
-from demo import explanations, records
+from demo import explanations, rating, records
 from demo.agents import traces as agent_traces
 from demo.maths import traces as maths_traces
 from demo.told import ToldTrace
@@ -41,6 +41,7 @@ class Plan:
     gold: int = 0  # how many traces are hidden among the work with their truth known
     training: int = 0  # how many short ones everybody rates first, with explained answers
     screening: int = 0  # how many short ones decide who works
+    readings: int = 0  # how many simulated raters have done; most of the work is left to people
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ PLANS = (
         gold=10,
         training=3,
         screening=4,
+        readings=240,
     ),
     Plan(
         slug="demo-agents",
@@ -73,22 +75,27 @@ PLANS = (
         generate=agent_traces.generate,
         policy="Stepmark's demo generator, agents",
         scaffold="a loop of thought, call and observation",
+        readings=12,
     ),
 )
 
 
-def make(*, now: dt.datetime, by: User | None = None) -> Demo:
-    """Whatever of the demo is not there yet. `by` is who asked for it; without, the demo's lead."""
+def make(*, now: dt.datetime, by: User | None = None, with_readings: bool = True) -> Demo:
+    """Whatever of the demo is not there yet. `by` is who asked for it; without, the demo's lead. Readings of simulated
+    raters fill the pages of leads; most traces are left to people."""
     lead = _person("lead", "Demo lead", now)
     annotator = _person("annotator", "Demo annotator", now)
     engineer = _person("engineer", "Demo engineer", now)
+    began = now - dt.timedelta(days=rating.DAYS + 1)  # what simulated raters did lies behind
     made = []
     for plan in PLANS:
-        project = _project(plan, by or lead, now)
-        _fill(project, plan, by or lead, now)
+        project = _project(plan, by or lead, began)
+        told = _fill(project, plan, by or lead, began)
         # After the training set is there: whoever comes then begins with it.
         for person, role in ((lead, Role.LEAD), (annotator, Role.ANNOTATOR), (engineer, Role.ENGINEER)):
-            _join(project, person, role, now)
+            _join(project, person, role, began)
+        if with_readings:
+            rating.rate(project=project, told=rating.truths(project, told), readings=plan.readings, now=now)
         made.append(project)
     return Demo(lead, annotator, engineer, made)
 
@@ -124,8 +131,9 @@ def _join(project: Project, person: User, role: Role, now: dt.datetime) -> None:
         members.join(project=project, user=person, role=role, now=now)
 
 
-def _fill(project: Project, plan: Plan, by: User, now: dt.datetime) -> None:
-    """Some traces become gold; the others go the way of every import, which puts them into the queue."""
+def _fill(project: Project, plan: Plan, by: User, now: dt.datetime) -> dict[str, ToldTrace]:
+    """Some traces become gold; the others go the way of every import, which puts them into the queue. Gives the truth
+    of each by its digest."""
     told = plan.generate(seed=SEED)
     made = [records.of(trace, policy=plan.policy, scaffold=plan.scaffold) for trace in told]
     uses = _uses(told, plan)
@@ -141,6 +149,7 @@ def _fill(project: Project, plan: Plan, by: User, now: dt.datetime) -> None:
         queue.enqueue(project_id=project.pk, arm=Arm.GOLD, trace_ids=hidden, slots=GOLD_READINGS, now=now)
         admission.put_up(project=project, use=GoldUse.TRAINING, now=now)
         admission.put_up(project=project, use=GoldUse.SCREENING, now=now)
+    return {records.digest(record): truth for record, truth in zip(made, told, strict=True)}
 
 
 def _uses(told: Sequence[ToldTrace], plan: Plan) -> dict[int, GoldUse]:

@@ -37,7 +37,7 @@ def told(trace: ToldTrace) -> tuple[object, ...]:
 
 
 def test_make_loads_every_trace_with_its_steps_and_options(now: dt.datetime) -> None:
-    made = make.make(now=now)
+    made = make.make(now=now, with_readings=False)
     for project, plan in zip(made.projects, make.PLANS, strict=True):
         generated = plan.generate(seed=make.SEED)
         rows = project.traces.select_related("problem")
@@ -46,30 +46,30 @@ def test_make_loads_every_trace_with_its_steps_and_options(now: dt.datetime) -> 
 
 
 def test_make_keeps_the_parts_of_agents(now: dt.datetime) -> None:
-    make.make(now=now)
+    make.make(now=now, with_readings=False)
     kinds = set(Part.objects.values_list("kind", flat=True))
     assert kinds == {"call", "result", "diff"}
     assert Step.objects.filter(kind="observation", is_rateable=True).count() == 0
 
 
 def test_make_twice_adds_nothing(now: dt.datetime) -> None:
-    make.make(now=now)
+    make.make(now=now, with_readings=False)
     before = counts(), Event.objects.count()
-    make.make(now=now + dt.timedelta(days=1))
+    make.make(now=now + dt.timedelta(days=1), with_readings=False)
     assert (counts(), Event.objects.count()) == before
 
 
 def test_make_goes_on_after_a_start_that_broke_off(now: dt.datetime) -> None:
-    make.make(now=now)
+    make.make(now=now, with_readings=False)
     whole = counts()
     Project.objects.filter(slug="demo-agents").update(guideline=None)
     Trace.objects.filter(project__slug="demo-agents").delete()
-    make.make(now=now)
+    make.make(now=now, with_readings=False)
     assert counts() == [n + (model is Guideline) for n, model in zip(whole, TABLES, strict=True)]
 
 
 def test_make_hides_gold_among_the_work(now: dt.datetime) -> None:
-    make.make(now=now)
+    make.make(now=now, with_readings=False)
     golds = Gold.objects.filter(trace__project__slug="demo-maths", use="hidden")
     assert {None} < {position for gold in golds for position in gold.accepted_first_errors}
     for gold in golds:
@@ -89,7 +89,7 @@ def walk_in(rater: Rater, now: dt.datetime) -> None:
 
 
 def test_make_puts_up_a_training_and_a_screening_set(now: dt.datetime) -> None:
-    made = make.make(now=now)
+    made = make.make(now=now, with_readings=False)
     rater = Rater.objects.get(project__slug="demo-maths", user=made.annotator)
     walk_in(rater, now)
     assert queue.claim(rater_id=rater.pk, now=now).purpose == "training"
@@ -103,7 +103,7 @@ def test_make_puts_up_a_training_and_a_screening_set(now: dt.datetime) -> None:
 
 
 def test_make_gives_the_annotator_something_to_rate(now: dt.datetime) -> None:
-    made = make.make(now=now)
+    made = make.make(now=now, with_readings=False)
     for project in made.projects:
         rater = Rater.objects.get(project=project, user=made.annotator)
         walk_in(rater, now)
@@ -114,7 +114,7 @@ def test_make_gives_the_annotator_something_to_rate(now: dt.datetime) -> None:
 
 
 def test_make_gives_each_person_their_role(now: dt.datetime) -> None:
-    made = make.make(now=now)
+    made = make.make(now=now, with_readings=False)
     for project in made.projects:
         assert roles.may(made.lead, roles.Action.GUIDE, project)
         assert roles.may(made.annotator, roles.Action.RATE, project)

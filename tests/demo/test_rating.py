@@ -1,0 +1,63 @@
+"""Simulated raters fill the demo with something true, are marked as what they are, and leave work for people."""
+
+import datetime as dt
+
+import pytest
+
+from demo import make, rating, records, simulated
+from labeling import quality, queue
+from labeling.models import GoldAnswer, Rater, Settlement, Submission, Tally
+from labeling.quality import consensus
+from tests.demo.test_make import walk_in
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def demo(now: dt.datetime) -> make.Demo:
+    return make.make(now=now)
+
+
+def test_rate_fills_every_chart_matrix_and_queue(demo: make.Demo, now: dt.datetime) -> None:
+    maths = demo.projects[0]
+    shown = quality.figures_of(project_id=maths.pk)
+    assert shown is not None
+    found = shown.content
+    assert set(found["settlements"]) >= {"settled", "contested"}
+    assert found["headline"]["steps"]["alpha_nominal"]["low"] > 0
+    assert found["headline"]["first_error"]["exact"]["value"] > 0.4
+    assert len(found["domain"]) == 6
+    assert len(found["days"]) > 15
+    assert quality.course(project_id=maths.pk).count() >= 5
+    assert len(found["raters"]) == len(simulated.RATERS)
+    assert quality.contested(project_id=maths.pk).exists()
+    # Twice is no more: nothing is left to look at, and nothing is made again.
+    before = Submission.objects.count()
+    make.make(now=now)
+    assert (Submission.objects.count(), Settlement.objects.filter(is_due=True).count()) == (before, 0)
+
+
+def test_rate_marks_who_is_simulated_and_pauses_who_hurries(demo: make.Demo) -> None:
+    maths = demo.projects[0]
+    crew = Rater.objects.filter(project=maths, user__username__startswith="simulated-").select_related("user")
+    assert {rater.user.name for rater in crew if rater.user} == {rater.name for rater in simulated.RATERS}
+    assert all("Simulated" in rater.name for rater in simulated.RATERS)
+    assert [rater.user.username for rater in crew if rater.paused_at and rater.user] == ["simulated-6"]
+    assert set(GoldAnswer.objects.values_list("rater", flat=True)) == {rater.pk for rater in crew}
+    assert not Submission.objects.exclude(assignment__rater__user__username__startswith="simulated-").exists()
+
+
+def test_rate_leaves_most_of_the_truth_standing_and_work_for_people(demo: make.Demo, now: dt.datetime) -> None:
+    """What the simulated raters agree on is what the generator knows, far more often than not."""
+    maths = demo.projects[0]
+    plan = make.PLANS[0]
+    told = {records.digest(records.of(trace, policy=plan.policy)): trace for trace in plan.generate(seed=make.SEED)}
+    truth = rating.truths(maths, told)
+    settled = list(consensus.current(project_id=maths.pk))
+    right = sum(row.first_error == truth[row.trace_id].first_error for row in settled)
+    assert right / len(settled) > 0.8
+    for project in demo.projects:
+        rater = Rater.objects.get(project=project, user=demo.annotator)
+        walk_in(rater, now)
+        assert queue.claim(rater_id=rater.pk, now=now, chance=0.9).trace_id
+    assert Tally.objects.filter(project=maths, second=None).count() < 10
