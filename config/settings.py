@@ -154,6 +154,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     # An entry that nobody took up before the next one is due is dropped.
     "sweep the jobs": {"task": "jobs.sweep", "schedule": 10.0, "options": {"expires": 10.0}},
+    "start the generations that are due": {"task": "prm.start_due", "schedule": 60.0, "options": {"expires": 60.0}},
     "take back what has lapsed": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
     "forget old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
     # Seconds after a submit, without a message for each: consensus, further opinions, figures.

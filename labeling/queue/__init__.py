@@ -4,7 +4,16 @@ and added slots, and the states of assignments up to their submission.
 Called through this module: `queue.claim(...)`."""
 
 from labeling.queue.claiming import Claim, claim
-from labeling.queue.filling import close_lane, depth, enqueue, reinstate, take_out, withdraw
+from labeling.queue.drawing import (
+    Drawn,
+    close_before,
+    drawable,
+    forget_draws,
+    keep_draws,
+    next_batch,
+    serve_draws,
+)
+from labeling.queue.filling import close_lane, depth, enqueue, fixed_key, reinstate, take_out, withdraw
 from labeling.queue.leases import lapse_due, open_held, release, release_held, renew
 from labeling.queue.refusals import (
     LeaseLost,
@@ -21,6 +30,7 @@ from labeling.queue.slots import add_slot, take_slot
 
 __all__ = [
     "Claim",
+    "Drawn",
     "LeaseLost",
     "NothingLeft",
     "ProjectNotOpen",
@@ -32,15 +42,22 @@ __all__ = [
     "StationFirst",
     "add_slot",
     "claim",
+    "close_before",
     "close_lane",
     "depth",
+    "drawable",
     "enqueue",
+    "fixed_key",
+    "forget_draws",
+    "keep_draws",
     "lapse_due",
+    "next_batch",
     "open_held",
     "reinstate",
     "release",
     "release_held",
     "renew",
+    "serve_draws",
     "take_out",
     "take_slot",
     "withdraw",

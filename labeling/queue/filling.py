@@ -49,8 +49,8 @@ def enqueue(
     Doing it again adds nothing.
 
     `draws` and `keys` are by trace; the highest key is read first. Without keys a uniform, reserve or gold lane is
-    shuffled, any other keeps the order given. A policy lane takes traces over from the uniform lane and from earlier
-    generations as long as nobody has begun them; those that are begun stay where they are.
+    shuffled, any other keeps the order given. The lanes of a drawn batch take traces over from the uniform lane and
+    from earlier generations as long as nobody has begun them; those that are begun stay where they are.
     """
     lane = of_arm(project_id=project_id, arm=arm, generation=generation)
     order = keys or _default_keys(lane, trace_ids, now)
@@ -90,12 +90,12 @@ def _read_anew(lane: Lane, now: dt.datetime) -> None:
 
 
 def _make_way(lane: Lane, trace_ids: set[int]) -> set[int]:
-    """Traces that stay in another lane of work. For a policy lane the untouched entries there are taken out."""
+    """Traces that stay in another lane of work. For a drawn batch the untouched entries there are taken out."""
     if lane.arm in _KNOWN:
         return set()
     others = QueueEntry.objects.filter(lane__project=lane.project_id, trace_id__in=trace_ids).exclude(lane=lane)
     others = others.exclude(lane__arm__in=_KNOWN)
-    if lane.arm == Arm.POLICY:
+    if lane.arm in _MOVABLE and (lane.arm == Arm.POLICY or lane.generation):
         untouched = _locked(others.filter(lane__arm__in=_MOVABLE, slots_left=F("slots")))
         QueueEntry.objects.filter(pk__in=[entry.pk for entry in untouched]).delete()
     return set(others.values_list("trace_id", flat=True))
@@ -114,8 +114,12 @@ def _default_keys(lane: Lane, trace_ids: Sequence[int], now: dt.datetime) -> dic
 
 
 def _hash_key(lane: Lane, trace_id: int) -> int:
+    return fixed_key(project_id=lane.project_id, arm=lane.arm, trace_id=trace_id)
+
+
+def fixed_key(*, project_id: int, arm: str, trace_id: int) -> int:
     """62 bits of a hash: a fixed order that has nothing to do with what the traces are."""
-    digest = hashlib.sha256(f"project {lane.project_id} lane {lane.arm} trace {trace_id}".encode()).digest()
+    digest = hashlib.sha256(f"project {project_id} lane {arm} trace {trace_id}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 2
 
 
@@ -174,13 +178,13 @@ def take_out(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.dat
 
 def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
     """Serve a lane no longer. What is begun there is finished through the top-up lane; what nobody has begun goes back
-    to the uniform lane, from where it may be drawn again. Any other lane than one of policy keeps what it has."""
+    to the uniform lane, from where it may be drawn again. Any other lane than one of a batch keeps what it has."""
     lane = Lane.objects.get(pk=lane_id)
     with transaction.atomic():
         if not Lane.objects.filter(pk=lane_id, closed_at=None).update(closed_at=now):
             return
         log.append(what="lane.closed", by=by, now=now, project=lane.project_id, subject=f"lane:{lane_id}")
-    if lane.arm != Arm.POLICY:
+    if lane.arm != Arm.POLICY and not (lane.arm == Arm.UNIFORM and lane.generation):
         return
     while trace_ids := list(lane.entries.filter(is_open=True).values_list("trace_id", flat=True)[:_CHUNK]):
         with transaction.atomic():

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from jobs.failures import Failed
 from labeling.agreement.arrays import Floats
 from prm.selection.semantics import Semantics
 
@@ -22,7 +23,7 @@ class Backend(Protocol):
     def score(self, traces: Sequence[Trace]) -> list[Floats]: ...
 
 
-class BackendError(Exception):
+class BackendError(Failed):
     """No scores came. The text says what happened and what to do; old scores stay as they are."""
 
 

@@ -86,6 +86,12 @@ def see(traces: Sequence[Trace]) -> Seen:
     return Seen(numeric, words)
 
 
+def together(parts: Sequence[Seen]) -> Seen:
+    """Several, one after the other."""
+    words = scipy.sparse.csr_matrix(scipy.sparse.vstack([part.words for part in parts]))
+    return Seen(np.concatenate([part.numeric for part in parts]), words)
+
+
 def keep(seen: Seen, rows: Bools | Ints) -> Seen:
     """Some of the steps: the labelled ones, a part for training."""
     return Seen(seen.numeric[rows], seen.words[rows])

@@ -47,17 +47,47 @@ def length_only_matched_auc(steps: Labelled, *, level: float = 0.95) -> Estimate
     return length_matched_auc(steps.put(steps.log_characters), level=level)
 
 
+def length_matched_difference(steps: Labelled, before: Floats, *, level: float = 0.95) -> Interval | Reason:
+    """Of this PRM minus another on the very same pairs: both intervals may overlap where this one excludes 0."""
+    strata, other = _strata(steps), steps.put(before)
+    now, then = (_left(each, _by_window(each, strata)) for each in (steps, other))
+    if now is None or then is None:
+        return Reason.NO_CASES
+    return jackknife.interval(
+        value=now[0] - then[0],
+        without_one=now[1] - then[1],
+        copies=np.ones(len(now[1]), dtype=np.int64),
+        floor=-1.0,
+        level=level,
+    )
+
+
+def _left(steps: Labelled, found: tuple[Pairs, Pairs]) -> tuple[float, Floats] | None:
+    """The value, and the values without one problem each."""
+    touched, inside, total = _sums(steps, found)
+    problems = touched[:, 1] > 0
+    if not total[1]:
+        return None
+    left = total - touched[problems] + inside[problems]
+    return float(total[0] / total[1]), divide(left[:, 0], left[:, 1])
+
+
+def _sums(steps: Labelled, found: tuple[Pairs, Pairs]) -> tuple[Floats, Floats, Floats]:
+    """Per problem the pairs that touch it and those within it; all pairs."""
+    of_step, within = found
+    touched = sum_by(groups=steps.problems, rows=of_step, n_groups=steps.n_problems)
+    inside = sum_by(groups=steps.problems, rows=within, n_groups=steps.n_problems) / 2
+    return touched, inside, of_step.sum(axis=0) / 2
+
+
 def _strata(steps: Labelled) -> Ints:
     return steps.sources * _LONGEST + np.minimum(steps.indexes, _LONGEST - 1)
 
 
 def _estimate(steps: Labelled, found: tuple[Pairs, Pairs], level: float) -> Estimate:
     """From the pairs of every step (each pair counted at both of its steps) and those within its problem."""
-    of_step, within = found
-    touched = sum_by(groups=steps.problems, rows=of_step, n_groups=steps.n_problems)
-    inside = sum_by(groups=steps.problems, rows=within, n_groups=steps.n_problems) / 2
-    total = of_step.sum(axis=0) / 2
-    problems = touched[:, 1] > 0
+    touched, inside, total = _sums(steps, found)
+    of_step, problems = found[0], touched[:, 1] > 0
     counts = Counts(units=len(steps.p_wrong), pairable=int((of_step[:, 1] > 0).sum()), problems=int(problems.sum()))
     if not total[1]:
         return undefined(Reason.NO_CASES, counts)

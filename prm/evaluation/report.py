@@ -58,6 +58,11 @@ class Judged:
             self.sources[is_kept],
         )
 
+    @property
+    def is_labelled(self) -> Bools:
+        """Which of all steps carry a label."""
+        return steps.is_labelled(lengths=self.lengths, first_errors=self.truth)
+
     def labelled(self) -> Labelled:
         return steps.of_traces(
             p_wrong=self.p_wrong,

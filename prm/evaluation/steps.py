@@ -32,6 +32,18 @@ class Labelled:
     def n_problems(self) -> int:
         return int(self.problems.max()) + 1 if len(self.problems) else 0
 
+    def take(self, rows: Ints) -> "Labelled":
+        """Some steps, each as often as it is named."""
+        return Labelled(
+            self.p_wrong[rows],
+            self.is_wrong[rows],
+            self.log_characters[rows],
+            self.indexes[rows],
+            self.traces[rows],
+            self.problems[rows],
+            self.sources[rows],
+        )
+
     def put(self, p_wrong: Floats) -> "Labelled":
         """The same steps under another PRM."""
         return Labelled(

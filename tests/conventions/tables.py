@@ -42,6 +42,11 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("Gold", "GoldRating", "GoldAnswer", "Tally", "Settlement", "Report", "Consensus", "Figures", "DailyFigures"),
         ("labeling", ("labeling/quality",)),
     ),
+    "PRM": ("prm", ("prm/registry.py",)),
+    "Score": ("prm", ("prm/scores.py",)),
+    "Use": ("prm", ("prm/using.py",)),
+    "Generation": ("prm", ("prm/generations.py",)),
+    "LoopRules": ("prm", ("prm/rules.py",)),
     **dict.fromkeys(("Manifest", "ManifestRow"), ("labeling", ("labeling/manifest",))),
 }
 TABLES = {f"{room}_{model.lower()}": owners for model, (room, owners) in OWNERS.items()}

@@ -1,0 +1,145 @@
+"""Judges PRMs on the reserve, and says whether one may take over. Reads alone: verbs keep what is said here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labeling.agreement.arrays import Floats
+from labeling.agreement.result import Interval, Reason
+from labeling.benchmarks import lists_of
+from labeling.models import Gold, Manifest, Problem, Project
+from prm import labels as labels_
+from prm import registry
+from prm.backends import asked
+from prm.evaluation import audit_report, concordance, contamination, gate, report
+from prm.evaluation.audit_report import Outcomes, figure
+from prm.evaluation.report import Judged
+from prm.labels import Labels
+from prm.models import PRM
+from prm.selection import platt, semantics
+from prm.selection.semantics import Semantics
+from prm.texts import Text
+
+_FIRST_VALUE = 0.5
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """The labelled part of it, read once for all PRMs that are judged."""
+
+    texts: list[Text]
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of one PRM."""
+
+    judged: Judged
+    evaluation: dict[str, Any]
+    audits: dict[str, Any]
+    calibration: dict[str, Any]
+    threshold: float | None
+
+
+def reserve_of(manifest: Manifest) -> Reserve:
+    labels = labels_.of_manifest(manifest)
+    kept = labels.keep(labels.is_reserve)
+    return Reserve(labels_.read(kept), kept)
+
+
+def hazards(prm: PRM, texts: Sequence[Text]) -> Floats:
+    """P(wrong) of every step, end to end, before calibration."""
+    backend, parts = registry.backend_of(prm), []
+    for start in range(0, len(texts), BATCH):
+        some = [text.asked for text in texts[start : start + BATCH]]
+        parts += asked.checked(backend.score(some), some, prm.semantics)
+    lengths = np.array([len(text.steps) for text in texts], dtype=np.int64)
+    scores = np.concatenate(parts) if parts else np.zeros(0)
+    means = Semantics(prm.semantics)
+    return semantics.hazards(
+        scores=scores, starts=np.cumsum(lengths) - lengths, semantics=means, first_value=_FIRST_VALUE
+    )
+
+
+def judge(prm: PRM, reserve: Reserve) -> Found:
+    found = labels_.judged(reserve.texts, reserve.labels.first_errors, hazards(prm, reserve.texts))
+    steps = found.labelled()
+    line = platt.fit(hazards=steps.p_wrong, is_wrong=steps.is_wrong, n_traces=len(found.lengths))
+    has_both = bool(steps.is_wrong.any() and not steps.is_wrong.all())
+    estimates = report.by_threshold_of_others(found) if len(found.lengths) else {}
+    return Found(
+        judged=found,
+        evaluation={
+            "figures": {name: figure(each) for name, each in estimates.items()},
+            "counts": report.counts(found) if len(found.lengths) else {"traces": 0},
+            "domains": _by_domain(found, reserve.texts),
+        },
+        audits=_audits(prm, found, reserve.texts),
+        calibration={"intercept": line.intercept, "slope": line.slope, "n": line.n_traces, "is_fitted": line.is_fitted},
+        threshold=report.best_threshold(found) if has_both else None,
+    )
+
+
+def compare(candidate: Found, current: Found | None, *, is_current: bool) -> gate.Verdict:
+    """The gate, on the very same labelled steps."""
+    steps = candidate.judged.labelled()
+    difference: Interval | Reason | None = None
+    if current is not None:
+        difference = concordance.length_matched_difference(steps, current.judged.labelled().p_wrong)
+    return gate.decide(
+        candidate=concordance.length_matched_auc(steps),
+        difference=difference,
+        alarms=candidate.audits.get("alarms", []),
+        is_current=is_current,
+    )
+
+
+def _by_domain(found: Judged, texts: Sequence[Text]) -> dict[str, Any]:
+    told = {}
+    for domain in sorted({text.domain for text in texts}):
+        kept = found.keep(np.array([text.domain == domain for text in texts], dtype=np.bool_))
+        told[domain or "-"] = {name: figure(each) for name, each in report.of_steps(kept.labelled()).items()}
+    return told
+
+
+def _audits(prm: PRM, found: Judged, texts: Sequence[Text]) -> dict[str, Any]:
+    domains = sorted({text.domain for text in texts})
+    outcomes = Outcomes(
+        domains=[domain or "-" for domain in domains],
+        domain=[domains.index(text.domain) for text in texts],
+        is_answer_right=[text.is_right for text in texts],
+    )
+    return audit_report.make(found, outcomes, contaminated=contaminated(prm))
+
+
+def contaminated(prm: PRM) -> dict[str, int]:
+    """How many problems of the reserve, of gold and of each benchmark's list the PRM was trained on. Of a PRM that
+    was trained elsewhere nothing is known."""
+    if prm.manifest is None:
+        return {}
+    labels = labels_.of_manifest(prm.manifest)
+    trained = labels.keep(~labels.is_reserve).traces
+    learnt = dict(_problems(prm.project, trained))
+    reserve = Problem.objects.filter(project=prm.project_id, is_reserve=True).values_list("text", flat=True)
+    gold = Gold.objects.filter(trace__project=prm.project_id).values_list("trace__problem__text", flat=True)
+    found = {
+        "reserve": contamination.find(training=list(learnt.values()), judged=list(reserve)).n,
+        "gold": contamination.find(training=list(learnt.values()), judged=sorted(set(gold))).n,
+    }
+    for names in lists_of(list(learnt)).values():
+        for name in names:
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _problems(project: Project, traces: Sequence[int]) -> list[tuple[str, str]]:
+    """Digest and text of the problems of these traces."""
+    found: dict[str, str] = {}
+    for start in range(0, len(traces), 2000):
+        rows = Problem.objects.filter(project=project, traces__in=traces[start : start + 2000]).distinct()
+        found.update(rows.values_list("normal_digest", "text"))
+    return list(found.items())

@@ -1,0 +1,135 @@
+"""Whether a PRM is right for the wrong reason: every audit with its figure, its count, and whether its alarm rings.
+
+    collapse          last-step ratio; what the answer adds to a score beside the label; AUC of process errors among
+                      right answers beside that among wrong ones (a PRM that has become an outcome model keeps the
+                      second and loses the first)
+    false confidence  P(score ≥ .9 | wrong), over all, per domain and per place; alarm where its lower end is above .3
+    shortcut          the length-matched figure beside length alone; alarm where its interval lies below .5
+    transfer          the figure of every domain; nothing is claimed of all while the worst one's interval holds .5
+    contamination     problems of the reserve, of gold and of benchmarks that training has seen; alarm for the reserve,
+                      on which the other figures rest
+
+An alarm needs 30 cases: figures of fewer are shown and ring nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labeling.agreement.arrays import Bools
+from labeling.agreement.result import Estimate
+from prm.evaluation import audits, concordance, shares
+from prm.evaluation.audits import Audit
+from prm.evaluation.report import Judged
+from prm.evaluation.steps import NONE, Labelled, is_labelled
+
+LEAST_CASES = 30
+_SURE_ALARM = 0.3
+_PLACES = 6
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Per trace of what is judged: the domain's number, and whether its answer is right, as far as that is known."""
+
+    domains: Sequence[str]
+    domain: Sequence[int]
+    is_answer_right: Sequence[bool | None]
+
+
+def make(judged: Judged, outcomes: Outcomes, *, contaminated: dict[str, int]) -> dict[str, Any]:
+    """JSON; `alarms` names the audits that ring."""
+    found = {
+        **_collapse(judged, outcomes),
+        **_confidence(judged, outcomes),
+        **_shortcut(judged),
+        "contamination": {"found": contaminated, "is_alarming": contaminated.get("reserve", 0) > 0},
+    }
+    told = {"audits": found, "domains": _transfer(judged, outcomes)}
+    return {**told, "alarms": sorted(name for name, each in found.items() if each["is_alarming"])}
+
+
+def _collapse(judged: Judged, outcomes: Outcomes) -> dict[str, Any]:
+    is_known = np.array([each is not None for each in outcomes.is_answer_right], dtype=np.bool_)
+    is_right = np.array([bool(each) for each in outcomes.is_answer_right], dtype=np.bool_)
+    known = judged.keep(is_known)
+    ratio = audits.last_step_ratio(p_wrong=known.p_wrong, lengths=known.lengths, is_answer_right=is_right[is_known])
+    labelled = known.labelled()
+    kept = is_labelled(lengths=known.lengths, first_errors=known.truth)
+    slope = audits.outcome_slope(
+        p_wrong=labelled.p_wrong,
+        is_wrong=labelled.is_wrong,
+        is_answer_right=np.repeat(is_right[is_known], known.lengths)[kept],
+    )
+    return {
+        "last_step_ratio": _audit(ratio),
+        "outcome_slope": _audit(slope),
+        "auc_right_answers": {**figure(_auc(judged, is_known & is_right)), "is_alarming": False},
+        "auc_wrong_answers": {**figure(_auc(judged, is_known & ~is_right)), "is_alarming": False},
+    }
+
+
+def _auc(judged: Judged, is_kept: Bools) -> Estimate:
+    return concordance.auc(judged.keep(is_kept).labelled())
+
+
+def _confidence(judged: Judged, outcomes: Outcomes) -> dict[str, Any]:
+    steps = judged.labelled()
+    sure = shares.false_confidence(steps)
+    told = {**figure(sure), "is_alarming": _rings(sure)}
+    domain = np.array(outcomes.domain, dtype=np.int64)[steps.traces]
+    told["domains"] = {name: figure(_sure(steps, domain == n)) for n, name in enumerate(outcomes.domains)}
+    told["places"] = {
+        str(place + 1): figure(_sure(steps, steps.indexes == place))
+        for place in range(min(int(steps.indexes.max(initial=-1)) + 1, _PLACES))
+    }
+    return {"false_confidence": told}
+
+
+def _sure(steps: Labelled, is_kept: Bools) -> Estimate:
+    return shares.of_steps(steps, is_case=steps.is_wrong & is_kept, is_counted=1 - steps.p_wrong >= 0.9)
+
+
+def _rings(sure: Estimate) -> bool:
+    is_enough = sure.counts.pairable >= LEAST_CASES
+    return is_enough and sure.interval is not None and sure.interval.low > _SURE_ALARM
+
+
+def _shortcut(judged: Judged) -> dict[str, Any]:
+    steps = judged.labelled()
+    matched, alone = concordance.length_matched_auc(steps), concordance.length_only_auc(steps)
+    is_enough = int(steps.is_wrong.sum()) >= LEAST_CASES and matched.interval is not None
+    is_alarming = bool(is_enough and matched.interval and matched.interval.high < 0.5)
+    return {
+        "length_matched": {**figure(matched), "is_alarming": is_alarming},
+        "length_alone": {**figure(alone), "is_alarming": False},
+    }
+
+
+def _transfer(judged: Judged, outcomes: Outcomes) -> dict[str, Any]:
+    """The length-matched figure of every domain, and whether anything may be said of all of them."""
+    domain = np.array(outcomes.domain, dtype=np.int64)
+    found = {
+        name: concordance.length_matched_auc(judged.keep(domain == n).labelled())
+        for n, name in enumerate(outcomes.domains)
+    }
+    may_claim = all(each.interval is not None and each.interval.low > 0.5 for each in found.values())
+    return {"figures": {name: figure(each) for name, each in found.items()}, "may_claim_all": may_claim}
+
+
+def _audit(found: Audit) -> dict[str, Any]:
+    is_alarming = bool(found.is_alarming and found.n >= LEAST_CASES)
+    return {"value": found.value, "n": found.n, "interval": None, "is_alarming": is_alarming}
+
+
+def figure(found: Estimate) -> dict[str, Any]:
+    """An estimate as JSON keeps it."""
+    interval = [found.interval.low, found.interval.high] if found.interval else None
+    reason = found.reason or (found.interval_reason if found.interval is None else None)
+    return {"value": found.value, "interval": interval, "n": found.counts.pairable, "reason": str(reason or "")}
+
+
+def n_erroneous(judged: Judged) -> int:
+    return int((judged.truth != NONE).sum())

@@ -1,0 +1,48 @@
+"""May a new PRM take over? Not where it is worse than the current one beyond doubt, and not while an alarm rings.
+
+The claim rests on the length-matched risk-set AUC, on the very same labelled pairs for both: the gate fails where the
+interval of the difference lies below 0. Without enough labels to say so nobody takes over from anybody; only the first
+PRM of a project may begin unjudged, since it takes over from chance, and is told so.
+"""
+
+import enum
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from labeling.agreement.result import Estimate, Interval, Reason
+
+
+class Why(enum.StrEnum):
+    BETTER = "better than the current one"
+    NOT_WORSE = "not worse than the current one beyond its interval"
+    FIRST = "the first one"
+    FIRST_UNJUDGED = "the first one; the reserve has too few labels to judge it"
+    WORSE = "worse than the current one"
+    UNJUDGED = "the reserve has too few labels to compare it with the current one"
+    ALARM = "an alarm rings"
+    SAME = "the current one, judged again"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    has_passed: bool
+    why: Why
+    alarms: tuple[str, ...] = ()
+
+
+def decide(
+    *, candidate: Estimate, difference: Interval | Reason | None, alarms: Collection[str], is_current: bool = False
+) -> Verdict:
+    """`difference` is None where no PRM is current yet."""
+    if is_current:
+        return Verdict(True, Why.SAME, tuple(alarms))
+    if alarms:
+        return Verdict(False, Why.ALARM, tuple(alarms))
+    if difference is None:
+        return Verdict(True, Why.FIRST if candidate.interval else Why.FIRST_UNJUDGED)
+    if isinstance(difference, Reason):
+        is_equal = difference is Reason.NO_SPREAD
+        return Verdict(is_equal, Why.NOT_WORSE if is_equal else Why.UNJUDGED)
+    if difference.high < 0:
+        return Verdict(False, Why.WORSE)
+    return Verdict(True, Why.BETTER if difference.low > 0 else Why.NOT_WORSE)

@@ -1,0 +1,6 @@
+"""The nouns of this room; each module here says who owns its tables."""
+
+from prm.models.generation import Generation, LoopRules
+from prm.models.prm import PRM, Score, Use
+
+__all__ = ["PRM", "Generation", "LoopRules", "Score", "Use"]

@@ -1,0 +1,127 @@
+"""PRMs, what they say of steps, and who asked them. `prm.registry` owns PRM, `prm.scores` Score, `prm.using` Use."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models import Manifest, Project, Trace
+
+
+class BackendKind(models.TextChoices):
+    BUILTIN = "builtin", _("builtin")
+    VLLM = "vllm", _("vLLM")
+    HTTP = "http", _("a scorer over HTTP")
+    PUSHED = "pushed", _("scores that are pushed here")
+
+
+class SemanticsKind(models.TextChoices):
+    HAZARD = "hazard", _("P(step right | earlier right)")
+    VALUE = "value", _("P(final answer right | steps so far)")
+    PROGRESS = "progress", _("progress, a signed difference")
+
+
+class PRM(models.Model):
+    """One version of a process reward model. What it is never changes: other weights are the next version."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="prms", db_index=False)
+    version = models.PositiveIntegerField()
+    backend = models.CharField(max_length=8, choices=BackendKind)
+    semantics = models.CharField(max_length=8, choices=SemanticsKind, default=SemanticsKind.HAZARD)
+    # Its identity: what it is called where it runs, and a hash of its weights.
+    model = models.CharField(max_length=200)
+    digest = models.CharField(max_length=100, blank=True)
+
+    address = models.URLField(max_length=500, blank=True)
+    options = models.JSONField(default=dict)  # style, batch, timeout
+    secret = models.BinaryField(null=True, blank=True)  # sealed: a bearer token, or what requests are signed with
+    weights = models.BinaryField(null=True, blank=True)  # of a builtin one
+    manifest = models.ForeignKey(Manifest, null=True, on_delete=models.PROTECT, related_name="prms", db_index=False)
+    n_trained = models.PositiveIntegerField(null=True, blank=True)  # traces
+
+    evaluation = models.JSONField(default=dict)  # figures by name, with intervals and counts
+    audits = models.JSONField(default=dict)
+    calibration = models.JSONField(default=dict)  # Platt's line, from the reserve
+    threshold = models.FloatField(default=0.5)  # P(wrong) that flags a step
+    evaluated_at = models.DateTimeField(null=True, blank=True)
+
+    registered_at = models.DateTimeField()
+    registered_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    is_current = models.BooleanField(default=False)
+    made_current_at = models.DateTimeField(null=True, blank=True)
+    made_current_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    predecessor = models.ForeignKey(  # which one it took over from
+        "self", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "version"], name="a_prm_version_is_registered_once"),
+            models.UniqueConstraint(
+                fields=["project"], condition=Q(is_current=True), name="a_project_has_one_current_prm"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_current=False) | Q(made_current_at__isnull=False),
+                name="a_current_prm_was_made_so_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(backend__in=["vllm", "http"]) | ~Q(address=""), name="a_prm_elsewhere_has_an_address"
+            ),
+            models.CheckConstraint(
+                condition=~Q(backend="builtin") | Q(weights__isnull=False), name="a_builtin_prm_has_its_weights"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def label(self) -> str:
+        """What draws and datasets call it."""
+        return f"{self.version} {self.model}" + (f" {self.digest[:8]}" if self.digest else "")
+
+
+class Score(models.Model):
+    """What a PRM says of the steps of one trace, with their sizes: one row of three numbers a step, packed."""
+
+    prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="scores", db_index=False)
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="+")
+    numbers = models.BinaryField()
+    scored_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["prm", "trace"], name="a_prm_scores_a_trace_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.prm_id} of {self.trace_id}"
+
+
+class Purpose(models.TextChoices):
+    RERANK = "rerank", _("rerank")
+    REWARD = "reward", _("reward")
+    FLAG = "flag", _("flag")
+
+
+class Use(models.Model):
+    """How often somebody asked a PRM through the API, by purpose and day."""
+
+    prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="uses", db_index=False)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    purpose = models.CharField(max_length=8, choices=Purpose)
+    day = models.DateField()
+    n_calls = models.PositiveIntegerField(default=0)
+    n_steps = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["prm", "by", "purpose", "day"], name="uses_are_counted_by_purpose_and_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} of {self.prm_id}"

@@ -1,0 +1,100 @@
+"""A whole round, on both engines: what it keeps, what it puts into the queue, and what it does when something fails."""
+
+import datetime as dt
+
+import pytest
+
+from events.models import Event
+from jobs.models import Job, JobState
+from labeling.models import Draw, QueueEntry
+from prm import generations, registry, rules, scores
+from prm.models import PRM, Score
+from prm.models.generation import Stage
+from tests import factories
+from tests.prm import loop
+
+pytestmark = pytest.mark.django_db
+LATER = factories.NOW + dt.timedelta(days=1)
+
+
+def test_generation_goes_from_labels_to_a_served_batch() -> None:
+    project = loop.make_project()
+    rules.change(project=project, by=None, now=factories.NOW, batch_size=20)
+    generation = loop.run_generation(project)
+    assert generation.stage == Stage.DONE
+    prm = registry.current(project.pk)
+    assert prm is not None
+    assert (generation.candidate, generation.has_passed, prm.version) == (prm, True, 1)
+    assert prm.manifest == generation.manifest
+    assert prm.evaluation["counts"]["traces"] > 20
+    assert prm.evaluation["figures"]["auc"]["value"] > 0.7
+    assert scores.freshness(project).n_stale == 0
+    draws = Draw.objects.filter(project=project, batch=generation.batch or 0)
+    assert draws.count() == generation.n_policy + generation.n_uniform == 20
+    assert not draws.filter(trace__problem__is_reserve=True).exists()
+    assert set(draws.values_list("prm", flat=True)) == {prm.label}
+    served = QueueEntry.objects.filter(lane__project=project, lane__generation=1)
+    assert {entry.draw_id for entry in served} == {draw.pk for draw in draws}
+    assert all(entry.draw is not None and entry.key == -entry.draw.rank for entry in served.select_related("draw"))
+
+
+def test_second_generation_is_compared_with_the_first_and_draws_what_is_left() -> None:
+    project = loop.make_project(labelled=80)
+    rules.change(project=project, by=None, now=factories.NOW, batch_size=15)
+    first = loop.run_generation(project)
+    loop.bring_in(project, labelled=60, unread=0, seed=1)
+    second = loop.run_generation(project, LATER)
+    assert second.stage == Stage.DONE
+    assert second.gate["before"]["auc"]["value"] is not None
+    assert second.n_submissions > first.n_submissions
+    open_lanes = QueueEntry.objects.filter(lane__project=project, lane__closed_at=None, lane__generation=1)
+    assert not open_lanes.exists()  # what nobody had begun went back, and could be drawn again
+    assert Score.objects.filter(prm=first.candidate).count() > 0  # for a rollback
+    if second.has_passed:
+        assert registry.roll_back(project=project, by=None, now=LATER) == first.candidate
+
+
+def test_generation_without_an_error_to_learn_from_says_so_and_goes_on_after_a_retry() -> None:
+    project = loop.make_project(labelled=0, unread=20)
+    generation = loop.run_generation(project)
+    assert generation.stage == Stage.TRAIN
+    (job,) = generations.jobs_of(generation)
+    assert job.state == JobState.FAILED
+    assert "Label more traces" in job.failure
+    with pytest.raises(generations.AlreadyRunning):
+        generations.start(project=project, by=None, now=LATER)
+    generations.stop(generation=generation, by=None, now=LATER)
+    loop.bring_in(project, labelled=60, unread=0, seed=2)
+    assert loop.run_generation(project, LATER).stage == Stage.DONE
+
+
+def test_stopped_generation_keeps_nothing_more() -> None:
+    project = loop.make_project(labelled=40, unread=10)
+    generation = generations.start(project=project, by=None, now=factories.NOW)
+    generations.stop(generation=generation, by=None, now=factories.NOW)
+    assert loop.work_off() == []
+    generation.refresh_from_db()
+    assert generation.stage == Stage.STOPPED
+    assert not PRM.objects.exists()
+    with pytest.raises(generations.NotRunning):
+        generations.stop(generation=generation, by=None, now=factories.NOW)
+
+
+def test_rule_starts_a_generation_after_so_many_submissions() -> None:
+    project = loop.make_project(labelled=40, unread=10)
+    rules.change(project=project, by=None, now=factories.NOW, every_n_submissions=41)
+    assert generations.start_due(now=factories.NOW) == 0
+    rules.change(project=project, by=None, now=factories.NOW, every_n_submissions=40)
+    assert generations.start_due(now=factories.NOW) == 1
+    assert generations.start_due(now=factories.NOW) == 0
+    assert generations.running(project) is not None
+
+
+def test_what_people_do_stands_in_the_log() -> None:
+    project = loop.make_project(labelled=60, unread=10)
+    user = factories.make_user()
+    generations.start(project=project, by=user, now=factories.NOW)
+    loop.work_off()
+    said = set(Event.objects.filter(project=project.pk).values_list("what", flat=True))
+    assert {"generation.started", "prm.registered", "prm.made_current", "generation.done"} <= said
+    assert Job.objects.filter(asked_by=user).count() == 3
