@@ -1,5 +1,5 @@
 # The same recipes for people, hooks and the build: nothing here is done otherwise elsewhere.
-.PHONY: run test lint lock secrets
+.PHONY: run test lint lock secrets pictures
 
 run:
 	./run
@@ -26,3 +26,7 @@ secrets:
 		test -s $$name || LC_ALL=C tr -dc 'a-zA-Z0-9' </dev/urandom | head -c 50 >$$name; \
 	done && \
 	test -s database_url || printf 'postgresql://stepmark:%s@database:5432/stepmark' "$$(cat database_password)" >database_url
+
+# The pictures of README and guides, from the demo. Needs Chromium.
+pictures:
+	.venv/bin/python -m pytest -q -p playwright -m "journey or not journey" tests/journeys/screens.py

@@ -1,39 +1,90 @@
-"""Pictures of the pages for README and docs, made from a scene: not a test, and not run with them.
+"""Pictures of the pages for README and guides, made from the demo: not a test, and not run with them.
 
-    .venv/bin/python -m pytest -p playwright tests/journeys/screens.py
+    make pictures
 
 They land in docs/pictures/, or in the folder that STEPMARK_PICTURES names."""
 
 import os
+import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from playwright.sync_api import Page, expect
 
-from people import invitations
-from people.models import Role
+from demo import make
+from labeling.models import Rater
+from labeling.models.rater import RaterStage
 from tests.journeys.conftest import Visit
-from tests.journeys.scene import make_scene
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(os.environ.get("STEPMARK_PICTURES", Path(__file__).resolve().parents[2] / "docs" / "pictures"))
+MATHS, AGENTS = "demo-maths", "demo-agents"
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False)])
-def test_shoot(width: int, dark: bool, visit: Visit) -> None:
-    scene = make_scene()
-    _, token = invitations.invite(project=scene.project, role=Role.ANNOTATOR, by=scene.lead, now=timezone.now())
-    pictures = (
-        ("login", None, reverse("account_login")),
-        ("join", None, reverse("annotate:join", args=[token])),
-        ("home", scene.annotator, reverse("annotate:home")),
-        ("home-lead", scene.lead, reverse("annotate:home")),
-        ("people", scene.lead, reverse("dashboard:people", args=[scene.project.slug])),
-    )
+def test_shoot(visit: Visit) -> None:
+    random.seed(7)  # which trace is handed out
+    demo = make.make(now=timezone.now())
+    page = visit(demo.annotator, width=1440)
+    _shoot(page, "consent", reverse("annotate:enter", args=[MATHS]))
+    for rater in Rater.objects.filter(user=demo.annotator).select_related("project"):
+        project = rater.project
+        Rater.objects.filter(pk=rater.pk).update(
+            stage=RaterStage.WORKING, read_guideline=project.guideline_id, agreed_text=project.consent_text_id
+        )
+    _shoot(page, "guideline", reverse("annotate:guideline", args=[MATHS]))
+    _shoot(page, "work", _work(MATHS), _rate("333"))
+    _shoot(page, "first-error", _work(MATHS), _rate("1"))
+    page.keyboard.press("z")
+    _shoot(page, "keys", _work(MATHS), _rate("?"))
+    _shoot(page, "work-agent", _work(AGENTS), _rate("3"))
+    _submit_a_few(page)
+    _shoot(page, "home", reverse("annotate:home"))
+    phone = visit(demo.annotator, width=390, device_scale_factor=2)
+    _shoot(phone, "work-phone", _work(MATHS))
+    dark = visit(demo.annotator, width=1440, dark=True)
+    _shoot(dark, "work-dark", _work(MATHS))
+
+
+def _work(slug: str) -> str:
+    return reverse("annotate:work", args=[slug])
+
+
+def _rate(keys: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+
+    return act
+
+
+def _submit_a_few(page: Page) -> None:
+    page.goto(_work(MATHS))
+    for _ in range(3):
+        _wait(page)
+        shown = page.locator("html").get_attribute("data-ready")
+        for _ in range(page.locator(".step[data-number]").count()):
+            page.keyboard.press("3")
+        page.keyboard.press("Enter")
+        expect(page.locator(f"html:not([data-ready='{shown}'])[data-ready]")).to_be_attached()
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()
+
+
+def _wait(page: Page) -> None:
+    expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()
+
+
+def _shoot(page: Page, name: str, address: str, act: Callable[[Page], None] | None = None) -> None:
+    page.goto(address)
+    if "/work/" in address:
+        _wait(page)
+    if act:
+        act(page)
+    if page.locator("[data-tex]").count():
+        expect(page.locator("[data-tex]")).to_have_count(0)
+    page.evaluate("document.fonts.ready.then(() => 1)")
+    page.mouse.move(0, 0)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, user, address in pictures:
-        page = visit(user, width=width, dark=dark, device_scale_factor=1 if width > 700 else 2)
-        page.goto(address)
-        page.evaluate("document.fonts.ready")
-        page.screenshot(path=FOLDER / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+    page.screenshot(path=FOLDER / f"{name}.png", animations="disabled")
