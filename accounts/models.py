@@ -22,6 +22,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
+    work_keys = models.TextField(blank=True)  # JSON: what is done -> key, where it is not as it comes
     # A user is never deleted: labels and events point to the row. Erasing takes away what names the person.
     erased_at = models.DateTimeField(null=True, blank=True)
 

@@ -1,6 +1,7 @@
 """Makes users, sets their passwords and erases them. Alone writes User rows."""
 
 import datetime as dt
+import json
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
@@ -55,6 +56,12 @@ def renew_password_by_link(*, token: str, password: str, now: dt.datetime) -> Us
         user = links.spend(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
         renew_password(user=user, password=password, now=now)
     return user
+
+
+def choose_keys(*, user: User, keys: dict[str, str]) -> None:
+    """The keys that this person likes on the work page; none for those that it comes with."""
+    user.work_keys = json.dumps(keys) if keys else ""
+    user.save(update_fields=["work_keys"])
 
 
 def erase(*, user: User, now: dt.datetime) -> None:

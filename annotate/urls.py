@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from annotate.views import entering, home, joining, work
+from annotate.views import entering, home, joining, keys, work
 
 app_name = "annotate"
 urlpatterns = [
     path("", home.home, name="home"),
+    path("keys/", keys.keys, name="keys"),
     path("join/<str:token>", joining.join, name="join"),
     path("projects/<slug:slug>/rate", home.begin_rating, name="begin_rating"),
     path("enter/<slug:slug>/", entering.enter, name="enter"),

@@ -1,6 +1,6 @@
 """The words that the work page's scripts say. They stand here so that they are translated where all words are."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest
 from django.templatetags.static import static
@@ -8,6 +8,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.models import User
+from annotate import keys
 from labeling.models import Project
 
 
@@ -16,22 +18,6 @@ def _counted(one: str, other: str) -> dict[str, str]:
     return {"one": ngettext(one, other, 1), "other": ngettext(one, other, 2)}
 
 
-# What a key does, before a person maps it otherwise.
-KEYS = {
-    "1": "negative",
-    "2": "neutral",
-    "3": "positive",
-    "j": "next",
-    "k": "previous",
-    "u": "unsure",
-    "c": "comment",
-    "z": "undo",
-    "Enter": "submit",
-    "s": "skip",
-    "g": "give_up",
-    "b": "report",
-    "?": "help",
-}
 _OF_ASSIGNMENT = ("record", "submit", "give_up", "report", "skip", "open", "reopen")
 
 
@@ -44,7 +30,7 @@ def config(request: HttpRequest, project: Project) -> dict[str, Any]:
         "project": project.name,
         "words": for_work_page(),
         "urls": urls,
-        "keys": KEYS,
+        "keys": {key: action for action, key in keys.of(cast(User, request.user)).items() if key},
         "katex": {
             "css": static("vendor/katex-0.19.1/katex.min.css"),
             "js": static("vendor/katex-0.19.1/katex.min.js"),

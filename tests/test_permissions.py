@@ -165,6 +165,7 @@ DOORS: dict[str, Door] = {
     "theme": Door("post", everybody(302)),
     # annotators
     "annotate:home": Door("get", everybody(200, visitor=302)),
+    "annotate:keys": Door("get", everybody(200, visitor=302)),
     "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),
     "annotate:join": Door("get", everybody(410), spent_token),
     "annotate:enter": Door("get", raters(200), in_project),

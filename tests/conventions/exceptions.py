@@ -7,6 +7,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("no signals", "events/apps.py::import"): (
         "SQLite loses triggers when Django rebuilds a table: they are made anew after every migration"
     ),
+    ("verbs are told the time", "accounts/users.py::choose_keys"): "what a person likes has no time",
     ("verbs are told the time", "events/append_only.py"): "puts locks on tables; no row of it has a time",
     ("verbs take their arguments by keyword", "events/append_only.py"): "puts locks on tables; not a verb of people",
     ("nobody but the edge of the house reads the clock", "config/metrics.py::metrics"): "a view by another name",

@@ -30,7 +30,12 @@ def addresses(scene: Scene, user: User | None) -> list[str]:
     ]
     if user is None:
         return [reverse("account_login"), *anybody]
-    pages = [reverse("annotate:home"), reverse("account_change_password"), reverse("account_logout")]
+    pages = [
+        reverse("annotate:home"),
+        reverse("annotate:keys"),
+        reverse("account_change_password"),
+        reverse("account_logout"),
+    ]
     if user == scene.lead:
         pages += [reverse("dashboard:people", args=[scene.project.slug]), reverse("dashboard:new_project")]
     return pages

@@ -180,3 +180,17 @@ def test_a_thumb_can_do_it_all(visit: Visit) -> None:
     page.locator("#submit").tap()
     expect(page.locator("#step-0")).to_contain_text("Next.")
     eventually(page, lambda: Submission.objects.count() == 1)
+
+
+def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> None:
+    day = Day(["One.", "Two."])
+    page = visit(day.user)
+    page.goto("/keys/")
+    page.get_by_label("Rate positive").fill("f")
+    page.get_by_role("button", name="Keep these keys").click()
+    expect(page.get_by_role("status")).to_contain_text("Your keys are kept.")
+    day.begin(page)
+    expect(page.locator(".dock__rate--pos kbd")).to_have_text("f")
+    press(page, "3F")  # the old key does nothing; a locked shift changes nothing
+    expect(page.locator("#where")).to_have_text("Step 2 of 2")
+    eventually(page, lambda: ratings() == [1])

@@ -19,7 +19,7 @@ export function listen(page, remapped) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=text], textarea, select")) return;
     if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
-    const name = keys[event.key];
+    const name = keys[event.key] ?? keys[event.key.toLowerCase()]; // a locked shift changes nothing
     if (!name) return;
     event.preventDefault(); // also keeps the arrow keys from rating in a radio group
     if (!event.repeat || name === "next" || name === "previous") act[name]();

@@ -1,0 +1,30 @@
+"""The keys of the work page, as a person likes them."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from accounts import users
+from accounts.models import User
+from annotate.keys import DEFAULTS, KeysForm
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def keys(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    if "reset" in request.POST:
+        users.choose_keys(user=user, keys={})
+        messages.success(request, _("The keys are as they come."))
+        return redirect("annotate:keys")
+    form = KeysForm(request.POST or None, user=user)
+    if form.is_valid():
+        users.choose_keys(
+            user=user, keys={name: key for name, key in form.cleaned_data.items() if DEFAULTS[name] != key}
+        )
+        messages.success(request, _("Your keys are kept. They hold on every page that you open from now on."))
+        return redirect("annotate:keys")
+    return render(request, "annotate/keys.html", {"form": form}, status=422 if form.is_bound else 200)
