@@ -108,3 +108,31 @@ class GoldForm(forms.Form):
     def clean_accepted_first_errors(self) -> list[int | None]:
         chosen: list[str] = self.cleaned_data["accepted_first_errors"]
         return [None if each == "none" else int(each) for each in chosen]
+
+
+class NoteForm(forms.Form):
+    note = forms.CharField(label=_("Note"), required=False, max_length=2000, strip=True)
+
+
+class DecisionForm(NoteForm):
+    """Where the first error is, as a person decides."""
+
+    first_error = forms.ChoiceField(
+        label=_("First error"), error_messages={"required": _("Say where the first error is, or that there is none.")}
+    )
+    becomes_gold = forms.BooleanField(label=_("It is known from now on: use it as gold"), required=False)
+
+    def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        steps = trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
+        places = [(str(step), _("step %(n)d") % {"n": step + 1}) for step in steps]
+        self.fields["first_error"].choices = [("none", _("no error")), *places]  # type: ignore[attr-defined]  # it is a ChoiceField
+
+    def clean_first_error(self) -> int | None:
+        chosen: str = self.cleaned_data["first_error"]
+        return None if chosen == "none" else int(chosen)
+
+    def told(self) -> str:
+        """The decision in words."""
+        place: int | None = self.cleaned_data["first_error"]
+        return str(_("no error") if place is None else _("first error at step %(n)d") % {"n": place + 1})

@@ -30,7 +30,10 @@ class Group:
 GROUPS = (
     Group(
         _("Project"),
-        (Place("traces", _("Traces"), "dashboard:traces", Action.READ),),
+        (
+            Place("traces", _("Traces"), "dashboard:traces", Action.READ),
+            Place("adjudicate", _("Adjudicate"), "dashboard:adjudicate", Action.ADJUDICATE),
+        ),
     ),
     Group(_("People"), (Place("people", _("Members"), "dashboard:people", Action.INVITE),)),
     Group(_("Data and models"), ()),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import people, projects, traces
+from dashboard.views import adjudication, people, projects, traces
 
 app_name = "dashboard"
 urlpatterns = [
@@ -14,6 +14,10 @@ urlpatterns = [
     path("projects/<slug:slug>/people/<int:member>/remove", people.remove, name="remove"),
     path("projects/<slug:slug>/people/<int:member>/reset-link", people.reset_link, name="reset_link"),
     path("projects/<slug:slug>/leave", people.leave, name="leave"),
+    path("projects/<slug:slug>/adjudicate/", adjudication.adjudicate, name="adjudicate"),
+    path("projects/<slug:slug>/adjudicate/<int:trace>/", adjudication.adjudicate, name="adjudicate_trace"),
+    path("projects/<slug:slug>/adjudicate/<int:trace>/decide", adjudication.decide, name="decide"),
+    path("projects/<slug:slug>/adjudicate/<int:trace>/send-back", adjudication.send_back, name="send_back"),
     path("projects/<slug:slug>/traces/", traces.find, name="traces"),
     path("projects/<slug:slug>/traces/<int:trace>/", traces.one, name="trace"),
     path("projects/<slug:slug>/traces/<int:trace>/gold", traces.make_gold, name="make_gold"),

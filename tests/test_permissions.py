@@ -17,6 +17,7 @@ from people import invitations
 from people.models import Membership, Role
 from people.roles import RATERS
 from tests import factories
+from tests.labeling.quality import scene
 from tests.people.cast import Cast, make_cast
 
 pytestmark = pytest.mark.django_db
@@ -125,6 +126,19 @@ def its_rater(status: int) -> dict[str, int]:
     return everybody(404, visitor=302, annotator=status)
 
 
+def deciders(status: int) -> dict[str, int]:
+    return members(403, reviewer=status, lead=status, owner=status)
+
+
+def contested(cast: Cast) -> dict[str, object]:
+    """A trace that two readings of the project see otherwise."""
+    trace = factories.make_trace(cast.project)
+    for first_error in (0, None):
+        rater = factories.make_rater(cast.project)
+        scene.submit(rater, trace, [-1] if first_error == 0 else [1] * trace.steps.count())
+    return {"slug": cast.project.slug, "trace": trace.pk}
+
+
 def of_job(cast: Cast) -> dict[str, object]:
     return {"slug": cast.project.slug, "job": 1}
 
@@ -204,6 +218,10 @@ DOORS: dict[str, Door] = {
     "dashboard:withdraw": Door("post", readers(302, reviewer=403), of_trace, {"reason": "twice"}),
     "dashboard:take_back": Door("post", managers(302), of_open_assignment),
     "dashboard:part": Door("get", readers(200), image_in_project),
+    "dashboard:adjudicate": Door("get", deciders(200), in_project),
+    "dashboard:adjudicate_trace": Door("get", deciders(200), contested),
+    "dashboard:decide": Door("post", deciders(302), contested, {"first_error": "none"}),
+    "dashboard:send_back": Door("post", deciders(302), contested),
     "dashboard:leave": Door("post", members(302, owner=422), in_project),
 }
 

@@ -12,10 +12,11 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from events import log
 from labeling import queue
-from labeling.models import AddedSlot, Settlement, Step, Trace
+from labeling.models import AddedSlot, Gold, Settlement, Step, Trace
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.project import Protocol
-from labeling.quality import consensus, settlements, settling
+from labeling.models.quality import GoldUse
+from labeling.quality import consensus, gold, settlements, settling
 from labeling.quality.step_labels import NEGATIVE, StepLabel
 
 _NO_LIMIT = 2**15  # a person has asked
@@ -31,9 +32,18 @@ def contested(*, project_id: int) -> QuerySet[Settlement]:
     return rows.select_related("trace__problem").order_by("changed_at", "trace_id")
 
 
-def decide(*, trace_id: int, first_error: int | None, note: str = "", by: User, now: dt.datetime) -> int:
+def decide(
+    *,
+    trace_id: int,
+    first_error: int | None,
+    note: str = "",
+    becomes_gold: bool = False,
+    by: User,
+    now: dt.datetime,
+) -> int:
     """The first error is at this position, or there is none. Gives the number of the consensus revision. Any trace that
-    somebody has read can be decided, not contested ones alone; deciding again makes a new revision."""
+    somebody has read can be decided, not contested ones alone; deciding again makes a new revision. The decision
+    `becomes_gold` where it is to be known of the trace from now on: gold that says otherwise is corrected."""
     with transaction.atomic():
         row = _held(trace_id)
         _refuse_impossible(trace_id, first_error)
@@ -51,6 +61,8 @@ def decide(*, trace_id: int, first_error: int | None, note: str = "", by: User, 
         )
         _move(row, SettlementState.DECIDED, "decided", now)
         _say("trace.decided", row, by, now, first_error=first_error, revision=row.consensus_revision, note=note)
+        if becomes_gold:
+            _make_gold(row.trace, first_error, by, now)
     return row.consensus_revision
 
 
@@ -65,6 +77,14 @@ def send_back(*, trace_id: int, note: str = "", by: User, now: dt.datetime) -> N
         row.consensus_revision = 0
         _move(row, SettlementState.ASKED, "sent_back", now)
         _say("trace.sent_back", row, by, now, note=note)
+
+
+def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime) -> None:
+    known = list(Gold.objects.filter(trace=trace, retired_at=None).select_related("trace"))
+    for each in known:
+        gold.correct_gold(gold=each, accepted_first_errors=[first_error], by=by, now=now)
+    if not known:
+        gold.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[first_error], by=by, now=now)
 
 
 def _held(trace_id: int) -> Settlement:

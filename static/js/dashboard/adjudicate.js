@@ -1,0 +1,57 @@
+// Keys for deciding, as on the annotator's page. Without this the radio buttons do the same.
+
+const form = document.querySelector("[data-adjudicate]");
+
+const isTyping = (node) => node.closest("textarea, input:not([type=radio], [type=checkbox]), select");
+
+function start() {
+  const rows = [...form.querySelectorAll("tr[data-step]")];
+  let now = Math.max(0, rows.findIndex((row) => row.classList.contains("is-first-split")));
+
+  const light = (index, { scroll = true } = {}) => {
+    now = Math.min(Math.max(index, 0), rows.length - 1);
+    for (const [number, row] of rows.entries()) row.classList.toggle("is-now", number === now);
+    if (scroll) rows[now].scrollIntoView({ block: "nearest" });
+  };
+  const choose = (value) => {
+    const radio = form.querySelector(`input[name=first_error][value="${CSS.escape(value)}"]`);
+    if (!radio) return;
+    radio.checked = true;
+    light(rows.findIndex((row) => row.contains(radio)));
+  };
+  const asVoice = (letter) => {
+    const voice = form.querySelector(`[data-voice="${CSS.escape(letter)}"]`);
+    if (voice?.dataset.firstError) choose(voice.dataset.firstError);
+    return Boolean(voice);
+  };
+
+  const keys = {
+    1: () => choose(rows[now].querySelector("input[name=first_error]").value),
+    3: () => light(now + 1),
+    0: () => choose("none"),
+    j: () => light(now + 1),
+    k: () => light(now - 1),
+    ArrowDown: () => light(now + 1),
+    ArrowUp: () => light(now - 1),
+    x: () => form.requestSubmit(form.querySelector("[data-send-back]")),
+    Enter: () => form.requestSubmit(form.querySelector("[data-decide]")),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return;
+    if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
+    const act = keys[event.key];
+    if (act) act();
+    else if (!/^[a-i]$/.test(event.key) || !asVoice(event.key)) return;
+    event.preventDefault();
+  });
+  form.addEventListener("change", (event) => {
+    const row = event.target.closest("tr[data-step]");
+    if (row) light(rows.indexOf(row), { scroll: false });
+  });
+  form.querySelector("[data-keys]").hidden = false;
+  light(now, { scroll: false });
+  form.dataset.ready = "";
+}
+
+if (form) start();

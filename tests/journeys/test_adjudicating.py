@@ -1,0 +1,88 @@
+"""Deciding by keyboard alone, with everything beside it."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from labeling import judging
+from labeling.models import Consensus, Settlement
+from labeling.models.project import Guideline
+from tests import factories
+from tests.factories import NOW
+from tests.journeys.conftest import Visit, violations
+from tests.journeys.scene import Scene, make_scene
+from tests.labeling.judging.clients import Client
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STEPS: list[str | list[str]] = [
+    "Place the square $ABCD$ with side $2$ so that $A = (0,0)$, $B = (2,0)$, $C = (2,2)$, $D = (0,2)$.",
+    "The midpoint of $BC$ is $M = (2,1)$, and the midpoint of $CD$ is $N = (1,2)$.",
+    "The triangle is isosceles, because reflecting in the diagonal $AC$ swaps $M$ and $N$.",
+    r"This height is $\tfrac34$ of the diagonal: $h = \tfrac34 \cdot 2\sqrt2 = \tfrac{3\sqrt2}{2}$.",
+    r"The area of the triangle $AMN$ is $\boxed{\tfrac32}$.",
+]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return make_scene()
+
+
+def contest(scene: Scene, name: str = "AMN") -> int:
+    """Three readings that see the first error at the third step, at the fourth, and nowhere."""
+    problem = factories.make_problem(
+        scene.project,
+        f"In a square $ABCD$ with side $2$, $M$ and $N$ are the midpoints of $BC$ and $CD$. Find the area of ${name}$.",
+        domain="Geometry",
+    )
+    trace = factories.make_trace(scene.project, STEPS, problem=problem)
+    for ratings, comment in (
+        ([1, 1, -1], "Height on AC is claimed, not shown."),
+        ([1, 1, 1, -1], "Where does 3/4 come from?"),
+        ([1, 1, 0, 1, 1], "Symmetry about AC is enough."),
+    ):
+        client = Client(factories.make_assignment(factories.make_rater(scene.project), trace))
+        client.rate(ratings)
+        client.send(client.comment(2, comment))
+        judging.submit(**client.place, now=NOW, by=None)
+    Settlement.objects.filter(trace=trace).update(state="contested", reason="differ_at_limit", differs_at=2)
+    return trace.pk
+
+
+def test_reviewer_decides_by_keyboard_alone(scene: Scene, visit: Visit) -> None:
+    first, second = contest(scene), contest(scene, "MNC")
+    page = visit(scene.lead)
+    page.goto(reverse("dashboard:adjudicate", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    expect(page.locator("tr.is-now .no")).to_have_text("3")
+    page.keyboard.press("3")
+    expect(page.locator("tr.is-now .no")).to_have_text("4")
+    page.keyboard.press("1")
+    expect(page.get_by_role("radio", name="First error at step 4")).to_be_checked()
+    page.keyboard.press("a")
+    expect(page.get_by_role("radio", name="First error at step 3")).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Decided: first error at step 3.")
+    expect(page.get_by_role("heading", name=f"Trace {second}")).to_be_visible()
+    assert Consensus.objects.get().first_error == 2
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    page.keyboard.press("x")
+    expect(page.get_by_text("Nothing is contested.")).to_be_visible()
+    assert Settlement.objects.get(trace=first).state == "decided"
+    assert Settlement.objects.get(trace=second).state == "asked"
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+def test_page_has_no_barrier(width: int, dark: bool, scene: Scene, visit: Visit) -> None:
+    contest(scene)
+    body = "## What counts\n\nA claim that a reader can confirm in about 30 seconds counts as checkable: $2 + 2 = 4$."
+    scene.project.guideline = Guideline.objects.create(
+        project=scene.project, version=7, body=body, published_at=NOW, published_by=scene.lead
+    )
+    scene.project.save()
+    page = visit(scene.lead, width=width, dark=dark)
+    page.goto(reverse("dashboard:adjudicate", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    expect(page.locator(".katex").first).to_be_visible()
+    assert not violations(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
