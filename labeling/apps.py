@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class LabelingConfig(AppConfig):
@@ -7,7 +8,7 @@ class LabelingConfig(AppConfig):
     def ready(self) -> None:
         from events import append_only
         from jobs import yielding
-        from labeling import judging
+        from labeling import judging, pages
 
         append_only.register(
             "labeling_write",
@@ -17,4 +18,5 @@ class LabelingConfig(AppConfig):
             "labeling_manifestrow",
             "labeling_consensus",
         )
+        post_migrate.connect(pages.on_migrated, sender=self)  # moves no data: it says how tables are packed
         yielding.register(judging.somebody_judged_since)

@@ -9,6 +9,8 @@ ALLOWED: dict[tuple[str, str], str] = {
         "SQLite loses triggers when Django rebuilds a table: they are made anew after every migration"
     ),
     ("verbs are told the time", "accounts/users.py::choose_keys"): "what a person likes has no time",
+    ("no signals", "labeling/apps.py::import"): "no model can say how tightly PostgreSQL packs a table",
+    ("verbs are told the time", "labeling/pages.py"): "says how tables are packed; no row of them has a time",
     ("verbs are told the time", "events/append_only.py"): "puts locks on tables; no row of it has a time",
     ("verbs take their arguments by keyword", "events/append_only.py"): "puts locks on tables; not a verb of people",
     ("nobody but the edge of the house reads the clock", "config/metrics.py::metrics"): "a view by another name",
