@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -42,7 +43,7 @@ def words(name: str, default: str) -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
-def database(name: str) -> dict[str, object] | None:
+def database(name: str) -> dict[str, Any] | None:
     """DATABASE_URL as Django's settings, or None where it is not set. Only PostgreSQL is scaled to."""
     url = text(name, "")
     if not url:
