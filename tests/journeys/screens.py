@@ -34,7 +34,6 @@ def test_shoot(visit: Visit) -> None:
         Rater.objects.filter(pk=rater.pk).update(
             stage=RaterStage.WORKING, read_guideline=project.guideline_id, agreed_text=project.consent_text_id
         )
-    _shoot(page, "guideline", reverse("annotate:guideline", args=[MATHS]))
     _shoot(page, "work", _work(MATHS), _rate("333"))
     _shoot(page, "first-error", _work(MATHS), _rate("1"))
     page.keyboard.press("z")
@@ -44,8 +43,6 @@ def test_shoot(visit: Visit) -> None:
     _shoot(page, "home", reverse("annotate:home"))
     phone = visit(demo.annotator, width=390, device_scale_factor=2)
     _shoot(phone, "work-phone", _work(MATHS))
-    dark = visit(demo.annotator, width=1440, dark=True)
-    _shoot(dark, "work-dark", _work(MATHS))
 
 
 def _work(slug: str) -> str:
