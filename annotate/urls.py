@@ -9,6 +9,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("keys/", keys.keys, name="keys"),
     path("join/<str:token>", joining.join, name="join"),
+    path("corrections/<int:assignment>/leave", home.leave_as_is, name="leave_as_is"),
     path("projects/<slug:slug>/rate", home.begin_rating, name="begin_rating"),
     path("enter/<slug:slug>/", entering.enter, name="enter"),
     path("enter/<slug:slug>/consent", entering.consent, name="consent"),

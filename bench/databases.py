@@ -44,7 +44,7 @@ def _on_server(url: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
                 server.execute(f'CREATE DATABASE "{other}" TEMPLATE "{first}"')
             yield {name: _connection(database) for name, database in named.items()}
         finally:
-            _close()
+            close()
             for database in named.values():
                 server.execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
 
@@ -59,7 +59,7 @@ def _in_folder(names: Sequence[str]) -> Iterator[dict[str, Any]]:
             shutil.copy(folder / "stepmark.sqlite3", folder / f"{name}.sqlite3")
         yield {name: _connection(str(folder / f"{name}.sqlite3")) for name in names}
     finally:
-        _close()
+        close()
         shutil.rmtree(folder)
 
 
@@ -81,7 +81,8 @@ def _connection(database: str) -> Any:
     return connection
 
 
-def _close() -> None:
+def close() -> None:
+    """Let go of what is connected: a database is dropped, and a file removed, only then."""
     from django.db import connections
 
     connections.close_all()

@@ -180,6 +180,7 @@ DOORS: dict[str, Door] = {
     # annotators
     "annotate:home": Door("get", everybody(200, visitor=302)),
     "annotate:keys": Door("get", everybody(200, visitor=302)),
+    "annotate:leave_as_is": Door("post", its_rater(302), in_hand),
     "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),
     "annotate:join": Door("get", everybody(410), spent_token),
     "annotate:enter": Door("get", raters(200), in_project),

@@ -9,6 +9,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotate import todo
+from labeling import judging
+from labeling.models import Assignment
 from people import members, roles
 
 
@@ -22,6 +24,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "work": [each for each in mine if each.is_work],
         "managed": [each for each in mine if not each.is_work or each.may_manage],
         "opened": todo.opened(user, now) if is_rater else None,
+        "asked": judging.open_requests(user=user)[:20] if is_rater else (),
         "today": todo.today(user, since) if is_rater else None,
         "now": now,
         "most": todo.COUNTED,
@@ -35,4 +38,12 @@ def begin_rating(request: HttpRequest, slug: str) -> HttpResponse:
     user = cast(User, request.user)
     project = get_object_or_404(roles.projects(user), slug=slug)
     members.begin_rating(project=project, by=user, now=timezone.now())
+    return redirect("annotate:home")
+
+
+@require_POST
+def leave_as_is(request: HttpRequest, assignment: int) -> HttpResponse:
+    """Somebody asked this person to look at a submission again, who has, and it stands."""
+    mine = get_object_or_404(Assignment, pk=assignment, rater__user=cast(User, request.user))
+    judging.leave_as_is(assignment_id=mine.pk, rater_id=mine.rater_id, by=cast(User, request.user), now=timezone.now())
     return redirect("annotate:home")

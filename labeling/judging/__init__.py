@@ -18,6 +18,7 @@ from labeling.judging.errors import (
 )
 from labeling.judging.meeting import Lost
 from labeling.judging.recording import Recorded, record, somebody_judged_since
+from labeling.judging.requesting import ask_correction, leave_as_is, open_requests
 from labeling.judging.skipping import skip, skips_today
 from labeling.judging.submitting import give_up, report_problem, submit
 from labeling.judging.writes import Cell, WriteIn
@@ -37,8 +38,11 @@ __all__ = [
     "SkipLimitReached",
     "WriteIn",
     "WriteRefused",
+    "ask_correction",
     "discard_correction",
     "give_up",
+    "leave_as_is",
+    "open_requests",
     "record",
     "reopen",
     "report_problem",

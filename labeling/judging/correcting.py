@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 import statements
 from accounts.models import User
 from events import log
-from labeling.judging import telling
+from labeling.judging import requesting, telling
 from labeling.judging.errors import AssignmentUnknown, CannotReopen
 from labeling.models import Assignment, Judgment, Turn
 from labeling.models.assignment import AssignmentState, Origin, Purpose
@@ -64,7 +64,8 @@ def _check(assignment: Assignment, now: dt.datetime) -> None:
         raise CannotReopen(_("What was submitted in training or screening stands: its result has been told."))
     if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
         raise CannotReopen(_("The project is closed: submissions stand as they are."))
-    if now > assignment.submitted_at + dt.timedelta(days=project.correction_days):
+    is_late = now > assignment.submitted_at + dt.timedelta(days=project.correction_days)
+    if is_late and not requesting.is_asked(assignment_id=assignment.pk):
         raise CannotReopen(
             _("Submissions can be corrected for %(days)d days; this one is older.") % {"days": project.correction_days}
         )

@@ -10,7 +10,7 @@ from django.db import transaction
 import statements
 from accounts.models import User
 from labeling import admission, protocols, quality, queue
-from labeling.judging import closing, keeping, meeting, recording, standing, telling
+from labeling.judging import closing, keeping, meeting, recording, requesting, standing, telling
 from labeling.judging.errors import Incomplete, JudgingError, OthersStand
 from labeling.judging.meeting import Meeting
 from labeling.judging.standing import Facts, Standing
@@ -143,6 +143,8 @@ def _submit(after: Standing, asked: _Asked, now: dt.datetime) -> Submission | No
     detail = {"revision": facts.revision, "finish_reason": ending.value, "was_late": is_late, "counts_as": counts_as}
     telling.tell(what=_TOLD.get(ending, "submission.made"), facts=facts, by=asked.by, now=now, **detail)
     _take_stock(facts, asked.by, now)
+    if facts.is_reopened:
+        requesting.answered(assignment_id=facts.assignment, by=asked.by, now=now)
     return made
 
 

@@ -3,7 +3,7 @@
 from labeling.models.admission import Consent, GuidelineReading, Lesson, ScreeningResult
 from labeling.models.assignment import Assignment, Submission
 from labeling.models.consensus import Consensus, DailyFigures, Figures, Report, Settlement, Tally
-from labeling.models.judgment import Judgment, Turn, Write
+from labeling.models.judgment import CorrectionRequest, Judgment, Turn, Write
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import ConsentText, Guideline, Project
 from labeling.models.quality import Gold, GoldAnswer, GoldRating, Manifest, ManifestRow
@@ -18,6 +18,7 @@ __all__ = [
     "Consensus",
     "Consent",
     "ConsentText",
+    "CorrectionRequest",
     "DailyFigures",
     "Draw",
     "Figures",

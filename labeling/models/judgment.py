@@ -3,6 +3,7 @@
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -115,3 +116,30 @@ class Write(models.Model):
 
     def __str__(self) -> str:
         return f"write {self.client}:{self.sequence}"
+
+
+class CorrectionRequest(models.Model):
+    """Somebody who looked at a submission asks its rater to look again, who may correct it or leave it as it is."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="correction_requests")
+    revision = models.PositiveSmallIntegerField()  # the one that was looked at
+    note = models.TextField()
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True, blank=True)
+    was_corrected = models.BooleanField(null=True, blank=True)  # false: the rater looked, and it stands
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["assignment"], condition=Q(answered_at=None), name="one_open_request_for_an_assignment"
+            ),
+            models.CheckConstraint(
+                condition=Q(answered_at=None, was_corrected=None)
+                | Q(answered_at__isnull=False, was_corrected__isnull=False),
+                name="an_answered_request_says_what_came_of_it",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"request for {self.assignment_id}.{self.revision}"

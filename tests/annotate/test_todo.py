@@ -130,6 +130,6 @@ def test_home_costs_the_same_for_many(
         a_project_of(user, waiting=1)
         projects.create(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         response = client.get(reverse("annotate:home"))
     assert response.content.decode().count("<tr>") == 2 * n + 2

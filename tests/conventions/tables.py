@@ -36,7 +36,8 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     # States up to the submission are the queue's, the submission is judging's; what a file brings is finished.
     "Assignment": ("labeling", ("labeling/queue", *JUDGING)),
     **dict.fromkeys(
-        ("Submission", "Turn", "Judgment", "Write"), ("labeling", ("labeling/judging", "labeling/importing/"))
+        ("Submission", "Turn", "Judgment", "Write", "CorrectionRequest"),
+        ("labeling", ("labeling/judging", "labeling/importing/")),
     ),
     **dict.fromkeys(
         ("Gold", "GoldRating", "GoldAnswer", "Tally", "Settlement", "Report", "Consensus", "Figures", "DailyFigures"),

@@ -1,0 +1,98 @@
+"""How long the headline of a project takes from its tallies, the rows that submits keep: a million ratings of fifty
+thousand traces, through the code that serves the dashboard. On a database of its own, SQLite without DATABASE_URL."""
+
+import datetime as dt
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench import agreement_speed, databases
+from labeling.agreement.arrays import Ints
+
+STEPS = 10  # of a trace, each rated by both
+_TRACES = agreement_speed.UNITS // STEPS
+_NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+class Measured(NamedTuple):
+    headline: float  # seconds of all step statistics, from asking the database to intervals
+    everything: float  # seconds of all figures of the project
+    apart: float  # largest difference to the same from memory
+
+
+def measure(turns: int = 5) -> Measured:
+    units, labels, problems = agreement_speed.two_ratings()
+    expected = agreement_speed.headline_of(agreement_speed.counted(units, labels), problems)
+    with databases.of_our_own(["tallies"]) as made:
+        databases.use(made["tallies"])
+        project_id = _fill(labels.reshape(2, _TRACES, STEPS))
+        from labeling.agreement import headline, patterns
+        from labeling.quality import figures, populations
+
+        def from_tallies() -> Any:
+            found = populations.of_steps(project_id=project_id)[(0,)]
+            return headline.of_patterns(patterns.compress(found))
+
+        spent: list[float] = []
+        for _ in range(turns):
+            found = agreement_speed.timed(spent, from_tallies)
+        began = time.perf_counter()
+        figures.of_project(project_id=project_id, now=_NOW)
+        everything = time.perf_counter() - began
+        databases.close()
+    apart = max(abs(expected[name].value - found[name].value) for name in expected)
+    return Measured(min(spent), everything, apart)
+
+
+def _fill(said: Ints) -> int:
+    """Tallies as submits would have counted them. What they point to, beside project and problems, is left out."""
+    from django.db import connection
+
+    from labeling.models import Problem, Project, Tally
+
+    project = Project.objects.create(slug="bench", name="bench", created_at=_NOW)
+    problems = Problem.objects.bulk_create(
+        Problem(project=project, text=f"{n}?", digest=str(n), normal_digest=str(n), domain=f"domain {n % 6}")
+        for n in range(agreement_speed.PROBLEMS)
+    )
+    rows = _rows(said, project.pk, [problem.pk for problem in problems])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SET session_replication_role = replica"
+            if connection.vendor == "postgresql"
+            else "PRAGMA foreign_keys = OFF"
+        )
+    Tally.objects.bulk_create(rows, batch_size=2000)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return project.pk
+
+
+def _rows(said: Ints, project_id: int, problems: list[int]) -> Any:
+    from labeling.models import Tally
+    from labeling.quality.tallies import COUNTERS
+
+    low, high = said.min(axis=0), said.max(axis=0)
+    place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])[low, high]  # among the six counters of pairs
+    counts = np.stack([(place == n).sum(axis=1) for n in range(6)], axis=1)
+    ends = [np.where((each == 0).any(axis=1), (each == 0).argmax(axis=1), STEPS) for each in said]
+    raters = np.random.default_rng(0).integers(1, 21, (_TRACES, 2))
+    for n in range(_TRACES):
+        first, second = int(raters[n, 0]), int(raters[n, 1]) + 20
+        yield Tally(
+            trace_id=n + 1,
+            step_kind="reasoning",
+            project_id=project_id,
+            problem_id=problems[n * len(problems) // _TRACES],
+            first_id=2 * n + 1,
+            second_id=2 * n + 2,
+            first_rater_id=first,
+            second_rater_id=second,
+            n_steps=STEPS,
+            first_end=int(ends[0][n]),
+            second_end=int(ends[1][n]),
+            is_first_censored=False,
+            is_second_censored=False,
+            **dict(zip(COUNTERS[3:], counts[n].tolist(), strict=True)),
+        )
