@@ -197,8 +197,8 @@ def _rules_of_problems(path: str, barred: Barred) -> list[tuple[str, Any]]:
     digest = OuterRef(f"{path}problem__normal_digest")
     reserves = Problem.objects.filter(normal_digest=digest, is_reserve=True)
     return [
-        ("reserve", Exists(reserves)),
         ("benchmark", _is_on_a_list(path, barred)),
+        ("reserve", Exists(reserves)),
         *((("overlap", Q(**{f"{path}problem__in": _listed(barred.overlapping)})),) if barred.overlapping else ()),
     ]
 

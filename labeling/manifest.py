@@ -32,14 +32,16 @@ def freeze(
     now: dt.datetime,
     by: User | None,
     barred: Barred = NOTHING_BARRED,
+    by_trace: bool = False,
 ) -> Manifest:
-    """The ordered list of what the filters name at this moment, and what the rules left out of it."""
+    """The ordered list of what the filters name at this moment, and what the rules left out of it. In the order of
+    submission, or with those of a trace beside each other."""
     rows = choosing.with_reason(choosing.chosen(project, filters), filters, barred)
     with transaction.atomic():
         # Rows first: a manifest is never changed, so it is born knowing how many it has.
         table = Manifest._meta.db_table
         pk = next(bulk.ids([table])[table])
-        counts = _write_rows(pk, rows, by_trace=filters.is_consensus)
+        counts = _write_rows(pk, rows, by_trace=by_trace)
         return Manifest.objects.create(
             pk=pk,
             project=project,

@@ -50,6 +50,7 @@ class Facts(NamedTuple):
     batch: int | None
     rank: int | None
     q: float | None
+    n_left: int | None
     prm: str | None
     prm_score: float | None
     source: str | None

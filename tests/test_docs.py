@@ -98,7 +98,7 @@ def test_sample_of_a_format_is_read(name: str) -> None:
 @pytest.mark.parametrize("name", exported.FORMATS)
 def test_every_format_that_is_written_has_a_page(name: str) -> None:
     page = text_of(f"docs/formats/{name}.md")
-    writer = exported.FORMATS[name].__module__.replace(".", "/")
+    writer = exported.FORMATS[name].module.replace(".", "/")
     assert f"`{writer}.py`" in page
     assert re.search(rf"^\| \[.+\]\({name}\.md\) \|.*\| yes.*\|$", text_of("docs/formats/README.md"), re.M)
 

@@ -1,69 +1,58 @@
-"""The formats that know right and wrong alone: TRL's stepwise supervision, Math-Shepherd, RLHFlow."""
+"""The formats that know right and wrong alone: TRL's stepwise supervision, Math-Shepherd, RLHFlow.
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+Beside each stands a file with the weight of each row, line for line: the formats have no place for it.
+"""
 
-from msgspec import Struct
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from exports.formats import path
+from exports.formats.columns import Columns
+from exports.formats.columns import Row as Written
+from exports.formats.examples import CUT_OFF, Example
 from exports.formats.path import Row, Rule
-from labeling.importing.records import TraceRecord
+from exports.formats.tally import Tally, Unwritable
 
 TAG = "ки"
+NOT_RATED = "no rated step"
+GAVE_UP = "its rater gave up"
+CONTESTED = "contested, or not settled yet"
+
+TRL: Columns = {"prompt": "string", "completions": ["string"], "labels": ["bool"]}
+MATH_SHEPHERD: Columns = {"input": "string", "label": "string", "task": "string"}
+RLHFLOW: Columns = {"conversations": [{"role": "string", "content": "string"}]}
+WEIGHTS: Columns = {"weight": "float64", "q": "float64", "arm": "string", "trace": "int64", "rater": "string"}
 
 
-class Unwritable(Exception):
-    """A row that the format cannot hold."""
-
-
-class Tally(Struct):
-    """What came of the records: rows, and how many were left out for which reason."""
-
-    rows: int = 0
-    left_out: dict[str, int] = {}
-
-    def leave_out(self, reason: str) -> None:
-        self.left_out[reason] = self.left_out.get(reason, 0) + 1
-
-
-def write_trl(
-    records: Iterable[TraceRecord], *, rule: Rule = path.AS_USUAL, tally: Tally | None = None
-) -> Iterator[bytes]:
-    """Truth values and nothing else: a trainer makes integers of them and dies of any other."""
-    return _write(
-        records, rule, tally, lambda row: {"prompt": row.prompt, "completions": row.steps, "labels": row.labels}
-    )
-
-
-def write_math_shepherd(
-    records: Iterable[TraceRecord], *, rule: Rule = path.AS_USUAL, tally: Tally | None = None
-) -> Iterator[bytes]:
-    return _write(records, rule, tally, _tagged)
-
-
-def write_rlhflow(
-    records: Iterable[TraceRecord], *, rule: Rule = path.AS_USUAL, tally: Tally | None = None
-) -> Iterator[bytes]:
-    return _write(records, rule, tally, _conversation)
-
-
-def _write(
-    records: Iterable[TraceRecord], rule: Rule, tally: Tally | None, shape: Callable[[Row], dict[str, object]]
-) -> Iterator[bytes]:
-    tally = Tally() if tally is None else tally
-    for record in records:
+def _rows(example: Example, rule: Rule, tally: Tally, *, shape: Callable[[Row], Written]) -> Iterator[Written]:
+    if example.is_consensus and example.agreed is None:
+        tally.leave_out(CONTESTED)
+    for facts, record in example.labelled():
+        if not rule.takes_cut_off and record.submissions[0].finish_reason in CUT_OFF:
+            tally.leave_out(GAVE_UP)
+            continue
         row = None
         for row in path.rows(record, rule):
             try:
-                yield json.dumps(shape(row)).encode("ascii") + b"\n"
-                tally.rows += 1
+                written = shape(row)
             except Unwritable as error:
                 tally.leave_out(str(error))
+                continue
+            tally.add(row.labels, row.n_characters)
+            rater = None if example.is_consensus else facts.labeler
+            beside = {"weight": example.weight, "q": facts.q, "arm": facts.arm, "trace": facts.trace, "rater": rater}
+            tally.beside.append(beside)
+            yield written
         if row is None:
-            tally.leave_out("no rated step")
+            tally.leave_out(NOT_RATED)
 
 
-def _tagged(row: Row) -> dict[str, object]:
+def _trl(row: Row) -> Written:
+    """Truth values and nothing else: a trainer makes integers of them and dies of any other."""
+    return {"prompt": row.prompt, "completions": row.steps, "labels": row.labels}
+
+
+def _tagged(row: Row) -> Written:
     """The same text twice, with a tag and with a sign after each step. A tag inside a step would shift all labels."""
     if any(TAG in text for text in (row.prompt, *row.steps)):
         raise Unwritable(f'the tag "{TAG}" is in the text')
@@ -77,9 +66,14 @@ def _joined(row: Row, marks: list[str]) -> str:
     return f"{row.prompt} " + "\n".join(lines)
 
 
-def _conversation(row: Row) -> dict[str, object]:
+def _conversation(row: Row) -> Written:
     said: list[dict[str, str]] = []
     for number, (text, label) in enumerate(zip(row.steps, row.labels, strict=True)):
         content = text if number else f"{row.prompt} {text}"
         said += [{"role": "user", "content": content}, {"role": "assistant", "content": "+" if label else "-"}]
     return {"conversations": said}
+
+
+trl = partial(_rows, shape=_trl)
+math_shepherd = partial(_rows, shape=_tagged)
+rlhflow = partial(_rows, shape=_conversation)

@@ -20,6 +20,7 @@ class Rule(Struct, frozen=True):
     neutral: Literal["positive", "negative", "drop"] = "positive"
     human_steps: Literal["omit", "positive"] = "omit"
     has_alternatives: bool = True
+    takes_cut_off: bool = True  # what a rater gave up on, up to there
 
 
 AS_USUAL = Rule()
@@ -29,6 +30,10 @@ class Row(Struct, frozen=True):
     prompt: str
     steps: list[str]
     labels: list[bool]
+
+    @property
+    def n_characters(self) -> int:
+        return len(self.prompt) + sum(map(len, self.steps))
 
 
 def rows(record: TraceRecord, rule: Rule) -> Iterator[Row]:

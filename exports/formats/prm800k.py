@@ -9,10 +9,30 @@ import json
 from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring_ascii as quoted
 
+from exports.formats.columns import Columns
 from labeling.importing.readers import prm800k
 from labeling.importing.records import LIVE, TraceRecord
 from labeling.readings import Facts, Plain, Reading, cell, time
 
+_COMPLETION = {"text": "string", "rating": "int64", "flagged": "bool"}
+_HUMAN = {**_COMPLETION, "source": "string", "corrected_rating": "int64"}
+_STEP = {"completions": [_COMPLETION], "human_completion": _HUMAN, "chosen_completion": "int64"}
+COLUMNS: Columns = {
+    "labeler": "string",
+    "timestamp": "string",
+    "generation": "int64",
+    "is_quality_control_question": "bool",
+    "is_initial_screening_question": "bool",
+    "question": {
+        "problem": "string",
+        "ground_truth_solution": "string",
+        "ground_truth_answer": "string",
+        "pre_generated_steps": ["string"],
+        "pre_generated_answer": "string",
+        "pre_generated_verifier_score": "float64",
+    },
+    "label": {"steps": [_STEP], "total_time": "int64", "finish_reason": "string"},
+}
 _BETWEEN = "\\u001f"  # the separator of plain texts, as JSON has it
 _WORDS = {None: "null", True: "true", False: "false"}
 # What follows the text of a turn's only option, by its cell.

@@ -1,42 +1,52 @@
 """ProcessBench: all steps of a trace, and the first wrong one, counted from 0; -1 where every step was found right."""
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from exports.formats import path
-from exports.formats.booleans import Tally
+from exports.formats.booleans import CONTESTED
+from exports.formats.columns import Columns, Row
+from exports.formats.examples import Example
+from exports.formats.path import Rule
+from exports.formats.tally import Tally
 from labeling.importing.records import LIVE, TraceRecord
 
 UNDECIDED = "not rated up to an error or the end"
+COLUMNS: Columns = {
+    "id": "string",
+    "generator": "string",
+    "problem": "string",
+    "steps": ["string"],
+    "final_answer_correct": "bool",
+    "label": "int64",
+}
 
 
-def write(records: Iterable[TraceRecord], *, tally: Tally | None = None) -> Iterator[bytes]:
-    tally = Tally() if tally is None else tally
-    for record in records:
-        label = _label(record)
-        if label is None:
+def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
+    if example.is_consensus and example.agreed is None:
+        tally.leave_out(CONTESTED)
+    for _, record in example.labelled():
+        label = _agreed(example) if example.is_consensus else _label(record)
+        if label is None or record.kind == LIVE:
             tally.leave_out(UNDECIDED)
             continue
-        tally.rows += 1
-        yield _line(record, label)
+        yield {
+            "id": record.ref,
+            "generator": record.provenance.policy if record.provenance else "",
+            "problem": record.problem.text,
+            "steps": [step.options[0].text for step in record.steps],
+            "final_answer_correct": record.is_right,
+            "label": label,
+        }
 
 
-def _line(record: TraceRecord, label: int) -> bytes:
-    row = {
-        "id": record.ref,
-        "generator": record.provenance.policy if record.provenance else "",
-        "problem": record.problem.text,
-        "steps": [step.options[0].text for step in record.steps],
-        "final_answer_correct": record.is_right,
-        "label": label,
-    }
-    return json.dumps(row).encode("ascii") + b"\n"
+def _agreed(example: Example) -> int | None:
+    if example.agreed is None:
+        return None
+    return -1 if example.agreed.first_error is None else example.agreed.first_error
 
 
 def _label(record: TraceRecord) -> int | None:
     """The first error, or -1; None where the rater stopped before either, as one does who gives up."""
-    if record.kind == LIVE or not record.submissions:
-        return None
     rated = 0
     for turn in record.submissions[0].turns:
         judgment = path.own(turn)

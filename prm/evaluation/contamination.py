@@ -77,3 +77,22 @@ def _runs(problem: str) -> Iterator[int]:
 
 def _folded(problem: str) -> str:
     return unicodedata.normalize("NFKC", problem).lower()
+
+
+class Judged:
+    """The problems that judge, to be held against one training problem after the other: memory is theirs alone."""
+
+    def __init__(self) -> None:
+        self._texts: list[tuple[str, int]] = []  # normal digest, number of runs
+        self._holders: defaultdict[int, list[int]] = defaultdict(list)
+
+    def add(self, digest: str, problem: str) -> None:
+        runs = set(_runs(problem))
+        for run in runs:
+            self._holders[run].append(len(self._texts))
+        self._texts.append((digest, len(runs)))
+
+    def holds(self, problem: str, digest: str) -> bool:
+        """Whether this training problem, of which that is the normal digest, holds half of the runs of another one."""
+        shared = Counter(n for run in set(_runs(problem)) for n in self._holders.get(run, ()))
+        return any(count >= _OVERLAP * self._texts[n][1] for n, count in shared.items() if self._texts[n][0] != digest)

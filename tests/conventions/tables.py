@@ -48,6 +48,8 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Use": ("prm", ("prm/using.py",)),
     "Generation": ("prm", ("prm/generations.py",)),
     "LoopRules": ("prm", ("prm/rules.py",)),
+    **dict.fromkeys(("Snapshot", "Shard", "SnapshotFile"), ("exports", ("exports/snapshots.py",))),
+    "Statement": ("exports", ("exports/statements.py",)),
     **dict.fromkeys(("Manifest", "ManifestRow"), ("labeling", ("labeling/manifest",))),
 }
 TABLES = {f"{room}_{model.lower()}": owners for model, (room, owners) in OWNERS.items()}

@@ -1,63 +1,174 @@
-"""Writes what was judged in a project into files: `manage.py build_snapshot --project SLUG --out DIR`."""
+"""Writes what was judged in a project into files: `manage.py build_snapshot --project SLUG --out DIR`.
 
-import hashlib
-import json
+Exit codes: 0 it is built, 1 it cannot be made as asked (why is said), 2 the command was not understood.
+"""
+
+import multiprocessing
 import os
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from exports import finishing, snapshots
 from exports.formats import FORMATS
-from labeling import manifest
-from labeling.manifest import Filters
-from labeling.models import Manifest, Project
+from exports.formats.path import Rule
+from exports.models import Purpose, Snapshot
+from exports.orders import ENDINGS, Order, Unfit
+from jobs import yielding
+from jobs.runner import Chunk, Progress
+from labeling.choosing import Filters
+from labeling.models import Project
 
 
 class Command(BaseCommand):
-    help = "Freezes the submissions of a project and writes them into files. `archive` holds all of them as they are."
+    help = "Freezes what was judged in a project and writes it into files. `archive` holds all of it as it is."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--format", default="prm800k", choices=list(FORMATS))
-        parser.add_argument("--purpose", default="archive", choices=["archive"])
         parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+        parser.add_argument("--format", action="append", choices=list(FORMATS), help="may be said more than once")
+        parser.add_argument("--purpose", default="archive", choices=[str(each.value) for each in Purpose])
+        parser.add_argument("--ending", default="jsonl", choices=ENDINGS)
+        parser.add_argument("--name", help="of the snapshot; otherwise the project's with the next number")
+        parser.add_argument("--again", action="store_true", help="write the files of the snapshot --name once more")
+        parser.add_argument("--consensus", action="store_true", help="what all raters stand behind, not what each said")
+        parser.add_argument("--neutral", default="positive", choices=["positive", "negative", "drop"])
+        parser.add_argument("--human-steps", default="omit", choices=["omit", "positive"])
+        parser.add_argument("--validation", type=float, default=0.0, metavar="SHARE")
+        parser.add_argument("--test", type=float, default=0.0, metavar="SHARE")
+        parser.add_argument("--without-duplicates", action="store_true")
+        parser.add_argument("--take-in", action="append", default=[], metavar="REASON")
+        parser.add_argument("--reason", default="", help="why it is taken in: stands in the card")
+        parser.add_argument("--workers", type=int, default=1, help="processes that write shards at the same time")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(_("There is no project %(slug)s.") % {"slug": options["project"]})
-        frozen = manifest.freeze(
-            project=project, filters=Filters(), purpose=options["purpose"], now=timezone.now(), by=None
-        )
-        folder: Path = options["out"]
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{project.slug}.{options['format']}.jsonl"
-        described = self._write(frozen, options["format"], path)
-        (folder / "manifest.json").write_text(json.dumps(described, indent=2) + "\n")
-        self.stdout.write(f"{path}: {described['rows']:,} rows, sha256 {described['sha256']}")
+        if options["again"]:
+            self._again(project, options)
+            return
+        try:
+            made = snapshots.order(
+                project=project,
+                name=options["name"] or snapshots.next_name(project),
+                purpose=options["purpose"],
+                wanted=_wanted(options),
+                by=None,
+                now=timezone.now(),
+                asks=False,
+            )
+        except Unfit as error:
+            raise CommandError(str(error)) from error
+        self._build(made, options["workers"])
+        made.refresh_from_db()
+        _copy(snapshots.folder(made), options["out"])
+        self._say(made, options["out"])
 
-    def _write(self, frozen: Manifest, format: str, path: Path) -> dict[str, Any]:
-        """Under a name of its own until it is whole: nobody takes half a file for a snapshot."""
-        digest, rows = hashlib.sha256(), 0
-        unfinished = path.with_suffix(".unfinished")
-        with unfinished.open("wb") as file:
-            for line in FORMATS[format](manifest.stream(frozen)):
-                file.write(line)
-                digest.update(line)
-                rows += 1
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-        return {
-            "manifest": frozen.pk,
-            "purpose": frozen.purpose,
-            "format": format,
-            "submissions": frozen.n_rows,
-            "rows": rows,
-            "file": path.name,
-            "sha256": digest.hexdigest(),
-            "filters": frozen.filters,
-            "code_version": frozen.code_version,
-        }
+    def _build(self, made: Snapshot, workers: int) -> None:
+        _run(snapshots.prepare(made, asks=False))
+        made.refresh_from_db()
+        numbers = list(made.shards.order_by("number").values_list("number", flat=True))
+        if workers > 1 and len(numbers) > 1:
+            self._build_together(made, numbers, workers)
+        else:
+            for number in numbers:
+                for progress in _running(snapshots.build(made, number, asks=False)):
+                    self._show(progress.done + snapshots.SHARD * number, made)
+        made.refresh_from_db()
+        _run(finishing.finish(made))
+
+    def _build_together(self, made: Snapshot, numbers: list[int], workers: int) -> None:
+        """Each process has connections of its own: those of this one are closed before it is copied."""
+        connections.close_all()
+        forking = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(workers, mp_context=forking) as pool:
+            for done, _nothing in enumerate(pool.map(_build_shard, [made.pk] * len(numbers), numbers), start=1):
+                self._show(done * snapshots.SHARD, made)
+
+    def _again(self, project: Project, options: dict[str, Any]) -> None:
+        made = Snapshot.objects.filter(project=project, name=options["name"], built_at__isnull=False).first()
+        if made is None:
+            raise CommandError(_("There is no such snapshot that was built: name one with --name."))
+        differing = snapshots.write_again(made, options["out"])
+        finishing.write(made, options["out"])
+        if differing:
+            raise CommandError(_("These files came out otherwise: %(names)s") % {"names": ", ".join(differing)})
+        self._say(made, options["out"])
+
+    def _show(self, done: int, made: Snapshot) -> None:
+        total = made.manifest.n_rows if made.manifest else 0
+        if self.stderr.isatty():
+            done = min(done, total)
+            self.stderr.write(f"\r{done:,} / {total:,} ({100 * done // max(total, 1)} %)", ending="")
+
+    def _say(self, made: Snapshot, out: Path) -> None:
+        assert made.manifest is not None
+        for file in made.files.order_by("name"):
+            rows = "" if file.rows is None else f"{file.rows:,} rows, "
+            self.stdout.write(f"{out / file.name}: {rows}sha256 {file.sha256}")
+        for reason, n in sorted(made.manifest.left_out.items()):
+            self.stdout.write(_("left out: %(reason)s %(n)s") % {"reason": reason, "n": f"{n:,}"})
+        for name, n in sorted(made.plan.get("benchmarks", {}).items()):
+            self.stdout.write(_("problems on the list of %(name)s: %(n)s") % {"name": name, "n": f"{n:,}"})
+
+
+def _wanted(options: dict[str, Any]) -> Order:
+    formats = options["format"] or ["prm800k"]
+    unit = "submissions" if FORMATS[formats[0]].wants_raters else "traces"
+    return Order(
+        formats=formats,
+        filters=Filters(unit=unit, is_consensus=options["consensus"]),  # type: ignore[arg-type]  # one of the two
+        rule=Rule(neutral=options["neutral"], human_steps=options["human_steps"]),
+        ending=options["ending"],
+        validation=options["validation"],
+        test=options["test"],
+        without_duplicates=options["without_duplicates"],
+        taken_in=options["take_in"],
+        reason=options["reason"],
+    )
+
+
+def _running(chunks: Iterator[Progress | Chunk]) -> Iterator[Progress]:
+    """The same generators that jobs run, here and now."""
+    for chunk in chunks:
+        if isinstance(chunk, Progress):
+            yield chunk
+            continue
+        began = time.perf_counter()
+        with transaction.atomic():
+            progress = chunk(timezone.now())
+        yielding.pause(time.perf_counter() - began, now=timezone.now())
+        yield progress
+
+
+def _run(chunks: Iterator[Progress | Chunk]) -> None:
+    for _progress in _running(chunks):
+        pass
+
+
+def _build_shard(snapshot_id: int, number: int) -> None:
+    _run(snapshots.build(Snapshot.objects.get(pk=snapshot_id), number, asks=False))
+    connections.close_all()
+
+
+def _copy(source: Path, out: Path) -> None:
+    """Links where both lie on one disk, copies otherwise."""
+    for path in sorted(source.rglob("*")):
+        target = out / path.relative_to(source)
+        if path.is_dir():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        try:
+            os.link(path, target)
+        except OSError:
+            shutil.copy2(path, target)

@@ -3,16 +3,18 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 
-from exports.formats import FORMATS, booleans, path, prm800k, processbench
-from exports.formats.booleans import Tally
+from exports.formats import FORMATS, columns, path, prm800k, processbench
 from exports.formats.path import Row, Rule
+from exports.formats.tally import Tally
 from labeling.importing.readers import formats
 from labeling.importing.readers import prm800k as prm800k_reader
 from labeling.importing.records import OptionRecord, StepRecord, TraceRecord
+from tests.exports.formats.readings import example
 from tests.labeling.importing import lines_of_prm800k as prm
 
 
@@ -20,6 +22,12 @@ def record(*steps: object, **changes: object) -> TraceRecord:
     found = prm800k_reader.parse(prm.line(**({"steps": list(steps)} if steps else {}), **changes), number=1)
     assert isinstance(found, TraceRecord)
     return found
+
+
+def written(name: str, *found: TraceRecord, tally: Tally | None = None) -> list[dict[str, Any]]:
+    make = FORMATS[name].rows
+    assert make is not None
+    return [row for each in found for row in make(example(each), Rule(), Tally() if tally is None else tally)]
 
 
 def rows(found: TraceRecord, **rule: object) -> list[tuple[list[str], list[bool]]]:
@@ -75,18 +83,21 @@ def test_rows_put_what_an_agent_saw_into_the_prompt() -> None:
 def test_writers_hold_no_label_after_an_error_and_no_empty_row(line: bytes) -> None:
     found = prm800k_reader.parse(line, number=1)
     assert isinstance(found, TraceRecord)
-    for row in map(json.loads, booleans.write_trl([found])):
+    for row in written("trl", found):
         assert all(type(label) is bool for label in row["labels"])
         assert len(row["labels"]) == len(row["completions"]) > 0
         assert all(row["labels"][:-1])
     assert list(prm800k.write([found])) == [line + b"\n"]
-    for write in FORMATS.values():
-        assert all(text.endswith(b"\n") and json.loads(text) for text in write([found]))
+    for name, each in FORMATS.items():
+        schema = columns.schema(each.columns)
+        if each.is_table:
+            columns.batch(written(name, found), schema)
 
 
 def test_write_math_shepherd_is_read_back_alike() -> None:
     found = record(prm.step("2 + 2 = 4"), prm.step("4 + 2 = 7", -1, chosen=None))
-    (again,) = formats.named("math_shepherd").read(io.BytesIO(b"".join(booleans.write_math_shepherd([found]))))
+    line = json.dumps(written("math_shepherd", found)[0]).encode()
+    (again,) = formats.named("math_shepherd").read(io.BytesIO(line))
     assert isinstance(again, TraceRecord)
     assert again.problem.text == found.problem.text
     assert [[j.rating for j in turn.shown or ()] for turn in again.submissions[0].turns] == [[1], [-1]]
@@ -94,13 +105,13 @@ def test_write_math_shepherd_is_read_back_alike() -> None:
 
 def test_write_math_shepherd_refuses_a_tag_in_the_text() -> None:
     tally = Tally()
-    assert not list(booleans.write_math_shepherd([record(prm.step("a ки"))], tally=tally))
+    assert not written("math_shepherd", record(prm.step("a ки")), tally=tally)
     assert tally.left_out == {'the tag "ки" is in the text': 1}
 
 
 def test_write_rlhflow_speaks_in_turns() -> None:
-    (line,) = booleans.write_rlhflow([record(prm.step("a"), prm.step("b", -1, chosen=None))])
-    said = json.loads(line)["conversations"]
+    (row,) = written("rlhflow", record(prm.step("a"), prm.step("b", -1, chosen=None)))
+    said = row["conversations"]
     assert [message["content"] for message in said] == ["What is 2 + 2 + 2? a", "+", "b", "-"]
 
 
@@ -109,12 +120,12 @@ def test_write_processbench_gives_the_source_back(shared_data: Path, name: str) 
     source = shared_data / f"processbench/{name}.json"
     with source.open("rb") as stream:
         found = [item for item in formats.named("processbench").read(stream) if isinstance(item, TraceRecord)]
-    assert [json.loads(line) for line in processbench.write(found)] == json.loads(source.read_text())
+    assert written("processbench", *found) == json.loads(source.read_text())
 
 
 def test_write_processbench_leaves_out_what_nobody_decided() -> None:
     tally = Tally()
     given_up = record(prm.step("2 + 2 = 4"), finish_reason="give_up")
     whole = record(prm.step("2 + 2 = 4"), prm.step("4 + 2 = 7"), prm.step("So 7."))
-    assert [json.loads(line)["label"] for line in processbench.write([given_up, whole], tally=tally)] == [-1]
+    assert [row["label"] for row in written("processbench", given_up, whole, tally=tally)] == [-1]
     assert tally.left_out == {processbench.UNDECIDED: 1}

@@ -1,7 +1,6 @@
 """What is plain is composed from pieces of text, to the same bytes as from its record."""
 
 import datetime as dt
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,13 +8,9 @@ from hypothesis import strategies as st
 
 from exports.formats import prm800k
 from labeling.readings import SEPARATOR, Facts, Plain, Reading, time
+from tests.exports.formats.readings import FACTS
 from tests.labeling.importing import lines_of_prm800k as prm
 
-_NOTHING: dict[str, Any] = dict.fromkeys(Facts._fields)
-_TEXTS = ("finish_note", "machine", "problem_ref", "domain", "ref", "outcome_by", "outcome_grader")
-FACTS = Facts(
-    **{**_NOTHING, **dict.fromkeys(_TEXTS, ""), "kind": "pregenerated", "text": "What?", "n_steps": 3},
-)._replace(has_reference_answer=True, submission=1, revision=1)
 cells = st.tuples(st.sampled_from(["0", "1", "-1", ""]), st.sampled_from(["", "0", "1", "true", "false"])).map(
     lambda said: f"0,{'' if said[0] == '-1' else 0},{said[0]},{said[1]}"
 )

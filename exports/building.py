@@ -1,0 +1,153 @@
+"""Builds the files of one shard from the manifest alone, a chunk at a time. Reads the database, writes files."""
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exports import splits
+from exports.files import Lines, Table, Written
+from exports.formats import FORMATS, Format, prm800k
+from exports.formats.examples import Agreed, Example
+from exports.formats.tally import Tally
+from exports.orders import Order
+from labeling import manifest
+from labeling.models import Consensus, Manifest
+from labeling.readings import Reading
+
+Place = Callable[[str, str, str], str]  # format, split and ending, to a file's name
+
+
+class Plan(msgspec.Struct):
+    """What was found out before the manifest was frozen, and is needed to build from it."""
+
+    leaders: dict[str, str] = {}  # problems that are nearly the same as an older one
+    mean_weight: float = 1.0
+    effective_sample_size: float | None = None
+    n_weighted: int = 0
+    benchmarks: dict[str, int] = {}  # problems of this project on a list, by the list
+
+
+class Shelf:
+    """The files of a shard, by format and split: opened when the first row comes."""
+
+    def __init__(self, folder: Path, order: Order, plan: Plan, name: Place) -> None:
+        self._folder, self._order, self._plan, self._name = folder, order, plan, name
+        self._files: dict[tuple[str, str], Lines | Table] = {}
+        self.tallies = {each: Tally() for each in order.formats}
+
+    def put(self, readings: list[Reading], agreed: dict[tuple[int, int], Agreed]) -> None:
+        """One chunk: whole traces, where traces must stand together."""
+        for split, of_split in self._by_split(readings).items():
+            if "prm800k" in self._order.formats:
+                lines = list(prm800k.lines(of_split))
+                self.tallies["prm800k"].rows += len(lines)
+                self._file("prm800k", split).write(lines)  # type: ignore[union-attr]  # PRM800K comes in lines alone
+            tables = [name for name in self._order.formats if FORMATS[name].is_table]
+            if tables:
+                examples = list(self._examples(of_split, agreed))
+                for name in tables:
+                    self._put_rows(name, split, examples)
+
+    def _put_rows(self, name: str, split: str, examples: list[Example]) -> None:
+        tally, made = self.tallies[name], FORMATS[name].rows
+        assert made is not None
+        rows = [row for example in examples for row in made(example, self._order.rule, tally)]
+        if FORMATS[name].has_weights:
+            beside, tally.beside = tally.beside, []
+            if rows:
+                self._file(f"{name}.weights", split).write_rows(beside)
+        else:
+            tally.rows += len(rows)
+        if rows:
+            self._file(name, split).write_rows(rows)
+
+    def _by_split(self, readings: list[Reading]) -> dict[str, list[Reading]]:
+        if not self._order.is_split:
+            return {splits.TRAIN: readings}
+        found: dict[str, list[Reading]] = {}
+        for reading in readings:
+            side = splits.side(
+                reading.facts.problem_digest,
+                validation=self._order.validation,
+                test=self._order.test,
+                leaders=self._plan.leaders,
+            )
+            found.setdefault(side, []).append(reading)
+        return found
+
+    def _examples(self, readings: list[Reading], agreed: dict[tuple[int, int], Agreed]) -> Iterator[Example]:
+        for trace, of_trace in groupby(readings, key=lambda each: each.facts.trace):
+            together = list(of_trace)
+            revision = together[0].facts.consensus_revision
+            yield Example(
+                together,
+                agreed=None if revision is None else agreed[trace, revision],
+                is_consensus=self._order.filters.is_consensus,
+                mean_weight=self._plan.mean_weight,
+            )
+
+    def _file(self, name: str, split: str) -> Lines | Table:
+        found = self._files.get((name, split))
+        if found is None:
+            found = self._files[name, split] = self._open(name, split)
+        return found
+
+    def _open(self, name: str, split: str) -> Lines | Table:
+        is_weights = name.endswith(".weights")
+        of: Format = FORMATS[name.removesuffix(".weights")]
+        ending: str = self._order.ending
+        if ending == "parquet" and (is_weights or not of.is_table):
+            ending = "jsonl"  # weights lie beside, line for line; PRM800K must come back as it was
+        path = self._folder / self._name(name, split, ending)
+        return Table(path, of.columns) if ending == "parquet" else Lines(path, ending)
+
+    def close(self) -> list[Written]:
+        written = []
+        for (name, split), file in sorted(self._files.items()):
+            closed = file.close()
+            closed.name = file.path.relative_to(self._folder).as_posix()
+            closed.format, closed.split = name, split
+            written.append(closed)
+        return written
+
+    def figures(self) -> dict[str, Any]:
+        return {name: msgspec.to_builtins(tally) for name, tally in self.tallies.items()}
+
+
+def chunks(frozen: Manifest, shelf: Shelf, order: Order, *, start: int, stop: int) -> Iterator[int]:
+    """Write the rows from `start` to `stop`; says after each chunk how many are written."""
+    held: list[Reading] = []
+    done = 0
+    for found in manifest.readings(frozen, start=start, stop=stop):
+        done += len(found)
+        if order.by_trace:
+            held += found
+            last = held[-1].facts.trace
+            found, held = _cut(held, last) if done < stop - start else (held, [])
+        shelf.put(found, _agreed(found))
+        yield done
+
+
+def _cut(readings: list[Reading], last: int) -> tuple[list[Reading], list[Reading]]:
+    """Without the last trace, of which more may follow; and that one."""
+    at = len(readings)
+    while at and readings[at - 1].facts.trace == last:
+        at -= 1
+    return readings[:at], readings[at:]
+
+
+def _agreed(readings: list[Reading]) -> dict[tuple[int, int], Agreed]:
+    """The revisions of consensus that the manifest names."""
+    wanted = {(each.facts.trace, each.facts.consensus_revision) for each in readings if each.facts.consensus_revision}
+    if not wanted:
+        return {}
+    rows = Consensus.objects.filter(trace_id__in={trace for trace, _ in wanted})
+    found = rows.values_list("trace_id", "revision", "first_error", "confidence", "labels")
+    return {
+        (trace, revision): Agreed(revision, first_error, confidence, [tuple(label) for label in labels])
+        for trace, revision, first_error, confidence, labels in found
+        if (trace, revision) in wanted
+    }

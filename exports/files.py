@@ -1,0 +1,120 @@
+"""Files of a snapshot while they are written: a name of their own until they are whole, a frame of compression for each
+chunk, the checksum on the way. Knows no rows of a database."""
+
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import zstandard
+from msgspec import Struct
+
+from exports.formats import columns
+from exports.formats.columns import Columns, Row
+
+_ROW_GROUP = 10_000
+_LEVEL = 6
+
+
+class Written(Struct):
+    """What became of a file."""
+
+    name: str
+    rows: int
+    size: int
+    sha256: str
+    format: str = ""
+    split: str = ""
+
+
+class Lines:
+    """JSON Lines. `ending` says how they are compressed; a chunk is a frame, so that each can be read by itself."""
+
+    def __init__(self, path: Path, ending: str) -> None:
+        self.path, self._ending = path, ending
+        self._unfinished = path.with_name(path.name + ".unfinished")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._unfinished.open("wb")
+        self._digest = hashlib.sha256()
+        self.rows = 0
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        if not lines:
+            return
+        frame = _packed(b"".join(lines), self._ending)
+        self._file.write(frame)
+        self._digest.update(frame)
+        self.rows += len(lines)
+
+    def write_rows(self, rows: Sequence[Row]) -> None:
+        self.write([json.dumps(row).encode("ascii") + b"\n" for row in rows])
+
+    def close(self) -> Written:
+        """Nobody takes half a file for a snapshot."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        size = self._file.tell()
+        self._file.close()
+        self._unfinished.replace(self.path)
+        return Written(self.path.name, self.rows, size, self._digest.hexdigest())
+
+
+def _packed(data: bytes, ending: str) -> bytes:
+    if ending.endswith(".gz"):
+        return gzip.compress(data, _LEVEL, mtime=0)
+    if ending.endswith(".zst"):
+        return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(data)
+    return data
+
+
+class Table:
+    """Parquet with zstd and its features beside the schema. Rows wait until they fill a group."""
+
+    def __init__(self, path: Path, of: Columns) -> None:
+        self.path, self._schema = path, columns.schema(of)
+        self._unfinished = path.with_name(path.name + ".unfinished")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = pq.ParquetWriter(self._unfinished, self._schema, compression="zstd")
+        self._waiting: list[Row] = []
+        self.rows = 0
+
+    def write_rows(self, rows: Sequence[Row]) -> None:
+        self._waiting.extend(rows)
+        self.rows += len(rows)
+        while len(self._waiting) >= _ROW_GROUP:
+            self._group(self._waiting[:_ROW_GROUP])
+            self._waiting = self._waiting[_ROW_GROUP:]
+
+    def _group(self, rows: list[Row]) -> None:
+        self._file.write_batch(columns.batch(rows, self._schema))
+
+    def close(self) -> Written:
+        if self._waiting:
+            self._group(self._waiting)
+        self._file.close()
+        with self._unfinished.open("rb") as file:
+            os.fsync(file.fileno())
+        self._unfinished.replace(self.path)
+        return Written(self.path.name, self.rows, self.path.stat().st_size, sha256(self.path))
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_text(path: Path, text: str) -> Written:
+    """A small file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+    return Written(path.name, 0, path.stat().st_size, sha256(path))
+
+
+def write_json(path: Path, content: Any) -> Written:
+    return write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")

@@ -1,0 +1,122 @@
+"""The last job of a snapshot: card, figures and the manifest as a file, from what is kept with the snapshot alone."""
+
+import datetime as dt
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exports import card, drawings, facts, files, snapshots
+from exports.card import Told
+from exports.files import Written
+from exports.models import Snapshot
+from jobs.runner import Chunk, Progress
+
+
+def finish(snapshot: Snapshot) -> Iterator[Progress | Chunk]:
+    """Counts first, and keeps what it counted; then writes. Done twice, it writes the same."""
+    if snapshot.built_at is not None:
+        return
+    if not snapshot.figures:
+        assert snapshot.manifest is not None
+        snapshot.figures = {"facts": facts.gather(snapshot.manifest), "tallies": _tallies(snapshot)}
+        yield Progress(0, 2)
+        yield partial(_keep, snapshot)
+    written = write(snapshot, snapshots.folder(snapshot))
+    yield partial(_is_built, snapshot, written)
+
+
+def _keep(snapshot: Snapshot, now: dt.datetime) -> Progress:
+    snapshots.keep_figures(snapshot=snapshot, figures=snapshot.figures, now=now)
+    return Progress(1, 2)
+
+
+def _is_built(snapshot: Snapshot, written: list[Written], now: dt.datetime) -> Progress:
+    snapshots.is_built(snapshot=snapshot, written=written, now=now)
+    return Progress(2, 2)
+
+
+def write(snapshot: Snapshot, into: Path) -> list[Written]:
+    """README.md, its drawing, and manifest.json, below this folder."""
+    about = told(snapshot)
+    written = []
+    headline = about.facts.get("headline")
+    if headline:
+        written.append(files.write_text(into / "agreement.svg", drawings.agreement(headline)))
+    written.append(files.write_text(into / "README.md", card.write(about)))
+    written.append(files.write_json(into / "manifest.json", described(snapshot, about)))
+    return written
+
+
+def told(snapshot: Snapshot) -> Told:
+    assert snapshot.manifest is not None
+    assert snapshot.frozen_at is not None
+    project = snapshot.project
+    return Told(
+        name=snapshot.name,
+        project=project.name,
+        description=project.description,
+        protocol=project.protocol,
+        purpose=snapshot.purpose,
+        frozen_at=f"{snapshot.frozen_at:%Y-%m-%d %H:%M} UTC",
+        code_version=snapshot.manifest.code_version,
+        order=snapshots.order_of(snapshot),
+        rows=snapshot.manifest.n_rows,
+        left_out=snapshot.manifest.left_out,
+        plan=snapshot.plan,
+        statement=snapshot.statement,
+        facts=snapshot.figures["facts"],
+        tallies=snapshot.figures["tallies"],
+        files=data_files(snapshot),
+    )
+
+
+def data_files(snapshot: Snapshot) -> list[Written]:
+    rows = snapshot.files.exclude(format="").order_by("name")
+    return [Written(row.name, row.rows or 0, row.size, row.sha256, row.format, row.split) for row in rows]
+
+
+def described(snapshot: Snapshot, about: Told) -> dict[str, Any]:
+    """What a program wants to know of the snapshot."""
+    return {
+        "snapshot": snapshot.name,
+        "project": snapshot.project.slug,
+        "purpose": snapshot.purpose,
+        "manifest": snapshot.manifest_id,
+        "frozen_at": about.frozen_at,
+        "code_version": about.code_version,
+        "rows": about.rows,
+        "left_out": about.left_out,
+        "order": msgspec.to_builtins(about.order),
+        "plan": {key: value for key, value in snapshot.plan.items() if key != "leaders"},
+        "tallies": about.tallies,
+        "files": [msgspec.to_builtins(each) for each in about.files],
+    }
+
+
+def _tallies(snapshot: Snapshot) -> dict[str, Any]:
+    """What came of the shards, put together."""
+    total: dict[str, dict[str, Any]] = {}
+    for found in snapshot.shards.order_by("number").values_list("figures", flat=True):
+        for name, tally in found.items():
+            into = total.setdefault(name, {"rows": 0, "left_out": {}, "labels": {}, "lengths": {}})
+            into["rows"] += tally["rows"]
+            for part in ("left_out", "labels", "lengths"):
+                for key, n in tally[part].items():
+                    into[part][key] = into[part].get(key, 0) + n
+    for tally in total.values():
+        tally["characters"] = _quantiles(tally.pop("lengths"))
+    return total
+
+
+def _quantiles(lengths: dict[str, int]) -> dict[str, int]:
+    """Below how many characters so many of the rows are, to the next power of two: trainers cut what is longer."""
+    total, seen, found = sum(lengths.values()), 0, dict[str, int]()
+    wanted = [("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("1", 1.0)]
+    for bucket in sorted(lengths, key=int):
+        seen += lengths[bucket]
+        while wanted and seen >= wanted[0][1] * total:
+            found[wanted.pop(0)[0]] = 1 << int(bucket)
+    return found

@@ -1,0 +1,119 @@
+"""One trace as it is written: what its raters said, what the project stands behind, how it was chosen. Pure."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from msgspec import Struct, structs
+
+from labeling.importing.records import JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
+from labeling.readings import Facts, Reading
+
+CUT_OFF = ("give_up", "bad_problem")  # nothing is known behind the last rating
+
+
+class Agreed(Struct, frozen=True):
+    """One revision of the consensus. `labels` hold [step, option, rating, confidence, raters at risk] each, and none
+    behind the first error."""
+
+    revision: int
+    first_error: int | None
+    confidence: float | None
+    labels: Sequence[tuple[int, int, int, float, int]]
+
+
+class Said(Struct, frozen=True):
+    """Where one reading saw the first error; None: nowhere, as far as it went."""
+
+    first_error: int | None
+    is_censored: bool
+
+
+class Example:
+    """The readings of one trace that a manifest names, in its order."""
+
+    def __init__(
+        self,
+        readings: list[Reading],
+        *,
+        agreed: Agreed | None = None,
+        is_consensus: bool = False,
+        mean_weight: float = 1.0,
+    ) -> None:
+        self.readings = readings
+        self.agreed = agreed
+        self.is_consensus = is_consensus
+        self._mean_weight = mean_weight
+
+    @property
+    def facts(self) -> Facts:
+        return self.readings[0].facts
+
+    @cached_property
+    def record(self) -> TraceRecord:
+        return self.readings[0].record
+
+    @cached_property
+    def said(self) -> list[Said]:
+        return [_said(each) for each in self.readings if each.facts.submission is not None]
+
+    @property
+    def weight(self) -> float | None:
+        return None if (raw := raw_weight(self.facts)) is None else raw / self._mean_weight
+
+    def labelled(self) -> Iterator[tuple[Facts, TraceRecord]]:
+        """What makes rows: the one record that all stand behind, or that of each rater. A contested trace has none."""
+        if not self.is_consensus:
+            yield from ((each.facts, each.record) for each in self.readings if each.facts.submission is not None)
+        elif self.agreed is not None:
+            yield self.facts, _agreed_record(self.record, self.agreed)
+
+
+CAP = 10.0
+
+
+def raw_weight(facts: Facts) -> float | None:
+    """How many traces one that was drawn stands for, as against a draw at random; no more than ten."""
+    if facts.q is None or facts.n_left is None:
+        return None
+    return min(1.0 / (facts.q * facts.n_left), CAP)
+
+
+def _said(reading: Reading) -> Said:
+    submission = reading.record.submissions[0]
+    rated = 0
+    for turn in submission.turns:
+        own = own_rating(turn)
+        if own == -1:
+            return Said(turn.position, is_censored=False)
+        rated += own is not None
+    is_whole = rated >= sum(step.is_rateable for step in reading.record.steps)
+    return Said(None, is_censored=submission.finish_reason in CUT_OFF or not is_whole)
+
+
+def own_rating(turn: TurnRecord) -> int | None:
+    """What was said of the step that the path takes: the chosen one; where none was, the first that was shown."""
+    if not turn.shown:
+        return None
+    return turn.shown[turn.chosen if turn.chosen is not None else 0].rating
+
+
+def _agreed_record(record: TraceRecord, agreed: Agreed) -> TraceRecord:
+    """The trace as if one rater had said what all stand behind."""
+    labels: dict[int, dict[int, int]] = {}
+    for step, option, rating, *_ in agreed.labels:
+        labels.setdefault(step, {})[option] = rating
+    last = max(labels, default=-1)
+    turns = [
+        _turn(position, [option.text for option in step.options], labels.get(position, {}))
+        for position, step in enumerate(record.steps[: last + 1])
+        if step.is_rateable and step.options
+    ]
+    finish = "solution" if agreed.first_error is None else "found_error"
+    return structs.replace(record, submissions=[SubmissionRecord(turns, finish_reason=finish)], residue=None)
+
+
+def _turn(position: int, texts: list[str], labels: dict[int, int]) -> TurnRecord:
+    """The step's own option first, labelled or not; of the others those that have a label."""
+    places = [0, *sorted(set(labels) - {0})]
+    shown = [JudgmentRecord(texts[place], labels.get(place)) for place in places if place < len(texts)]
+    return TurnRecord(position, shown, 0 if labels.get(0, -1) >= 0 else None)

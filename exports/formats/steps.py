@@ -1,0 +1,190 @@
+"""The long table: a row for each option of each step, with what every rater said of it, what the project stands behind,
+how the trace was chosen and where it came from. Contested traces and steps behind an error are here too: what is
+said of them is in `ratings`, and `label` is empty."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from exports.formats.columns import Columns, Row
+from exports.formats.examples import Example
+from exports.formats.path import Rule
+from exports.formats.tally import Tally
+from labeling.importing.records import JudgmentRecord, TurnRecord
+from labeling.readings import Facts, Reading
+
+_RATING: Columns = {
+    "rater": "string",
+    "rating": "int64",
+    "flagged": "bool",
+    "category": "string",
+    "reason": "string",
+    "value": "float64",
+    "active_ms": "int64",
+    "is_chosen": "bool",
+    "submission": "int64",
+    "revision": "int64",
+    "generation": "int64",
+    "guideline": "int64",
+    "purpose": "string",
+    "population": "string",
+    "origin": "string",
+    "is_assisted": "bool",
+    "saw_reference_answer": "bool",
+    "finish_reason": "string",
+}
+COLUMNS: Columns = {
+    "trace": "int64",
+    "trace_ref": "string",
+    "problem": "string",
+    "problem_digest": "string",
+    "domain": "string",
+    "step": "int64",
+    "step_kind": "string",
+    "is_rateable": "bool",
+    "option": "int64",
+    "text": "string",
+    "ratings": [_RATING],
+    "n_raters": "int64",
+    "n_at_risk": "int64",
+    "p_correct": "float64",
+    "label": "int64",
+    "confidence": "float64",
+    "consensus_revision": "int64",
+    "is_contested": "bool",
+    "arm": "string",
+    "q": "float64",
+    "batch": "int64",
+    "rank": "int64",
+    "weight": "float64",
+    "prm": "string",
+    "prm_score": "float64",
+    "is_right": "bool",
+    "base_model": "string",
+    "policy": "string",
+    "scaffold": "string",
+    "segmenter": "string",
+    "source": "string",
+    "licence": "string",
+}
+
+
+def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
+    turns = [(each, _turns(each)) for each in example.readings if each.facts.submission is not None]
+    labels = {(step, option): rest for step, option, *rest in example.agreed.labels} if example.agreed else {}
+    about = _about(example)
+    for step, (kind, is_rateable, texts) in enumerate(_steps(example, [each for _, each in turns])):
+        at_risk, p_correct = _risk(example, step)
+        for option, text in enumerate(texts):
+            said = (_said(reading.facts, of.get(step), option, texts) for reading, of in turns)
+            ratings = [each for found in said for each in found]
+            label = labels.get((step, option))
+            yield {
+                **about,
+                "step": step,
+                "step_kind": kind,
+                "is_rateable": is_rateable,
+                "option": option,
+                "text": text,
+                "ratings": ratings,
+                "n_raters": sum(each["rating"] is not None for each in ratings),
+                "n_at_risk": at_risk if is_rateable else None,
+                "p_correct": p_correct if option == 0 and is_rateable else _share(ratings),
+                "label": label[0] if label else None,
+                "confidence": label[1] if label else None,
+            }
+
+
+def _about(example: Example) -> Row:
+    facts = example.facts
+    return {
+        "trace": facts.trace,
+        "trace_ref": facts.ref,
+        "problem": facts.text,
+        "problem_digest": facts.problem_digest,
+        "domain": facts.domain,
+        "consensus_revision": example.agreed.revision if example.agreed else None,
+        "is_contested": example.agreed is None if example.is_consensus else None,
+        "arm": facts.arm,
+        "q": facts.q,
+        "batch": facts.batch,
+        "rank": facts.rank,
+        "weight": example.weight,
+        "prm": facts.prm or "",
+        "prm_score": facts.prm_score,
+        "is_right": example.record.is_right,
+        "base_model": facts.base_model or "",
+        "policy": facts.policy or "",
+        "scaffold": facts.scaffold or "",
+        "segmenter": facts.segmenter or "",
+        "source": facts.source or "",
+        "licence": facts.licence or "",
+    }
+
+
+def _turns(reading: Reading) -> dict[int, TurnRecord]:
+    return {turn.position: turn for turn in reading.record.submissions[0].turns}
+
+
+def _steps(example: Example, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[str, bool, list[str]]]:
+    """Kind and texts of each step: the trace's own, and those that stand behind its end in a rater's turns alone."""
+    own = example.record.steps
+    for step in own:
+        yield step.kind, step.is_rateable, [option.text for option in step.options]
+    last = max((position for of in turns for position in of), default=-1)
+    for position in range(len(own), last + 1):
+        shown = [each.text for of in turns if position in of for each in of[position].shown or ()]
+        yield "reasoning", True, list(dict.fromkeys(shown))
+
+
+def _said(facts: Facts, turn: TurnRecord | None, option: int, texts: list[str]) -> Iterator[Row]:
+    """What this rater said of this option. Two options may read alike: the second such that was shown is the second."""
+    if turn is None:
+        return
+    text = texts[option]
+    before = texts[:option].count(text)
+    alike = [place for place, each in enumerate(turn.shown or ()) if each.text == text]
+    if len(alike) <= before or turn.shown is None:
+        return
+    place = alike[before]
+    yield _rating(facts, turn, turn.shown[place], is_chosen=turn.chosen == place)
+
+
+def _rating(facts: Facts, turn: TurnRecord, said: JudgmentRecord, *, is_chosen: bool) -> dict[str, Any]:
+    return {
+        "rater": facts.labeler or facts.machine or "",
+        "rating": said.rating,
+        "flagged": said.flagged,
+        "category": said.category,
+        "reason": said.reason,
+        "value": said.value,
+        "active_ms": turn.active_ms,
+        "is_chosen": is_chosen,
+        "submission": facts.submission,
+        "revision": facts.revision,
+        "generation": facts.generation,
+        "guideline": facts.guideline,
+        "purpose": facts.purpose,
+        "population": facts.population,
+        "origin": facts.origin,
+        "is_assisted": _truth(facts.is_assisted),
+        "saw_reference_answer": _truth(facts.saw_reference_answer),
+        "finish_reason": facts.finish_reason,
+    }
+
+
+def _truth(value: bool | None) -> bool | None:
+    return None if value is None else bool(value)
+
+
+def _risk(example: Example, step: int) -> tuple[int, float | None]:
+    """How many readings had seen no error before this step, and the share of those that name a place, or none at all,
+    which name it behind this step: P(E > t)."""
+    at_risk = sum(each.first_error is None or each.first_error >= step for each in example.said)
+    votes = [each for each in example.said if not each.is_censored]
+    passed = sum(each.first_error is None or each.first_error > step for each in votes)
+    return at_risk, passed / len(votes) if votes else None
+
+
+def _share(ratings: list[dict[str, Any]]) -> float | None:
+    rated = [each["rating"] for each in ratings if each["rating"] is not None]
+    return sum(rating >= 0 for rating in rated) / len(rated) if rated else None

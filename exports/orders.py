@@ -1,0 +1,61 @@
+"""What somebody asks a snapshot to be. Pure: kept with the snapshot as it was asked for."""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from exports.formats import FORMATS
+from exports.formats.path import Rule
+from labeling.choosing import Filters
+
+Ending = Literal["jsonl", "jsonl.gz", "jsonl.zst", "parquet"]
+ENDINGS: tuple[Ending, ...] = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
+REASONS = ("reserve", "screening", "gold", "training", "benchmark", "overlap")
+
+
+class Unfit(Exception):
+    """What was asked for cannot be made. Says why."""
+
+
+class Order(Struct):
+    formats: list[str]
+    filters: Filters = field(default_factory=Filters)
+    rule: Rule = field(default_factory=Rule)
+    ending: Ending = "jsonl"
+    # Shares of problems for validation and test; what is left is for training. A problem never changes sides.
+    validation: float = 0.0
+    test: float = 0.0
+    without_duplicates: bool = False
+    # Reasons for which traces are left out of training, and which are taken in nevertheless. Asks for `reason`.
+    taken_in: list[str] = field(default_factory=list)
+    reason: str = ""
+    to: str = ""  # where the files are sent when they are built: "s3://bucket/prefix", "hf://owner/name", or nowhere
+
+    @property
+    def by_trace(self) -> bool:
+        """Whether readings of one trace must stand together."""
+        return self.filters.is_consensus or any(FORMATS[name].is_table for name in self.formats)
+
+    @property
+    def is_split(self) -> bool:
+        return self.validation + self.test > 0
+
+
+def check(order: Order) -> None:
+    unknown = [name for name in order.formats if name not in FORMATS]
+    if unknown or not order.formats:
+        raise Unfit(f"There is no format {', '.join(unknown) or 'named'}. There are: {', '.join(FORMATS)}.")
+    if order.taken_in and not order.reason.strip():
+        raise Unfit("Taking in what judges models or raters needs a reason: it stands in the card.")
+    other = [name for name in order.taken_in if name not in REASONS and not name.startswith("benchmark:")]
+    if other:
+        raise Unfit(
+            f"Nothing is left out for the reason {other[0]}. Reasons are: {', '.join(REASONS)}, benchmark:NAME."
+        )
+    if not 0 <= order.validation + order.test < 1 or min(order.validation, order.test) < 0:
+        raise Unfit("The shares for validation and test must leave something for training.")
+    if order.filters.is_consensus and "prm800k" in order.formats:
+        raise Unfit("PRM800K holds what single raters said. For consensus choose another format.")
+    without_raters = [name for name in order.formats if not FORMATS[name].wants_raters]
+    if without_raters and len(without_raters) < len(order.formats):
+        raise Unfit("Outcomes are of traces, not of ratings: ask for them in a snapshot of their own.")

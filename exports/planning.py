@@ -1,0 +1,118 @@
+"""Finds out, before a manifest is frozen, what no condition of a database can say: which problems share long runs of
+words with one that judges, which traces say the same, which problems are nearly the same. Reads only."""
+
+import hashlib
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+from django.db.models import Q, QuerySet
+
+from exports.building import Plan
+from exports.models import Purpose
+from exports.orders import Order
+from labeling import benchmarks
+from labeling.choosing import Barred
+from labeling.models import BenchmarkProblem, Option, Problem, Project
+from labeling.texts import near_duplicates
+from prm.evaluation import contamination
+
+_CHUNK = 1000
+
+
+class Planned(NamedTuple):
+    barred: Barred
+    plan: Plan
+
+
+def look_around(project: Project, purpose: str, order: Order) -> Generator[int, None, Planned]:
+    """Yields how many texts were read, as signs of life."""
+    is_training = purpose == Purpose.TRAINING
+    overlapping: list[int] = []
+    plan = Plan()
+    if is_training:
+        overlapping = yield from _overlapping(project)
+        plan.benchmarks = _on_lists(project)
+    duplicates = (yield from _duplicates(project)) if order.without_duplicates else []
+    if order.is_split:
+        plan.leaders = yield from _leaders(project)
+    return Planned(Barred(overlapping, duplicates, order.taken_in, is_training), plan)
+
+
+def _texts(problems: QuerySet[Problem]) -> Iterator[tuple[int, str, str]]:
+    return problems.order_by("pk").values_list("pk", "normal_digest", "text").iterator(chunk_size=_CHUNK)
+
+
+def _judging() -> QuerySet[Problem]:
+    """Problems of every project that are set aside for evaluation, or came in as a benchmark."""
+    listed = BenchmarkProblem.objects.values("normal_digest")
+    return Problem.objects.filter(Q(is_reserve=True) | Q(normal_digest__in=listed))
+
+
+def _overlapping(project: Project) -> Generator[int, None, list[int]]:
+    judges = contamination.Judged()
+    for n, (_, digest, text) in enumerate(_texts(_judging())):
+        judges.add(digest, text)
+        if n % _CHUNK == 0:
+            yield n
+    found: list[int] = []
+    for n, (pk, digest, text) in enumerate(_texts(Problem.objects.filter(project=project))):
+        if judges.holds(text, digest):
+            found.append(pk)
+        if n % _CHUNK == 0:
+            yield n
+    return found
+
+
+def _on_lists(project: Project) -> dict[str, int]:
+    """How many problems of this project stand on each list."""
+    counts: dict[str, int] = {}
+    digests = Problem.objects.filter(project=project).order_by("normal_digest").values_list("normal_digest", flat=True)
+    part: set[str] = set()
+    for digest in digests.distinct().iterator(chunk_size=_CHUNK):
+        part.add(digest)
+        if len(part) == _CHUNK:
+            _count(part, counts)
+            part = set()
+    _count(part, counts)
+    return counts
+
+
+def _count(digests: set[str], counts: dict[str, int]) -> None:
+    for names in benchmarks.lists_of(digests).values():
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+
+
+def _duplicates(project: Project) -> Generator[int, None, list[int]]:
+    """Traces whose problem and steps an older one has too: what differs is the answer's spelling, a score, a cut."""
+    seen: set[bytes] = set()
+    found: list[int] = []
+    digest, trace_now = hashlib.blake2b(digest_size=16), -1
+    rows = Option.objects.filter(step__trace__project=project, position=0).order_by("step__trace", "step__position")
+    fields = ("step__trace_id", "step__trace__problem__normal_digest", "text")
+    for n, (trace, problem, text) in enumerate(rows.values_list(*fields).iterator(chunk_size=_CHUNK)):
+        if trace != trace_now:
+            _note(digest.digest(), trace_now, seen, found)
+            digest, trace_now = hashlib.blake2b(problem.encode(), digest_size=16), trace
+        digest.update(b"\0" + text.encode())
+        if n % (10 * _CHUNK) == 0:
+            yield n
+    _note(digest.digest(), trace_now, seen, found)
+    return found
+
+
+def _note(digest: bytes, trace: int, seen: set[bytes], found: list[int]) -> None:
+    if trace < 0:
+        return
+    if digest in seen:
+        found.append(trace)
+    seen.add(digest)
+
+
+def _leaders(project: Project) -> Generator[int, None, dict[str, str]]:
+    """For each problem that is nearly the same as an older one, the oldest of its group."""
+    yield 0
+    problems = ((digest, text) for _, digest, text in _texts(Problem.objects.filter(project=project)))
+    groups = near_duplicates.groups(problems)
+    yield len(groups)
+    return {digest: leader for digest, leader in groups.items() if digest != leader}

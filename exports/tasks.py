@@ -1,0 +1,26 @@
+"""The Celery tasks of this room."""
+
+from celery import shared_task
+
+from exports import finishing, snapshots
+from exports.models import Snapshot
+from jobs import runner
+
+
+@shared_task(name=snapshots.PREPARE)
+def prepare(job_id: int) -> None:
+    runner.run(job_id, lambda job: snapshots.prepare(_of(job.arguments), asks=True))
+
+
+@shared_task(name=snapshots.BUILD)
+def build_shard(job_id: int) -> None:
+    runner.run(job_id, lambda job: snapshots.build(_of(job.arguments), job.arguments["shard"], asks=True))
+
+
+@shared_task(name=snapshots.FINISH)
+def finish(job_id: int) -> None:
+    runner.run(job_id, lambda job: finishing.finish(_of(job.arguments)))
+
+
+def _of(arguments: dict[str, int]) -> Snapshot:
+    return Snapshot.objects.select_related("project", "manifest", "asked_by").get(pk=arguments["snapshot"])

@@ -1,0 +1,145 @@
+"""What raters said together: no label stands behind the first error that all stand behind, in no format."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exports.formats import FORMATS
+from exports.formats.examples import Agreed, Said
+from exports.formats.path import Rule
+from exports.formats.tally import Tally
+from labeling.importing.records import TraceRecord
+from labeling.quality import step_labels
+from labeling.quality.step_labels import Rating
+from tests.exports.formats.readings import example
+from tests.exports.formats.test_booleans import record
+from tests.labeling.importing import lines_of_prm800k as prm
+
+STEPS = ["a", "b", "c", "d", "e"]
+
+
+def rated(*ratings: int, labeler: str = "ann") -> TraceRecord:
+    """A rater's record of a trace of five steps."""
+    steps = [prm.step(STEPS[n], rating, chosen=None if rating < 0 else 0) for n, rating in enumerate(ratings)]
+    finish = "found_error" if ratings and ratings[-1] < 0 else "solution"
+    return record(*steps, pre_generated_steps=STEPS, labeler=labeler, finish_reason=finish)
+
+
+def agreed(raters: list[list[int]], first_error: int | None) -> Agreed:
+    """As the house settles it: the labels that follow from this place."""
+    ends = [next((n for n, rating in enumerate(each) if rating < 0), None) for each in raters]
+    said = [Rating(n, 0, rating, end) for each, end in zip(raters, ends, strict=True) for n, rating in enumerate(each)]
+    labels = step_labels.of_first_error(said, first_error=first_error, votes=ends)
+    return Agreed(1, first_error, 0.5, [(*label,) for label in labels])
+
+
+def written(name: str, raters: list[list[int]], first_error: int | None) -> list[dict[str, Any]]:
+    make = FORMATS[name].rows
+    assert make is not None
+    records = [rated(*each, labeler=f"rater {n}") for n, each in enumerate(raters)]
+    found = example(*records, agreed=agreed(raters, first_error), is_consensus=True)
+    return list(make(found, Rule(), Tally()))
+
+
+STOPS = [[1, 1, -1], [1, 0, -1], [1, 1, 1, 1, 1]]  # at 2, at 2, and never
+
+
+def test_no_format_labels_a_step_behind_the_error_that_all_stand_behind() -> None:
+    assert written("trl", STOPS, 2)[0]["labels"] == [True, True, False]
+    assert written("math_shepherd", STOPS, 2)[0]["label"].endswith("Step 1: a +\nStep 2: b +\nStep 3: c -")
+    assert len(written("rlhflow", STOPS, 2)[0]["conversations"]) == 6
+    assert written("processbench", STOPS, 2)[0]["label"] == 2
+    rows = written("steps", STOPS, 2)
+    assert [row["label"] for row in rows] == [1, 1, -1, None, None]
+    assert [row["n_at_risk"] for row in rows] == [3, 3, 3, 1, 1]
+    assert [row["n_raters"] for row in rows] == [3, 3, 3, 1, 1]
+    assert rows[3]["ratings"][0]["rating"] == 1  # what the survivor said is kept, as what one rater said
+    assert [round(row["p_correct"], 2) for row in rows] == [1.0, 1.0, 0.33, 0.33, 0.33]
+    by = {row["by"]: row["first_error"] for row in written("first_errors", STOPS, 2)}
+    assert by == {"rater 0": 2, "rater 1": 2, "rater 2": -1, "consensus": 2}
+
+
+one = st.integers(0, 5).flatmap(
+    lambda end: st.lists(st.sampled_from([0, 1]), min_size=end, max_size=end).map(
+        lambda before: [*before, -1] if end < 5 else before
+    )
+)
+
+
+@given(st.lists(one, min_size=1, max_size=5), st.none() | st.integers(0, 4))
+def test_no_label_stands_behind_any_first_error(raters: list[list[int]], first_error: int | None) -> None:
+    last = 4 if first_error is None else first_error
+    for row in written("trl", raters, first_error):
+        assert len(row["labels"]) <= last + 1
+        assert all(row["labels"][:-1])
+    for name in ("math_shepherd", "rlhflow", "pairs"):
+        written(name, raters, first_error)
+    assert all(row["label"] is None for row in written("steps", raters, first_error) if row["step"] > last)
+    assert all(len(row["conversations"]) <= 2 * (last + 1) for row in written("rlhflow", raters, first_error))
+
+
+def test_contested_traces_make_no_rows_but_stay_in_the_long_table() -> None:
+    tally = Tally()
+    contested = example(rated(1, -1), rated(-1, labeler="ben"), is_consensus=True)
+    for name in ("trl", "processbench"):
+        make = FORMATS[name].rows
+        assert make is not None
+        assert not list(make(contested, Rule(), tally))
+    assert tally.left_out == {"contested, or not settled yet": 2}
+    make = FORMATS["steps"].rows
+    assert make is not None
+    rows = list(make(contested, Rule(), Tally()))
+    assert {row["is_contested"] for row in rows} == {True}
+    assert [each["rating"] for each in rows[0]["ratings"]] == [1, -1]
+
+
+def test_said_knows_what_was_cut_off() -> None:
+    given_up = rated(1, 1)
+    given_up.submissions[0].finish_reason = "give_up"
+    assert example(given_up, rated(1, 1, 1, 1, 1), rated(1, -1)).said == [
+        Said(None, is_censored=True),
+        Said(None, is_censored=False),
+        Said(1, is_censored=False),
+    ]
+
+
+def test_training_leaves_out_what_was_given_up() -> None:
+    given_up, tally = rated(1, 1), Tally()
+    given_up.submissions[0].finish_reason = "give_up"
+    make = FORMATS["trl"].rows
+    assert make is not None
+    assert not list(make(example(given_up), Rule(takes_cut_off=False), tally))
+    assert tally.left_out == {"its rater gave up": 1}
+
+
+def test_weights_average_one_and_are_capped() -> None:
+    make, tally = FORMATS["trl"].rows, Tally()
+    assert make is not None
+    for q in (0.1, 0.0001):
+        list(make(example(rated(1), q=q, n_left=100, draw_arm="policy"), Rule(), tally))
+    assert [row["weight"] for row in tally.beside] == [0.1, 10.0]
+    assert tally.beside[0] == {"weight": 0.1, "q": 0.1, "arm": "policy", "trace": 1, "rater": "ann"}
+    assert example(rated(1)).weight is None
+
+
+def test_pairs_prefer_what_was_rated_positive() -> None:
+    options = {
+        "completions": [{"text": t, "rating": r, "flagged": False} for t, r in zip("xyz", [-1, 1, 0], strict=True)]
+    }
+    turn = {**options, "human_completion": None, "chosen_completion": 1}
+    make = FORMATS["pairs"].rows
+    assert make is not None
+    (row,) = make(example(record(prm.step("a"), turn)), Rule(), Tally())
+    assert (row["prefix"], row["chosen"], row["rejected"], row["step"]) == (["a"], "y", "x", 1)
+
+
+def test_outcomes_need_no_rater() -> None:
+    make, tally = FORMATS["outcomes"].rows, Tally()
+    assert make is not None
+    found = rated(1)
+    assert not list(make(example(found), Rule(), tally))
+    found.is_right, found.submissions = True, []
+    (row,) = make(example(found), Rule(), tally)
+    assert (row["completion"], row["is_right"], row["reference_answer"]) == ("a\nb\nc\nd\ne", True, "6")
+    assert tally.left_out == {"outcome not known": 1}
