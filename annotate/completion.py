@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labeling.models import Assignment, Rater
+from labeling.models import Assignment, Project, Rater
 from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.rater import RaterStage
 
@@ -21,6 +21,10 @@ def of(rater: Rater) -> HandIn | None:
     if rater.stage == RaterStage.FAILED:
         return _given(project.screened_out_url, project.screened_out_code)
     return _given(project.completion_url, project.completion_code) if n_done(rater) else None
+
+
+def is_offered(project: Project) -> bool:
+    return bool(project.completion_url or project.completion_code)
 
 
 def n_done(rater: Rater) -> int:

@@ -39,7 +39,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "project": rater.project,
         "guideline": rater.project.guideline,
         "guideline_url": reverse("annotate:guideline", args=[slug]),
-        "completion": completion.of(rater),
+        "offers_completion": completion.is_offered(rater.project),
         "config": words.config(request, rater.project),
         "first_trace": contents.of(opened) if opened else None,
         "error_categories": words.error_categories(),

@@ -61,7 +61,7 @@ class WorkPage {
     document.title = say("title", { project: config.project });
     this.clock.take();
     // The first rating opens a held trace as well; this tells the server when reading begins.
-    if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch(() => {});
+    if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch((error) => this.#notOpened(ladder, error));
     const first = this.work.unrated()[0] ?? this.work.stops()[0] ?? null;
     this.now = first;
     this.paint();
@@ -69,6 +69,11 @@ class WorkPage {
     document.documentElement.dataset.ready = ladder.node.dataset.assignment;
     // After what a rating needs. A place for each formula stands there already, with its source in it.
     setTimeout(() => loadMaths(config.katex).then(() => ladder.typeset()));
+  }
+
+  // It went back meanwhile, or something comes first: the guideline has changed. What was rated here is kept.
+  #notOpened(ladder, error) {
+    if (error instanceof Refused && this.ladder === ladder) this.#fetchNext();
   }
 
   async #next() {
