@@ -52,7 +52,7 @@ def of(rater: Rater, project: Project) -> Way:
     found = [
         ("reading", _reading(project), ""),
         ("training", _("Training"), _training(training, station)),
-        ("screening", _("Screening"), _screening(screening, rater, project)),
+        ("screening", _("Screening"), _screening(screening, station, rater, project)),
         ("work", _("Work"), ""),
     ]
     exists = {
@@ -92,13 +92,14 @@ def _training(progress: Progress, station: Station) -> str:
     ) % {"total": progress.total}
 
 
-def _screening(progress: Progress, rater: Rater, project: Project) -> str:
+def _screening(progress: Progress, station: Station, rater: Rater, project: Project) -> str:
     traces = ngettext(
         "%(total)d trace without explanations.", "%(total)d traces without explanations.", progress.total
     ) % {"total": progress.total}
     mark = _("Passed with %(mark)d or more right.") % {
         "mark": admission.needed(progress.total, project.screening_pass_share)
     }
-    left = project.screening_attempts - rater.screening_attempt + 1
+    is_over = station in (Station.RETRY, Station.FAILED)  # the attempt that counts was the last one
+    left = project.screening_attempts - rater.screening_attempt + (not is_over)
     attempts = ngettext("You have %(left)d attempt.", "You have %(left)d attempts.", left) % {"left": left}
     return f"{traces} {mark} {attempts}" if left > 0 else f"{traces} {mark}"

@@ -1,9 +1,27 @@
-// After a trace of training its answer is looked at, after the last one of a screening its result: pages of their own.
-// They know of a submission only when the server has it, so the page waits for that; without a network it stays.
+// From the work page to another one, once the server has what was submitted here: those pages know of nothing else.
+// Without a network the page stays, and says what waits.
 
+// After a trace of training its answer is looked at, after the last one of a screening its result.
 export function followTo(outbox, { assignment, after }) {
   outbox.addEventListener("answer", ({ detail }) => {
     if (detail.assignment === assignment && detail.verb !== "record") location.assign(after);
   });
+  outbox.hurry();
+}
+
+// Links to pages that count what was submitted.
+export function waitBefore(page, outbox) {
+  for (const link of page.querySelectorAll("a[data-when-saved]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      goWhenSaved(outbox, link.href);
+    });
+  }
+}
+
+// Something comes before the next trace.
+export function goWhenSaved(outbox, url) {
+  if (outbox.state === "saved") return location.assign(url);
+  outbox.addEventListener("state", ({ detail }) => detail.state === "saved" && location.assign(url));
   outbox.hurry();
 }

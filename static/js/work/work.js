@@ -3,7 +3,7 @@
 import { ask } from "./ask.js";
 import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
-import { followTo } from "./farewell.js";
+import { followTo, goWhenSaved, waitBefore } from "./farewell.js";
 import { listen } from "./hands.js";
 import { Ladder, idOf } from "./ladder.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
@@ -93,12 +93,13 @@ class WorkPage {
   }
 
   #nothing(error) {
-    if (error.answer?.station) return location.assign(config.urls.enter);
+    if (error.answer?.station) return goWhenSaved(this.outbox, config.urls.enter);
     this.ladder = this.work = this.now = this.supply.current = null;
     const page = document.getElementById("t-nothing").content.cloneNode(true);
     const kind = error instanceof Refused ? error.message : say(error instanceof LoggedOut ? "save_logged_out" : "no_network");
     page.querySelector("[data-slot=why]").textContent = kind;
     page.querySelector("button").addEventListener("click", () => this.#fetchNext());
+    waitBefore(page, this.outbox);
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
     if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), LOOK_AGAIN);
