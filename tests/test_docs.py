@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from api import urls as api_urls
 from exports import formats as exported
 from labeling.importing.readers import formats
 from labeling.importing.records import BadLine
@@ -108,6 +109,13 @@ def test_every_benchmark_is_described() -> None:
     found = programs("bench")
     parts = {name for name in found for whole in found if name.startswith(f"{whole}_")}  # processes of another one
     assert not [name for name in found - parts if f"bench.{name}`" not in described]
+
+
+def test_every_address_of_the_api_is_described_and_no_other() -> None:
+    described = set(re.findall(r"`(?:GET|POST|PUT|DELETE) (/api/[^`]*)`", text_of("docs/guides/api.md")))
+    routes = [str(each.pattern) for each in api_urls.urlpatterns]
+    served = {"/api/" + re.sub(r"<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", route) for route in routes}
+    assert described == served
 
 
 def headings(path: str) -> set[str]:
