@@ -27,8 +27,8 @@ from prm.selection.cost import Reading
 from prm.selection.draws import Rules
 from prm.selection.pool import Pool
 
-START, BATCH, END = 60, 40, 260
-WRONG, FOR_POOL = 0.15, 0.75
+START, BATCH, END = 60, 20, 260
+WRONG, FOR_POOL = 0.15, 0.5
 READING = Reading()
 METRICS = ("risk_set_auc", "length_matched")
 

@@ -36,7 +36,7 @@ GROUPS = (
         ),
     ),
     Group(_("People"), (Place("people", _("Members"), "dashboard:people", Action.INVITE),)),
-    Group(_("Data and models"), ()),
+    Group(_("Data and models"), (Place("models", _("Generations"), "dashboard:models", Action.READ),)),
     Group("", ()),
 )
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import adjudication, people, projects, traces
+from dashboard.views import adjudication, models, people, projects, traces
 
 app_name = "dashboard"
 urlpatterns = [
@@ -18,6 +18,17 @@ urlpatterns = [
     path("projects/<slug:slug>/adjudicate/<int:trace>/", adjudication.adjudicate, name="adjudicate_trace"),
     path("projects/<slug:slug>/adjudicate/<int:trace>/decide", adjudication.decide, name="decide"),
     path("projects/<slug:slug>/adjudicate/<int:trace>/send-back", adjudication.send_back, name="send_back"),
+    path("projects/<slug:slug>/models/", models.overview, name="models"),
+    path("projects/<slug:slug>/models/progress", models.progress, name="generation_progress"),
+    path("projects/<slug:slug>/models/start", models.start, name="start_generation"),
+    path("projects/<slug:slug>/models/register", models.register, name="register_prm"),
+    path("projects/<slug:slug>/models/rules", models.change_rules, name="change_rules"),
+    path("projects/<slug:slug>/models/roll-back", models.roll_back, name="roll_back"),
+    path("projects/<slug:slug>/models/score", models.score, name="score_stale"),
+    path("projects/<slug:slug>/models/<int:version>/", models.one, name="model"),
+    path("projects/<slug:slug>/models/<int:version>/current", models.make_current, name="make_current"),
+    path("projects/<slug:slug>/generations/<int:number>/stop", models.stop, name="stop_generation"),
+    path("projects/<slug:slug>/generations/<int:number>/retry", models.retry, name="retry_generation"),
     path("projects/<slug:slug>/traces/", traces.find, name="traces"),
     path("projects/<slug:slug>/traces/<int:trace>/", traces.one, name="trace"),
     path("projects/<slug:slug>/traces/<int:trace>/gold", traces.make_gold, name="make_gold"),

@@ -57,6 +57,15 @@ def of(prm: PRM) -> Drawable:
     return Drawable(np.array(columns.trace, dtype=np.int64), pool, places, is_calibrated)
 
 
+def of_one(prm: PRM, kept: bytes) -> tuple[Pool, Floats]:
+    """One trace as a pool of its own, and its scores as they are kept (NaN for context)."""
+    numbers, lengths = packing.unpack([kept])
+    hazards, _ = _hazards(prm, numbers[:, 0], lengths)
+    nothing = np.zeros(1, dtype=np.int64)
+    sizes = numbers[:, 1].astype(np.int64), numbers[:, 2].astype(np.int64)
+    return Pool(lengths, hazards, *sizes, nothing, nothing, np.zeros(1, dtype=np.bool_)), numbers[:, 0]
+
+
 def place(project_id: int, trace_id: int) -> float:
     """Where a trace stands in the uniform walk, in [0, 1): the order in which the uniform lane is read from its top."""
     return 1.0 - queue.fixed_key(project_id=project_id, arm=Arm.UNIFORM, trace_id=trace_id) / _SCALE

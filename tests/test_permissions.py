@@ -19,6 +19,7 @@ from people.roles import RATERS
 from tests import factories
 from tests.labeling.quality import scene
 from tests.people.cast import Cast, make_cast
+from tests.prm import doors as of_prms
 
 pytestmark = pytest.mark.django_db
 OUTSIDE = ("visitor", "stranger", "neighbour")
@@ -205,6 +206,7 @@ DOORS: dict[str, Door] = {
     "annotate:part": Door("get", its_rater(200), image),
     # leads
     "dashboard:new_project": Door("get", everybody(403, visitor=302, neighbour=200, owner=200)),
+    **{name: Door(*each) for name, each in of_prms.DOORS.items()},
     "dashboard:people": Door("get", managers(200), in_project),
     "dashboard:invite": Door("post", managers(201), in_project, {"role": "annotator", "uses_allowed": 1, "days": 1}),
     "dashboard:revoke": Door("post", managers(302), of_invitation),

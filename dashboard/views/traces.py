@@ -17,6 +17,7 @@ from labeling.models import Assignment, Part, Trace
 from people import roles
 from people.models import Membership
 from people.roles import Action
+from prm import explaining
 
 
 @require_safe
@@ -98,6 +99,8 @@ def _page(request: HttpRequest, actor: Membership, trace: Trace, *, status: int 
     standing = reading.standing(trace)
     read = reading.readings(trace, actor)
     told.setdefault("gold_form", GoldForm(trace=trace))
+    if roles.does(actor, Action.TRAIN):  # whoever rates must not see scores first
+        told["why"] = explaining.why(trace)
     return page.show(
         request,
         actor,

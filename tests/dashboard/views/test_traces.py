@@ -103,7 +103,7 @@ def test_one_costs_the_same_for_many(
     for _ in range(n):
         factories.make_assignment(factories.make_rater(cast.project), trace)
     client.force_login(cast.lead)
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(15):
         client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk]))
 
 

@@ -1,0 +1,54 @@
+"""What is typed about PRMs and the rules of a batch, checked."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from prm.models.prm import BackendKind, SemanticsKind
+from prm.registry import Identity
+from prm.selection import acquisitions
+
+_ELSEWHERE = [(each.value, each.label) for each in BackendKind if each is not BackendKind.BUILTIN]
+
+
+class RegisterForm(forms.Form):
+    backend = forms.ChoiceField(label=_("Runs in"), choices=_ELSEWHERE)
+    model = forms.CharField(label=_("Model"), max_length=200, help_text=_("As it is called where it runs."))
+    digest = forms.CharField(label=_("Hash of its weights"), max_length=100, required=False)
+    address = forms.CharField(label=_("Address"), max_length=500, required=False, help_text="http://gpu:8000")
+    style = forms.ChoiceField(
+        label=_("Style (vLLM)"),
+        choices=[("qwen", "Qwen2.5-Math-PRM"), ("math_shepherd", "Math-Shepherd")],
+        required=False,
+    )
+    semantics = forms.ChoiceField(label=_("Its number means"), choices=SemanticsKind.choices)
+    secret = forms.CharField(
+        label=_("Token or secret"),
+        max_length=500,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=_("Kept sealed, never shown again."),
+    )
+
+    def identity(self) -> Identity:
+        told = self.cleaned_data
+        options = {"style": told["style"]} if told["backend"] == BackendKind.VLLM and told["style"] else {}
+        names = ("backend", "model", "digest", "semantics", "address", "secret")
+        return Identity(**{name: told[name] for name in names}, options=options)
+
+
+class RulesForm(forms.Form):
+    acquisition = forms.ChoiceField(
+        label=_("Chooses by"), choices=[(name, name.replace("_", " ")) for name in acquisitions.ACQUISITIONS]
+    )
+    batch_size = forms.IntegerField(label=_("Traces a batch"), min_value=1, max_value=100_000)
+    temperature = forms.FloatField(
+        label=_("Temperature"), min_value=0.001, max_value=10, help_text=_("0.1; at 1 choosing gains nothing.")
+    )
+    domain_quota = forms.FloatField(label=_("Largest share of one domain"), min_value=0.01, max_value=1)
+    has_one_per_problem = forms.BooleanField(label=_("One trace of a problem in a batch"), required=False)
+    every_n_submissions = forms.IntegerField(
+        label=_("Start by itself after so many submissions"),
+        min_value=1,
+        required=False,
+        help_text=_("Empty: only by the button."),
+    )

@@ -1,0 +1,233 @@
+"""A project's PRMs and generations as a lead reads them. Reads alone."""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from dashboard.charts import Chart, words
+from dashboard.charts.drawing import Drawing
+from dashboard.charts.scales import Scale, rows, ticks, under
+from dashboard.tables import Column, Table
+from jobs.models import Job, JobState
+from labeling.models import Project
+from prm import generations
+from prm.models import PRM, Generation
+from prm.models.generation import Stage
+
+CLAIM = "risk_set_auc_length_matched"
+WHY: dict[str, Any] = {
+    "better than the current one": gettext_lazy("better than the one before"),
+    "not worse than the current one beyond its interval": gettext_lazy("not worse than the one before"),
+    "the first one": gettext_lazy("first from own labels"),
+    "the first one; the reserve has too few labels to judge it": gettext_lazy(
+        "first; the reserve has too few labels to judge it"
+    ),
+    "worse than the current one": gettext_lazy("worse than the current one, which stayed"),
+    "the reserve has too few labels to compare it with the current one": gettext_lazy(
+        "the reserve has too few labels to compare it; the current one stayed"
+    ),
+    "an alarm rings": gettext_lazy("an alarm of the audits rings; nothing was replaced"),
+    "the current one, judged again": gettext_lazy("the current one, judged again"),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value with the interval beside it; `reason` where there is none."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    reason: str = ""
+
+
+def figure(told: dict[str, Any] | None) -> Figure:
+    if not told:
+        return Figure(None)
+    low, high = told.get("interval") or (None, None)
+    return Figure(told.get("value"), low, high, told.get("n", 0), told.get("reason", ""))
+
+
+@dataclass(frozen=True)
+class Round:
+    """One line of the timeline."""
+
+    generation: Generation
+    matched: Figure
+    alone: Figure
+    f1: Figure
+    ece: Figure
+    why: str
+    alarms: list[str]
+    is_current: bool
+
+
+def timeline(project: Project) -> list[Round]:
+    found = Generation.objects.filter(project=project).select_related("candidate").defer("candidate__weights")
+    return [_round(each) for each in found.order_by("-number")[:50]]
+
+
+def _round(generation: Generation) -> Round:
+    figures = generation.gate.get("figures", {})
+    why = generation.gate.get("why", "")
+    return Round(
+        generation=generation,
+        matched=figure(figures.get(CLAIM)),
+        alone=figure(figures.get("risk_set_auc_length_only")),
+        f1=figure(figures.get("f1")),
+        ece=figure(figures.get("ece")),
+        why=str(WHY.get(why, why)),
+        alarms=generation.gate.get("alarms", []),
+        is_current=bool(generation.candidate and generation.candidate.is_current and generation.has_passed),
+    )
+
+
+def versions(project: Project) -> list[PRM]:
+    found = PRM.objects.filter(project=project).select_related("registered_by", "made_current_by")
+    return list(found.defer("weights", "secret").order_by("-version")[:100])
+
+
+@dataclass(frozen=True)
+class Link:
+    """One link of the chain that a generation goes through."""
+
+    stage: str
+    label: str
+    state: str  # done, now, next
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the generation has come: its chain, the share of the stage, what failed."""
+
+    generation: Generation
+    chain: list[Link]
+    percent: int
+    failed: Job | None
+
+
+_CHAIN = (Stage.SNAPSHOT, Stage.TRAIN, Stage.EVALUATE, Stage.SCORE, Stage.SELECT)
+
+
+def progress(generation: Generation) -> Progress:
+    jobs = generations.jobs_of(generation)
+    failed = next((job for job in jobs if job.state == JobState.FAILED), None)
+    return Progress(generation, list(_links(generation)), _percent(generation, jobs), failed)
+
+
+def _links(generation: Generation) -> Iterator[Link]:
+    at = _CHAIN.index(Stage(generation.stage)) if generation.is_running else len(_CHAIN)
+    for place, stage in enumerate(_CHAIN):
+        yield Link(stage.value, str(stage.label), "done" if place < at else "now" if place == at else "next")
+
+
+def _percent(generation: Generation, jobs: list[Job]) -> int:
+    """Three jobs count alike: train and judge, score, select."""
+    if generation.stage == Stage.DONE:
+        return 100
+    parts = {kind: [job for job in jobs if job.kind == kind] for kind in _KINDS}
+    shares = [sum(job.share_done() or 0.0 for job in found) / len(found) if found else 0.0 for found in parts.values()]
+    if generation.stage == Stage.SELECT and not parts[generations.SCORE]:
+        shares[1] = 1.0
+    return min(99, round(100 * sum(shares) / 3))
+
+
+_KINDS = (generations.TRAIN, generations.SCORE, generations.SELECT)
+
+
+def audit_rows(prm: PRM) -> list[dict[str, Any]]:
+    """Each audit with its name in words, its figure, and whether its alarm rings."""
+    found = prm.audits.get("audits", {})
+    return [
+        {"name": str(label), "what": str(what), "figure": figure(found[key]), "is_alarming": found[key]["is_alarming"]}
+        for key, (label, what) in AUDITS.items()
+        if key in found
+    ]
+
+
+AUDITS: dict[str, tuple[Any, Any]] = {
+    "last_step_ratio": (
+        gettext_lazy("Lowest score on the last step, against chance"),
+        gettext_lazy("where the answer is wrong; above 1.5 it reads the outcome"),
+    ),
+    "outcome_slope": (
+        gettext_lazy("What the answer adds beside the label"),
+        gettext_lazy("in logits; above 0 beyond doubt it reads the outcome"),
+    ),
+    "auc_right_answers": (
+        gettext_lazy("AUC among right answers"),
+        gettext_lazy("process errors that the outcome does not show"),
+    ),
+    "auc_wrong_answers": (gettext_lazy("AUC among wrong answers"), gettext_lazy("for comparison")),
+    "false_confidence": (
+        gettext_lazy("False confidence"),
+        gettext_lazy("score of .9 or more on a wrong step; alarm where it is above .3 beyond doubt"),
+    ),
+    "length_matched": (
+        gettext_lazy("Length-matched risk-set AUC"),
+        gettext_lazy("alarm where it is below .5 beyond doubt"),
+    ),
+    "length_alone": (gettext_lazy("Risk-set AUC of length alone"), gettext_lazy("what an untrained ruler reaches")),
+}
+
+
+def payoff(project: Project) -> dict[str, Any]:
+    """The latest measurement, with its chart; a reason where there is none yet."""
+    ended = Generation.objects.filter(project=project, stage=Stage.DONE).order_by("-number")
+    told: dict[str, Any] = next((each for each in ended.values_list("payoff", flat=True)[:10] if each), {})
+    if "labels" not in told:
+        return {"reason": told.get("reason") or _("nothing was drawn and read yet")}
+    return {
+        "chart": _payoff_chart(told["points"]),
+        "labels": _spread(told["labels"]),
+        "hours": _spread(told["hours"]),
+        "hint": _spread(told["hint"]) if told.get("hint") else None,
+        "batch": told.get("hint", {}).get("batch"),
+        "says_stop": told.get("hint", {}).get("says_stop", False),
+    }
+
+
+def _spread(told: dict[str, Any]) -> Figure:
+    return Figure(told["gain"], told["low"], told["high"])
+
+
+_WIDTH, _HEIGHT, _FLOOR = 760.0, 222.0, 188.0
+
+
+def _payoff_chart(points: list[dict[str, Any]]) -> Chart:
+    """Two lines over equally many traces of each arm; they bear their names."""
+    name = _("Length-matched AUC on the reserve by traces labelled in each arm")
+    values = [point[arm] for point in points for arm in ("policy", "uniform")]
+    at = ticks(min(values), max(values))
+    drawing = Drawing(_WIDTH, _HEIGHT, name)
+    up = Scale(at[0], at[-1], _FLOOR, 12)
+    rows(drawing, up, at, 34, 680, words.share)
+    along = Scale(0, points[-1]["n"], 44, 660)
+    under(drawing, [along(point["n"]) for point in points], [str(point["n"]) for point in points], 203)
+    for arm, css, label in (("uniform", "l2", _("uniform")), ("policy", "l1", _("policy"))):
+        path = [(along(point["n"]), up(point[arm])) for point in points]
+        drawing.line(path, css)
+        drawing.dot(path[-1])
+        drawing.word((path[-1][0] + 8, path[-1][1] + 4), label, "t" if arm == "policy" else "t2")
+    columns = (
+        Column(_("Traces of each arm"), is_number=True),
+        Column(_("Policy"), is_number=True, reads=words.share),
+        Column(_("Uniform"), is_number=True, reads=words.share),
+    )
+    table = Table("payoff", name, columns, [(point["n"], point["policy"], point["uniform"]) for point in points])
+    return Chart(drawing.done(), table)
+
+
+def share_fresh(n_fresh: int, n_traces: int) -> str:
+    return words.percent(n_fresh / n_traces) if n_traces else "–"
+
+
+def expected_seconds(project: Project) -> dt.timedelta | None:
+    """How long the last whole generation took."""
+    last = Generation.objects.filter(project=project, stage=Stage.DONE).order_by("-number").first()
+    return last.ended_at - last.started_at if last is not None and last.ended_at else None

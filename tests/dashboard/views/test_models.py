@@ -1,0 +1,102 @@
+"""Generations and PRMs on their pages: what is shown, what a press does, what is refused in words."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from labeling.models import Draw, Project
+from people import members
+from people.models import Role
+from prm import registry, rules
+from prm.models import PRM, Generation
+from tests import factories
+from tests.prm import loop
+
+pytestmark = pytest.mark.django_db
+
+
+def come_in(project: Project, role: Role = Role.ENGINEER) -> Client:
+    user = factories.make_user()
+    members.join(project=project, user=user, role=role, now=factories.NOW)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def address(project: Project, name: str = "models", **more: object) -> str:
+    return reverse(f"dashboard:{name}", kwargs={"slug": project.slug, **more})
+
+
+def test_page_follows_a_generation_from_the_button_to_its_line_in_the_timeline() -> None:
+    project = loop.make_project()
+    client = come_in(project)
+    page = client.get(address(project)).content.decode()
+    assert "Start generation 1" in page
+    assert "No PRM is current yet" in page
+    assert client.post(address(project, "start_generation")).status_code == 302
+    assert "data-follow" in client.get(address(project)).content.decode()
+    assert client.post(address(project, "start_generation")).status_code == 422
+    loop.work_off()
+    assert "data-ended" in client.get(address(project, "generation_progress")).content.decode()
+    page = client.get(address(project)).content.decode()
+    assert Generation.objects.get(project=project).gate["alarms"] == []
+    assert "first" in page.partition("Timeline")[2]
+    assert "Start generation 2" in page
+    assert client.get(address(project, "model", version=1)).status_code == 200
+    drawn = Draw.objects.filter(project=project).first()
+    assert drawn is not None
+    trace = client.get(address(project, "trace", trace=drawn.trace_id)).content.decode()
+    assert "Drawn as number" in trace
+    assert "raters do not see it" in trace
+
+
+def test_failed_generation_says_why_and_can_be_tried_again() -> None:
+    project = loop.make_project(labelled=0, unread=5)
+    client = come_in(project)
+    client.post(address(project, "start_generation"))
+    loop.work_off()
+    page = client.get(address(project)).content.decode()
+    assert "Label more traces" in page
+    assert "Try again" in page
+    loop.bring_in(project, labelled=60, unread=0, seed=3)
+    assert client.post(address(project, "retry_generation", number=1)).status_code == 302
+    assert client.post(address(project, "stop_generation", number=1)).status_code == 302
+    assert Generation.objects.get(project=project).stage == "stopped"
+
+
+def test_prm_is_registered_made_current_and_rolled_back() -> None:
+    project = factories.make_project()
+    client = come_in(project)
+    told = {"backend": "vllm", "model": "Qwen", "address": "http://127.0.0.1:1", "semantics": "hazard", "style": "qwen"}
+    for _ in range(2):
+        assert client.post(address(project, "register_prm"), {**told, "secret": "s3cret"}).status_code == 302
+    prm = PRM.objects.get(project=project, version=1)
+    assert b"s3cret" not in bytes(prm.secret or b"")
+    assert client.post(address(project, "make_current", version=1)).status_code == 302
+    assert client.post(address(project, "make_current", version=2)).status_code == 302
+    assert client.post(address(project, "roll_back")).status_code == 302
+    assert registry.current(project.pk) == prm
+    assert client.post(address(project, "roll_back")).status_code == 422
+    assert client.post(address(project, "register_prm"), {**told, "address": "file:///x"}).status_code == 422
+    assert client.post(address(project, "register_prm"), {**told, "backend": "http"}).status_code == 422
+
+
+def test_rules_are_kept_and_end_a_fall_back() -> None:
+    project = factories.make_project()
+    rules.fall_back(project=project, now=factories.NOW)
+    client = come_in(project)
+    assert "chosen at random since" in client.get(address(project)).content.decode()
+    told = {"acquisition": "margin", "batch_size": 9, "temperature": 0.2, "domain_quota": 0.5}
+    assert client.post(address(project, "change_rules"), told).status_code == 302
+    found = rules.of(project)
+    assert (found.acquisition, found.batch_size, found.fell_back_at) == ("margin", 9, None)
+    assert client.post(address(project, "change_rules"), {**told, "temperature": 0}).status_code == 422
+
+
+def test_reviewer_sees_no_scores_of_a_trace() -> None:
+    project = loop.make_project(labelled=60, unread=10)
+    loop.run_generation(project)
+    drawn = Draw.objects.filter(project=project).first()
+    assert drawn is not None
+    page = come_in(project, Role.REVIEWER).get(address(project, "trace", trace=drawn.trace_id)).content.decode()
+    assert "Why it is read" not in page
