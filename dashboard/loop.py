@@ -89,7 +89,7 @@ def _round(generation: Generation) -> Round:
 
 def versions(project: Project) -> list[PRM]:
     found = PRM.objects.filter(project=project).select_related("registered_by", "made_current_by")
-    return list(found.defer("weights", "secret").order_by("-version")[:100])
+    return list(found.defer("weights", "secret", "trained").order_by("-version")[:100])
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 from labeling.agreement.arrays import Floats
 from labeling.agreement.result import Interval, Reason
 from labeling.benchmarks import lists_of
-from labeling.models import Gold, Manifest, Problem, Project
+from labeling.models import Manifest
+from prm import cleaning, packing, registry
 from prm import labels as labels_
-from prm import registry
 from prm.backends import asked
 from prm.evaluation import audit_report, concordance, contamination, gate, report
 from prm.evaluation.audit_report import Outcomes, figure
@@ -119,27 +119,15 @@ def _audits(prm: PRM, found: Judged, texts: Sequence[Text]) -> dict[str, Any]:
 def contaminated(prm: PRM) -> dict[str, int]:
     """How many problems of the reserve, of gold and of each benchmark's list the PRM was trained on. Of a PRM that
     was trained elsewhere nothing is known."""
-    if prm.manifest is None:
+    if prm.trained is None:
         return {}
-    labels = labels_.of_manifest(prm.manifest)
-    trained = labels.keep(~labels.is_reserve).traces
-    learnt = dict(_problems(prm.project, trained))
-    reserve = Problem.objects.filter(project=prm.project_id, is_reserve=True).values_list("text", flat=True)
-    gold = Gold.objects.filter(trace__project=prm.project_id).values_list("trace__problem__text", flat=True)
+    learnt = cleaning.problems_of(packing.unpack_ids(bytes(prm.trained)))
+    texts = [text for _, text in learnt]
     found = {
-        "reserve": contamination.find(training=list(learnt.values()), judged=list(reserve)).n,
-        "gold": contamination.find(training=list(learnt.values()), judged=sorted(set(gold))).n,
+        name: contamination.find(training=texts, judged=judged).n
+        for name, judged in cleaning.judging(prm.project).items()
     }
-    for names in lists_of(list(learnt)).values():
+    for names in lists_of([digest for digest, _ in learnt]).values():
         for name in names:
             found[name] = found.get(name, 0) + 1
     return found
-
-
-def _problems(project: Project, traces: Sequence[int]) -> list[tuple[str, str]]:
-    """Digest and text of the problems of these traces."""
-    found: dict[str, str] = {}
-    for start in range(0, len(traces), 2000):
-        rows = Problem.objects.filter(project=project, traces__in=traces[start : start + 2000]).distinct()
-        found.update(rows.values_list("normal_digest", "text"))
-    return list(found.items())

@@ -22,3 +22,12 @@ def unpack(kept: Sequence[bytes]) -> tuple[Floats, Ints]:
     """All steps of all traces end to end, (steps, COLUMNS), and how many each trace has."""
     lengths = np.array([len(each) // _WIDTH for each in kept], dtype=np.int64)
     return np.frombuffer(b"".join(kept), dtype="<f4").astype(np.float64).reshape(-1, COLUMNS), lengths
+
+
+def pack_ids(ids: Sequence[int]) -> bytes:
+    return np.array(ids, dtype="<i8").tobytes()
+
+
+def unpack_ids(kept: bytes) -> list[int]:
+    found: list[int] = np.frombuffer(kept, dtype="<i8").tolist()
+    return found

@@ -1,6 +1,7 @@
 """The versions of a project's PRMs, and which one is current. Alone changes PRM rows."""
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from events import log
 from labeling.models import Manifest, Project
-from prm import sealing
+from prm import packing, sealing
 from prm.backends import wire
 from prm.backends.asked import Backend, BackendError
 from prm.backends.http import Http
@@ -50,7 +51,7 @@ def register(
     by: User | None,
     now: dt.datetime,
     manifest: Manifest | None = None,
-    n_trained: int | None = None,
+    trained: Sequence[int] | None = None,
 ) -> PRM:
     """The next version. It becomes current by a gate or by a person, never by being registered."""
     _refuse_incomplete(identity)
@@ -69,7 +70,8 @@ def register(
             secret=sealing.seal(identity.secret) if identity.secret else None,
             weights=identity.weights,
             manifest=manifest,
-            n_trained=n_trained,
+            trained=None if trained is None else packing.pack_ids(trained),
+            n_trained=None if trained is None else len(trained),
             registered_at=now,
             registered_by=by,
         )
@@ -137,7 +139,7 @@ def roll_back(*, project: Project, by: User | None, now: dt.datetime) -> PRM:
 
 def current(project_id: int) -> PRM | None:
     found = PRM.objects.filter(project=project_id, is_current=True).select_related("project", "predecessor")
-    return found.defer("weights").first()
+    return found.defer("weights", "trained").first()
 
 
 def backend_of(prm: PRM) -> Backend:

@@ -11,7 +11,7 @@ from jobs.runner import Chunk, Progress
 from labeling import manifest as manifests
 from labeling.manifest import Filters
 from labeling.models.assignment import Purpose
-from prm import evaluating, generations, registry, scores
+from prm import cleaning, evaluating, generations, registry, scores
 from prm import labels as labels_
 from prm.backends.builtin import NAME, TooFewLabels
 from prm.evaluating import Found
@@ -55,8 +55,7 @@ def _snapshot(generation: Generation, now: dt.datetime) -> Progress:
 
 def _train(generation: Generation) -> Iterator[Progress | Chunk]:
     assert generation.manifest is not None  # noted with the stage
-    labels = labels_.of_manifest(generation.manifest)
-    labels = labels.keep(~labels.is_reserve)
+    labels = cleaning.for_training(generation.project, labels_.of_manifest(generation.manifest))
     training = Training()
     for n in training.read(labels):
         yield Progress(5 + (_TRAINED_AT - 10) * n // max(len(labels.traces), 1), TOTAL)
@@ -67,10 +66,10 @@ def _train(generation: Generation) -> Iterator[Progress | Chunk]:
             f"Nothing can be learnt from {training.n_traces} settled traces outside the reserve: {error}."
             " Label more traces, then start again."
         ) from None
-    yield partial(_register, generation, weights, training.n_traces)
+    yield partial(_register, generation, weights, labels.traces)
 
 
-def _register(generation: Generation, weights: bytes, n_traces: int, now: dt.datetime) -> Progress:
+def _register(generation: Generation, weights: bytes, trained: list[int], now: dt.datetime) -> Progress:
     identity = Identity(BackendKind.BUILTIN, NAME, digest=digest(weights), weights=weights)
     prm = registry.register(
         project=generation.project,
@@ -78,9 +77,9 @@ def _register(generation: Generation, weights: bytes, n_traces: int, now: dt.dat
         by=generation.started_by,
         now=now,
         manifest=generation.manifest,
-        n_trained=n_traces,
+        trained=trained,
     )
-    generations.note_candidate(generation=generation, prm=prm, n_traces=n_traces, now=now)
+    generations.note_candidate(generation=generation, prm=prm, n_traces=len(trained), now=now)
     return Progress(_TRAINED_AT, TOTAL)
 
 

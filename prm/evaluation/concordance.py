@@ -110,6 +110,8 @@ def _estimate(steps: Labelled, found: tuple[Pairs, Pairs], level: float) -> Esti
 
 
 def _by_rank(steps: Labelled, strata: Ints) -> tuple[Pairs, Pairs]:
+    if not len(strata):
+        return np.zeros((0, 2)), np.zeros((0, 2))
     own = np.unique(np.column_stack([strata, steps.problems]), axis=0, return_inverse=True)[1].ravel()
     return _ranked(steps, strata), _ranked(steps, own)
 
@@ -141,6 +143,8 @@ def _before_tied_all(ones: Floats, new_group: Bools, new_score: Bools) -> tuple[
 def _by_window(steps: Labelled, strata: Ints) -> tuple[Pairs, Pairs]:
     """Pairs of one stratum and of like length: every wrong step against every right one, in blocks."""
     of_step, within = np.zeros((len(strata), 2)), np.zeros((len(strata), 2))
+    if not len(strata):
+        return of_step, within
     order = np.argsort(strata, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
         wrong, right = rows[steps.is_wrong[rows]], rows[~steps.is_wrong[rows]]

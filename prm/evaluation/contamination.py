@@ -44,6 +44,18 @@ def find(*, training: Sequence[str], judged: Sequence[str]) -> Contaminated:
     return Contaminated(equal, overlapping)
 
 
+def giving_away(*, training: Sequence[str], judged: Sequence[str]) -> list[int]:
+    """Places of the training problems that give a judged one away: without them `find` finds nothing."""
+    known = {digest(problem) for problem in judged}
+    equal = {n for n, problem in enumerate(training) if digest(problem) in known}
+    runs = [set(_runs(problem)) for problem in judged]
+    holders = _holders(training, wanted=set().union(*runs))
+    for each in runs:
+        held = Counter(n for run in each for n in holders.get(run, ()))
+        equal |= {n for n, shared in held.items() if shared >= _OVERLAP * max(len(each), 1)}
+    return sorted(equal)
+
+
 def listed(*, problems: Iterable[str], digests: Iterable[str]) -> list[int]:
     """Places of the problems that stand on a list of digests."""
     known = set(digests)

@@ -39,6 +39,7 @@ class PRM(models.Model):
     secret = models.BinaryField(null=True, blank=True)  # sealed: a bearer token, or what requests are signed with
     weights = models.BinaryField(null=True, blank=True)  # of a builtin one
     manifest = models.ForeignKey(Manifest, null=True, on_delete=models.PROTECT, related_name="prms", db_index=False)
+    trained = models.BinaryField(null=True, blank=True)  # ids of the traces, packed: what audits look at
     n_trained = models.PositiveIntegerField(null=True, blank=True)  # traces
 
     evaluation = models.JSONField(default=dict)  # figures by name, with intervals and counts

@@ -126,3 +126,20 @@ def test_no_wrong_step_says_so() -> None:
     )
     for measure, _ in FORMS:
         assert measure(right).reason == Reason.NO_CASES
+
+
+def test_figures_of_no_step_at_all_say_so() -> None:
+    nothing = labelled().take(np.zeros(0, dtype=np.int64))
+    for figure in (concordance.auc, concordance.risk_set_auc, concordance.length_matched_auc):
+        assert figure(nothing).reason == Reason.NO_CASES
+
+
+def test_difference_to_another_prm_is_that_of_the_figures_and_excludes_0_where_one_is_much_better() -> None:
+    steps = labelled(n=400, problems=40)
+    knowing = steps.put(steps.is_wrong * 0.5 + steps.p_wrong * 0.1)
+    found = concordance.length_matched_difference(knowing, steps.p_wrong)
+    assert isinstance(found, Interval)
+    assert found.low > 0
+    gap = (concordance.length_matched_auc(knowing).value or 0) - (concordance.length_matched_auc(steps).value or 0)
+    assert found.low < gap < found.high
+    assert concordance.length_matched_difference(steps, steps.p_wrong) == Reason.NO_SPREAD

@@ -1,0 +1,32 @@
+"""What judges is not learnt from: neither the reserve, nor what is like a problem of it or of gold."""
+
+import pytest
+
+from labeling import manifest, quality
+from labeling.manifest import Filters
+from labeling.models.quality import GoldUse
+from prm import cleaning, evaluating, labels, packing
+from prm.models import PRM
+from tests import factories
+from tests.prm import loop
+
+pytestmark = pytest.mark.django_db
+
+
+def test_training_leaves_out_reserve_and_what_is_like_gold_and_the_audit_would_see_it() -> None:
+    project = loop.make_project(labelled=40, unread=0)
+    frozen = manifest.freeze(project=project, filters=Filters(), purpose="t", now=factories.NOW, by=None)
+    settled = labels.of_manifest(frozen)
+    known = cleaning.for_training(project, settled)
+    assert settled.is_reserve.any()
+    assert not known.is_reserve.any()
+    trace = project.traces.get(pk=known.traces[0])
+    twin = factories.make_problem(project, trace.problem.text.upper() + " !")
+    gold = factories.make_trace(project, problem=twin)
+    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[None], by=None, now=factories.NOW)
+    again = cleaning.for_training(project, settled)
+    assert set(known.traces) - set(again.traces) == {trace.pk}
+    careless = PRM(project=project, trained=packing.pack_ids(settled.traces))
+    assert evaluating.contaminated(careless)["reserve"] > 0
+    assert evaluating.contaminated(careless)["gold"] == 1
+    assert not any(evaluating.contaminated(PRM(project=project, trained=packing.pack_ids(again.traces))).values())
