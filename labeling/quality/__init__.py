@@ -7,6 +7,7 @@ from labeling.quality.figures import Shown, course
 from labeling.quality.figures import read as figures_of
 from labeling.quality.gold import NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
 from labeling.quality.scoring import Accuracy, accuracy, score
+from labeling.quality.settlements import look_again
 from labeling.quality.settling import settle
 from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
@@ -24,6 +25,7 @@ __all__ = [
     "decide",
     "figures_of",
     "forget",
+    "look_again",
     "make_gold",
     "measure_bar",
     "meet_gold",

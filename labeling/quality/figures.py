@@ -4,12 +4,16 @@
 
     headline     {"steps": {statistic: ESTIMATE}, "first_error": {"exact", "within_one", "has_error_kappa": ESTIMATE,
                  "pairs", "pairs_with_a_censored_report"}, "labels": {"-1": share, "0": …, "1": …},
-                 "n_traces", "n_traces_read_twice"}
+                 "n_traces", "n_traces_read_twice", "is_audit_slice"}: of all traces that were read, or of the
+                 audit slice where a policy has chosen some
     domain, generation, guideline, step_kind
                  lists of {"key", "steps", "first_error" (not for step_kind), "n_traces"}; guideline 0 is none, -1 two
     pair         list of {"raters": [id, id], "steps", "first_error"}, those with most in common first
+    position     list of {"step", "n", "agree", "both", "one"} over rateable steps from 0: pairs of readings that had
+                 both come so far, the share that says the same of it, how often both or one alone call it wrong
     raters       {rater id: {"readings", "active_ms", "steps", "gold": {"n", "right", "missed", "blamed", "gave_up",
-                 "low", "high"}, "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"}}}
+                 "low", "high"}, "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
+                 "flags": [key of `labeling.quality.flags`]}}
     confusion    {"counts": 3 × 3 (consensus by what was said, over -1, 0, +1), "recall": {"-1": …}, "over_credit",
                  "over_blame", "n_traces"}: the latest settled traces
     settlements  {state: number of traces}
@@ -29,7 +33,7 @@ from django.db.models import QuerySet
 
 from labeling.agreement.reports import Reports
 from labeling.models import DailyFigures, Figures
-from labeling.quality import estimates, populations, workload
+from labeling.quality import estimates, populations, positions, workload
 from labeling.quality.populations import Meetings
 
 MOST_PAIRS = 100
@@ -92,30 +96,35 @@ def compute(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
 
 def of_project(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     """The figures themselves; see the module."""
-    meetings = populations.of_first_errors(project_id=project_id)
+    within = populations.slice_of(project_id)
+    meetings = populations.of_first_errors(project_id=project_id, within=within)
+    everything = meetings if within is None else populations.of_first_errors(project_id=project_id)
     return {
-        "headline": _headline(project_id, meetings),
-        **{by: _slices(project_id, by, meetings) for by in ("domain", "generation", "guideline", "step_kind")},
-        "pair": _pairs(project_id, meetings),
-        **workload.of_project(project_id=project_id, meetings=meetings, now=now),
+        "headline": _headline(project_id, meetings, within),
+        **{by: _slices(project_id, by, meetings, within) for by in ("domain", "guideline", "step_kind")},
+        "generation": _slices(project_id, "generation", everything, None),
+        "pair": _pairs(project_id, everything),
+        "position": positions.of_first_errors(meetings),
+        **workload.of_project(project_id=project_id, meetings=everything, now=now),
     }
 
 
-def _headline(project_id: int, meetings: Meetings) -> dict[str, Any]:
-    patterns = populations.of_steps(project_id=project_id).get((0,), populations.NOTHING)
+def _headline(project_id: int, meetings: Meetings, within: list[int] | None) -> dict[str, Any]:
+    patterns = populations.of_steps(project_id=project_id, within=within).get((0,), populations.NOTHING)
     everything = np.ones(len(meetings.n_steps), dtype=np.bool_)
     return {
         "steps": estimates.of_steps(patterns, with_bootstrap=True),
         "first_error": estimates.of_first_errors(meetings.reports(everything), with_bootstrap=True),
         "labels": estimates.shares(patterns),
+        "is_audit_slice": within is not None,
         "n_traces": len(meetings.n_steps),
         "n_traces_read_twice": int((meetings.ends[:, 1] >= 0).sum()),
     }
 
 
-def _slices(project_id: int, by: str, meetings: Meetings) -> list[dict[str, Any]]:
+def _slices(project_id: int, by: str, meetings: Meetings, within: list[int] | None) -> list[dict[str, Any]]:
     rows = []
-    for (key,), patterns in sorted(populations.of_steps(project_id=project_id, by=by).items()):
+    for (key,), patterns in sorted(populations.of_steps(project_id=project_id, by=by, within=within).items()):
         told: dict[str, Any] = {"key": key, "steps": estimates.of_steps(patterns), "labels": estimates.shares(patterns)}
         if by in meetings.keys:
             chosen = np.asarray(meetings.keys[by] == key)

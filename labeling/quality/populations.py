@@ -1,21 +1,27 @@
 """Reads the headline of a project from its tallies, in the shapes that statistics are computed from. Reads only.
 
-Withdrawn traces count nowhere. Everything is grouped by problem in the database: a million ratings come as a few
+Withdrawn traces count nowhere. Where a policy has chosen traces, only those of the audit slice count: a simple random
+sample of the pool, whoever drew them. Which they are is told by the room that draws; it registers itself here.
+
+Everything is grouped by problem in the database: a million ratings come as a few
 thousand rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 import statements
 from labeling.agreement import patterns
 from labeling.agreement.arrays import Bools, Ints
 from labeling.agreement.patterns import Patterns
 from labeling.agreement.reports import Reports
+from labeling.models import Draw
+from labeling.models.queue import Arm
 from labeling.quality.tallies import COUNTERS
 
 # By what the headline is told apart: the columns that name a row.
@@ -36,26 +42,55 @@ _JOINS = {
 }
 _POPULATION = """t.project_id = %s AND t.trace_id NOT IN (
   SELECT w.id FROM labeling_trace w WHERE w.project_id = %s AND w.withdrawn_at IS NOT NULL)"""
+Slice = Callable[[int], Collection[int]]
+_slices: list[Slice] = []
+
+
+def register(slice_of: Slice) -> None:
+    """For `AppConfig.ready` of the room that draws: gives the audit slice of a project, by its traces."""
+    if slice_of not in _slices:
+        _slices.append(slice_of)
+
+
+def slice_of(project_id: int) -> list[int] | None:
+    """The traces that the headline rests on; None for all that were read, where no policy has chosen any."""
+    if not Draw.objects.filter(project_id=project_id, arm=Arm.POLICY).exists():
+        return None
+    return sorted(set().union(*(each(project_id) for each in _slices)))
+
+
 _SUMS = ", ".join(f"SUM(t.{name})" for name in COUNTERS)
 # What an option shows that counts in each of the counters: ratings of -1, 0 and +1.
 _SHAPES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 0], [1, 1, 0], [1, 0, 1], [0, 2, 0], [0, 1, 1], [0, 0, 2]])
 
 
-def of_steps(*, project_id: int, by: str = "all") -> dict[tuple[Any, ...], Patterns]:
-    """Patterns of step ratings, by the key of each row of a dimension."""
+def of_steps(
+    *, project_id: int, by: str = "all", within: Sequence[int] | None = None
+) -> dict[tuple[Any, ...], Patterns]:
+    """Patterns of step ratings, by the key of each row of a dimension; `within` these traces alone, where told."""
+    among, traces = _among(within)
     pairs_only = " AND t.second_rater_id IS NOT NULL" if by == "pair" else ""
     keys = _KEYS[by]
     n_keys = 2 if by == "pair" else 1
     places = ", ".join(str(n + 1) for n in range(n_keys + 1))
     found = statements.rows(
         f"SELECT {keys}, t.problem_id, {_SUMS} FROM labeling_tally t {_JOINS.get(by, '')}"  # noqa: S608  made of constants
-        f" WHERE {_POPULATION}{pairs_only} GROUP BY {places}",
-        [project_id, project_id],
+        f" WHERE {_POPULATION}{among}{pairs_only} GROUP BY {places}",
+        [project_id, project_id, *traces],
     )
     by_key: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for row in found:
         by_key.setdefault(tuple(row[:n_keys]), []).append(row[n_keys:])
     return {key: _patterns(rows) for key, rows in by_key.items()}
+
+
+def _among(traces: Sequence[int] | None) -> tuple[str, list[Any]]:
+    """A condition and its parameter, both empty where every trace counts."""
+    if traces is None:
+        return "", []
+    if statements.on_postgresql():
+        return " AND t.trace_id = ANY (%s::bigint[])", [list(traces)]
+    return " AND t.trace_id IN (SELECT value FROM json_each(%s))", [orjson.dumps(list(traces)).decode()]
 
 
 def _patterns(rows: Sequence[tuple[Any, ...]]) -> Patterns:
@@ -98,13 +133,14 @@ class Meetings:
         )
 
 
-def of_first_errors(*, project_id: int) -> Meetings:
+def of_first_errors(*, project_id: int, within: Sequence[int] | None = None) -> Meetings:
+    among, traces = _among(within)
     found = statements.rows(
         f"SELECT DISTINCT t.trace_id, t.n_steps, t.first_end, COALESCE(t.second_end, -1), t.is_first_censored,"  # noqa: S608  made of constants
         f" COALESCE(t.is_second_censored, false), t.first_rater_id, COALESCE(t.second_rater_id, -1), t.problem_id,"
         f" p.domain, t.generation, {_GUIDELINE} FROM labeling_tally t {_JOINS['domain']} {_JOINS['guideline']}"
-        f" WHERE {_POPULATION}",
-        [project_id, project_id],
+        f" WHERE {_POPULATION}{among}",
+        [project_id, project_id, *traces],
     )
     columns = list(zip(*found, strict=True)) if found else [()] * 12
     whole = [np.array(column, dtype=np.int64) for column in (*columns[:9], columns[10], columns[11])]

@@ -1,9 +1,13 @@
 """Marks traces as due for settling, holds them, and reads where they stand. With `settling` and `adjudication` the only
 module that changes settlements."""
 
+import datetime as dt
 from collections.abc import Sequence
 
-from labeling.models import Trace
+from labeling.models import Settlement, Trace
+from labeling.models.consensus import SettlementState
+
+_UNSETTLED = (SettlementState.READING, SettlementState.CONTESTED)
 
 # The marks of a submit: its trace is looked at by the next settling.
 MARK = """
@@ -18,3 +22,10 @@ def hold(*, trace_ids: Sequence[int], skips: bool = False) -> list[int]:
     """Lock these traces to the end of the transaction, in one order, as everywhere. Whoever submits holds them too."""
     traces = Trace.objects.filter(pk__in=trace_ids).order_by("pk").select_for_update(no_key=True, skip_locked=skips)
     return list(traces.values_list("pk", flat=True))
+
+
+def look_again(*, project_id: int, now: dt.datetime) -> int:
+    """How often a trace is read was changed: what waits for a person, or for more readings, is looked at anew. Says how
+    many traces that is."""
+    rows = Settlement.objects.filter(project_id=project_id, state__in=_UNSETTLED, changed_at__lte=now)
+    return rows.update(is_due=True)

@@ -18,7 +18,7 @@ from labeling.agreement.arrays import Floats
 from labeling.models import Assignment, GoldAnswer, Judgment, Report, Settlement, Submission
 from labeling.models.assignment import AssignmentState
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import consensus
+from labeling.quality import consensus, flags
 from labeling.quality.populations import Meetings
 
 LATEST = 300  # settled traces that step ratings are held against
@@ -54,6 +54,8 @@ def _raters(project_id: int, meetings: Meetings) -> dict[str, dict[str, Any]]:
     ):
         for rater, told in rows.items():
             found[str(rater)][part] = told
+    for rater, raised in flags.of_project(project_id=project_id).items():
+        found[str(rater)]["flags"] = raised
     return dict(found)
 
 

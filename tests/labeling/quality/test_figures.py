@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,20 @@ from jobs import runner
 from jobs.models import Job, JobState
 from labeling import quality, queue
 from labeling.agreement import headline, patterns
-from labeling.models import DailyFigures, Figures, Judgment, Project, Rater, Settlement, Tally, Trace
+from labeling.models import (
+    DailyFigures,
+    Draw,
+    Figures,
+    Judgment,
+    Project,
+    Rater,
+    Settlement,
+    Tally,
+    Trace,
+    Turn,
+)
 from labeling.models.quality import GoldUse
-from labeling.quality import figures, recounting, refreshing
+from labeling.quality import figures, flags, populations, recounting, refreshing
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -149,3 +161,58 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
     assert shown is not None
     assert (shown.drifted_traces, shown.is_stale) == (1, True)
     assert Event.objects.filter(what="tallies.drifted").count() == 1
+
+
+@pytest.fixture
+def kept(project: Project) -> Iterator[set[int]]:
+    """The traces that whoever draws calls the audit slice."""
+    traces = set(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:5])
+    others, populations._slices[:] = populations._slices[:], [lambda project_id: traces]
+    yield traces
+    populations._slices[:] = others
+
+
+def test_headline_rests_on_the_audit_slice_where_a_policy_chose(project: Project, kept: set[int]) -> None:
+    whole = figures.of_project(project_id=project.pk, now=NOW)["headline"]
+    assert (whole["is_audit_slice"], whole["n_traces"]) == (False, 12)
+    numbers: dict[str, Any] = {"batch": 1, "rank": 0, "q": 0.5, "pool_size": 12, "n_left": 12, "drawn_at": NOW}
+    trace = Trace.objects.filter(project=project).order_by("-pk")[0]
+    Draw.objects.create(project=project, trace=trace, arm="policy", **numbers)
+    found = figures.of_project(project_id=project.pk, now=NOW)
+    assert (found["headline"]["is_audit_slice"], found["headline"]["n_traces"]) == (True, 5)
+    assert values(found["headline"]["steps"]) == pytest.approx(by_hand(project, turn__step__trace__in=kept))
+    assert sum(row["first_error"]["pairs"] for row in found["pair"]) == 12
+
+
+def test_positions_compare_those_who_had_come_so_far(project: Project) -> None:
+    rows = figures.of_project(project_id=project.pk, now=NOW)["position"]
+    assert [row["step"] for row in rows] == [0, 1, 2]
+    assert rows[0]["n"] == 12
+    ends = [(first, second or 0) for first, second in Tally.objects.values_list("first_end", "second_end")]
+    for row in rows:
+        step = row["step"]
+        wrong = [(first == step) + (second == step) for first, second in ends if min(first, second) >= step]
+        assert (row["n"], row["both"], row["one"]) == (len(wrong), wrong.count(2), wrong.count(1))
+
+
+def test_flags_tell_who_hurries_and_who_never_finds_anything() -> None:
+    project = factories.make_project()
+    hasty, careful = scene.raters(project, 2)
+    for number in range(20):
+        trace = factories.make_trace(project)
+        scene.submit(hasty, trace, [1, 1, 1])
+        scene.submit(careful, trace, [1, -1] if number % 2 else [1, 1, 1])
+    Turn.objects.filter(assignment__rater=hasty).update(active_ms=200)
+    Turn.objects.filter(assignment__rater=careful).update(active_ms=2000)
+    refreshing.settle_due(now=NOW)
+    assert flags.of_project(project_id=project.pk) == {hasty.pk: ["fast", "no_errors"]}
+    assert set(flags.FLAGS) >= {"fast", "no_errors"}
+
+
+def test_look_again_marks_what_is_not_settled(project: Project) -> None:
+    refreshing.settle_due(now=NOW)
+    Settlement.objects.filter(state="asked").update(state="contested")
+    waiting = Settlement.objects.filter(state="contested").count()
+    assert waiting
+    assert quality.look_again(project_id=project.pk, now=NOW) == waiting
+    assert Settlement.objects.filter(is_due=True).count() == waiting
