@@ -36,7 +36,13 @@ GROUPS = (
         ),
     ),
     Group(_("People"), (Place("people", _("Members"), "dashboard:people", Action.INVITE),)),
-    Group(_("Data and models"), (Place("models", _("Generations"), "dashboard:models", Action.READ),)),
+    Group(
+        _("Data and models"),
+        (
+            Place("imports", _("Imports"), "dashboard:imports", Action.BRING_IN),
+            Place("models", _("Generations"), "dashboard:models", Action.READ),
+        ),
+    ),
     Group("", ()),
 )
 

@@ -2,11 +2,22 @@
 
 from django.urls import path
 
-from dashboard.views import adjudication, models, people, projects, traces
+from dashboard.views import adjudication, imports, models, people, projects, traces
 
 app_name = "dashboard"
 urlpatterns = [
     path("projects/new/", projects.new, name="new_project"),
+    path("projects/<slug:slug>/imports/", imports.find, name="imports"),
+    path("projects/<slug:slug>/imports/send", imports.send, name="send_file"),
+    path("projects/<slug:slug>/imports/look", imports.look, name="look_at_file"),
+    path("projects/<slug:slug>/imports/<int:job>/", imports.one, name="import"),
+    path("projects/<slug:slug>/imports/<int:job>/cancel", imports.cancel, name="cancel_import"),
+    path("projects/<slug:slug>/imports/<int:job>/retry", imports.retry, name="retry_import"),
+    path("projects/<slug:slug>/imports/<int:job>/bad-lines", imports.bad_lines_of, name="bad_lines"),
+    path("projects/<slug:slug>/imports/<int:job>/standing", imports.standing, name="import_standing"),
+    path("projects/<slug:slug>/imports/of/<int:source>/", imports.brought, name="brought_in"),
+    path("projects/<slug:slug>/imports/of/<int:source>/standing", imports.source_standing, name="source_standing"),
+    path("projects/<slug:slug>/imports/of/<int:source>/undo", imports.undo, name="undo_import"),
     path("projects/<slug:slug>/people/", people.members_page, name="people"),
     path("projects/<slug:slug>/people/invite", people.invite, name="invite"),
     path("projects/<slug:slug>/people/invitations/<int:invitation>/revoke", people.revoke, name="revoke"),

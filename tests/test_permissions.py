@@ -9,15 +9,27 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from accounts import api_tokens
-from labeling import judging, projects, quality
-from labeling.models import Option, Part, Rater
-from labeling.models.quality import GoldUse
 from people import invitations
 from people.models import Membership, Role
 from people.roles import RATERS
 from tests import factories
-from tests.labeling.quality import scene
+from tests.arguments import (
+    consenting,
+    contested,
+    guided,
+    image,
+    image_in_project,
+    in_hand,
+    in_project,
+    of_import,
+    of_job,
+    of_open_assignment,
+    of_program,
+    of_source,
+    of_trace,
+    spent_token,
+    trained,
+)
 from tests.people.cast import Cast, make_cast
 from tests.prm import doors as of_prms
 
@@ -49,10 +61,6 @@ def managers(status: int) -> dict[str, int]:
     return members(403, lead=status, owner=status)
 
 
-def in_project(cast: Cast) -> dict[str, object]:
-    return {"slug": cast.project.slug}
-
-
 def of_annotator(cast: Cast) -> dict[str, object]:
     return {"slug": cast.project.slug, "member": cast.membership(cast.annotator).pk}
 
@@ -62,59 +70,13 @@ def of_invitation(cast: Cast) -> dict[str, object]:
     return {"slug": cast.project.slug, "invitation": made.pk}
 
 
-def of_trace(cast: Cast) -> dict[str, object]:
-    return {"slug": cast.project.slug, "trace": factories.make_trace(cast.project).pk}
-
-
-def image_in_project(cast: Cast) -> dict[str, object]:
-    return {"slug": cast.project.slug, **image(cast)}
-
-
-def of_open_assignment(cast: Cast) -> dict[str, object]:
-    return {"slug": cast.project.slug, **in_hand(cast)}
+def bringers(status: int) -> dict[str, int]:
+    return managers(status) | {"engineer": status}
 
 
 def readers(status: int, **others: int) -> dict[str, int]:
     """Whoever may read all of the project: everybody in it but its annotators."""
     return members(status, annotator=403, **others)
-
-
-def in_hand(cast: Cast) -> dict[str, object]:
-    """A trace that the annotator is at work on."""
-    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
-    return {"assignment": factories.make_assignment(rater, factories.make_trace(cast.project)).pk}
-
-
-def image(cast: Cast) -> dict[str, object]:
-    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
-    trace = factories.make_trace(cast.project)
-    factories.make_assignment(rater, trace)
-    option = Option.objects.get(step__trace=trace, step__position=0)
-    part = Part.objects.create(option=option, position=0, kind="image", media_type="image/png", data=b"png")
-    return {"part": part.pk}
-
-
-def trained(cast: Cast) -> dict[str, object]:
-    """A training trace that the annotator has submitted: its answer is there."""
-    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
-    trace = factories.make_trace(cast.project)
-    quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=factories.NOW)
-    Rater.objects.filter(pk=rater.pk).update(stage="training")
-    assignment = factories.make_assignment(rater, trace, purpose="training")
-    judging.give_up(
-        assignment_id=assignment.pk, rater_id=rater.pk, client="test", reason="x", by=None, now=factories.NOW
-    )
-    return {"assignment": assignment.pk}
-
-
-def guided(cast: Cast) -> dict[str, object]:
-    projects.publish_guideline(project=cast.project, body="Be fair.", by=cast.lead, now=factories.NOW)
-    return in_project(cast)
-
-
-def consenting(cast: Cast) -> dict[str, object]:
-    projects.publish_consent_text(project=cast.project, body="Yes?", by=cast.lead, now=factories.NOW)
-    return in_project(cast)
 
 
 def raters(status: int) -> dict[str, int]:
@@ -129,29 +91,6 @@ def its_rater(status: int) -> dict[str, int]:
 
 def deciders(status: int) -> dict[str, int]:
     return members(403, reviewer=status, lead=status, owner=status)
-
-
-def contested(cast: Cast) -> dict[str, object]:
-    """A trace that two readings of the project see otherwise."""
-    trace = factories.make_trace(cast.project)
-    for first_error in (0, None):
-        rater = factories.make_rater(cast.project)
-        scene.submit(rater, trace, [-1] if first_error == 0 else [1] * trace.steps.count())
-    return {"slug": cast.project.slug, "trace": trace.pk}
-
-
-def of_job(cast: Cast) -> dict[str, object]:
-    return {"slug": cast.project.slug, "job": 1}
-
-
-def of_program(cast: Cast) -> dict[str, object]:
-    """A token that the engineer made."""
-    token, _ = api_tokens.make(user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=factories.NOW)
-    return {"token": token.pk}
-
-
-def spent_token(cast: Cast) -> dict[str, object]:
-    return {"token": "never-one"}
 
 
 DOORS: dict[str, Door] = {
@@ -225,6 +164,17 @@ DOORS: dict[str, Door] = {
     "dashboard:adjudicate_trace": Door("get", deciders(200), contested),
     "dashboard:decide": Door("post", deciders(302), contested, {"first_error": "none"}),
     "dashboard:send_back": Door("post", deciders(302), contested),
+    "dashboard:imports": Door("get", bringers(200), in_project),
+    "dashboard:send_file": Door("post", bringers(422), in_project),
+    "dashboard:look_at_file": Door("get", members(403, engineer=404, lead=404, owner=404), in_project),  # at no file
+    "dashboard:import": Door("get", bringers(200), of_import),
+    "dashboard:import_standing": Door("get", bringers(200), of_import),
+    "dashboard:cancel_import": Door("post", bringers(302), of_import),
+    "dashboard:retry_import": Door("post", bringers(302), of_import),
+    "dashboard:bad_lines": Door("get", members(403, engineer=404, lead=404, owner=404), of_import),  # there are none
+    "dashboard:brought_in": Door("get", bringers(200), of_source),
+    "dashboard:source_standing": Door("get", bringers(200), of_source),
+    "dashboard:undo_import": Door("post", bringers(302), of_source),
     "dashboard:leave": Door("post", members(302, owner=422), in_project),
 }
 

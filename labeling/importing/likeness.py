@@ -33,10 +33,10 @@ def look(source: Source, progress: Progress) -> Generator[Progress, None, NearDu
 def _told(groups: dict[int, int], ours: set[int]) -> NearDuplicates:
     sizes = Counter(groups.values())
     like = [pk for pk in sorted(ours) if sizes[groups[pk]] > 1]
-    found = NearDuplicates(len(like), len({groups[pk] for pk in like}))
-    for pk in like:
-        other = next((other for other, first in groups.items() if first == groups[pk] and other != pk), None)
-        if other is not None and len(found.examples) < EXAMPLES:
-            texts = dict(Problem.objects.filter(pk__in=[pk, other]).values_list("pk", "text"))
-            found.examples.append([texts[pk][:200], texts[other][:200]])
+    firsts = list(dict.fromkeys(groups[pk] for pk in like))
+    found = NearDuplicates(len(like), len(firsts))
+    for first in firsts[:EXAMPLES]:
+        pair = [pk for pk, group in groups.items() if group == first][:2]
+        texts = dict(Problem.objects.filter(pk__in=pair).values_list("pk", "text"))
+        found.examples.append([texts[pk][:200] for pk in pair])
     return found

@@ -89,15 +89,22 @@ def records(path: Path, asked: Asked, *, look: Look | None = None) -> Iterator[T
             yield made
 
 
-def preview(path: Path, asked: Asked) -> Preview:
-    """The first records, and what is wrong in the first few hundred."""
+def preview(path: Path, asked: Asked, *, is_cut: bool = False) -> Preview:
+    """The first records, and what is wrong in the first few hundred. Of a file of which only the beginning is here, the
+    end is no fault."""
     look = Look()
-    read = records(path, asked, look=look)
     first: list[TraceRecord] = []
-    for record in islice(read, LOOKED_AT):
-        if isinstance(record, TraceRecord) and len(first) < SHOWN:
-            first.append(record)
-    is_whole = next(read, None) is None
+    read = records(path, asked, look=look)
+    n_read = 0
+    try:
+        for record in islice(read, LOOKED_AT):
+            n_read += 1
+            if isinstance(record, TraceRecord) and len(first) < SHOWN:
+                first.append(record)
+    except files.Unreadable:
+        if not is_cut or not first:
+            raise
+    is_whole = not is_cut and n_read < LOOKED_AT
     return Preview(asked.format, formats.named(asked.format).counts_from, first, look.told(), is_whole)
 
 

@@ -67,9 +67,13 @@ def _file(reference: str, folder: Path, name: str) -> Place:
     return Place(reference, path.name, path)
 
 
+def opened() -> list[str]:
+    """Beginnings of addresses that leads may read."""
+    return list(settings.INCOMING_ADDRESSES)
+
+
 def _opened(address: str) -> str:
-    opened: list[str] = settings.INCOMING_ADDRESSES
-    if ".." not in address.split("/") and any(address.startswith(f"{prefix.rstrip('/')}/") for prefix in opened):
+    if ".." not in address.split("/") and any(address.startswith(f"{prefix.rstrip('/')}/") for prefix in opened()):
         return address
-    names = ", ".join(opened) or "none"
+    names = ", ".join(opened()) or "none"
     raise NotThere(f"only addresses that the operator of this platform opened can be read: {names}")

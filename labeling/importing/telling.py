@@ -18,10 +18,10 @@ class Table(NamedTuple):
     figures: list[Figure]
 
 
-def told(report: Report) -> list[Table]:
+def told(report: Report, *, came_in: bool = True) -> list[Table]:
     """What the file holds, what came of it, and what somebody should look at; nothing that is nought for no reason."""
     tables = (
-        Table(_("What came of it"), list(_came(report))),
+        Table(_("What came of it"), list(_came(report)) if came_in else []),
         Table(_("What the file holds"), list(_held(report))),
         Table(_("Ratings"), list(_ratings(report))),
         Table(_("Outcomes"), list(_outcomes(report))),

@@ -38,6 +38,7 @@ def addresses(scene: Scene, user: User | None) -> list[str]:
     ]
     if user == scene.lead:
         pages += [reverse("dashboard:people", args=[scene.project.slug]), reverse("dashboard:new_project")]
+        pages += [reverse("dashboard:imports", args=[scene.project.slug])]
     return pages
 
 
