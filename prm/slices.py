@@ -39,3 +39,8 @@ def _drawn(project: Project) -> tuple[set[int], set[int]]:
     drawn = set(draws) | set(lanes)
     walked = {trace for trace, arm in lanes.items() if arm == Arm.UNIFORM and trace not in draws}
     return drawn, walked | {trace for trace, arm in draws.items() if arm == Arm.UNIFORM}
+
+
+def of_id(project_id: int) -> set[int]:
+    """The same, as `labeling.quality` asks for it when it computes the headline."""
+    return of(Project.objects.get(pk=project_id))

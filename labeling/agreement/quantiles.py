@@ -5,6 +5,7 @@ I. J. Thompson, A. R. Barnett (1986), doi:10.1016/0021-9991(86)90046-X; formula 
 The inverse is Newton's step where it stays inside the bracket, else a halving. Scalars only: intervals need few.
 """
 
+import functools
 import math
 
 _TINY = 1e-300
@@ -42,6 +43,7 @@ def beta_quantile(*, p: float, a: float, b: float) -> float:
     return x
 
 
+@functools.lru_cache(maxsize=4096)
 def t_quantile(*, p: float, df: float) -> float:
     """The t at which Student's distribution with df degrees of freedom has the probability p below it."""
     if df <= 0:
