@@ -65,27 +65,31 @@ def of(assignment: Assignment) -> Told:
     known = {row.option_id: Known(row.rating, row.explanation) for row in GoldRating.objects.filter(gold=answer.gold)}
     said = _said(assignment)
     numbers = _numbers(assignment)
-    lines = _lines(assignment, numbers, _Truth(accepted, known, answer.gold.explanation), said)
+    error = _error(accepted, answer.first_error)
+    lines = _lines(assignment, numbers, _Truth(accepted, error, known, answer.gold.explanation), said)
     compared = [each for line in lines for each in (line.own, *line.alternatives) if _is_compared(each)]
     return Told(
         lines=lines,
-        sentence=_sentence(Verdict(answer.verdict), accepted, answer.first_error, numbers),
-        explanation="" if _error(accepted) is not None else answer.gold.explanation,
+        sentence=_sentence(Verdict(answer.verdict), numbers.get(error), numbers.get(answer.first_error)),
+        explanation="" if error is not None else answer.gold.explanation,
         n_same=sum(not each.is_off for each in compared),
         n_compared=len(compared),
-        error=numbers.get(_error(accepted)),
+        error=numbers.get(error),
     )
 
 
 class _Truth(NamedTuple):
     accepted: list[int | None]
+    error: int | None
     known: Mapping[int, Known]
     explanation: str
 
 
-def _error(accepted: list[int | None]) -> int | None:
-    """Where the first error is, if the project stands behind one place."""
+def _error(accepted: list[int | None], said: int | None) -> int | None:
+    """Where the first error is told to be. Where several places are right, the rater's own is, and else the first."""
     places = [place for place in accepted if place is not None]
+    if said in places:
+        return said
     return min(places) if places and None not in accepted else None
 
 
@@ -112,8 +116,8 @@ def _lines(
     by_step: dict[int, list[Option]] = {}
     for option in options.order_by("step__position", "position"):
         by_step.setdefault(option.step.position, []).append(option)
-    error = _error(truth.accepted)
-    stops = assignment.project.protocol == Protocol.FIRST_ERROR and error is not None
+    error = truth.error
+    stops = assignment.project.protocol == Protocol.FIRST_ERROR
     return [
         Line(
             number=numbers.get(place),
@@ -130,7 +134,7 @@ def _lines(
 
 def _compare(option: Option, truth: _Truth, said: Mapping[int, int | None]) -> Said:
     known = truth.known.get(option.pk, Known(None, ""))
-    mine, place, error = said.get(option.pk), option.step.position, _error(truth.accepted)
+    mine, place, error = said.get(option.pk), option.step.position, truth.error
     is_own = option.position == 0
     is_error = is_own and place == error
     rating = NEGATIVE if is_error else known.rating
@@ -145,20 +149,12 @@ def _compare(option: Option, truth: _Truth, said: Mapping[int, int | None]) -> S
     return Said(option, mine, rating, explanation, is_sound=is_sound, is_off=is_off)
 
 
-def _sentence(
-    verdict: Verdict, accepted: list[int | None], first_error: int | None, numbers: Mapping[int | None, int]
-) -> str:
-    error, called = numbers.get(_error(accepted)), numbers.get(first_error)
+def _sentence(verdict: Verdict, error: int | None, called: int | None) -> str:
+    """By the numbers that people see: of the step with the error, and of the one that was called it."""
     if verdict == Verdict.GAVE_UP:
         return _("You gave this trace up.")
     if verdict == Verdict.RIGHT:
-        return _("You found the first error.") if first_error is not None else _("There is no error, as you said.")
-    if called is not None:
-        return (
-            _("Step %(step)d holds no error.") % {"step": called} if error is None or called < error else _late(error)
-        )
-    return _late(error)
-
-
-def _late(error: int | None) -> str:
+        return _("You found the first error.") if called is not None else _("There is no error, as you said.")
+    if called is not None and (error is None or called < error):
+        return _("Step %(step)d holds no error.") % {"step": called}
     return _("You passed over the error in step %(step)d.") % {"step": error or 0}

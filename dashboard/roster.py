@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from django.db.models import Case, IntegerField, Value, When
 
-from labeling.models import Rater
+from labeling import stations
+from labeling.models import Rater, ScreeningResult
+from labeling.models.rater import RaterStage
+from labeling.stations import Station
 from people import members, roles
-from people.models import Invitation, Membership, Role
+from people.models import Invitation, Membership, Role, WorkerId
 
 _RANK = Case(*[When(role=role, then=Value(n)) for n, role in enumerate(Role)], output_field=IntegerField())
 
@@ -20,6 +23,17 @@ class Row:
     may_be_managed: bool
     may_be_reset: bool
     choices: tuple[Role, ...]
+    station: Station | None  # where a rater stands; None for who does not rate
+    result: ScreeningResult | None  # of the last attempt at the screening
+    worker: str  # the id on the crowd platform
+
+    @property
+    def may_be_admitted(self) -> bool:
+        return self.may_be_managed and self.rater is not None and self.rater.stage != RaterStage.WORKING
+
+    @property
+    def may_try_again(self) -> bool:
+        return self.may_be_managed and self.station == Station.FAILED
 
 
 def of(actor: Membership) -> list[Row]:
@@ -32,16 +46,24 @@ def of(actor: Membership) -> list[Row]:
     raters = {rater.user_id: rater for rater in Rater.objects.filter(project=actor.project_id, user__isnull=False)}
     reset = members.resettable(actor=actor, among=[each.user for each in memberships])
     choices = tuple(role for role in Role if roles.gives(actor, role))
+    results = {
+        each.rater_id: each for each in ScreeningResult.objects.filter(rater__in=raters.values()).order_by("attempt")
+    }
+    workers = dict(WorkerId.objects.filter(project=actor.project_id).values_list("user_id", "worker"))
     return [
         Row(
             membership=each,
-            rater=raters.get(each.user_id),
+            rater=rater,
             is_oneself=each.user_id == actor.user_id,
             may_be_managed=each.user_id != actor.user_id and roles.gives(actor, each.role),
             may_be_reset=each.user_id != actor.user_id and each.user_id in reset,
             choices=choices,
+            station=stations.next_of(rater=rater, project=actor.project) if rater else None,
+            result=results.get(rater.pk) if rater else None,
+            worker=workers.get(each.user_id, ""),
         )
         for each in memberships
+        for rater in [raters.get(each.user_id)]
     ]
 
 

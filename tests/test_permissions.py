@@ -151,6 +151,8 @@ DOORS: dict[str, Door] = {
     "dashboard:revoke": Door("post", managers(302), of_invitation),
     "dashboard:change_role": Door("post", managers(302), of_annotator, {"role": "engineer"}),
     "dashboard:remove": Door("post", managers(302), of_annotator),
+    "dashboard:allow_attempt": Door("post", managers(302), of_annotator),
+    "dashboard:admit": Door("post", managers(302), of_annotator),
     "dashboard:reset_link": Door("post", managers(201), of_annotator),
     "dashboard:traces": Door("get", readers(200), in_project),
     "dashboard:trace": Door("get", readers(200), of_trace),
@@ -235,7 +237,9 @@ def test_walk_refuses_a_form_from_elsewhere(name: str) -> None:
     assert "open for too long" in response.content.decode()
 
 
-@pytest.mark.parametrize("name", ["dashboard:change_role", "dashboard:remove", "dashboard:reset_link"])
+@pytest.mark.parametrize(
+    "name", [f"dashboard:{each}" for each in ("change_role", "remove", "reset_link", "admit", "allow_attempt")]
+)
 def test_walk_finds_no_member_of_another_project(name: str, client: Client) -> None:
     """The id of somebody from next door, under the address of one's own project."""
     cast = make_cast()

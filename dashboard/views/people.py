@@ -13,7 +13,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import door, page, roster
 from dashboard.forms import InviteForm, RoleForm
-from people import invitations, members
+from labeling import admission
+from labeling.models import Rater
+from people import invitations, members, roles
 from people.models import Invitation, Membership
 from people.roles import Action
 
@@ -73,6 +75,32 @@ def remove(request: HttpRequest, slug: str, member: int) -> HttpResponse:
     told = {"person": found.user}
     messages.success(request, _("%(person)s no longer belongs to the project. Their ratings stay.") % told)
     return redirect("dashboard:people", slug)
+
+
+@require_POST
+def allow_attempt(request: HttpRequest, slug: str, member: int) -> HttpResponse:
+    """Another attempt at the screening, for somebody who did not pass it."""
+    actor, found = _pair(request, slug, member)
+    rater = _rater_to_manage(actor, found)
+    if admission.allow_attempt(rater_id=rater.pk, by=actor.user, now=timezone.now()):
+        messages.success(request, _("%(person)s can try the screening again.") % {"person": found.user})
+    return redirect("dashboard:people", slug)
+
+
+@require_POST
+def admit(request: HttpRequest, slug: str, member: int) -> HttpResponse:
+    """Into the work without training and screening, for somebody whom the lead knows."""
+    actor, found = _pair(request, slug, member)
+    rater = _rater_to_manage(actor, found)
+    admission.admit(rater_id=rater.pk, by=actor.user, now=timezone.now())
+    messages.success(request, _("%(person)s works without training and screening.") % {"person": found.user})
+    return redirect("dashboard:people", slug)
+
+
+def _rater_to_manage(actor: Membership, found: Membership) -> Rater:
+    if not roles.gives(actor, found.role):
+        raise roles.NotAllowed(_("You cannot decide about this person."))
+    return get_object_or_404(Rater, project=actor.project, user=found.user_id)
 
 
 @require_POST

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import door, page, reading, search
 from dashboard.forms import GoldForm, ReasonForm
-from labeling import quality, queue
+from labeling import admission, quality, queue
 from labeling.models import Assignment, Part, Trace
 from people import roles
 from people.models import Membership
@@ -43,7 +43,7 @@ def make_gold(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     if not form.is_valid():
         return _page(request, actor, found, status=422, gold_form=form)
     try:
-        quality.make_gold(trace=found, by=actor.user, now=timezone.now(), **form.cleaned_data)
+        admission.make_gold(trace=found, by=actor.user, now=timezone.now(), **form.cleaned_data)
     except quality.NotKnowable as refused:
         return _page(request, actor, found, status=422, problem=str(refused))
     messages.success(request, _("The trace is gold now."))

@@ -5,7 +5,7 @@ Called through this module: `admission.consent(...)`."""
 
 from labeling.admission.agreeing import HasChanged, consent, read_guideline
 from labeling.admission.screening import admit, allow_attempt, needed, try_again
-from labeling.admission.sets import Progress, place, progress, put_up
+from labeling.admission.sets import Progress, make_gold, place, progress, put_up
 from labeling.admission.settling import claim, settle, submitted
 from labeling.admission.training import read_lesson
 
@@ -16,6 +16,7 @@ __all__ = [
     "allow_attempt",
     "claim",
     "consent",
+    "make_gold",
     "needed",
     "place",
     "progress",

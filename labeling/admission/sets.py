@@ -1,18 +1,21 @@
 """The traces that everybody gets on the way in: the training set and the screening set of a project."""
 
 import datetime as dt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from labeling import queue
-from labeling.models import Assignment, Gold, Project, QueueEntry, Rater
+from accounts.models import User
+from labeling import quality, queue
+from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, Trace
 from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
 
 # Every rater gets every trace of a set: no number of raters uses it up.
 ENDLESS = 30_000
+_WORK = (Arm.UNIFORM, Arm.POLICY, Arm.RESERVE, Arm.TOP_UP, Arm.OPINION)
 _ARMS = {GoldUse.TRAINING: Arm.TRAINING, GoldUse.SCREENING: Arm.SCREENING}
 
 
@@ -34,6 +37,22 @@ def put_up(*, project: Project, use: GoldUse, now: dt.datetime) -> int:
     golds = Gold.objects.filter(trace__project=project, use=use, retired_at=None).order_by("pk")
     traces = list(golds.values_list("trace_id", flat=True))
     return queue.enqueue(project_id=project.pk, arm=_ARMS[use], trace_ids=traces, slots=ENDLESS, now=now)
+
+
+def make_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, **known: Any) -> Gold:
+    """Gold that is handed out from now on, to everybody on the way in or hidden among the work, and is no longer work
+    itself. `known` is what `quality.make_gold` asks for. Raises NotKnowable."""
+    with transaction.atomic():
+        gold = quality.make_gold(trace=trace, use=use, by=by, now=now, **known)
+        for arm in _WORK:
+            queue.take_out(project_id=trace.project_id, arm=arm, trace_ids=[trace.pk], now=now)
+        if use in _ARMS:
+            put_up(project=trace.project, use=use, now=now)
+        else:
+            queue.enqueue(
+                project_id=trace.project_id, arm=Arm.GOLD, trace_ids=[trace.pk], slots=quality.WORN_OUT_AFTER, now=now
+            )
+    return gold
 
 
 def progress(*, rater: Rater, purpose: Purpose) -> Progress:

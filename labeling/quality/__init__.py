@@ -5,7 +5,7 @@ Called through this module: `quality.make_gold(...)`."""
 from labeling.quality.adjudication import CannotDecide, contested, decide, send_back
 from labeling.quality.figures import Shown, course
 from labeling.quality.figures import read as figures_of
-from labeling.quality.gold import NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
+from labeling.quality.gold import WORN_OUT_AFTER, NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
 from labeling.quality.scoring import Accuracy, accuracy, score
 from labeling.quality.settlements import look_again
 from labeling.quality.settling import settle
@@ -13,6 +13,7 @@ from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
 
 __all__ = [
+    "WORN_OUT_AFTER",
     "Accuracy",
     "CannotDecide",
     "NotKnowable",

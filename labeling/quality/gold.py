@@ -18,7 +18,11 @@ from labeling.quality import consensus, scoring
 
 WORN_OUT_AFTER = 50  # readings
 LEAST_VOTES = 3  # of a consensus that gold is made of
-_ARMS = {GoldUse.SCREENING.value: Arm.SCREENING, GoldUse.HIDDEN.value: Arm.GOLD}
+_ARMS = {
+    GoldUse.TRAINING.value: Arm.TRAINING,
+    GoldUse.SCREENING.value: Arm.SCREENING,
+    GoldUse.HIDDEN.value: Arm.GOLD,
+}
 
 
 class NotKnowable(Exception):

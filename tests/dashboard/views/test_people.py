@@ -35,7 +35,7 @@ def test_page_costs_the_same_for_many(
         members.join(project=cast.project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
         invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=factories.NOW, days=36_500)
     client.force_login(cast.owner)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(9):
         response = client.get(reverse("dashboard:people", args=[cast.project.slug]))
     assert response.content.decode().count('scope="row"') == 5 + 2 * n
 

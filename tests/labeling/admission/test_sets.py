@@ -1,0 +1,50 @@
+"""What is gold is handed out as such, and no longer as work."""
+
+import datetime as dt
+
+import pytest
+
+from labeling import admission, quality, queue, raters
+from labeling.models import Gold, QueueEntry
+from labeling.models.assignment import Purpose
+from labeling.models.quality import GoldUse
+from tests import factories
+from tests.labeling.admission import road
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(("use", "arm"), [("training", "training"), ("screening", "screening"), ("hidden", "gold")])
+def test_make_gold_hands_it_out_at_once_and_takes_it_out_of_the_work(use: str, arm: str, now: dt.datetime) -> None:
+    project = road.make_project(work=1)
+    trace = project.traces.get()
+    admission.make_gold(trace=trace, use=GoldUse(use), accepted_first_errors=[1], by=None, now=now)
+    entries = QueueEntry.objects.filter(trace=trace, is_open=True)
+    assert list(entries.values_list("lane__arm", flat=True)) == [arm]
+
+
+def test_make_gold_that_cannot_be_known_leaves_the_trace_at_work(now: dt.datetime) -> None:
+    project = road.make_project(work=1)
+    with pytest.raises(quality.NotKnowable):
+        admission.make_gold(
+            trace=project.traces.get(), use=GoldUse.TRAINING, accepted_first_errors=[99], by=None, now=now
+        )
+    assert QueueEntry.objects.get(is_open=True).lane.arm == "uniform"
+
+
+def test_retired_gold_leaves_the_set(now: dt.datetime) -> None:
+    project = road.make_project(training=2)
+    quality.retire_gold(gold=Gold.objects.order_by("pk")[0], by=None, now=now)
+    rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
+    assert admission.progress(rater=rater, purpose=Purpose.TRAINING) == (0, 1)
+    road.learn(rater, now)
+    assert road.stage(rater) == "working"
+
+
+def test_place_counts_what_was_fetched_ahead_after_what_is_in_hand(now: dt.datetime) -> None:
+    project = road.make_project(screening=3)
+    rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
+    in_hand = road.claim(rater, now).assignment_id
+    ahead = queue.claim(rater_id=rater.pk, now=now + dt.timedelta(seconds=1)).assignment_id
+    of = rater.assignments.select_related("rater")
+    assert [admission.place(of.get(pk=pk)) for pk in (in_hand, ahead)] == [(1, 3), (2, 3)]
