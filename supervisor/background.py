@@ -6,15 +6,18 @@ The same as Celery's command line, without its interactive shell: a fifth less m
 import sys
 import warnings
 
+import django
 from celery.platforms import SecurityWarning
 from django.conf import settings
 
 from config.celery import app
-from jobs import runner
 
 
 def work() -> int:
     """Threads cost one process; a job that is cut off resumes at its last chunk, whatever cut it off."""
+    django.setup()
+    from jobs import runner  # its models want the rooms to be there
+
     worker = app.Worker(
         pool="threads",
         concurrency=runner.AT_ONCE + 1,  # short news must get through beside long jobs, which mostly wait
