@@ -3,13 +3,16 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import imports, projects
+from api.views import imports, prms, projects
 
 app_name = "api"
 urlpatterns = [
     path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]), name="schema"),
     path("projects", projects.Projects.as_view(), name="projects"),
     path("projects/<slug:slug>", projects.OneProject.as_view(), name="project"),
+    path("prm/score", prms.ScoreTraces.as_view(), name="score_traces"),
+    path("prm/rank", prms.RankCandidates.as_view(), name="rank_candidates"),
+    path("projects/<slug:slug>/scores", prms.PushScores.as_view(), name="push_scores"),
     path("projects/<slug:slug>/imports", imports.Imports.as_view(), name="imports"),
     path("projects/<slug:slug>/imports/<int:job>", imports.OneImport.as_view(), name="import"),
     path("projects/<slug:slug>/imports/<int:job>/bad-lines", imports.BadLines.as_view(), name="bad_lines"),

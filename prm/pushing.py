@@ -64,6 +64,7 @@ def push(*, prm: PRM, lines: Iterable[bytes], by: User | None, now: dt.datetime)
     report, numbered = Report(), enumerate(lines, start=1)
     while part := list(islice(numbered, _size())):
         _push_part(prm, _read(part, report), report, now)
+    report.bad_lines.sort()
     log.append(
         what="scores.pushed",
         by=by,

@@ -39,6 +39,12 @@ def with_prm(cast: Cast) -> dict[str, object]:
     return {"slug": cast.project.slug, "version": prm.version}
 
 
+def nobody(status: int) -> dict[str, int]:
+    """A page's session counts for nothing where programs show a token."""
+    everybody = ("visitor", "stranger", "neighbour", "annotator", "engineer", "reviewer", "lead", "owner")
+    return dict.fromkeys(everybody, status)
+
+
 DOORS: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:models": ("get", readers(200), in_project),
     "dashboard:generation_progress": ("get", readers(200), with_generation),
@@ -50,5 +56,8 @@ DOORS: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:roll_back": ("post", trainers(422), in_project),
     "dashboard:score_stale": ("post", trainers(422), in_project),
     "dashboard:model": ("get", readers(200), with_prm),
+    "api:score_traces": ("post", nobody(401), lambda cast: {}),
+    "api:rank_candidates": ("post", nobody(401), lambda cast: {}),
+    "api:push_scores": ("post", nobody(401), in_project),
     "dashboard:make_current": ("post", trainers(302), with_prm),
 }

@@ -93,12 +93,15 @@ def test_scores_far_apart_stay_drawable() -> None:
     assert all(np.isfinite(draw.q) and draw.q > 0 for draw in found)
 
 
-@pytest.mark.parametrize("has_one_per_problem", [False, True])
-def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool) -> None:
-    """The pool's error rate, plain and self-normalised, though the policy goes for the errors."""
+@pytest.mark.parametrize(("has_one_per_problem", "overlap"), [(False, 1), (True, 1), (True, 2)])
+def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, overlap: int) -> None:
+    """The pool's error rate, plain and self-normalised, though the policy goes for the errors. With overlap a trace's
+    loss is the mean of its raters, who miss some errors and see some that are none."""
     random = np.random.default_rng(5)
     n, size, rules = 60, 20, Rules(temperature=0.3, has_one_per_problem=has_one_per_problem, domain_quota=0.6)
     losses = (random.random(n) < 0.3).astype(float)
+    if overlap > 1:
+        losses = (random.random((overlap, n)) < np.where(losses > 0, 0.8, 0.1)).mean(axis=0)
     scores = np.where(losses > 0, 1.0, 0.6) * random.uniform(0.8, 1.2, n)
     problems, domains = random.integers(0, 25, n), random.integers(0, 2, n)
     plain, normalised, naive = [], [], []
@@ -120,7 +123,7 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool) -
     error = 4 * np.std(plain) / 1000**0.5
     assert np.mean(plain) == pytest.approx(losses.mean(), abs=error)
     assert np.mean(normalised) == pytest.approx(losses.mean(), abs=error + 0.01)  # its bias falls with 1/M
-    assert np.mean(naive) > losses.mean() + 0.04
+    assert np.mean(naive) > losses.mean() + 0.03
 
 
 def test_audit_slice_is_a_random_sample_where_the_uniform_arm_is_not() -> None:

@@ -1,0 +1,113 @@
+"""How fast does the builtin PRM score, and how fast is a batch drawn? One million steps, and a pool of 100,000 traces.
+
+    python -m bench.scoring [--steps 1000000] [--traces 100000]
+
+Scoring is the backend alone, in chunks as the job asks for them; memory is the process's highest. The pool lies in a
+database of its own in memory: reading its rows is timed apart from drawing.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import time
+from collections.abc import Iterator
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+os.environ.setdefault("SECRET_KEY", "bench")
+
+import numpy as np
+
+from prm import packing
+from prm.backends import builtin
+from prm.backends.asked import Trace
+from prm.selection.pool import Pool
+
+CHUNK = 500
+STEPS_A_TRACE = 8
+WORDS = ("then", "we", "add", "numbers", "so", "that", "each", "side", "has", "half", "of", "it", "and", "the", "rest")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.scoring")
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--traces", type=int, default=100_000)
+    options = parser.parse_args()
+    django.setup()
+    told = {**score(options.steps), **select(options.traces)}
+    for name, value in told.items():
+        print(f"{name:32} {value:>14,.2f}")
+    print(json.dumps({name: round(value, 3) for name, value in told.items()}, separators=(",", ":")))
+
+
+def traces(n: int) -> Iterator[Trace]:
+    dice = random.Random(0)
+    for number in range(n):
+        total, steps = dice.randint(2, 90), []
+        for _ in range(STEPS_A_TRACE):
+            more, words = dice.randint(2, 90), dice.choices(WORDS, k=14)
+            steps.append(f"{' '.join(words)}: {total} + {more} = {total + more + (dice.random() < 0.1)}.")
+            total += more
+        yield Trace(f"Problem {number}: add up what is given, one by one.", steps)
+
+
+def score(n_steps: int) -> dict[str, float]:
+    some = list(traces(200))
+    wrong = np.random.default_rng(0).random(200 * STEPS_A_TRACE) < 0.2
+    scorer = builtin.train(builtin.see(some), wrong)
+    before, cpu, done, seconds = _memory(), time.process_time(), 0, 0.0
+    chunk: list[Trace] = []
+    for trace in traces(n_steps // STEPS_A_TRACE):
+        chunk.append(trace)
+        if len(chunk) == CHUNK:
+            began = time.perf_counter()
+            done += sum(len(each) for each in scorer.score(chunk))
+            seconds += time.perf_counter() - began
+            chunk = []
+    return {
+        "steps scored": done,
+        "steps a second": done / seconds,
+        "seconds": seconds,
+        "processor seconds": time.process_time() - cpu,
+        "memory, MB": _memory(),
+        "of it for scoring, MB": _memory() - before,
+    }
+
+
+def select(n: int) -> dict[str, float]:
+    """What is read is unpacked as the rows hold it; then scores, probabilities, a batch of 4,000 in order."""
+    from prm.models import LoopRules
+    from prm.pools import Drawable, place
+    from prm.selecting import draw_from
+
+    dice = np.random.default_rng(0)
+    lengths = dice.integers(3, 13, n)
+    texts = ["x" * 80] * 13
+    kept = [packing.pack(dice.beta(5, 1, length), texts[:length], [True] * int(length)) for length in lengths]
+    began = time.perf_counter()
+    numbers, lengths = packing.unpack(kept)
+    pool = Pool(
+        lengths=lengths,
+        hazards=1 - numbers[:, 0],
+        words=numbers[:, 1].astype(np.int64) + 12,
+        characters=numbers[:, 2].astype(np.int64),
+        problems=dice.integers(0, n // 2, n),
+        domains=dice.integers(0, 5, n),
+        is_answer_wrong=dice.random(n) < 0.3,
+    )
+    places = np.array([place(1, trace) for trace in range(n)])
+    drawable = Drawable(np.arange(n), pool, places, True)
+    rules = LoopRules(batch_size=4_000)
+    found = draw_from(drawable, acquisition=rules.acquisition, chosen=rules, uniform=0.2, seed=1)
+    return {"traces in the pool": n, "traces drawn": len(found), "selection, seconds": time.perf_counter() - began}
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
