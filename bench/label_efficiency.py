@@ -131,7 +131,7 @@ def next_batch(world: World, left: Ints, scorer: builtin.Scorer, name: str, is_s
         characters=world.characters[rows],
         problems=world.bench.problems[left],
         domains=world.bench.sources[left],
-        is_answer_wrong=world.bench.first_errors[left] != NONE,
+        is_answer_wrong=world.bench.is_answer_wrong[left],
     )
     random = np.random.default_rng(seed)
     scores = acquisitions.scores(name, pool, READING)

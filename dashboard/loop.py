@@ -74,7 +74,7 @@ def timeline(project: Project) -> list[Round]:
 
 def _round(generation: Generation) -> Round:
     figures = generation.gate.get("figures", {})
-    why = generation.gate.get("why", "")
+    why, drift = generation.gate.get("why", ""), generation.gate.get("length_drift", {})
     return Round(
         generation=generation,
         matched=figure(figures.get(CLAIM)),
@@ -82,7 +82,7 @@ def _round(generation: Generation) -> Round:
         f1=figure(figures.get("f1")),
         ece=figure(figures.get("ece")),
         why=str(WHY.get(why, why)),
-        alarms=generation.gate.get("alarms", []),
+        alarms=[*generation.gate.get("alarms", []), *(["length_drift"] if drift.get("is_alarming") else [])],
         is_current=bool(generation.candidate and generation.candidate.is_current and generation.has_passed),
     )
 
@@ -148,6 +148,21 @@ def audit_rows(prm: PRM) -> list[dict[str, Any]]:
         for key, (label, what) in AUDITS.items()
         if key in found
     ]
+
+
+FIGURES: dict[str, Any] = {
+    "f1": gettext_lazy("F1 of first errors"),
+    "accuracy_erroneous": gettext_lazy("Erroneous traces: the very step found"),
+    "accuracy_correct": gettext_lazy("Correct traces left in peace"),
+    "auc": gettext_lazy("AUC of steps"),
+    "risk_set_auc": gettext_lazy("Risk-set AUC"),
+    CLAIM: gettext_lazy("Length-matched risk-set AUC"),
+    "risk_set_auc_length_only": gettext_lazy("Length alone on the same pairs"),
+    "ece": gettext_lazy("Calibration error (ECE)"),
+    "over_credit": gettext_lazy("Wrong steps let pass"),
+    "over_blame": gettext_lazy("Right steps blamed"),
+    "false_confidence": gettext_lazy("Wrong steps it is sure of"),
+}
 
 
 AUDITS: dict[str, tuple[Any, Any]] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats, Ints
+from labeling.agreement.arrays import Bools, Floats, Ints
 from labeling.importing import files
 from labeling.importing.readers import formats
 from labeling.importing.records import BadLine, TraceRecord
@@ -28,6 +28,7 @@ class Benchmark:
     first_errors: Ints
     problems: Ints
     sources: Ints
+    is_answer_wrong: Bools  # false where the outcome is right or unknown
 
     @property
     def lengths(self) -> Ints:
@@ -42,17 +43,20 @@ def read(paths: Sequence[Path]) -> Benchmark:
     traces: list[Trace] = []
     errors: list[int] = []
     sources: list[int] = []
+    wrong: list[bool] = []
     for number, path in enumerate(paths):
         for record in _records(path):
             traces.append(Trace(record.problem.text, [step.options[0].text for step in record.steps]))
             errors.append(_first_error(record))
             sources.append(number)
+            wrong.append(record.is_right is False)
     if not traces:
         raise BadBenchmark("There is no trace in " + ", ".join(map(str, paths)))
     # Numbered by a hash of the text, so that folds are the same whatever the order of the files.
     known = {digest: n for n, digest in enumerate(sorted({contamination.digest(trace.problem) for trace in traces}))}
     problems = [known[contamination.digest(trace.problem)] for trace in traces]
-    return Benchmark(traces, *(np.array(column, dtype=np.int64) for column in (errors, problems, sources)))
+    numbers = [np.array(column, dtype=np.int64) for column in (errors, problems, sources)]
+    return Benchmark(traces, numbers[0], numbers[1], numbers[2], np.array(wrong, dtype=np.bool_))
 
 
 def _records(path: Path) -> list[TraceRecord]:

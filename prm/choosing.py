@@ -68,6 +68,7 @@ def _open(generation: Generation, batch: Batch, number: int, total: int, now: dt
         acquisition=batch.acquisition,
         n_policy=batch.count("policy"),
         n_uniform=batch.count("uniform"),
+        drift={"value": batch.drift.value, "n": batch.drift.n, "is_alarming": batch.drift.is_alarming},
         now=now,
     )
     return Progress(0, total)

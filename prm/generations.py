@@ -142,9 +142,19 @@ def note_shard(*, generation_id: int, now: dt.datetime) -> None:
 
 
 def note_batch(
-    *, generation: Generation, batch: int, acquisition: str, n_policy: int, n_uniform: int, now: dt.datetime
+    *,
+    generation: Generation,
+    batch: int,
+    acquisition: str,
+    n_policy: int,
+    n_uniform: int,
+    drift: dict[str, Any],
+    now: dt.datetime,
 ) -> None:
-    _move(generation, Stage.SELECT, batch=batch, acquisition=acquisition, n_policy=n_policy, n_uniform=n_uniform)
+    """The drift of what is served is shown beside the gate's figures; it comes too late to hold anything."""
+    gate = {**generation.gate, "length_drift": drift}
+    chosen = {"acquisition": acquisition, "n_policy": n_policy, "n_uniform": n_uniform}
+    _move(generation, Stage.SELECT, batch=batch, gate=gate, **chosen)
 
 
 def finish(*, generation: Generation, payoff: dict[str, Any], now: dt.datetime) -> None:

@@ -5,6 +5,7 @@ goes on from there, and a batch that nobody has seen yet is drawn anew.
 """
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,14 @@ from labeling.agreement.arrays import Ints
 from labeling.models import Project
 from labeling.queue import Drawn
 from prm import pools, rules
+from prm.evaluation import audits
+from prm.evaluation.audits import Audit
 from prm.models import PRM, LoopRules
 from prm.pools import Drawable
 from prm.selection import acquisitions, draws
 from prm.selection.cost import Reading
 from prm.selection.draws import Arm, Draw, Rules
+from prm.selection.pool import Pool
 
 
 def part_size() -> int:
@@ -34,7 +38,7 @@ class Batch:
     draws: list[Drawn]
     pool_size: int
     acquisition: str
-    is_calibrated: bool
+    drift: Audit  # corr(score, length) among what the policy drew minus the pool's: a loop that feeds on length
 
     @property
     def parts(self) -> list[list[Drawn]]:
@@ -49,8 +53,19 @@ def draw(*, project: Project, prm: PRM, chosen: LoopRules, seed: int) -> Batch:
     """Reads the pool and draws; writes nothing."""
     drawable, acquisition = pools.of(prm), rules.in_force(chosen)
     found = draw_from(drawable, acquisition=acquisition, chosen=chosen, uniform=project.uniform_share, seed=seed)
-    return Batch(
-        [_drawn(each, drawable.trace_ids) for each in found], drawable.pool.n, acquisition, drawable.is_calibrated
+    drawn = [_drawn(each, drawable.trace_ids) for each in found]
+    return Batch(drawn, drawable.pool.n, acquisition, _drift(drawable.pool, found))
+
+
+def _drift(pool: Pool, found: Sequence[Draw]) -> Audit:
+    chosen = np.zeros(pool.n, dtype=np.bool_)
+    chosen[[each.trace for each in found if each.arm is Arm.POLICY]] = True
+    rows, length = chosen[pool.traces], np.log(np.maximum(pool.characters, 1))
+    return audits.length_drift(
+        pool_p_wrong=pool.hazards,
+        pool_log_characters=length,
+        served_p_wrong=pool.hazards[rows],
+        served_log_characters=length[rows],
     )
 
 

@@ -31,7 +31,8 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def one(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     actor = door.enter(request, slug, Action.READ)
     prm = _prm(actor, version)
-    figures = [(name, loop.figure(told)) for name, told in prm.evaluation.get("figures", {}).items()]
+    told = prm.evaluation.get("figures", {})
+    figures = [(label, loop.figure(told[name])) for name, label in loop.FIGURES.items() if name in told]
     domains = [
         (name, loop.figure(told.get(loop.CLAIM)), loop.figure(told.get("false_confidence")))
         for name, told in prm.evaluation.get("domains", {}).items()

@@ -39,7 +39,8 @@ def decide(
     if alarms:
         return Verdict(False, Why.ALARM, tuple(alarms))
     if difference is None:
-        return Verdict(True, Why.FIRST if candidate.interval else Why.FIRST_UNJUDGED)
+        is_judged = candidate.interval is not None or candidate.interval_reason is Reason.NO_SPREAD
+        return Verdict(True, Why.FIRST if is_judged else Why.FIRST_UNJUDGED)
     if isinstance(difference, Reason):
         is_equal = difference is Reason.NO_SPREAD
         return Verdict(is_equal, Why.NOT_WORSE if is_equal else Why.UNJUDGED)

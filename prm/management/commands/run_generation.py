@@ -1,0 +1,81 @@
+"""One whole generation in the foreground: snapshot, train or take a registered PRM, judge, gate, score, select."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from jobs import runner
+from jobs.models import Job, JobState
+from labeling.models import Project
+from prm import generations, rules
+from prm.models import PRM, Generation
+
+
+class Command(BaseCommand):
+    help = "Run a generation of a project to its end, without a worker, and print what came of it as JSON."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, help="the project's address, as in its links")
+        parser.add_argument(
+            "--prm", type=int, help="the version of a registered PRM; without, a builtin one is trained"
+        )
+        parser.add_argument("--batch-size", type=int, help="kept as the project's rule")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"no project {options['project']}")
+        candidate = _candidate(project, options["prm"])
+        try:
+            if options["batch_size"] is not None:
+                rules.change(project=project, by=None, now=timezone.now(), batch_size=options["batch_size"])
+            generation = generations.start(project=project, by=None, now=timezone.now(), candidate=candidate)
+        except (generations.AlreadyRunning, rules.BadRule) as refused:
+            raise CommandError(str(refused)) from None
+        self._work_off(generation)
+        generation.refresh_from_db()
+        self.stdout.write(json.dumps(_told(generation), indent=2))
+
+    def _work_off(self, generation: Generation) -> None:
+        """Its jobs one after the other. A worker that takes one up first does no harm: it is done once."""
+        from prm import choosing, scoring, stages  # scikit-learn takes a second to load: not for --help
+
+        handlers = {
+            generations.TRAIN: stages.chunks,
+            generations.SCORE: scoring.chunks,
+            generations.SELECT: choosing.chunks,
+        }
+        while job := Job.objects.filter(subject=generation.subject, state=JobState.QUEUED).order_by("pk").first():
+            self.stderr.write(f"{job.kind} …")
+            runner.run(job.pk, handlers[job.kind])
+            job.refresh_from_db()
+            if job.state == JobState.FAILED:
+                generations.stop(generation=generation, by=None, now=timezone.now())
+                raise CommandError(f"{job.failure} The old scores and the queue are as they were.")
+
+
+def _candidate(project: Project, version: int | None) -> PRM | None:
+    if version is None:
+        return None
+    found = PRM.objects.filter(project=project, version=version).first()
+    if found is None:
+        raise CommandError(f"no PRM {version} in {project.slug}")
+    return found
+
+
+def _told(generation: Generation) -> dict[str, Any]:
+    candidate = generation.candidate
+    return {
+        "generation": generation.number,
+        "prm": candidate.label if candidate else None,
+        "has_passed": generation.has_passed,
+        "why": generation.gate.get("why"),
+        "alarms": generation.gate.get("alarms"),
+        "figures": {name: each["value"] for name, each in generation.gate.get("figures", {}).items()},
+        "acquisition": generation.acquisition,
+        "drawn": {"policy": generation.n_policy, "uniform": generation.n_uniform},
+        "payoff": generation.payoff,
+    }

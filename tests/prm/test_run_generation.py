@@ -1,0 +1,103 @@
+"""The engineers' guide, word for word: every command that it shows is run, in its order."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from labeling.models import Draw, Project, QueueEntry
+from people import members
+from people.models import Role
+from prm import registry
+from prm.models import PRM, Score, Use
+from tests import factories
+from tests.api import programs
+from tests.conventions.rule import ROOT
+from tests.prm import loop
+
+pytestmark = pytest.mark.django_db
+GUIDE = (ROOT / "docs" / "guides" / "engineer.md").read_text()
+
+
+def shown(program: str) -> Iterator[list[str]]:
+    """The lines of the guide that call a program, as a shell reads them."""
+    for block in re.findall(r"^```sh\n(.+?)^```", GUIDE, re.M | re.S):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if " ".join(words).startswith(program):
+                yield words[len(program.split()) :]
+
+
+def write_files(folder: Path) -> None:
+    rows = [loop.record(n, is_labelled=True) for n in range(220)]
+    told = [{"problem": each.problem.text, "steps": [step.options[0].text for step in each.steps]} for each in rows]
+    errors = [
+        next((turn.position for turn in each.submissions[0].turns if turn.shown and turn.shown[0].rating == -1), -1)
+        for each in rows
+    ]
+    lines = [json.dumps({**row, "label": error}) for row, error in zip(told, errors, strict=True)]
+    (folder / "labelled.jsonl").write_text("\n".join(lines[:160]))
+    (folder / "traces.jsonl").write_text("\n".join(json.dumps(row) for row in told[160:]))
+    (folder / "secret.txt").write_text("s3cret")
+    for name, part in (("math.json", lines[:80]), ("gsm8k.json", lines[80:160])):
+        (folder / name).write_text("\n".join(part))
+
+
+def send(program: Client, words: list[str], body: Path) -> int:
+    """What curl would send."""
+    address = words[0].replace("$STEPMARK", "")
+    data = dict(zip(words[1::2], words[2::2], strict=True))
+    kind = next(word.partition(": ")[2] for word in words if word.startswith("Content-Type"))
+    content = body.read_text() if "--data-binary" in data else data["--data"]
+    return program.post(address, content, content_type=kind).status_code
+
+
+def test_every_command_of_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    commands = list(shown("python manage.py"))
+    assert len(commands) >= 8
+    for name, *arguments in commands:
+        if "--backend" in arguments and name == "evaluate_prm":
+            continue  # asks a server with a graphics card; `test_evaluate_prm` asks a fake one
+        call_command(name, *arguments)
+    project = Project.objects.get(slug="sums")
+    current = registry.current(project.pk)
+    assert current is not None
+    assert current.backend == "builtin"
+    assert Draw.objects.filter(project=project).count() == 20
+    assert QueueEntry.objects.filter(lane__project=project, lane__generation=1).count() == 20
+    assert PRM.objects.filter(project=project).count() == 4
+    walk_the_api(project, tmp_path)
+
+
+def walk_the_api(project: Project, folder: Path) -> None:
+    user = factories.make_user()
+    members.join(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
+    trace = project.traces.order_by("pk")[0]
+    lines = folder / "scores.ndjson"
+    lines.write_text(json.dumps({"trace": trace.pk, "scores": [0.5] * trace.n_steps}))
+    answers = [send(programs.of(user), words, lines) for words in shown("curl")]
+    assert answers == [200, 200, 200]
+    assert Score.objects.filter(prm__version=4, trace=trace).exists()
+    assert Use.objects.count() == 2
+
+
+def test_generation_that_cannot_be_run_is_told() -> None:
+    with pytest.raises(CommandError, match="no project nowhere"):
+        call_command("run_generation", "--project", "nowhere")
+    project = loop.make_project(labelled=0, unread=5)
+    with pytest.raises(CommandError, match="no PRM 7"):
+        call_command("run_generation", "--project", project.slug, "--prm", "7")
+    with pytest.raises(CommandError, match="Label more traces"):
+        call_command("run_generation", "--project", project.slug)
+    with pytest.raises(CommandError, match="shared secret"):
+        call_command(
+            *("register_prm", "--project", project.slug, "--backend", "http", "--model", "m"),
+            *("--address", "http://127.0.0.1:1/"),
+        )
