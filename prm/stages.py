@@ -11,7 +11,7 @@ from jobs.runner import Chunk, Progress
 from labeling import manifest as manifests
 from labeling.manifest import Filters
 from labeling.models.assignment import Purpose
-from prm import cleaning, evaluating, generations, registry, scores
+from prm import cleaning, evaluating, generations, registry, scores, transfer
 from prm import labels as labels_
 from prm.backends.builtin import NAME, TooFewLabels
 from prm.evaluating import Found
@@ -91,6 +91,10 @@ def _evaluate(generation: Generation) -> Iterator[Progress | Chunk]:
     yield Progress(70, TOTAL)
     found = evaluating.judge(candidate, reserve)
     yield Progress(85, TOTAL)
+    labels = labels_.of_manifest(manifest)
+    for domain, told in transfer.left_out(candidate, labels, reserve):
+        found.audits.setdefault("left_out", {})[domain] = told
+        yield Progress(90, TOTAL)
     current = registry.current(generation.project_id)
     is_current = current is not None and current.pk == candidate.pk
     before = evaluating.judge(current, reserve) if current is not None and not is_current else None

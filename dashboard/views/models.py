@@ -33,8 +33,9 @@ def one(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     prm = _prm(actor, version)
     told = prm.evaluation.get("figures", {})
     figures = [(label, loop.figure(told[name])) for name, label in loop.FIGURES.items() if name in told]
+    out = prm.audits.get("left_out", {})
     domains = [
-        (name, loop.figure(told.get(loop.CLAIM)), loop.figure(told.get("false_confidence")))
+        (name, loop.figure(told.get(loop.CLAIM)), loop.figure(told.get("false_confidence")), loop.figure(out.get(name)))
         for name, told in prm.evaluation.get("domains", {}).items()
     ]
     return page.show(

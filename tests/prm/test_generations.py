@@ -29,6 +29,8 @@ def test_generation_goes_from_labels_to_a_served_batch() -> None:
     assert prm.evaluation["counts"]["traces"] > 20
     assert prm.evaluation["figures"]["auc"]["value"] > 0.7
     assert scores.freshness(project).n_stale == 0
+    assert set(prm.audits["left_out"]) == {"sums", "totals"}
+    assert generation.gate["length_drift"]["n"] > 0
     draws = Draw.objects.filter(project=project, batch=generation.batch or 0)
     assert draws.count() == generation.n_policy + generation.n_uniform == 20
     assert not draws.filter(trace__problem__is_reserve=True).exists()
