@@ -17,6 +17,7 @@
     confusion    {"counts": 3 × 3 (consensus by what was said, over -1, 0, +1), "recall": {"-1": …}, "over_credit",
                  "over_blame", "n_traces"}: the latest settled traces
     settlements  {state: number of traces}
+    watching     {"bar", "gold_a_rater", "false_pauses"}: of a hundred raters exactly at the bar, in a month
     settled      {"traces", "steps"}; days: list of {"day", "readings", "active_ms"} of the last 60 days
 
 An ESTIMATE is {"value", "low", "high", "reason", "interval_reason", "bootstrap", "bootstrap_reason", "n", "n_paired",

@@ -5,9 +5,14 @@ import datetime as dt
 import time
 from itertools import groupby
 
+import structlog
+from django.db import DatabaseError
+
 from jobs import yielding
 from labeling.models import Project
 from labeling.quality import figures, settling, watching
+
+logger = structlog.get_logger(__name__)
 
 
 def refresh(*, now: dt.datetime) -> None:
@@ -25,8 +30,21 @@ def settle_due(*, now: dt.datetime, limit: int = 1000) -> int:
         traces = [trace_id for _, trace_id in rows]
         for start in range(0, len(traces), settling.CHUNK):
             began = time.perf_counter()
-            chunk = traces[start : start + settling.CHUNK]
-            looked_at += settling.settle(project_id=project_id, trace_ids=chunk, now=now)
+            looked_at += _settle(project_id, traces[start : start + settling.CHUNK], now)
             yielding.pause(time.perf_counter() - began, now=now)
         figures.mark_stale(project_id=project_id, now=now)
     return looked_at
+
+
+def _settle(project_id: int, traces: list[int], now: dt.datetime) -> int:
+    """Some traces together; where that fails each by itself, so that one does not keep the others waiting for ever."""
+    try:
+        return settling.settle(project_id=project_id, trace_ids=traces, now=now)
+    except DatabaseError:
+        raise  # not the fault of a trace: the next round tries again
+    except Exception:
+        if len(traces) > 1:
+            return sum(_settle(project_id, [trace_id], now) for trace_id in traces)
+        # It stays due, and whoever reads the log finds it in every round until it is mended.
+        logger.exception("trace.not_settled", trace=traces[0], project=project_id)
+        return 0

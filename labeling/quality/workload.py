@@ -13,9 +13,9 @@ from django.db.models import Count, F, Sum
 from django.db.models.functions import TruncDate
 
 import statements
-from labeling.agreement import confusion, proportions
+from labeling.agreement import confusion, proportions, sequential
 from labeling.agreement.arrays import Floats
-from labeling.models import Assignment, GoldAnswer, Judgment, Report, Settlement, Submission
+from labeling.models import Assignment, GoldAnswer, Judgment, Project, Report, Settlement, Submission
 from labeling.models.assignment import AssignmentState
 from labeling.models.quality import GoldUse, Verdict
 from labeling.quality import consensus, flags
@@ -23,6 +23,7 @@ from labeling.quality.populations import Meetings
 
 LATEST = 300  # settled traces that step ratings are held against
 DAYS = 60
+MONTH = dt.timedelta(days=30)
 _PLACE = {-1: 0, 0: 1, 1: 2}
 
 
@@ -33,6 +34,7 @@ def of_project(*, project_id: int, meetings: Meetings, now: dt.datetime) -> dict
         "settlements": _settlements(project_id),
         "settled": _settled(project_id),
         "days": _days(project_id, now),
+        "watching": _watching(project_id, now),
     }
 
 
@@ -160,3 +162,14 @@ def _days(project_id: int, now: dt.datetime) -> list[dict[str, Any]]:
         .annotate(Sum("total_ms"))
     )
     return [{"day": day.isoformat(), "readings": n, "active_ms": spent.get(day) or 0} for day, n in rows]
+
+
+def _watching(project_id: int, now: dt.datetime) -> dict[str, Any]:
+    """The project's bar, and how many of a hundred raters who reach it exactly would be paused in a month like the
+    last: the price of watching."""
+    bar = Project.objects.get(pk=project_id).gold_bar
+    month = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN, answered_at__gte=now - MONTH)
+    seen = month.aggregate(n=Count("pk"), raters=Count("rater", distinct=True))
+    a_rater = round(seen["n"] / seen["raters"]) if seen["raters"] else 0
+    paused = sequential.false_pauses(plan=sequential.plan(p0=bar), gold=a_rater) if bar and a_rater else None
+    return {"bar": bar, "gold_a_rater": a_rater, "false_pauses": paused}

@@ -15,6 +15,7 @@ from jobs.models import Job, JobState
 from labeling import quality, queue
 from labeling.agreement import headline, patterns
 from labeling.models import (
+    Assignment,
     DailyFigures,
     Draw,
     Figures,
@@ -145,6 +146,9 @@ def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
     told = figures.of_project(project_id=project.pk, now=NOW)["raters"][str(rater.pk)]["gold"]
     assert (told["n"], told["right"], told["missed"], told["low"]) == (1, 0, 1, 0.0)
     assert told["high"] > 0.5
+    Project.objects.update(gold_bar=0.8)
+    watching = figures.of_project(project_id=project.pk, now=NOW)["watching"]
+    assert (watching["bar"], watching["gold_a_rater"], watching["false_pauses"]) == (0.8, 1, 0.0)
 
 
 def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
@@ -216,3 +220,11 @@ def test_look_again_marks_what_is_not_settled(project: Project) -> None:
     assert waiting
     assert quality.look_again(project_id=project.pk, now=NOW) == waiting
     assert Settlement.objects.filter(is_due=True).count() == waiting
+
+
+def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Project) -> None:
+    broken, *others = Trace.objects.filter(project=project).order_by("pk")
+    Assignment.objects.filter(trace=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
+    refreshing.settle_due(now=NOW)
+    assert list(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == [broken.pk]
+    assert Settlement.objects.filter(is_due=False).count() == len(others)
