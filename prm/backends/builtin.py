@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import ThreadpoolController
 
 from labeling.agreement.arrays import Bools, Floats, Ints
 from prm.backends import features
@@ -20,6 +21,8 @@ from prm.backends.asked import Trace
 
 NAME, VERSION = "builtin", 1
 _PENALTY = 0.03  # inverse strength, as scikit-learn's C
+# Several threads pay for no fit of this size, and on a busy machine each waits for the other (6 ms became 112).
+_threads = ThreadpoolController()
 
 
 class TooFewLabels(ValueError):
@@ -104,8 +107,9 @@ def train(seen: Seen, is_wrong: Bools) -> Scorer:
     means, spreads = seen.numeric.mean(axis=0), seen.numeric.std(axis=0)
     spreads = np.where(spreads > 1e-9, spreads, 1.0)
     scaled = scipy.sparse.csr_matrix((seen.numeric - means) / spreads)
-    fitted = LogisticRegression(C=_PENALTY, solver="newton-cg", max_iter=200).fit(
-        scipy.sparse.hstack([scaled, seen.words]), is_wrong
-    )
+    with _threads.limit(limits=1):
+        fitted = LogisticRegression(C=_PENALTY, solver="newton-cg", max_iter=200).fit(
+            scipy.sparse.hstack([scaled, seen.words]), is_wrong
+        )
     n = len(means)
     return Scorer(means, spreads, fitted.coef_[0, :n], fitted.coef_[0, n:], float(fitted.intercept_[0]))

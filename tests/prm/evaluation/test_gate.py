@@ -1,0 +1,46 @@
+"""Who may take over from whom."""
+
+import pytest
+
+from labeling.agreement.result import Counts, Estimate, Interval, Reason
+from prm.evaluation import gate
+from prm.evaluation.gate import Why
+
+COUNTS = Counts(units=50, pairable=50, problems=20)
+JUDGED = Estimate(0.6, COUNTS, interval=Interval(0.5, 0.7, 0.95, "x"), bootstrap_reason=Reason.NOT_DRAWN)
+UNJUDGED = Estimate(
+    None,
+    COUNTS,
+    reason=Reason.NO_CASES,
+    interval_reason=Reason.UNDEFINED,
+    bootstrap_reason=Reason.NOT_DRAWN,
+)
+
+
+def between(low: float, high: float) -> Interval:
+    return Interval(low, high, 0.95, "x")
+
+
+@pytest.mark.parametrize(
+    ("candidate", "difference", "alarms", "expected"),
+    [
+        (JUDGED, None, [], (True, Why.FIRST)),
+        (UNJUDGED, None, [], (True, Why.FIRST_UNJUDGED)),
+        (JUDGED, None, ["contamination"], (False, Why.ALARM)),
+        (JUDGED, between(0.01, 0.1), [], (True, Why.BETTER)),
+        (JUDGED, between(-0.1, 0.02), [], (True, Why.NOT_WORSE)),
+        (JUDGED, between(-0.1, -0.01), [], (False, Why.WORSE)),
+        (JUDGED, Reason.FEW_PROBLEMS, [], (False, Why.UNJUDGED)),
+        (JUDGED, Reason.NO_SPREAD, [], (True, Why.NOT_WORSE)),
+    ],
+)
+def test_gate_lets_pass_what_is_not_worse_beyond_doubt(
+    candidate: Estimate, difference: Interval | Reason | None, alarms: list[str], expected: tuple[bool, Why]
+) -> None:
+    found = gate.decide(candidate=candidate, difference=difference, alarms=alarms)
+    assert (found.has_passed, found.why) == expected
+
+
+def test_gate_never_replaces_the_current_prm_by_itself_for_an_alarm() -> None:
+    found = gate.decide(candidate=JUDGED, difference=None, alarms=["x"], is_current=True)
+    assert (found.has_passed, found.why, found.alarms) == (True, Why.SAME, ("x",))

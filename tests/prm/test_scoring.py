@@ -1,0 +1,97 @@
+"""Scores in shards, from a scorer elsewhere: what goes wrong leaves everything as it was, and says why."""
+
+import pytest
+
+from jobs.models import Job, JobState
+from labeling.models import Project, QueueEntry
+from prm import generations, registry, scores, scoring
+from prm.models import PRM, Score
+from prm.models.generation import Stage
+from prm.registry import Identity
+from tests import factories
+from tests.prm import loop
+from tests.prm.backends import scorers
+
+pytestmark = pytest.mark.django_db
+
+
+def make_project(n: int = 12) -> Project:
+    project = factories.make_project()
+    loop.bring_in(project, labelled=0, unread=n)
+    return project
+
+
+def register(project: Project, address: str, model: str = "m") -> PRM:
+    identity = Identity("vllm", model, address=address, options={"timeout": 2})
+    return registry.register(project=project, identity=identity, by=None, now=factories.NOW)
+
+
+def test_shards_score_everything_once_and_the_last_one_asks_for_the_selection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(generations, "TRACES_A_SHARD", 40)
+    project = loop.make_project(labelled=80, unread=40)
+    generation = loop.run_generation(project)
+    kinds = [job.kind for job in generations.jobs_of(generation)]
+    assert kinds == [generations.TRAIN, *[generations.SCORE] * 3, generations.SELECT]
+    assert Score.objects.filter(prm=generation.candidate).count() == 120
+    assert generation.stage == Stage.DONE
+
+
+def test_only_what_is_unscored_is_scored() -> None:
+    fake = scorers.Vllm()
+    with scorers.serve(fake) as address:
+        project = make_project(6)
+        prm = register(project, address)
+        registry.make_current(prm=prm, by=None, now=factories.NOW)
+        scoring.ask(prm=prm, by=None, now=factories.NOW)
+        loop.work_off()
+        assert scores.freshness(project).n_stale == 0
+        asked = len(fake.asked)
+        assert scoring.ask(prm=prm, by=None, now=factories.NOW) == []
+        loop.bring_in(project, labelled=0, unread=2, seed=7)
+        assert scores.freshness(project).n_stale == 2
+        scoring.ask(prm=prm, by=None, now=factories.NOW)
+        loop.work_off()
+    assert len(fake.asked) == asked + 1
+    assert len(fake.asked[-1]["input"]) == 2
+
+
+def test_bad_scorer_leaves_old_scores_and_queue_and_says_why() -> None:
+    project = make_project()
+    good, bad = scorers.Vllm(), scorers.Vllm(rows=lambda prompt: [[0.5, 0.5]] * 99)
+    with scorers.serve(good) as address, scorers.serve(bad) as other:
+        first = register(project, address)
+        registry.make_current(prm=first, by=None, now=factories.NOW)
+        scoring.ask(prm=first, by=None, now=factories.NOW)
+        loop.work_off()
+        before = set(QueueEntry.objects.filter(lane__project=project).values_list("pk", "lane_id", "slots_left"))
+        second = register(project, other, "broken")
+        registry.make_current(prm=second, by=None, now=factories.NOW)
+        scoring.ask(prm=second, by=None, now=factories.NOW)
+        (job,) = loop.work_off()
+    job.refresh_from_db()
+    assert (job.state, "99 rows for the" in job.failure) == (JobState.FAILED, True)
+    assert Score.objects.filter(prm=first).count() == 12
+    assert not Score.objects.filter(prm=second).exists()
+    assert scores.freshness(project).n_stale == 12
+    now = set(QueueEntry.objects.filter(lane__project=project).values_list("pk", "lane_id", "slots_left"))
+    assert now == before
+
+
+def test_generation_with_a_scorer_that_went_away_stays_at_its_stage_and_goes_on_after_a_retry() -> None:
+    project = loop.make_project(labelled=60, unread=5)
+    fake = scorers.Vllm()
+    with scorers.serve(fake) as address:
+        prm = register(project, address)
+        generation = generations.start(project=project, by=None, now=factories.NOW, candidate=prm)
+        fake.statuses = [400]
+        loop.work_off()
+        generation.refresh_from_db()
+        assert generation.stage == Stage.EVALUATE
+        assert "answered 400" in Job.objects.get(subject=generation.subject).failure
+        generations.retry(generation=generation, by=None, now=factories.NOW)
+        loop.work_off()
+    generation.refresh_from_db()
+    assert generation.stage == Stage.DONE
+    assert registry.current(project.pk) == (prm if generation.has_passed else None)
