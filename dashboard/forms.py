@@ -21,6 +21,14 @@ def _roles_of(actor: Membership, *, invites: bool = False) -> list[tuple[str, An
     ]
 
 
+def free_slug(asked: str) -> str:
+    """An address that no project has."""
+    slug = asked.lower()
+    if slug == "new" or Project.objects.filter(slug=slug).exists():
+        raise ValidationError(_("The address “%(slug)s” is taken. Choose another."), params={"slug": slug})
+    return slug
+
+
 class InviteForm(forms.Form):
     role = forms.ChoiceField(label=_("As"))
     uses_allowed = forms.IntegerField(label=_("People"), min_value=1, max_value=10_000, initial=1)
@@ -64,10 +72,7 @@ class NewProjectForm(forms.Form):
     )
 
     def clean_slug(self) -> str:
-        slug: str = self.cleaned_data["slug"].lower()
-        if slug == "new" or Project.objects.filter(slug=slug).exists():
-            raise ValidationError(_("The address “%(slug)s” is taken. Choose another."), params={"slug": slug})
-        return slug
+        return free_slug(self.cleaned_data["slug"])
 
 
 class ReasonForm(forms.Form):

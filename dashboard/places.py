@@ -43,7 +43,13 @@ GROUPS = (
             Place("models", _("Generations"), "dashboard:models", Action.READ),
         ),
     ),
-    Group("", ()),
+    Group(
+        "",
+        (
+            Place("settings", _("Settings"), "dashboard:settings", Action.GUIDE),
+            Place("jobs", _("Jobs"), "dashboard:jobs", Action.READ),
+        ),
+    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import adjudication, imports, models, people, projects, traces
+from dashboard.views import adjudication, imports, jobs, models, people, projects, settings, traces
 
 app_name = "dashboard"
 urlpatterns = [
@@ -48,4 +48,18 @@ urlpatterns = [
     path("projects/<slug:slug>/traces/<int:trace>/withdraw", traces.withdraw, name="withdraw"),
     path("projects/<slug:slug>/assignments/<int:assignment>/take-back", traces.take_back, name="take_back"),
     path("projects/<slug:slug>/parts/<int:part>", traces.image, name="part"),
+    path("projects/<slug:slug>/settings/", settings.options, name="settings"),
+    path("projects/<slug:slug>/settings/reading", settings.reading, name="reading"),
+    path("projects/<slug:slug>/settings/guideline/", settings.guideline, name="guideline"),
+    path("projects/<slug:slug>/settings/consent", settings.consent, name="consent"),
+    path("projects/<slug:slug>/guidelines/<int:version>/", settings.guideline_version, name="guideline_version"),
+    path("projects/<slug:slug>/settings/life/", settings.life, name="life"),
+    path("projects/<slug:slug>/settings/clone", settings.clone, name="clone"),
+    *(
+        path(f"projects/<slug:slug>/settings/{verb}", settings.live, {"verb": verb}, name=f"{verb}_project")
+        for verb in ("pause", "resume", "close", "archive")
+    ),
+    path("projects/<slug:slug>/jobs/", jobs.show, name="jobs"),
+    path("projects/<slug:slug>/jobs/<int:job>/retry", jobs.retry, name="retry_job"),
+    path("projects/<slug:slug>/jobs/<int:job>/cancel", jobs.cancel, name="cancel_job"),
 ]

@@ -2,15 +2,17 @@
 ConsentText rows."""
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import log
 from labeling import guidelines, queue
-from labeling.models import ConsentText, Guideline, Project
+from labeling.models import Assignment, ConsentText, Guideline, Project
 from labeling.models.project import ProjectState
 
 # From which states a project may come into which. What is archived comes back as closed, to be looked at first.
@@ -32,6 +34,59 @@ def create(*, name: str, slug: str, by: User | None, now: dt.datetime, **setting
         project = Project.objects.create(name=name, slug=slug, created_by=by, created_at=now, **settings)
         log.append(what="project.created", by=by, now=now, project=project.pk, subject=f"project:{project.pk}")
     return project
+
+
+class NotChangeable(Exception):
+    """What was asked for cannot be changed any more. `str()` of it may be shown to people."""
+
+
+# What may be changed while people work. The address stays, and the overlap is `labeling.overlapping`'s to change.
+OPTIONS = frozenset(
+    {"name", "description", "protocol", "overlap_limit", "lease_seconds", "skip_limit_per_day", "correction_days"}
+    | {"gold_share", "reserve_share", "uniform_share", "reserve_problem_share", "screening_pass_share"}
+    | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
+    | {"reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"}
+    | {"takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"}
+    | {"completion_url", "completion_code", "screened_out_url", "screened_out_code"}
+)
+
+
+def change(*, project: Project, by: User | None, now: dt.datetime, **options: Any) -> None:
+    """Other options from now on. What was opened before keeps what was in force then."""
+    strange = options.keys() - OPTIONS - {"overlap"}
+    if strange:
+        raise ValueError(f"not an option: {min(strange)}")
+    with transaction.atomic():
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        changed = {name: value for name, value in options.items() if getattr(locked, name) != value}
+        if "protocol" in changed and Assignment.objects.filter(project=project).exists():
+            raise NotChangeable(
+                _("Traces have been given out under this protocol: it stays. Clone the project instead.")
+            )
+        if not changed:
+            return
+        Project.objects.filter(pk=project.pk).update(**changed)
+        detail = {name: [_plain(getattr(locked, name)), _plain(value)] for name, value in changed.items()}
+        _say("project.changed", project, by, now, **detail)
+    for name, value in changed.items():
+        setattr(project, name, value)
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def clone(*, project: Project, name: str, slug: str, by: User | None, now: dt.datetime) -> Project:
+    """A new project with the options and the guideline of this one, and nothing else: no people, no traces."""
+    options = {each: getattr(project, each) for each in sorted(OPTIONS - {"name", "gold_bar"})}
+    with transaction.atomic():
+        made = create(name=name, slug=slug, by=by, now=now, overlap=project.overlap, **options)
+        if project.guideline is not None:
+            publish_guideline(project=made, body=project.guideline.body, by=by, now=now)
+        if project.consent_text is not None:
+            publish_consent_text(project=made, body=project.consent_text.body, by=by, now=now)
+        _say("project.cloned", made, by, now, of=project.pk)
+    return made
 
 
 def publish_guideline(

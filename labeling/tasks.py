@@ -4,7 +4,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from jobs import runner
-from labeling import queue
+from labeling import overlapping, queue
 from labeling.importing import bringing, undoing, uploads
 from labeling.quality import recounting, refreshing
 
@@ -42,3 +42,8 @@ def recount(job_id: int) -> None:
 @shared_task(name="labeling.forget_uploads")
 def forget_uploads() -> None:
     uploads.forget_old(now=timezone.now())
+
+
+@shared_task(name=overlapping.KIND)
+def change_overlap(job_id: int) -> None:
+    runner.run(job_id, overlapping.chunks)

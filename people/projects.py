@@ -18,3 +18,11 @@ def create(*, name: str, slug: str, by: User, now: dt.datetime, **settings: Any)
         project = projects.create(name=name, slug=slug, by=by, now=now, **settings)
         members.join(project=project, user=by, role=Role.OWNER, now=now)
     return project
+
+
+def clone(*, project: Project, name: str, slug: str, by: User, now: dt.datetime) -> Project:
+    """Like `projects.clone`, and whoever clones owns it."""
+    with transaction.atomic():
+        made = projects.clone(project=project, name=name, slug=slug, by=by, now=now)
+        members.join(project=made, user=by, role=Role.OWNER, now=now)
+    return made

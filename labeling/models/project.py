@@ -79,6 +79,10 @@ class Project(models.Model):
     screened_out_url = models.URLField(max_length=500, blank=True)
     screened_out_code = models.CharField(max_length=100, blank=True)
 
+    # What an hour of active time costs. Null: nobody said, and no cost is shown.
+    pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
+    currency = models.CharField(max_length=3, default="EUR")
+
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -87,6 +91,9 @@ class Project(models.Model):
             models.CheckConstraint(
                 condition=Q(gold_bar=None) | Q(gold_bar__gte=0.2, gold_bar__lte=0.99),
                 name="the_gold_bar_leaves_room_on_both_sides",
+            ),
+            models.CheckConstraint(
+                condition=Q(pay_per_hour=None) | Q(pay_per_hour__gte=0), name="pay_is_never_negative"
             ),
             models.CheckConstraint(condition=Q(lease_seconds__gte=60), name="a_lease_lasts_a_minute_at_least"),
             *(

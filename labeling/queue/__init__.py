@@ -26,6 +26,7 @@ from labeling.queue.refusals import (
     ScreeningNotPassed,
     StationFirst,
 )
+from labeling.queue.resizing import Resized, resize
 from labeling.queue.slots import add_slot, take_slot
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "QueueRefusal",
     "RaterPaused",
     "RaterRemoved",
+    "Resized",
     "ScreeningNotPassed",
     "StationFirst",
     "add_slot",
@@ -57,6 +59,7 @@ __all__ = [
     "release",
     "release_held",
     "renew",
+    "resize",
     "serve_draws",
     "take_out",
     "take_slot",

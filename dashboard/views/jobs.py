@@ -1,0 +1,59 @@
+"""Background work of a project: how far it is, how long it still takes, again, or no more."""
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard import door, page, paging, work_told
+from jobs import work
+from jobs.models import Job
+from labeling.models import Project
+from people import roles
+from people.roles import Action
+
+
+@require_safe
+@never_cache
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    actor = door.enter(request, slug, Action.READ)
+    rows = paging.of(_of(actor.project).select_related("asked_by"), request.GET, size=30)
+    told = work_told.of(rows.rows, timezone.now())
+    return page.show(
+        request,
+        actor,
+        "dashboard/jobs.html",
+        here="jobs",
+        rows=rows,
+        told=told,
+        is_under_way=any(each.is_under_way for each in told),
+        may_act=roles.does(actor, Action.BRING_IN),
+    )
+
+
+@require_POST
+def retry(request: HttpRequest, slug: str, job: int) -> HttpResponse:
+    actor = door.enter(request, slug, Action.BRING_IN)
+    try:
+        work.retry(job=get_object_or_404(_of(actor.project), pk=job), by=actor.user, now=timezone.now())
+    except work.NotRetryable:
+        messages.warning(request, _("It is under way, or done: there is nothing to ask for again."))
+    else:
+        messages.success(request, _("Asked for again. It goes on where it stopped."))
+    return redirect("dashboard:jobs", slug)
+
+
+@require_POST
+def cancel(request: HttpRequest, slug: str, job: int) -> HttpResponse:
+    actor = door.enter(request, slug, Action.BRING_IN)
+    work.cancel(job=get_object_or_404(_of(actor.project), pk=job), by=actor.user, now=timezone.now())
+    messages.success(request, _("It ends after the piece that it is at. What is done stays done."))
+    return redirect("dashboard:jobs", slug)
+
+
+def _of(project: Project) -> QuerySet[Job]:
+    return Job.objects.filter(subject=f"project:{project.pk}")

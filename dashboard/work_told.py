@@ -1,0 +1,58 @@
+"""Jobs as people read them: what they do, how far they are, how long they still take."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from jobs.models import Job, JobState
+
+# Rooms above name their kinds here as they come; one without a name shows its own.
+KINDS: dict[str, str | Promise] = {
+    "labeling.bring_in": gettext_lazy("Bring traces in"),
+    "labeling.undo_import": gettext_lazy("Take an import back"),
+    "labeling.change_overlap": gettext_lazy("Change how often traces are read"),
+    "labeling.recount": gettext_lazy("Count agreement anew"),
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    job: Job
+    name: str
+    percent: int | None
+    remaining: str
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.job.state in (JobState.QUEUED, JobState.RUNNING)
+
+    @property
+    def may_retry(self) -> bool:
+        return self.job.state in (JobState.FAILED, JobState.CANCELLED)
+
+
+def of(jobs: Sequence[Job], now: dt.datetime) -> list[Told]:
+    return [_told(job, now) for job in jobs]
+
+
+def _told(job: Job, now: dt.datetime) -> Told:
+    share, seconds = job.share_done(), job.remaining_seconds(now)
+    return Told(
+        job=job,
+        name=str(KINDS.get(job.kind, job.kind)),
+        percent=None if share is None else int(share * 100),
+        remaining="" if seconds is None else span(seconds),
+    )
+
+
+def span(seconds: float) -> str:
+    """About how long: one unit is enough for a guess."""
+    if seconds < 90:
+        return _("about %(n)d s") % {"n": max(round(seconds), 1)}
+    if seconds < 5400:
+        return _("about %(n)d min") % {"n": round(seconds / 60)}
+    return _("about %(n)d h") % {"n": round(seconds / 3600)}

@@ -1,0 +1,84 @@
+"""Changes how often traces are read, in the middle of a project. What it will do is said before; then the option
+changes at once, and a job goes through the traces that are still open."""
+
+import datetime as dt
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from django.db import connection, transaction
+
+from accounts.models import User
+from jobs import work
+from jobs.models import Job
+from jobs.runner import Chunk, Progress
+from labeling import projects, queue
+from labeling.models import Assignment, Project
+from labeling.models.assignment import OPEN_STATES
+from labeling.quality import settlements
+from labeling.queue.resizing import WORK
+
+KIND = "labeling.change_overlap"
+
+
+class Open(NamedTuple):
+    """What is under way, counted up to a limit: `in_hand` with raters, `waiting` in the lanes of work."""
+
+    in_hand: int
+    waiting: int
+    is_more: bool
+
+
+def open_work(*, project_id: int, at_most: int = 10_000) -> Open:
+    """Before anything changes: how much it will concern."""
+    held = Assignment.objects.filter(project=project_id, state__in=OPEN_STATES)[: at_most + 1].count()
+    lanes = [lane for lane in queue.depth(project_id=project_id, at_most=at_most) if lane.arm in WORK]
+    waiting = sum(lane.n_open for lane in lanes)
+    return Open(min(held, at_most), waiting, held > at_most or any(lane.is_more for lane in lanes))
+
+
+def change(
+    *, project: Project, overlap: int, overlap_limit: int, lease_seconds: int, by: User | None, now: dt.datetime
+) -> Job | None:
+    """Read each trace so often, and keep it so long for its rater, from now on. A trace in hand keeps its lease until
+    its rater's next write. None where those stay: a lease needs no work."""
+    is_other = (overlap, overlap_limit) != (project.overlap, project.overlap_limit)
+    with transaction.atomic():
+        options = {"overlap": overlap, "overlap_limit": overlap_limit, "lease_seconds": lease_seconds}
+        projects.change(project=project, by=by, now=now, **options)
+        if not is_other:
+            return None
+        return work.ask(kind=KIND, subject=f"project:{project.pk}", arguments={"project": project.pk}, by=by, now=now)
+
+
+def chunks(job: Job) -> Iterator[Progress | Chunk]:
+    """The job's work. It takes the overlap as it is now: of two changes the later one wins."""
+    project = Project.objects.get(pk=job.arguments["project"])
+    after = job.checkpoint.get("after", 0)
+    while (last := _last_of_next(project, after)) is not None:
+        yield partial(_resize, project, after)
+        after = last
+    yield partial(_look_again, project, after)
+
+
+def _look_again(project: Project, after: int, now: dt.datetime) -> Progress:
+    """What was contested or waited for readings may be settled by now, or be given one more."""
+    settlements.look_again(project_id=project.pk, now=now)
+    total = project.traces.count()
+    return Progress(total, total, {"after": after})
+
+
+def _size() -> int:
+    return 20 if connection.vendor == "sqlite" else 500
+
+
+def _last_of_next(project: Project, after: int) -> int | None:
+    keys = project.traces.filter(pk__gt=after, withdrawn_at=None).order_by("pk").values_list("pk", flat=True)[: _size()]
+    return max(keys, default=None)
+
+
+def _resize(project: Project, after: int, now: dt.datetime) -> Progress:
+    overlap = Project.objects.values_list("overlap", flat=True).get(pk=project.pk)
+    done = queue.resize(project_id=project.pk, overlap=overlap, after=after, now=now, limit=_size())
+    last = max(done.trace_ids, default=after)
+    return Progress(project.traces.filter(pk__lte=last).count(), project.traces.count(), {"after": last})

@@ -1,0 +1,56 @@
+"""The jobs of a project, and of no other."""
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Job, JobState
+from tests import factories
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+
+
+@pytest.fixture
+def cast(client: Client) -> Cast:
+    cast = make_cast()
+    client.force_login(cast.engineer)
+    return cast
+
+
+def job(cast: Cast, **fields: object) -> Job:
+    return Job.objects.create(kind="labeling.bring_in", subject=f"project:{cast.project.pk}", asked_at=NOW, **fields)
+
+
+def failed(cast: Cast) -> Job:
+    return job(cast, state="failed", failure="The file ended early.", started_at=NOW, ended_at=NOW)
+
+
+def test_show_says_how_far_and_why(client: Client, cast: Cast) -> None:
+    job(cast, state="running", started_at=NOW, lease_ends_at=NOW + dt.timedelta(days=9000), done=40, total=80)
+    failed(cast)
+    Job.objects.create(kind="elsewhere.work", subject="project:999999", asked_at=NOW)
+    page = client.get(reverse("dashboard:jobs", args=[cast.project.slug])).content.decode()
+    assert "50 %" in page
+    assert "The file ended early." in page
+    assert 'data-refresh="3"' in page
+    assert "elsewhere.work" not in page
+
+
+def test_retry_and_cancel_call_their_verbs(client: Client, cast: Cast) -> None:
+    found = failed(cast)
+    client.post(reverse("dashboard:retry_job", args=[cast.project.slug, found.pk]))
+    found.refresh_from_db()
+    assert found.state == JobState.QUEUED
+    client.post(reverse("dashboard:cancel_job", args=[cast.project.slug, found.pk]))
+    found.refresh_from_db()
+    assert found.state == JobState.CANCELLED
+
+
+@pytest.mark.parametrize("name", ["dashboard:retry_job", "dashboard:cancel_job"])
+def test_nobody_touches_another_projects_job(name: str, client: Client, cast: Cast) -> None:
+    other = Job.objects.create(kind="x", subject="project:999999", asked_at=NOW)
+    assert client.post(reverse(name, args=[cast.project.slug, other.pk])).status_code == 404
