@@ -69,8 +69,9 @@ class Todo:
         return stations.next_of(rater=self.rater, project=self.project)
 
     @property
-    def may_manage(self) -> bool:
-        return roles.does(self.membership, Action.INVITE)
+    def may_read(self) -> bool:
+        """Whether the pages of the project itself are open to them."""
+        return roles.does(self.membership, Action.READ)
 
     @property
     def may_begin_rating(self) -> bool:

@@ -79,14 +79,14 @@ def waiting(project_id: int) -> QuerySet[Settlement]:
 
 def case(settlement: Settlement, actor: Membership, *, with_names: bool) -> Case:
     trace = settlement.trace
-    voices = _voices(trace, actor, with_names=with_names)
+    voices = voices_of(trace, actor, with_names=with_names)
     rungs = reading.rungs(trace)
     rows = [Row(rung, [(voice, voice.said.get(rung.position)) for voice in voices]) for rung in rungs]
     gold = list(Gold.objects.filter(trace=trace, retired_at=None))
     return Case(trace, settlement, voices, rows, actor.project.guideline, gold)
 
 
-def _voices(trace: Trace, actor: Membership, *, with_names: bool) -> list[Voice]:
+def voices_of(trace: Trace, actor: Membership, *, with_names: bool = False) -> list[Voice]:
     """Readings for work alone, in the order of their submission: not who was measured by it."""
     found = Assignment.objects.filter(trace=trace, purpose=Purpose.WORK, submitted_revision__gt=0)
     rows = list(found.select_related("rater__user").order_by("submitted_at", "pk"))

@@ -141,3 +141,11 @@ class DecisionForm(NoteForm):
         """The decision in words."""
         place: int | None = self.cleaned_data["first_error"]
         return str(_("no error") if place is None else _("first error at step %(n)d") % {"n": place + 1})
+
+
+class PauseForm(forms.Form):
+    reason = forms.CharField(max_length=300)
+
+
+class CorrectionForm(forms.Form):
+    note = forms.CharField(max_length=1000)

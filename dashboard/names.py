@@ -17,5 +17,11 @@ def of(rater: Rater, actor: Membership) -> str:
     return pseudonym(rater)
 
 
+def short(rater: Rater, actor: Membership) -> str:
+    """What fits above a column."""
+    name = of(rater, actor).partition(" (")[0]
+    return name if len(name) <= 20 else f"{name[:19]}…"
+
+
 def pseudonym(rater: Rater) -> str:
     return rater.machine or (rater.labeler or "?")[:8]

@@ -31,11 +31,19 @@ GROUPS = (
     Group(
         _("Project"),
         (
+            Place("overview", _("Overview"), "dashboard:overview", Action.READ),
             Place("traces", _("Traces"), "dashboard:traces", Action.READ),
+            Place("agreement", _("Agreement"), "dashboard:agreement", Action.READ),
             Place("adjudicate", _("Adjudicate"), "dashboard:adjudicate", Action.ADJUDICATE),
         ),
     ),
-    Group(_("People"), (Place("people", _("Members"), "dashboard:people", Action.INVITE),)),
+    Group(
+        _("People"),
+        (
+            Place("annotators", _("Annotators"), "dashboard:annotators", Action.PAUSE),
+            Place("people", _("Members"), "dashboard:people", Action.INVITE),
+        ),
+    ),
     Group(
         _("Data and models"),
         (

@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 from labeling.models import QueueEntry, Trace
 from labeling.models.consensus import Settlement, SettlementState
 from labeling.models.queue import Arm
+from labeling.quality import reasons as quality_reasons
 
 
 def why(trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntry]) -> str:
@@ -26,18 +27,9 @@ def why(trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntr
 
 
 def _settled(settlement: Settlement) -> str:
-    n = {"n": settlement.n_readings}
-    words = {
-        SettlementState.READING: ngettext(
-            "%(n)d reading; more are planned.", "%(n)d readings; more are planned.", settlement.n_readings
-        ),
-        SettlementState.ASKED: _("First errors differ after %(n)d readings: one more was asked for."),
-        SettlementState.SETTLED: ngettext("%(n)d reading settles it.", "%(n)d readings agree.", settlement.n_readings),
-        SettlementState.CONTESTED: _("First errors differ and no further reading is allowed: a person decides."),
-        SettlementState.DECIDED: _("A person decided."),
-        SettlementState.LIVE: _("Generated while rating: readings have no steps in common."),
-    }
-    return str(words[SettlementState(settlement.state)]) % n
+    if settlement.state == SettlementState.CONTESTED:
+        return f"{quality_reasons.why(settlement.reason)} {_('A person decides.')}"
+    return quality_reasons.why(settlement.reason)
 
 
 def _still_open(entries: Sequence[QueueEntry]) -> str:

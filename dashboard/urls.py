@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import adjudication, imports, jobs, models, people, projects, settings, traces
+from dashboard.views import adjudication, figures, imports, jobs, models, people, projects, reviewing, settings, traces
 
 app_name = "dashboard"
 urlpatterns = [
@@ -42,6 +42,16 @@ urlpatterns = [
     path("projects/<slug:slug>/models/<int:version>/current", models.make_current, name="make_current"),
     path("projects/<slug:slug>/generations/<int:number>/stop", models.stop, name="stop_generation"),
     path("projects/<slug:slug>/generations/<int:number>/retry", models.retry, name="retry_generation"),
+    path("projects/<slug:slug>/", figures.show_overview, name="overview"),
+    path("projects/<slug:slug>/annotators/", figures.show_annotators, name="annotators"),
+    path("projects/<slug:slug>/annotators/<int:rater>/pause", figures.pause_rater, name="pause_rater"),
+    path("projects/<slug:slug>/annotators/<int:rater>/resume", figures.resume_rater, name="resume_rater"),
+    path("projects/<slug:slug>/annotators/<int:rater>/train-again", figures.train_again, name="train_again"),
+    path("projects/<slug:slug>/agreement/", figures.show_agreement, name="agreement"),
+    path("projects/<slug:slug>/assignments/<int:assignment>/", reviewing.review, name="review"),
+    path(
+        "projects/<slug:slug>/assignments/<int:assignment>/correction", reviewing.ask_correction, name="ask_correction"
+    ),
     path("projects/<slug:slug>/traces/", traces.find, name="traces"),
     path("projects/<slug:slug>/traces/<int:trace>/", traces.one, name="trace"),
     path("projects/<slug:slug>/traces/<int:trace>/gold", traces.make_gold, name="make_gold"),

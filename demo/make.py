@@ -4,6 +4,7 @@ nothing, so that a start that broke off in the middle can simply be repeated."""
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from accounts import users
 from accounts.models import User
@@ -22,6 +23,7 @@ from people import projects as projects_of_people
 from people.models import Membership, Role
 
 SEED = "stepmark"
+PAY_PER_HOUR = Decimal("19.20")
 GOLD_READINGS = 50  # then it is known by heart
 SHORT = 8  # steps
 
@@ -117,6 +119,7 @@ def _project(plan: Plan, by: User, now: dt.datetime) -> Project:
         now=now,
         description=plan.description,
         protocol=plan.protocol,
+        pay_per_hour=PAY_PER_HOUR,
         screening_attempts=2,
     )
     if project.guideline_id is None:

@@ -22,7 +22,7 @@ def home(request: HttpRequest) -> HttpResponse:
     since = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
     told = {
         "work": [each for each in mine if each.is_work],
-        "managed": [each for each in mine if not each.is_work or each.may_manage],
+        "managed": [each for each in mine if not each.is_work or each.may_read],
         "opened": todo.opened(user, now) if is_rater else None,
         "asked": judging.open_requests(user=user)[:20] if is_rater else (),
         "today": todo.today(user, since) if is_rater else None,

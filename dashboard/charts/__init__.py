@@ -13,3 +13,4 @@ class Chart:
 
     svg: Svg
     table: Table
+    is_wide: bool = False  # too wide for a phone: it scrolls in its own box

@@ -4,6 +4,7 @@ screening results, and how far a rater has come. Which station comes next is tol
 Called through this module: `admission.consent(...)`."""
 
 from labeling.admission.agreeing import HasChanged, consent, read_guideline
+from labeling.admission.retraining import train_again
 from labeling.admission.screening import admit, allow_attempt, needed, try_again
 from labeling.admission.sets import Progress, make_gold, place, progress, put_up
 from labeling.admission.settling import claim, settle, submitted
@@ -25,5 +26,6 @@ __all__ = [
     "read_lesson",
     "settle",
     "submitted",
+    "train_again",
     "try_again",
 ]

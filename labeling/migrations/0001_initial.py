@@ -50,6 +50,8 @@ class Migration(migrations.Migration):
                 ('completion_code', models.CharField(blank=True, max_length=100)),
                 ('screened_out_url', models.URLField(blank=True, max_length=500)),
                 ('screened_out_code', models.CharField(blank=True, max_length=100)),
+                ('pay_per_hour', models.DecimalField(blank=True, decimal_places=2, max_digits=8, null=True)),
+                ('currency', models.CharField(default='EUR', max_length=3)),
             ],
         ),
         migrations.CreateModel(
@@ -685,6 +687,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='project',
             constraint=models.CheckConstraint(condition=models.Q(('gold_bar', None), models.Q(('gold_bar__gte', 0.2), ('gold_bar__lte', 0.99)), _connector='OR'), name='the_gold_bar_leaves_room_on_both_sides'),
+        ),
+        migrations.AddConstraint(
+            model_name='project',
+            constraint=models.CheckConstraint(condition=models.Q(('pay_per_hour', None), ('pay_per_hour__gte', 0), _connector='OR'), name='pay_is_never_negative'),
         ),
         migrations.AddConstraint(
             model_name='project',

@@ -18,7 +18,9 @@
                  "over_blame", "n_traces"}: the latest settled traces
     settlements  {state: number of traces}
     watching     {"bar", "gold_a_rater", "false_pauses"}: of a hundred raters exactly at the bar, in a month
-    settled      {"traces", "steps"}; days: list of {"day", "readings", "active_ms"} of the last 60 days
+    settled      {"traces", "steps", "of": how many there are to settle}
+    settled_days list of {"day", "settled", "contested", "steps"}: what came to an end of its readings on each day
+    days         list of {"day", "readings", "active_ms"} of the last 60 days
 
 An ESTIMATE is {"value", "low", "high", "reason", "interval_reason", "bootstrap", "bootstrap_reason", "n", "n_paired",
 "n_problems"}: a value or the reason why there is none. `course(project_id=...)` gives the headline day by day.

@@ -9,13 +9,13 @@ from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, F, Sum
+from django.db.models import Case, Count, F, Q, Sum, When
 from django.db.models.functions import TruncDate
 
 import statements
 from labeling.agreement import confusion, proportions, sequential
 from labeling.agreement.arrays import Floats
-from labeling.models import Assignment, GoldAnswer, Judgment, Project, Report, Settlement, Submission
+from labeling.models import Assignment, Gold, GoldAnswer, Judgment, Project, Report, Settlement, Submission, Trace
 from labeling.models.assignment import AssignmentState
 from labeling.models.quality import GoldUse, Verdict
 from labeling.quality import consensus, flags
@@ -35,6 +35,7 @@ def of_project(*, project_id: int, meetings: Meetings, now: dt.datetime) -> dict
         "settled": _settled(project_id),
         "days": _days(project_id, now),
         "watching": _watching(project_id, now),
+        "settled_days": _settled_days(project_id),
     }
 
 
@@ -146,7 +147,23 @@ def _settled(project_id: int) -> dict[str, int]:
     sound, wrong = found.filter(first_error=None), found.filter(first_error__isnull=False)
     steps = sound.aggregate(n=Sum("trace__n_steps"))["n"] or 0
     steps += wrong.aggregate(n=Sum(F("first_error") + 1))["n"] or 0
-    return {"traces": found.count(), "steps": steps}
+    gold = Gold.objects.filter(trace__project=project_id, retired_at=None).values("trace").distinct().count()
+    every = Trace.objects.filter(project=project_id, withdrawn_at=None).count()
+    return {"traces": found.count(), "steps": steps, "of": max(every - gold, 0)}
+
+
+def _settled_days(project_id: int) -> list[dict[str, Any]]:
+    """How many traces came to an end of their readings each day, how many of them contested, and the settled steps."""
+    ended = Settlement.objects.filter(project_id=project_id, state__in=["settled", "contested", "decided"])
+    by_day = ended.annotate(day=TruncDate("changed_at")).values_list("day")
+    counted = by_day.annotate(n=Count("pk"), contested=Count("pk", filter=Q(state="contested"))).order_by("day")
+    current = consensus.current(project_id=project_id).annotate(day=TruncDate("made_at")).values_list("day")
+    length = Case(When(first_error=None, then=F("trace__n_steps")), default=F("first_error") + 1)
+    steps = dict(current.annotate(n=Sum(length)).order_by())
+    return [
+        {"day": day.isoformat(), "settled": n, "contested": contested, "steps": steps.get(day) or 0}
+        for day, n, contested in counted
+    ]
 
 
 def _days(project_id: int, now: dt.datetime) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
-"""The addresses of settings, jobs, figures and reviews, for the walk of `tests.test_permissions`: how each is asked, and
-by whom."""
+"""The addresses of settings, jobs, figures and reviews, for the walk of `tests.test_permissions`: how each is asked,
+and by whom."""
 
 from typing import Any
 

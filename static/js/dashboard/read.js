@@ -3,7 +3,12 @@
 import { loadMaths, problemBody, typeset } from "../work/text.js";
 
 export function readTexts(root = document) {
-  for (const node of root.querySelectorAll("[data-text]")) node.replaceChildren(problemBody(node.textContent));
+  for (const node of root.querySelectorAll("[data-text]")) {
+    const body = problemBody(node.textContent);
+    // In a line of other words the text stays in that line.
+    if (node.tagName === "SPAN" && body.childElementCount === 1) node.replaceChildren(...body.firstElementChild.childNodes);
+    else node.replaceChildren(body);
+  }
   const { katexCss: css, katexJs: js } = root.querySelector("[data-katex-js]")?.dataset ?? {};
   if (js) loadMaths({ css, js }).then(() => typeset(root));
 }

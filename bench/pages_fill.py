@@ -1,0 +1,74 @@
+"""Fills a database for `bench.pages`: a project of so many traces with a lead, most of it settled, the rest waiting."""
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User
+from bench import queue_fill
+from labeling.models import Assignment, Project
+from labeling.quality import figures
+from people import members
+from people.models import Role
+
+DAYS = 30
+
+
+class Filled(NamedTuple):
+    lead: Any
+    addresses: dict[str, str]
+
+
+def fill(n_traces: int) -> Filled:
+    made = queue_fill.fill(n_traces)
+    project = Project.objects.get(pk=made.project_id)
+    now = timezone.now()
+    lead = User.objects.create_user("lead")
+    members.join(project=project, user=lead, role=Role.LEAD, now=now)
+    _run(_TEXTS, [])
+    _run(_SETTLEMENTS, [connection.ops.adapt_datetimefield_value(now - dt.timedelta(days=DAYS))])
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+    figures.compute(project_id=project.pk, now=now)
+    return Filled(lead, _addresses(project))
+
+
+def _addresses(project: Project) -> dict[str, str]:
+    trace = project.traces.order_by("-pk").values_list("pk", flat=True)[:1].get()
+    read = Assignment.objects.filter(project=project).order_by("pk").values_list("trace_id", flat=True)[:1].get()
+    traces = reverse("dashboard:traces", args=[project.slug])
+    pages = ("overview", "annotators", "agreement", "adjudicate", "settings", "guideline", "life", "jobs", "people")
+    return {
+        **{name: reverse(f"dashboard:{name}", args=[project.slug]) for name in pages},
+        "traces": traces,
+        "traces, in the middle": f"{traces}?before={trace // 2}",
+        "traces, contested": f"{traces}?state=contested",
+        "traces, no such word": f"{traces}?q=nowhere",
+        "traces, one number": f"{traces}?q={trace}",
+        "traces, withdrawn": f"{traces}?state=withdrawn",
+        "trace": reverse("dashboard:trace", args=[project.slug, read]),
+    }
+
+
+def _run(sql: str, parameters: list[Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+
+
+# Every thousandth trace has steps: those that the page of one trace opens.
+_TEXTS = """
+INSERT INTO labeling_step (trace_id, position, kind, is_rateable, separator)
+SELECT t.id, p.id - 1, 'reasoning', true, '' FROM labeling_trace t JOIN labeling_trace p ON p.id <= 8
+WHERE t.id = 1 OR t.id % 1000 = 0"""
+
+_SETTLEMENTS = """
+INSERT INTO labeling_settlement (trace_id, project_id, state, reason, n_readings, n_votes, consensus_revision,
+  changed_at, is_due)
+SELECT id, project_id,
+  CASE WHEN id %% 50 = 0 THEN 'contested' WHEN id %% 3 = 0 THEN 'reading' ELSE 'settled' END,
+  CASE WHEN id %% 50 = 0 THEN 'differ_at_limit' WHEN id %% 3 = 0 THEN 'first_readings' ELSE 'all_agree' END,
+  2, 2, 0, %s, false
+FROM labeling_trace"""

@@ -1,0 +1,113 @@
+"""Statistics in words: what each is, what is good, why one has no value. Reads nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from dashboard.charts import words
+from labeling.agreement.result import Reason
+
+Text = str | Promise
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A statistic: its name, the line that says what it is and what is good, and the mark that it should reach."""
+
+    name: Text
+    what: Text
+    mark: float | None = None
+
+
+KINDS: dict[str, Kind] = {
+    "exact": Kind(
+        _("First error, exact position"), _("Same first error, or both none. What a PRM learns from most. .70 is good.")
+    ),
+    "within_one": Kind(_("First error, within one step"), _("Forgives a boundary drawn one step apart. .80 is good.")),
+    "has_error_kappa": Kind(
+        _("Has an error, kappa"), _("Whether the trace is wrong at all, chance removed. .60 is good, 0 is chance.")
+    ),
+    "alpha_nominal": Kind(
+        _("Alpha nominal"),
+        _("Step ratings, chance removed: 1 is perfect, 0 is chance. Usable from .67, firm from .80."),
+        0.67,
+    ),
+    "alpha_ordinal": Kind(
+        _("Alpha ordinal"), _("Negative against positive weighs more than a neighbour. Usable from .67."), 0.67
+    ),
+    "alpha_interval": Kind(_("Alpha interval"), _("As ordinal, with equal distances. Usable from .67."), 0.67),
+    "gwet_ac1": Kind(
+        _("Gwet’s AC1"), _("Less troubled when most steps are positive; reads high, so never alone. .80 is good.")
+    ),
+    "gwet_ac2_quadratic": Kind(_("Gwet’s AC2, quadratic"), _("AC1 with distances between ratings. .80 is good.")),
+    "fleiss_kappa": Kind(
+        _("Fleiss’ kappa"), _("For comparison with papers; alpha corrects its bias at few ratings. Usable from .60.")
+    ),
+    "pairwise_agreement": Kind(
+        _("Raw agreement"), _("Share of equal pairs. Flatters when one rating is common: .90 can be chance.")
+    ),
+}
+
+_REASONS: dict[str, Text] = {
+    Reason.NO_PAIRS: _("Undefined: nothing was read twice yet."),
+    Reason.NO_VARIATION: _("Undefined: every rating is the same, so chance alone would agree too."),
+    Reason.NOT_NUMBERS: _("Undefined: the ratings are no numbers."),
+    Reason.NO_ORDER: _("Undefined: the ratings have no order."),
+    Reason.NO_CASES: _("Undefined: there is no case of this kind."),
+    Reason.FEW_PROBLEMS: _("No interval: fewer than 5 problems."),
+    Reason.FEW_FOR_BOOTSTRAP: _("No interval: fewer than 30 problems."),
+    Reason.RESTS_ON_ONE: _("No interval: it rests on a single problem."),
+    Reason.NO_SPREAD: _("No interval: all problems give the same value."),
+    Reason.UNDEFINED: _("Undefined."),
+}
+
+
+def why(reason: str | None) -> str:
+    return str(_REASONS.get(reason or "", reason or ""))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One statistic as a page shows it: never the value alone."""
+
+    key: str
+    kind: Kind
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    n_problems: int
+    why: str  # there is no value, or no interval
+
+    @property
+    def shown(self) -> str:
+        return words.share(self.value)
+
+    @property
+    def interval(self) -> str:
+        return words.interval(self.low, self.high)
+
+    @property
+    def is_low(self) -> bool:
+        return self.kind.mark is not None and self.value is not None and self.value < self.kind.mark
+
+
+NOTHING: Mapping[str, Any] = {"reason": Reason.NO_PAIRS}
+
+
+def figure(key: str, told: Mapping[str, Any] | None) -> Figure:
+    """Of an estimate as it is kept among the figures of a project."""
+    told = told or NOTHING
+    return Figure(
+        key=key,
+        kind=KINDS[key],
+        value=told.get("value"),
+        low=told.get("low"),
+        high=told.get("high"),
+        n=told.get("n_paired") or 0,
+        n_problems=told.get("n_problems") or 0,
+        why=why(told.get("reason") or (told.get("interval_reason") if told.get("low") is None else None)),
+    )

@@ -1,0 +1,68 @@
+"""What waits for the person who looks at the overview: things that somebody must act on, each with its place. Counts no
+further than a hundred."""
+
+from dataclasses import dataclass
+
+from django.db.models import Model, QuerySet
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from jobs.models import Job, JobState
+from labeling.models import Rater, Settlement
+from labeling.models.consensus import SettlementState
+from people import roles
+from people.models import Membership
+from people.roles import Action
+
+MOST = 99
+
+
+@dataclass(frozen=True)
+class Waiting:
+    count: str
+    what: str
+    address: str
+    why: str
+
+
+def of(actor: Membership) -> list[Waiting]:
+    """In the order in which they cost the project most."""
+    slug, project = actor.project.slug, actor.project
+    contested = Settlement.objects.filter(project=project, state=SettlementState.CONTESTED)
+    paused = Rater.objects.filter(project=project, paused_at__isnull=False, removed_at=None)
+    failed = Job.objects.filter(subject=f"project:{project.pk}", state=JobState.FAILED)
+    asked = (
+        (Action.ADJUDICATE, contested, _contested, reverse("dashboard:adjudicate", args=[slug])),
+        (Action.PAUSE, paused, _paused, reverse("dashboard:annotators", args=[slug])),
+        (Action.READ, failed, _failed, reverse("dashboard:jobs", args=[slug])),
+    )
+    found = [
+        Waiting(_told(n), what(n)[0], address, what(n)[1])
+        for action, rows, what, address in asked
+        if roles.does(actor, action) and (n := _count(rows))
+    ]
+    if project.guideline_id is None and roles.does(actor, Action.GUIDE):
+        why = _("raters are told nothing until one is published")
+        found.append(Waiting("", _("Publish a guideline"), reverse("dashboard:guideline", args=[slug]), why))
+    return found
+
+
+def _count(rows: QuerySet[Model]) -> int:
+    return rows[: MOST + 1].count()
+
+
+def _told(n: int) -> str:
+    return f"{MOST}+" if n > MOST else str(n)
+
+
+def _contested(n: int) -> tuple[str, str]:
+    return ngettext("Contested trace", "Contested traces", n), _("raters differ; a person decides")
+
+
+def _paused(n: int) -> tuple[str, str]:
+    return ngettext("Annotator paused", "Annotators paused", n), _("read what they did, then let them go on")
+
+
+def _failed(n: int) -> tuple[str, str]:
+    return ngettext("Job failed", "Jobs failed", n), _("each says why; a retry goes on where it stopped")

@@ -1,0 +1,82 @@
+"""How a project stands: overview, annotators, agreement. And what a lead does about a rater."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard import agreement_page, annotators_page, door, overview, page, todo
+from dashboard.forms import PauseForm
+from labeling import admission, raters
+from labeling.models import Rater
+from people.models import Membership
+from people.roles import Action
+
+
+@require_safe
+@never_cache
+def show_overview(request: HttpRequest, slug: str) -> HttpResponse:
+    actor = door.enter(request, slug, Action.READ)
+    found = overview.of(actor.project, timezone.now())
+    tables = [chart.table for chart in found.charts.values()] if found else []
+    waiting = todo.of(actor)
+    return page.show(
+        request, actor, "dashboard/overview.html", here="overview", tables=tables, overview=found, todo=waiting
+    )
+
+
+@require_safe
+@never_cache
+def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
+    actor = door.enter(request, slug, Action.READ)
+    found = agreement_page.of(actor.project, actor)
+    tables = [found.table, found.slice_table] if found else []
+    if found and found.by_position:
+        tables.append(found.by_position.table)
+    return page.show(request, actor, "dashboard/agreement.html", here="agreement", tables=tables, agreement=found)
+
+
+@require_safe
+@never_cache
+def show_annotators(request: HttpRequest, slug: str) -> HttpResponse:
+    actor = door.enter(request, slug, Action.PAUSE)
+    found = annotators_page.of(actor.project, actor)
+    return page.show(
+        request, actor, "dashboard/annotators.html", here="annotators", tables=[found.table], annotators=found
+    )
+
+
+@require_POST
+def pause_rater(request: HttpRequest, slug: str, rater: int) -> HttpResponse:
+    actor, found = _pair(request, slug, rater)
+    form = PauseForm(request.POST)
+    if form.is_valid():
+        raters.pause(rater=found, by=actor.user, now=timezone.now(), **form.cleaned_data)
+        messages.success(request, _("Paused. What is opened may be finished; the reason stands on their page."))
+    else:
+        messages.warning(request, _("Say why, in words that the person reads. Nothing was changed."))
+    return redirect("dashboard:annotators", slug)
+
+
+@require_POST
+def resume_rater(request: HttpRequest, slug: str, rater: int) -> HttpResponse:
+    actor, found = _pair(request, slug, rater)
+    raters.resume(rater=found, by=actor.user, now=timezone.now())
+    messages.success(request, _("They go on, and are watched from here anew."))
+    return redirect("dashboard:annotators", slug)
+
+
+@require_POST
+def train_again(request: HttpRequest, slug: str, rater: int) -> HttpResponse:
+    actor, found = _pair(request, slug, rater)
+    admission.train_again(rater_id=found.pk, by=actor.user, now=timezone.now())
+    messages.success(request, _("Training comes before their next trace."))
+    return redirect("dashboard:annotators", slug)
+
+
+def _pair(request: HttpRequest, slug: str, rater: int) -> tuple[Membership, Rater]:
+    actor = door.enter(request, slug, Action.PAUSE)
+    return actor, get_object_or_404(Rater.objects.select_related("project"), project=actor.project, pk=rater)

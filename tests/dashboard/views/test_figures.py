@@ -1,0 +1,98 @@
+"""How a project stands: read from figures alone, with a reason for whatever is missing."""
+
+import csv
+import io
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from labeling.models import Rater
+from labeling.quality import refreshing
+from people import members
+from people.models import Role
+from tests import factories
+from tests.labeling.quality import scene
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+PAGES = ("overview", "annotators", "agreement")
+
+
+@pytest.fixture
+def cast(client: Client) -> Cast:
+    cast = make_cast()
+    client.force_login(cast.lead)
+    return cast
+
+
+def at_work(cast: Cast, n: int) -> None:
+    """Two raters agree on every trace but the last, on which one sees an error at once."""
+    raters = scene.raters(cast.project, 2)
+    for number in range(n):
+        trace = factories.make_trace(cast.project, ["One.", "Two."])
+        scene.submit(raters[0], trace, [1, -1])
+        scene.submit(raters[1], trace, [1, -1] if number < n - 1 else [-1])
+    refreshing.refresh(now=factories.NOW)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_say_what_is_missing_before_anything_is_there(name: str, client: Client, cast: Cast) -> None:
+    response = client.get(reverse(f"dashboard:{name}", args=[cast.project.slug]))
+    assert response.status_code == 200
+    assert any(word in response.content.decode() for word in ("Nothing has been", "no gold read yet"))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("overview", 9), ("annotators", 5), ("agreement", 4)])
+@pytest.mark.parametrize("n", [3, 12])
+def test_pages_cost_the_same_for_many(
+    n: int, name: str, expected: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    at_work(cast, n)
+    for _ in range(n):
+        members.join(project=cast.project, user=factories.make_user(), role=Role.ANNOTATOR, now=factories.NOW)
+    with django_assert_num_queries(expected):
+        client.get(reverse(f"dashboard:{name}", args=[cast.project.slug]))
+
+
+def test_agreement_tells_each_statistic_with_its_n_or_why_not(client: Client, cast: Cast) -> None:
+    at_work(cast, 6)
+    address = reverse("dashboard:agreement", args=[cast.project.slug])
+    figures = {each.key: each for each in client.get(address).context["agreement"].figures}
+    assert figures["exact"].value == pytest.approx(5 / 6)
+    assert (figures["exact"].n, figures["exact"].interval[:1]) == (6, "[")
+    assert all(each.value is not None or each.why for each in figures.values())
+    rows = list(csv.reader(io.StringIO(client.get(address + "?csv=agreement").content.decode())))
+    assert float(rows[1][1]) == pytest.approx(5 / 6)
+    assert client.get(address + "?csv=nothing").status_code == 404
+
+
+def test_annotators_are_paused_and_let_go_on(client: Client, cast: Cast) -> None:
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    pause = reverse("dashboard:pause_rater", args=[cast.project.slug, rater.pk])
+    assert "Say why" in client.post(pause, {"reason": ""}, follow=True).content.decode()
+    assert "Let us talk." in client.post(pause, {"reason": "Let us talk."}, follow=True).content.decode()
+    rater.refresh_from_db()
+    assert rater.paused_at is not None
+    client.post(reverse("dashboard:resume_rater", args=[cast.project.slug, rater.pk]))
+    rater.refresh_from_db()
+    assert rater.paused_at is None
+    elsewhere = factories.make_rater(factories.make_project())
+    assert client.post(reverse("dashboard:pause_rater", args=[cast.project.slug, elsewhere.pk])).status_code == 404
+
+
+def test_review_shows_what_others_said_and_asks_once(client: Client, cast: Cast) -> None:
+    at_work(cast, 1)
+    rater = Rater.objects.filter(project=cast.project).exclude(user=cast.annotator).earliest("pk")
+    assignment = rater.assignments.get()
+    address = reverse("dashboard:review", args=[cast.project.slug, assignment.pk])
+    review = client.get(address).context["review"]
+    assert [line.said.rating if line.said else None for line in review.lines] == [1, -1]
+    assert [[said.rating for _voice, said in line.others] for line in review.lines] == [[-1], []]
+    ask = reverse("dashboard:ask_correction", args=[cast.project.slug, assignment.pk])
+    assert client.post(ask, {"note": "Look at step 2."}).status_code == 302
+    again = client.post(ask, {"note": "Again."})
+    assert again.status_code == 422
+    assert "already" in again.content.decode()
+    assert client.get(address + "?revision=9").status_code == 404
