@@ -62,7 +62,7 @@ def _run(sql: str, parameters: list[Any]) -> None:
 _TEXTS = """
 INSERT INTO labeling_step (trace_id, position, kind, is_rateable, separator)
 SELECT t.id, p.id - 1, 'reasoning', true, '' FROM labeling_trace t JOIN labeling_trace p ON p.id <= 8
-WHERE t.id = 1 OR t.id % 1000 = 0"""
+WHERE t.id = 1 OR t.id %% 1000 = 0"""
 
 _SETTLEMENTS = """
 INSERT INTO labeling_settlement (trace_id, project_id, state, reason, n_readings, n_votes, consensus_revision,

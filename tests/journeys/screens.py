@@ -15,7 +15,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from demo import make
-from labeling.models import Rater
+from labeling.models import Project, Rater, Settlement
+from labeling.models.consensus import SettlementState
 from labeling.models.rater import RaterStage
 from tests.journeys.conftest import Visit
 
@@ -41,8 +42,16 @@ def test_shoot(visit: Visit) -> None:
     _shoot(page, "work-agent", _work(AGENTS), _rate("3"))
     _submit_a_few(page)
     _shoot(page, "home", reverse("annotate:home"))
+    _shoot_as_lead(visit(demo.lead, width=1440), demo.projects[0])
     phone = visit(demo.annotator, width=390, device_scale_factor=2)
     _shoot(phone, "work-phone", _work(MATHS))
+
+
+def _shoot_as_lead(page: Page, project: Project) -> None:
+    settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED, n_readings__gte=3)
+    for name in ("overview", "annotators", "agreement", "adjudicate"):
+        _shoot(page, f"lead-{name}", reverse(f"dashboard:{name}", args=[project.slug]))
+    _shoot(page, "lead-trace", reverse("dashboard:trace", args=[project.slug, settled.earliest("pk").pk]))
 
 
 def _work(slug: str) -> str:
