@@ -22,7 +22,6 @@ from bench import cycle_place
 
 STEPS = 12
 BLOCK = 1000  # traces
-CHUNK = 500  # traces in a transaction
 
 
 def main() -> None:
@@ -73,7 +72,9 @@ def _lines(n: int) -> Iterator[bytes]:
 
 def _blocks(path: Path) -> Iterator[Any]:
     """Each block reads, loads and commits its share of the file; told apart from building the next one."""
-    from labeling.importing import load
+    from django.db import connection
+
+    from labeling.importing import bringing, load
     from labeling.importing.readers import formats
     from labeling.importing.sources import ensure
     from tests import factories
@@ -82,6 +83,7 @@ def _blocks(path: Path) -> Iterator[Any]:
     loading = load.Loading(
         project=project, source=ensure(project=project, name="x", format="native", now=factories.NOW), enqueues=False
     )
+    size = bringing.AT_ONCE if connection.vendor == "postgresql" else bringing.ALONE
     with path.open("rb") as stream:
         records = formats.named("native").read(stream)
         while True:
@@ -92,7 +94,7 @@ def _blocks(path: Path) -> Iterator[Any]:
 
             def block(rest: Iterator[Any] = rest) -> tuple[float, float]:
                 wall, cpu = time.perf_counter(), time.process_time()
-                for part in load.chunks(rest, CHUNK):
+                for part in load.chunks(rest, size):
                     load.load_chunk(loading=loading, records=part, now=factories.NOW)
                 return time.perf_counter() - wall, time.process_time() - cpu
 

@@ -1,7 +1,8 @@
 """How long a job steps aside between two chunks, so that people at work do not feel it. Decides, never writes.
 
-SQLite has one write lock and hands it out unfairly: whoever asks again at once usually gets it. A job that pauses as
-long as it held the lock leaves half of the time to others, and five sixths while somebody is judging.
+SQLite has one write lock and hands it out unfairly: whoever asks again at once usually gets it. A job that pauses five
+times as long as it held the lock leaves five sixths of the time to those who judge. While nobody does, a sixth is left
+to whoever begins.
 """
 
 import datetime as dt
@@ -12,6 +13,7 @@ from django.db import connection
 
 WATCHED = dt.timedelta(seconds=60)
 TO_PEOPLE = 5
+TO_NOBODY = 0.2
 LONGEST_PAUSE = 2.0  # far below a lease, and still a fair share after the slowest chunk
 
 Question = Callable[[dt.datetime], bool]
@@ -38,10 +40,11 @@ def wanted(took: float, *, now: dt.datetime) -> float:
     """PostgreSQL lets others write meanwhile: there a job never steps aside."""
     if connection.vendor != "sqlite":
         return 0.0
-    return min(took * (TO_PEOPLE if _is_somebody_at_work(now) else 1), LONGEST_PAUSE)
+    return min(took * (TO_PEOPLE if is_somebody_at_work(now) else TO_NOBODY), LONGEST_PAUSE)
 
 
-def _is_somebody_at_work(now: dt.datetime) -> bool:
+def is_somebody_at_work(now: dt.datetime) -> bool:
+    """Whether anybody has judged of late. Asked at most twice a second."""
     global _answer
     asked_at, answer = _answer
     if time.monotonic() - asked_at > _KEPT_FOR or not asked_at:

@@ -16,7 +16,7 @@ from django.db import connection
 
 from accounts.models import User
 from events import log
-from jobs import work
+from jobs import work, yielding
 from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
@@ -31,6 +31,7 @@ from labeling.models import Project, Source
 from labeling.models.quality import GoldUse
 
 KIND = "labeling.bring_in"
+AT_ONCE, ALONE, BESIDE_PEOPLE = 1000, 500, 20  # traces in a transaction: on PostgreSQL, on SQLite
 LOOKED_AT = 2000  # records between two signs of life while a file is looked through
 
 
@@ -145,7 +146,7 @@ def bring_in(
         loading.skip(record)
         if number % LOOKED_AT == 0:
             yield Progress(done, total)
-    while part := list(islice(records, _size())):
+    while part := list(islice(records, _size(loading))):
         done += len(part)
         yield partial(_write, loading, part, done, total)
     report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total))
@@ -184,13 +185,17 @@ def _loading(bringing: Bringing, report: Report, by: User | None) -> Loading:
     )
 
 
-def _size() -> int:
-    """On SQLite people wait for the end of each transaction."""
-    return 20 if connection.vendor == "sqlite" else 500
+def _size(loading: Loading) -> int:
+    """Traces in a transaction. On SQLite people wait for the end of each: it is short unless nobody is there."""
+    if connection.vendor != "sqlite":
+        return AT_ONCE
+    is_alone = loading.wrote_at is not None and not yielding.is_somebody_at_work(loading.wrote_at)
+    return ALONE if is_alone else BESIDE_PEOPLE
 
 
 def _write(loading: Loading, part: list[TraceRecord | BadLine], done: int, total: int, now: dt.datetime) -> Progress:
     load_chunk(loading=loading, records=part, now=now)
+    loading.wrote_at = now
     return _progress(loading, done, total)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -10,6 +11,7 @@ import zstandard
 
 # Text packs to a tenth, a file made of one sentence to a hundredth. Beyond that it is no data.
 RATIO_LIMIT = 300
+_PACKED_PIECE = 1024
 FREE = 64 * 1024 * 1024  # however small the file, so much may come of it
 
 
@@ -26,7 +28,7 @@ def open_file(path: Path, *, free: int = FREE) -> BinaryIO:
     if path.suffix not in {".gz", ".zst"}:
         return raw
     limit = free + RATIO_LIMIT * path.stat().st_size
-    unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else _unzstd(raw)
+    unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else _Zstd(raw)
     return io.BufferedReader(_Bounded(cast(BinaryIO, unpacked), raw, path, limit))
 
 
@@ -40,10 +42,42 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _unzstd(raw: BinaryIO) -> BinaryIO:
-    """A window of 128 MB at most: one that asks for gigabytes is refused."""
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw, read_across_frames=True)
-    return cast(BinaryIO, reader)
+class _Zstd:
+    """Frames one after the other. The library's own reader takes a file that was cut off for one that has ended.
+
+    It is fed in small pieces, because a few bytes may unpack to a hundred thousand. A window has 128 MB at most: one
+    that asks for gigabytes is refused.
+    """
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        self._frame = self._unpacker.decompressobj()
+        self._is_inside = False
+        self._ready = memoryview(b"")
+
+    def read(self, size: int) -> memoryview:
+        while not self._ready:
+            packed = self._raw.read(_PACKED_PIECE)
+            if not packed:
+                if self._is_inside:
+                    raise EOFError("the file ends in the middle of what was packed")
+                break
+            self._ready = memoryview(b"".join(self._unpacked(packed)))
+        piece, self._ready = self._ready[:size], self._ready[size:]
+        return piece
+
+    def close(self) -> None:
+        self._ready = memoryview(b"")
+
+    def _unpacked(self, packed: bytes) -> Iterator[bytes]:
+        while packed:
+            self._is_inside = True
+            yield self._frame.decompress(packed)
+            packed = b""
+            if self._frame.eof:
+                packed = self._frame.unused_data
+                self._frame, self._is_inside = self._unpacker.decompressobj(), False
 
 
 class _Bounded(io.RawIOBase):

@@ -54,6 +54,7 @@ class Loading:
         self.by = by
         self.sees = report is None  # otherwise the file was looked through, and counted, before
         self.report = report or Report()
+        self.wrote_at: dt.datetime | None = None
         self._occurrences = identity.Occurrences()
 
     def number(self, record: TraceRecord) -> Numbered:

@@ -38,9 +38,9 @@ def test_pause_is_five_times_as_long_while_somebody_works(asked: list[dt.datetim
     assert asked == ([NOW - dt.timedelta(seconds=60)] if on_sqlite else [])
 
 
-def test_pause_is_as_long_as_the_transaction_when_nobody_works(asked: list[dt.datetime]) -> None:
+def test_pause_is_a_fifth_of_the_transaction_when_nobody_works(asked: list[dt.datetime]) -> None:
     wanted = yielding.wanted(0.01, now=NOW + dt.timedelta(seconds=31))
-    assert wanted == pytest.approx(0.01 if on_sqlite else 0)
+    assert wanted == pytest.approx(0.002 if on_sqlite else 0)
 
 
 def test_pause_asks_once_for_many_chunks(asked: list[dt.datetime]) -> None:

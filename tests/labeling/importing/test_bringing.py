@@ -234,8 +234,8 @@ def test_import_traces_and_build_snapshot_give_a_file_back(tmp_path: Path) -> No
     assert "3  new submissions" in import_traces(path)
     assert "0  new submissions" in import_traces(path)
     call_command("build_snapshot", "--project", "maths", "--out", str(tmp_path / "out"), stdout=StringIO())
-    assert (tmp_path / "out/maths.prm800k.jsonl").read_bytes() == path.read_bytes()
-    assert json.loads((tmp_path / "out/manifest.json").read_text())["rows"] == 3
+    (written_again,) = [each for each in (tmp_path / "out").rglob("*") if each.suffix == ".jsonl"]
+    assert written_again.read_bytes() == path.read_bytes()
 
 
 def test_import_traces_reads_real_files_twice(shared_data: Path) -> None:

@@ -52,3 +52,21 @@ def test_open_file_says_that_a_file_is_damaged(tmp_path: Path, suffix: str) -> N
 def test_open_file_says_that_it_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="No such file"):
         files.open_file(tmp_path / "nothing")
+
+
+def test_open_file_reads_frames_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.zst"
+    pack = zstandard.ZstdCompressor().compress
+    texts = [bytes([65 + number]) * 5000 for number in range(4)]
+    path.write_bytes(b"".join(map(pack, texts)))
+    with files.open_file(path) as stream:
+        assert stream.read() == b"".join(texts)
+
+
+def test_open_file_tells_a_file_that_was_cut_off_from_one_that_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "a.zst"
+    packed = zstandard.ZstdCompressor().compress(bytes(range(256)) * 40)
+    for length in range(1, len(packed), 7):
+        path.write_bytes(packed[:length])
+        with files.open_file(path) as stream, pytest.raises(files.Unreadable, match="damaged"):
+            stream.read()
