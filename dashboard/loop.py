@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Count, Exists, OuterRef
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -13,7 +14,8 @@ from dashboard.charts.drawing import Drawing
 from dashboard.charts.scales import Scale, rows, ticks, under
 from dashboard.tables import Column, Table
 from jobs.models import Job, JobState
-from labeling.models import Project
+from labeling.models import Assignment, Draw, Project
+from labeling.models.assignment import AssignmentState
 from prm import generations
 from prm.models import PRM, Generation
 from prm.models.generation import Stage
@@ -65,14 +67,23 @@ class Round:
     why: str
     alarms: list[str]
     is_current: bool
+    n_unread: int  # draws that nobody has finished reading
 
 
 def timeline(project: Project) -> list[Round]:
     found = Generation.objects.filter(project=project).select_related("candidate").defer("candidate__weights")
-    return [_round(each) for each in found.order_by("-number")[:50]]
+    unread = _unread(project)
+    return [_round(each, unread.get(each.batch or 0, 0)) for each in found.order_by("-number")[:50]]
 
 
-def _round(generation: Generation) -> Round:
+def _unread(project: Project) -> dict[int, int]:
+    """By batch; what was drawn and not read is told, not dropped."""
+    read = Assignment.objects.filter(trace=OuterRef("trace"), state=AssignmentState.SUBMITTED)
+    draws = Draw.objects.filter(project=project).filter(~Exists(read))
+    return dict(draws.values_list("batch").annotate(n=Count("pk")).order_by())
+
+
+def _round(generation: Generation, n_unread: int) -> Round:
     figures = generation.gate.get("figures", {})
     why, drift = generation.gate.get("why", ""), generation.gate.get("length_drift", {})
     return Round(
@@ -84,6 +95,7 @@ def _round(generation: Generation) -> Round:
         why=str(WHY.get(why, why)),
         alarms=[*generation.gate.get("alarms", []), *(["length_drift"] if drift.get("is_alarming") else [])],
         is_current=bool(generation.candidate and generation.candidate.is_current and generation.has_passed),
+        n_unread=n_unread,
     )
 
 

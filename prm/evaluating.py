@@ -13,7 +13,7 @@ from labeling.models import Manifest
 from prm import cleaning, packing, registry
 from prm import labels as labels_
 from prm.backends import asked
-from prm.evaluation import audit_report, concordance, contamination, gate, report
+from prm.evaluation import audit_report, best_of_n, concordance, contamination, gate, report
 from prm.evaluation.audit_report import Outcomes, figure
 from prm.evaluation.report import Judged
 from prm.labels import Labels
@@ -24,6 +24,7 @@ from prm.texts import Text
 
 _FIRST_VALUE = 0.5
 BATCH = 64
+_CANDIDATES, _LEAST_PROBLEMS = (2, 4, 8, 16), 5
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def judge(prm: PRM, reserve: Reserve) -> Found:
             "figures": {name: figure(each) for name, each in estimates.items()},
             "counts": report.counts(found) if len(found.lengths) else {"traces": 0},
             "domains": _by_domain(found, reserve.texts),
+            "best_of_n": _best_of_n(found, reserve.texts),
         },
         audits=_audits(prm, found, reserve.texts),
         calibration={"intercept": line.intercept, "slope": line.slope, "n": line.n_traces, "is_fitted": line.is_fitted},
@@ -104,6 +106,24 @@ def _by_domain(found: Judged, texts: Sequence[Text]) -> dict[str, Any]:
         kept = found.keep(np.array([text.domain == domain for text in texts], dtype=np.bool_))
         told[domain or "-"] = {name: figure(each) for name, each in report.of_steps(kept.labelled()).items()}
     return told
+
+
+def _best_of_n(found: Judged, texts: Sequence[Text]) -> list[dict[str, float]]:
+    """Does it pay to take the candidate that is likeliest right throughout? Where problems have several with a known
+    outcome."""
+    is_known = np.array([text.is_right is not None for text in texts], dtype=np.bool_)
+    known = found.keep(is_known)
+    if not len(known.lengths):
+        return []
+    starts = np.cumsum(known.lengths) - known.lengths
+    passed = np.log1p(-np.minimum(known.p_wrong, 1 - 1e-9))
+    points = best_of_n.curve(
+        scores=np.add.reduceat(passed, starts),
+        is_right=np.array([bool(text.is_right) for text in texts if text.is_right is not None]),
+        problems=known.problems,
+        sizes=_CANDIDATES,
+    )
+    return [vars(point) for point in points if point.problems >= _LEAST_PROBLEMS]
 
 
 def _audits(prm: PRM, found: Judged, texts: Sequence[Text]) -> dict[str, Any]:

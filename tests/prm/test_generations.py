@@ -70,6 +70,16 @@ def test_generation_without_an_error_to_learn_from_says_so_and_goes_on_after_a_r
     assert loop.run_generation(project, LATER).stage == Stage.DONE
 
 
+def test_evaluation_says_whether_choosing_the_best_candidate_pays() -> None:
+    project = factories.make_project(reserve_problem_share=0.5)
+    loop.bring_in(project, labelled=120, unread=0, per_problem=4)
+    prm = loop.run_generation(project).candidate
+    assert prm is not None
+    two, four = prm.evaluation["best_of_n"]
+    assert (two["n"], four["n"]) == (2, 4)
+    assert four["by_chance"] < four["chosen"] <= four["possible"]
+
+
 def test_stopped_generation_keeps_nothing_more() -> None:
     project = loop.make_project(labelled=40, unread=10)
     generation = generations.start(project=project, by=None, now=factories.NOW)
