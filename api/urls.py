@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import imports, prms, projects
+from api.views import imports, prms, projects, snapshots
 
 app_name = "api"
 urlpatterns = [
@@ -16,4 +16,7 @@ urlpatterns = [
     path("projects/<slug:slug>/imports", imports.Imports.as_view(), name="imports"),
     path("projects/<slug:slug>/imports/<int:job>", imports.OneImport.as_view(), name="import"),
     path("projects/<slug:slug>/imports/<int:job>/bad-lines", imports.BadLines.as_view(), name="bad_lines"),
+    path("projects/<slug:slug>/snapshots", snapshots.Snapshots.as_view(), name="snapshots"),
+    path("projects/<slug:slug>/snapshots/<slug:name>", snapshots.OneSnapshot.as_view(), name="snapshot"),
+    path("projects/<slug:slug>/snapshots/<slug:name>/files/<path:file>", snapshots.File.as_view(), name="file"),
 ]

@@ -84,6 +84,14 @@ def of_job(cast: Cast) -> dict[str, object]:
     return {"slug": cast.project.slug, "job": 1}
 
 
+def named_snapshot(cast: Cast) -> dict[str, object]:
+    return {"slug": cast.project.slug, "name": "night-7"}
+
+
+def file_of_snapshot(cast: Cast) -> dict[str, object]:
+    return {**named_snapshot(cast), "file": "README.md"}
+
+
 def of_program(cast: Cast) -> dict[str, object]:
     """A token that the engineer made."""
     token, _ = api_tokens.make(user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=factories.NOW)

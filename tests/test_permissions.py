@@ -16,11 +16,13 @@ from tests import factories
 from tests.arguments import (
     consenting,
     contested,
+    file_of_snapshot,
     guided,
     image,
     image_in_project,
     in_hand,
     in_project,
+    named_snapshot,
     of_import,
     of_job,
     of_open_assignment,
@@ -106,6 +108,9 @@ DOORS: dict[str, Door] = {
     "api:imports": Door("post", everybody(401), in_project),
     "api:import": Door("get", everybody(401), of_job),
     "api:bad_lines": Door("get", everybody(401), of_job),
+    "api:snapshots": Door("post", everybody(401), in_project),
+    "api:snapshot": Door("get", everybody(401), named_snapshot),
+    "api:file": Door("get", everybody(401), file_of_snapshot),
     # getting in and out
     "account_login": Door("get", everybody(302, visitor=200)),
     "account_logout": Door("get", everybody(200, visitor=302)),

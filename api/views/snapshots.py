@@ -1,0 +1,153 @@
+"""Snapshots out: order one, follow it, fetch its files."""
+
+import datetime as dt
+from typing import Any, ClassVar, cast
+
+import msgspec
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from accounts.models import Scope, User
+from api.problems import Problem
+from api.views.door import ProjectView
+from exports import following, ranges, snapshots
+from exports.formats import FORMATS
+from exports.models import Purpose, Snapshot, SnapshotFile
+from exports.orders import ENDINGS, Order, Unfit
+from people.roles import Action
+
+SHOWN = 100
+RANGE = OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="bytes=1000- goes on where it broke off.")
+
+
+class OrderSerializer(serializers.Serializer[Any]):
+    """What a snapshot shall hold: the words of `manage.py build_snapshot`."""
+
+    name = serializers.SlugField(required=False, max_length=100, help_text="Otherwise the project's next one.")
+    purpose = serializers.ChoiceField(default=Purpose.ARCHIVE.value, choices=Purpose.choices)
+    formats = serializers.ListField(child=serializers.ChoiceField(choices=list(FORMATS)), min_length=1)
+    ending = serializers.ChoiceField(default="jsonl", choices=list(ENDINGS))
+    filters = serializers.DictField(default=dict, help_text="Which submissions, by what is known of them.")
+    rule = serializers.DictField(default=dict, help_text="What neutral ratings and raters' own steps become.")
+    validation = serializers.FloatField(default=0.0, min_value=0, max_value=1)
+    test = serializers.FloatField(default=0.0, min_value=0, max_value=1)
+    without_duplicates = serializers.BooleanField(default=False)
+    taken_in = serializers.ListField(child=serializers.CharField(max_length=100), default=list)
+    reason = serializers.CharField(default="", allow_blank=True, max_length=2000, help_text="Why that is taken in.")
+    to = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="s3://… or hf://…, or nowhere.")
+
+
+class FileSerializer(serializers.ModelSerializer[SnapshotFile]):
+    class Meta:
+        model = SnapshotFile
+        fields = ("name", "format", "split", "rows", "size", "sha256")
+
+
+class SnapshotSerializer(serializers.Serializer[Snapshot]):
+    name = serializers.CharField()
+    purpose = serializers.CharField()
+    state = serializers.ChoiceField(choices=["building", "built", "failed", "cancelled"])
+    done = serializers.IntegerField(help_text="Rows of the manifest that are written, of `total`.")
+    total = serializers.IntegerField(allow_null=True)
+    failure = serializers.CharField()
+    order = serializers.DictField()
+    asked_at = serializers.DateTimeField()
+    frozen_at = serializers.DateTimeField(allow_null=True)
+    built_at = serializers.DateTimeField(allow_null=True)
+    files = FileSerializer(many=True)
+
+
+class Snapshots(ProjectView):
+    scopes: ClassVar = {"GET": Scope.READ, "POST": Scope.TAKE_OUT}
+    actions: ClassVar = {"GET": Action.TAKE_OUT, "POST": Action.TAKE_OUT}
+
+    @extend_schema(operation_id="list_snapshots", responses=SnapshotSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The newest snapshots of the project."""
+        found = _snapshots(self.enter(request, slug).project.pk).order_by("-pk")[:SHOWN]
+        return Response([_told(each) for each in found])
+
+    @extend_schema(operation_id="order_snapshot", request=OrderSerializer, responses={202: SnapshotSerializer})
+    def post(self, request: Request, slug: str) -> Response:
+        """Order a snapshot. What it reads is frozen at once; its files are written behind the scenes. Its name is its
+        key: ordered twice, it is made once, and the second order is told so (409)."""
+        actor = self.enter(request, slug)
+        said = OrderSerializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        wanted = dict(said.validated_data)
+        name = wanted.pop("name", "") or snapshots.next_name(actor.project)
+        if Snapshot.objects.filter(project=actor.project, name=name).exists():
+            raise Problem(f"There is a snapshot called {name} already.", status_code=409)
+        try:
+            made = snapshots.order(
+                project=actor.project,
+                name=name,
+                purpose=wanted.pop("purpose"),
+                wanted=msgspec.convert(wanted, Order, builtin_types=(dt.datetime,)),
+                by=cast(User, request.user),
+                now=timezone.now(),
+            )
+        except (Unfit, msgspec.ValidationError) as error:
+            raise Problem(str(error)) from error
+        where = reverse("api:snapshot", args=[slug, made.name], request=request)
+        return Response(_told(made), status=202, headers={"Location": where})
+
+
+class OneSnapshot(ProjectView):
+    scopes: ClassVar = {"GET": Scope.READ, "DELETE": Scope.TAKE_OUT}
+    actions: ClassVar = {"GET": Action.TAKE_OUT, "DELETE": Action.TAKE_OUT}
+
+    @extend_schema(operation_id="follow_snapshot", responses=SnapshotSerializer)
+    def get(self, request: Request, slug: str, name: str) -> Response:
+        """How far a snapshot is, and its files with their checksums."""
+        return Response(_told(get_object_or_404(_snapshots(self.enter(request, slug).project.pk), name=name)))
+
+    @extend_schema(operation_id="cancel_snapshot", responses={202: SnapshotSerializer})
+    def delete(self, request: Request, slug: str, name: str) -> Response:
+        """End the building of a snapshot. One that is built stays."""
+        found = get_object_or_404(_snapshots(self.enter(request, slug).project.pk), name=name)
+        snapshots.cancel(snapshot=found, by=cast(User, request.user), now=timezone.now())
+        found.refresh_from_db()
+        return Response(_told(found), status=202)
+
+
+class File(ProjectView):
+    scopes: ClassVar = {"GET": Scope.TAKE_OUT}
+    actions: ClassVar = {"GET": Action.TAKE_OUT}
+
+    @extend_schema(
+        operation_id="fetch_file",
+        parameters=[RANGE],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, slug: str, name: str, file: str) -> HttpResponseBase:
+        """A file of a snapshot that is built, whole or in part; its checksum is its tag."""
+        found = get_object_or_404(_snapshots(self.enter(request, slug).project.pk), name=name, built_at__isnull=False)
+        row = get_object_or_404(found.files, name=file)
+        path = snapshots.folder(found) / row.name
+        if not path.is_file():
+            raise Http404
+        kind = "application/octet-stream"
+        return ranges.send(request._request, path, sha256=row.sha256, name=path.name, content_type=kind)
+
+
+def _snapshots(project_id: int) -> Any:
+    return Snapshot.objects.filter(project_id=project_id).select_related("manifest")
+
+
+def _told(snapshot: Snapshot) -> dict[str, Any]:
+    standing = following.of(snapshot)
+    told = {
+        **{name: getattr(snapshot, name) for name in ("name", "purpose", "order", "asked_at", "frozen_at", "built_at")},
+        **{name: getattr(standing, name) for name in ("state", "done", "total", "failure")},
+        "files": snapshot.files.order_by("name"),
+    }
+    return dict(SnapshotSerializer(told).data)  # type: ignore[arg-type]  # its fields are read by name

@@ -1,0 +1,109 @@
+"""Datasets out over HTTP: ordered, followed, fetched in parts, and never by who may not."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from exports import snapshots
+from exports.models import Snapshot
+from exports.tasks import build_shard, finish, prepare
+from tests import factories
+from tests.api import programs
+from tests.labeling.quality import scene
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> Path:
+    settings.DATA_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def cast() -> Cast:
+    cast = make_cast()
+    for _ in range(3):
+        scene.submit(factories.make_rater(cast.project), factories.make_trace(cast.project), [1, 1, -1])
+    return cast
+
+
+def order(program: Client, cast: Cast, **said: Any) -> Any:
+    address = reverse("api:snapshots", args=[cast.project.slug])
+    return program.post(address, {"formats": ["prm800k"], **said}, content_type="application/json")
+
+
+def build(name: str) -> None:
+    from jobs.models import Job
+
+    made = Snapshot.objects.get(name=name)
+    for kind, task in ((snapshots.PREPARE, prepare), (snapshots.BUILD, build_shard), (snapshots.FINISH, finish)):
+        for job in Job.objects.filter(kind=kind, subject=snapshots.subject(made)):
+            task(job.pk)
+
+
+def test_snapshot_is_ordered_followed_and_fetched(cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    ordered = order(program, cast, name="night-7")
+    assert (ordered.status_code, ordered.json()["state"]) == (202, "building")
+    build("night-7")
+    built = program.get(ordered["Location"]).json()
+    assert built["state"] == "built"
+    [data] = [each for each in built["files"] if each["format"] == "prm800k"]
+    address = reverse("api:file", args=[cast.project.slug, "night-7", data["name"]])
+    whole = program.get(address).getvalue()
+    assert hashlib.sha256(whole).hexdigest() == data["sha256"]
+    assert len(whole.splitlines()) == data["rows"] == 3
+    assert all(json.loads(line)["label"]["finish_reason"] == "found_error" for line in whole.splitlines())
+    part = program.get(address, headers={"Range": "bytes=10-"})
+    assert (part.status_code, part.getvalue()) == (206, whole[10:])
+    assert program.get(address, headers={"If-None-Match": part["ETag"]}).status_code == 304
+    assert [each["name"] for each in program.get(reverse("api:snapshots", args=[cast.project.slug])).json()] == [
+        "night-7"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "says"),
+    [
+        ({"formats": ["xml"]}, 422, "Some of what was sent"),
+        ({"purpose": "training", "taken_in": ["gold"]}, 422, "needs a reason"),
+        ({"validation": 0.6, "test": 0.6}, 422, "leave something"),
+        ({"filters": {"domains": 7}}, 422, "domains"),
+        ({"name": "taken"}, 409, "already"),
+    ],
+)
+def test_order_that_cannot_be_made_says_why(said: dict[str, Any], status: int, says: str, cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    assert order(program, cast, name="taken").status_code == 202
+    refused = order(program, cast, **said)
+    assert refused.status_code == status
+    assert says in programs.problem(refused)
+    assert Snapshot.objects.count() == 1
+
+
+def test_snapshot_is_cancelled_and_its_files_are_not_there(cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    ordered = order(program, cast, name="night-7")
+    assert program.delete(ordered["Location"]).json()["state"] == "cancelled"
+    assert program.get(reverse("api:file", args=[cast.project.slug, "night-7", "README.md"])).status_code == 404
+
+
+@pytest.mark.parametrize(("person", "status"), [("stranger", 404), ("annotator", 403), ("reviewer", 403)])
+def test_others_take_nothing_out(person: str, status: int, cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    ordered = order(program, cast, name="night-7")
+    build("night-7")
+    other = programs.of(getattr(cast, person))
+    address = reverse("api:file", args=[cast.project.slug, "night-7", "README.md"])
+    assert program.get(address).status_code == 200
+    assert order(other, cast).status_code == other.get(ordered["Location"]).status_code == status
+    assert other.get(address).status_code == status
+    assert programs.of(cast.engineer, "read").get(address).status_code == 403
+    assert program.get(reverse("api:file", args=["next-door", "night-7", "README.md"])).status_code == 404
