@@ -49,6 +49,7 @@ GROUPS = (
         (
             Place("imports", _("Imports"), "dashboard:imports", Action.BRING_IN),
             Place("models", _("Generations"), "dashboard:models", Action.READ),
+            Place("snapshots", _("Snapshots"), "dashboard:snapshots", Action.TAKE_OUT),
         ),
     ),
     Group(

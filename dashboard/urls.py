@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from dashboard.views import adjudication, figures, imports, jobs, models, people, projects, reviewing, settings, traces
+from dashboard.views import (
+    adjudication,
+    figures,
+    imports,
+    jobs,
+    models,
+    people,
+    projects,
+    reviewing,
+    settings,
+    snapshots,
+    traces,
+)
 
 app_name = "dashboard"
 urlpatterns = [
@@ -57,6 +69,14 @@ urlpatterns = [
     path("projects/<slug:slug>/traces/<int:trace>/gold", traces.make_gold, name="make_gold"),
     path("projects/<slug:slug>/traces/<int:trace>/withdraw", traces.withdraw, name="withdraw"),
     path("projects/<slug:slug>/assignments/<int:assignment>/take-back", traces.take_back, name="take_back"),
+    path("projects/<slug:slug>/snapshots/", snapshots.listed, name="snapshots"),
+    path("projects/<slug:slug>/snapshots/order", snapshots.order, name="order_snapshot"),
+    path("projects/<slug:slug>/snapshots/statement", snapshots.statement, name="statement"),
+    path("projects/<slug:slug>/snapshots/of/<slug:name>/", snapshots.one, name="snapshot"),
+    path("projects/<slug:slug>/snapshots/of/<slug:name>/standing", snapshots.standing, name="snapshot_standing"),
+    path("projects/<slug:slug>/snapshots/of/<slug:name>/cancel", snapshots.cancel, name="cancel_snapshot"),
+    path("projects/<slug:slug>/snapshots/of/<slug:name>/retry", snapshots.retry, name="retry_snapshot"),
+    path("projects/<slug:slug>/snapshots/of/<slug:name>/files/<path:file>", snapshots.download, name="snapshot_file"),
     path("projects/<slug:slug>/parts/<int:part>", traces.image, name="part"),
     path("projects/<slug:slug>/settings/", settings.options, name="settings"),
     path("projects/<slug:slug>/settings/reading", settings.reading, name="reading"),

@@ -95,7 +95,7 @@ def _what(told: Told) -> str:
 
 def _stated(told: Told) -> str:
     rows = [f"| {label} | {_cell(told.statement.get(name, ''))} |" for name, label in ASKED.items()]
-    return "\n".join(["## What the lead states", "", "| | |", "|---|---|", *rows])
+    return "\n".join(["## What the lead states", "", "| asked | stated |", "|---|---|", *rows])
 
 
 def _cell(text: str) -> str:
@@ -143,7 +143,7 @@ def _trust(told: Told) -> str:
     lines = ["## How far to trust it", "", f"Contested: {share}."]
     if not headline:
         return "\n".join([*lines, "", "Agreement was not measured: no trace was read by two raters."])
-    lines += ["", "![Agreement with its intervals](agreement.svg)", "", "| | value | 95 % interval |", "|---|---|---|"]
+    lines += ["", "![Agreement with its intervals](agreement.svg)", "", "| statistic | value | 95 % interval |", "|---|---|---|"]
     lines += [f"| {name} | {value} | {interval} |" for name, value, interval in estimates(headline)]
     lines += [
         "",

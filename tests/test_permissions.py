@@ -33,6 +33,7 @@ from tests.arguments import (
     trained,
 )
 from tests.dashboard import doors as of_leads
+from tests.exports import doors as of_snapshots
 from tests.people.cast import Cast, make_cast
 from tests.prm import doors as of_prms
 
@@ -153,6 +154,7 @@ DOORS: dict[str, Door] = {
     "dashboard:new_project": Door("get", everybody(403, visitor=302, neighbour=200, owner=200)),
     **{name: Door(*each) for name, each in of_prms.DOORS.items()},
     **{name: Door(*each) for name, each in of_leads.DOORS.items()},
+    **{name: Door(*each) for name, each in of_snapshots.DOORS.items()},
     "dashboard:people": Door("get", managers(200), in_project),
     "dashboard:invite": Door("post", managers(201), in_project, {"role": "annotator", "uses_allowed": 1, "days": 1}),
     "dashboard:revoke": Door("post", managers(302), of_invitation),

@@ -1,0 +1,120 @@
+"""What leads ask a snapshot to be, and what they state for its card, checked."""
+
+from typing import Any
+
+from django import forms
+from django.core.validators import validate_slug
+from django.utils.translation import gettext_lazy as _
+
+from exports import card, statements
+from exports.formats import FORMATS
+from exports.formats.path import Rule
+from exports.models import Purpose
+from exports.orders import ENDINGS, REASONS, Order
+from labeling.choosing import Filters
+from labeling.models import Problem, Project
+from labeling.models.queue import Arm
+
+_SIDES = [("in", _("with the others")), ("out", _("left out")), ("only", _("nothing else"))]
+
+
+class OrderForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=100, validators=[validate_slug])
+    purpose = forms.ChoiceField(label=_("Made for"), choices=Purpose.choices, initial=Purpose.TRAINING)
+    formats = forms.MultipleChoiceField(
+        label=_("Formats"),
+        choices=[(name, each.label) for name, each in FORMATS.items()],
+        initial=["trl"],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    ratings = forms.ChoiceField(
+        label=_("Ratings"),
+        choices=[("raters", _("every rater's own, by pseudonym")), ("consensus", _("consensus, one for each step"))],
+        initial="raters",
+        widget=forms.RadioSelect,
+    )
+    ending = forms.ChoiceField(label=_("Files"), choices=[(each, each) for each in ENDINGS])
+    neutral = forms.ChoiceField(
+        label=_("A neutral step, where a format knows right and wrong alone"),
+        choices=[
+            ("positive", _("counts as right")),
+            ("negative", _("counts as wrong")),
+            ("drop", _("ends the row before it")),
+        ],
+    )
+    domains = forms.MultipleChoiceField(label=_("Domains"), required=False, widget=forms.CheckboxSelectMultiple)
+    arms = forms.MultipleChoiceField(
+        label=_("Arms"), required=False, choices=Arm.choices, widget=forms.CheckboxSelectMultiple
+    )
+    contested = forms.ChoiceField(label=_("Contested traces"), choices=_SIDES)
+    gold = forms.ChoiceField(label=_("Gold"), choices=_SIDES)
+    is_blind = forms.BooleanField(label=_("Only raters who saw no PRM's scores"), required=False)
+    min_raters = forms.IntegerField(label=_("Raters of a trace, at least"), min_value=0, max_value=20, initial=0)
+    submitted_from = forms.DateTimeField(
+        label=_("Submitted from"), required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+    submitted_until = forms.DateTimeField(
+        label=_("until"), required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+    validation = forms.IntegerField(label=_("Validation, % of problems"), min_value=0, max_value=50, initial=0)
+    test = forms.IntegerField(label=_("Test, % of problems"), min_value=0, max_value=50, initial=0)
+    without_duplicates = forms.BooleanField(label=_("Without traces that say the same"), required=False)
+    taken_in = forms.MultipleChoiceField(
+        label=_("Taken into training nevertheless"),
+        required=False,
+        choices=[(each, card.REASONS[each]) for each in REASONS],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    reason = forms.CharField(label=_("Why it is taken in"), max_length=500, required=False)
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        domains = Problem.objects.filter(project=project).exclude(domain="").values_list("domain", flat=True)
+        choices = [(each, each) for each in domains.order_by("domain").distinct()[:50]]
+        self.fields["domains"].choices = choices  # type: ignore[attr-defined]  # it is a ChoiceField
+
+    def order(self) -> Order:
+        said = self.cleaned_data
+        wants_raters = FORMATS[said["formats"][0]].wants_raters
+        return Order(
+            formats=said["formats"],
+            filters=Filters(
+                domains=said["domains"] or None,
+                arms=said["arms"] or None,
+                contested=said["contested"],
+                gold=said["gold"],
+                is_blind=True if said["is_blind"] else None,
+                min_raters=said["min_raters"],
+                submitted_from=said["submitted_from"],
+                submitted_until=said["submitted_until"],
+                unit="submissions" if wants_raters else "traces",
+                is_consensus=said["ratings"] == "consensus",
+            ),
+            rule=Rule(neutral=said["neutral"]),
+            ending=said["ending"],
+            validation=said["validation"] / 100,
+            test=said["test"] / 100,
+            without_duplicates=said["without_duplicates"],
+            taken_in=said["taken_in"],
+            reason=said["reason"],
+        )
+
+
+_LABELS: dict[str, Any] = {
+    **card.ASKED,
+    "raters": _("The raters: who they are, how they were trained and screened"),
+    "pay": _("Pay"),
+    "domains_not_covered": _("Domains that are not covered"),
+    "licence": _("Licence of the labels"),
+}
+
+
+class StatementForm(forms.Form):
+    """A field for everything that a card says when it was stated, and admits when it was not."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in statements.FIELDS:
+            longest = 200 if name == "licence" else 2000
+            area = None if name == "licence" else forms.Textarea(attrs={"rows": 2})
+            self.fields[name] = forms.CharField(label=_LABELS[name], required=False, max_length=longest, widget=area)

@@ -1,0 +1,106 @@
+"""Snapshots on the pages of leads."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from exports import following, statements
+from exports.models import Snapshot
+from jobs.models import Job
+from tests.exports.test_snapshots import make
+from tests.labeling.importing import lines_of_prm800k as prm
+from tests.labeling.importing.test_load import bring_in
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path
+
+
+@pytest.fixture
+def cast(client: Client) -> Cast:
+    found = make_cast()
+    bring_in(found.project, *(prm.line(labeler=name) for name in ("ann", "ben")))
+    client.force_login(found.engineer)
+    return found
+
+
+def url(door: str, cast: Cast, **arguments: str) -> str:
+    return reverse(f"dashboard:{door}", kwargs={"slug": cast.project.slug, **arguments})
+
+
+ORDER = {
+    "name": "first",
+    "purpose": "archive",
+    "formats": ["trl", "steps"],
+    "ratings": "raters",
+    "ending": "jsonl",
+    "neutral": "drop",
+    "contested": "in",
+    "gold": "in",
+    "min_raters": "0",
+    "validation": "10",
+    "test": "0",
+}
+
+
+def test_order_asks_for_what_the_form_says(client: Client, cast: Cast) -> None:
+    answer = client.post(url("order_snapshot", cast), ORDER)
+    assert answer.status_code == 302
+    made = Snapshot.objects.get()
+    assert (made.name, made.order["rule"]["neutral"], made.order["validation"]) == ("first", "drop", 0.1)
+    assert Job.objects.get().kind == "exports.prepare"
+    page = client.get(answer["Location"]).content.decode()
+    assert "Being built" in page
+    assert url("snapshot_standing", cast, name="first") in page
+    again = client.post(url("order_snapshot", cast), ORDER)
+    assert again.status_code == 422
+    assert "called first already" in again.content.decode()
+
+
+@pytest.mark.parametrize("wrong", [{"name": "a b"}, {"formats": []}, {"taken_in": ["gold"]}, {"validation": "99"}])
+def test_order_refuses_what_cannot_be_made(client: Client, cast: Cast, wrong: dict[str, Any]) -> None:
+    assert client.post(url("order_snapshot", cast), {**ORDER, **wrong}).status_code == 422
+    assert not Snapshot.objects.exists()
+
+
+def test_snapshot_shows_its_files_and_its_card_as_text(client: Client, cast: Cast) -> None:
+    statements.state(
+        project=cast.project, said={"policy": "<script>x</script>"}, by=cast.lead, now=cast.project.created_at
+    )
+    made = make(cast.project, "trl")
+    page = client.get(url("snapshot", cast, name=made.name)).content.decode()
+    assert "<td>Base model</td>\n<td>not stated</td>" in page
+    assert "<script>x" not in page
+    for file in made.files.all():
+        answer = client.get(url("snapshot_file", cast, name=made.name, file=file.name))
+        assert answer["ETag"] == f'"{file.sha256}"'
+        assert len(answer.getvalue()) == file.size
+    for name in ("../../stepmark.sqlite3", "data", "nothing"):
+        assert client.get(url("snapshot_file", cast, name=made.name, file=name)).status_code == 404
+
+
+def test_cancel_and_retry_go_by_its_jobs(client: Client, cast: Cast) -> None:
+    client.post(url("order_snapshot", cast), ORDER)
+    made = Snapshot.objects.get()
+    Job.objects.update(state="failed", failure="The disk is full.", ended_at=made.asked_at)
+    assert "The disk is full." in client.get(url("snapshot", cast, name="first")).content.decode()
+    client.post(url("retry_snapshot", cast, name="first"))
+    assert following.of(made).is_at_work
+    client.post(url("cancel_snapshot", cast, name="first"))
+    assert Job.objects.get().state == "cancelled"
+    assert "Cancelled" in client.get(url("snapshot", cast, name="first")).content.decode()
+
+
+def test_statement_is_kept_and_counted(client: Client, cast: Cast) -> None:
+    assert "0 of 11 statements" in client.get(url("snapshots", cast)).content.decode()
+    answer = client.post(url("statement", cast), {"policy": " Qwen ", "pay": "by the hour"})
+    assert answer.status_code == 302
+    assert statements.of(cast.project)["policy"] == "Qwen"
+    assert "1 of 11 statements" in client.get(url("snapshots", cast)).content.decode()

@@ -1,0 +1,73 @@
+"""A lead states what only people know, orders a snapshot, follows it, reads its card and fetches a file."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from exports import finishing, snapshots
+from exports.models import Snapshot
+from tests.exports.test_snapshots import run
+from tests.journeys.conftest import Visit, violations
+from tests.journeys.scene import Scene, make_scene
+from tests.labeling.importing import lines_of_prm800k as prm
+from tests.labeling.importing.test_load import bring_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def scene(transactional_db: None, tmp_path: Path, settings: Any) -> Scene:
+    settings.DATA_DIR = tmp_path
+    made = make_scene()
+    bring_in(made.project, *(prm.line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
+    return made
+
+
+def build(made: Snapshot) -> None:
+    """What the workers would do."""
+    run(snapshots.prepare(made, asks=False))
+    run(snapshots.build(made, 0, asks=False))
+    made.refresh_from_db()
+    run(finishing.finish(made))
+
+
+def barriers(page: Page) -> list[str]:
+    """From the top: what has been scrolled under the bar is covered by it."""
+    page.evaluate("window.scrollTo(0, 0)")
+    return violations(page)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+def test_lead_makes_a_snapshot(scene: Scene, visit: Visit, width: int, dark: bool) -> None:
+    page = visit(scene.lead, width=width, dark=dark)
+    page.goto(reverse("dashboard:statement", args=[scene.project.slug]))
+    page.get_by_label("Base model").fill("Qwen2.5-Math-7B")
+    page.get_by_role("button", name="State this").click()
+    expect(page.get_by_text("Snapshots that are made from now on carry it.")).to_be_visible()
+    assert not barriers(page)
+    page.get_by_role("link", name="All snapshots").click()
+    page.get_by_label("Name").fill("round-3")
+    page.get_by_label("long table of steps").check()
+    page.get_by_text("Splits, and what training leaves out").click()
+    expect(page.get_by_label("Validation, % of problems")).to_be_visible()
+    page.get_by_label("Validation, % of problems").fill("20")
+    assert not barriers(page)
+    if folder := os.environ.get("STEPMARK_PICTURES"):
+        page.screenshot(path=f"{folder}/snapshots-{width}.png", full_page=True)
+    page.get_by_role("button", name="Build the snapshot").click()
+    expect(page.get_by_role("heading", name="Being built")).to_be_visible()
+    assert not barriers(page)
+    build(Snapshot.objects.get(name="round-3"))
+    expect(page.get_by_role("heading", name="Files")).to_be_visible(timeout=15_000)
+    expect(page.get_by_role("cell", name="Qwen2.5-Math-7B")).to_be_visible()
+    assert not barriers(page)
+    assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    if folder := os.environ.get("STEPMARK_PICTURES"):
+        page.screenshot(path=f"{folder}/snapshot-{width}.png", full_page=True)
+    with page.expect_download() as fetched:
+        page.get_by_role("link", name="Download README.md").click()
+    assert Path(fetched.value.path()).read_text().startswith("---\n")
