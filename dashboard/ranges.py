@@ -4,7 +4,6 @@ knows no ranges."""
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
@@ -51,14 +50,14 @@ def _span(asked: str, size: int) -> tuple[int, int] | None:
 def _answer(
     request: HttpRequest, path: Path, start: int, stop: int, *, content_type: str, status: int = 200
 ) -> HttpResponseBase:
-    body = () if request.method == "HEAD" else _bytes(path.open("rb"), start, stop)
+    body = () if request.method == "HEAD" else _bytes(path, start, stop)
     answer = StreamingHttpResponse(body, status=status, content_type=content_type)
     answer["Content-Length"] = str(stop - start)
     return answer
 
 
-def _bytes(file: BinaryIO, start: int, stop: int) -> Iterator[bytes]:
-    with file:
+def _bytes(path: Path, start: int, stop: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
         file.seek(start)
         left = stop - start
         while left > 0 and (part := file.read(min(_PART, left))):

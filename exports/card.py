@@ -143,7 +143,13 @@ def _trust(told: Told) -> str:
     lines = ["## How far to trust it", "", f"Contested: {share}."]
     if not headline:
         return "\n".join([*lines, "", "Agreement was not measured: no trace was read by two raters."])
-    lines += ["", "![Agreement with its intervals](agreement.svg)", "", "| statistic | value | 95 % interval |", "|---|---|---|"]
+    lines += [
+        "",
+        "![Agreement with its intervals](agreement.svg)",
+        "",
+        "| statistic | value | 95 % interval |",
+        "|---|---|---|",
+    ]
     lines += [f"| {name} | {value} | {interval} |" for name, value, interval in estimates(headline)]
     lines += [
         "",

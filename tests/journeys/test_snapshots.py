@@ -62,7 +62,7 @@ def test_lead_makes_a_snapshot(scene: Scene, visit: Visit, width: int, dark: boo
     expect(page.get_by_role("heading", name="Being built")).to_be_visible()
     assert not barriers(page)
     build(Snapshot.objects.get(name="round-3"))
-    expect(page.get_by_role("heading", name="Files")).to_be_visible(timeout=15_000)
+    expect(page.get_by_role("heading", name="Files", level=2)).to_be_visible(timeout=15_000)
     expect(page.get_by_role("cell", name="Qwen2.5-Math-7B")).to_be_visible()
     assert not barriers(page)
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
