@@ -99,8 +99,8 @@ class Shelf:
         is_weights = name.endswith(".weights")
         of: Format = FORMATS[name.removesuffix(".weights")]
         ending: str = self._order.ending
-        if ending == "parquet" and (is_weights or not of.is_table):
-            ending = "jsonl"  # weights lie beside, line for line; PRM800K must come back as it was
+        if ending == "parquet" and is_weights:
+            ending = "jsonl"  # line for line
         path = self._folder / self._name(name, split, ending)
         return Table(path, of.columns) if ending == "parquet" else Lines(path, ending)
 

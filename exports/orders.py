@@ -56,6 +56,8 @@ def check(order: Order) -> None:
         raise Unfit("The shares for validation and test must leave something for training.")
     if order.filters.is_consensus and "prm800k" in order.formats:
         raise Unfit("PRM800K holds what single raters said. For consensus choose another format.")
+    if order.ending == "parquet" and "prm800k" in order.formats:
+        raise Unfit("PRM800K comes back byte for byte, as JSON Lines: ask for it in a snapshot of its own.")
     without_raters = [name for name in order.formats if not FORMATS[name].wants_raters]
     if without_raters and len(without_raters) < len(order.formats):
         raise Unfit("Outcomes are of traces, not of ratings: ask for them in a snapshot of their own.")

@@ -81,6 +81,9 @@ def suites(chosen: list[str], left_out: list[str]) -> Iterator[Phase]:
     yield Phase("faults on SQLite", [*pytest, *fault, *chosen], counts_tests=True)
     if scaled:
         yield Phase("faults on PostgreSQL", [*pytest, *fault, *apart, *chosen], scaled, counts_tests=True)
+    if not chosen:
+        # Says what cannot be had, and is no failure then: torch is the trainers', not ours.
+        yield Phase("trainers", [str(BIN / "python"), "-m", "tests.trainers.place"])
     if any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
         yield Phase("journeys", [*pytest, "-p", "playwright", *journey, *chosen], counts_tests=True)
     else:

@@ -12,6 +12,7 @@ APART = {
     "journeys": "walks through the pages in a browser",
     "commands": "./run, ./test and what else stands in the root",
     "faults": "kills processes at random moments",
+    "trainers": "reads snapshots with what trains on them, in an environment of its own",
 }
 
 

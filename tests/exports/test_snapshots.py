@@ -91,7 +91,8 @@ def test_files_are_written_again_with_the_same_bytes(tmp_path: Path, monkeypatch
     monkeypatch.setattr(snapshots, "SHARD", 2)
     project = labelled()
     for ending in ("jsonl.gz", "jsonl.zst", "parquet"):
-        made = make(project, "prm800k", "trl", "steps", ending=ending, validation=0.3)
+        formats = ("trl", "steps") if ending == "parquet" else ("prm800k", "trl", "steps")
+        made = make(project, *formats, ending=ending, validation=0.3)
         relabel(Assignment.objects.filter(submitted_revision=1).first())  # type: ignore[arg-type]  # there is one
         assert made.shards.count() == 3
         assert snapshots.write_again(made, tmp_path / "again") == []
@@ -168,6 +169,7 @@ def test_training_drops_duplicates_when_asked() -> None:
         {"formats": ["trl"], "taken_in": ["rain"], "reason": "x"},
         {"formats": ["trl"], "validation": 0.6, "test": 0.5},
         {"formats": ["trl", "outcomes"]},
+        {"formats": ["prm800k"], "ending": "parquet"},
         {"formats": ["prm800k"], "filters": Filters(is_consensus=True)},
     ],
 )

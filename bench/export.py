@@ -1,0 +1,220 @@
+"""How fast does a snapshot come out, and in how much memory? `python -m bench.export [--traces N] [--workers N]`, on
+the server of DATABASE_URL or on SQLite.
+
+PRM800K, one rater a trace: read from the manifest, composed, written and hashed. Blocks of it take turns with bare
+`json.dumps` of the same records. Then the whole snapshot is built once by one process and once by several, and once
+at a tenth of the size by a process of its own, whose memory is told beside that of the whole.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import cycle_place
+
+STEPS = 12
+BLOCK = 2000
+WORDS = (
+    "we",
+    "can",
+    "see",
+    "that",
+    "$x^2 + 3 \\cdot y = 7$",
+    "must hold, and both numbers are even;",
+    "therefore",
+    "the sum",
+)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--traces", type=int, default=20_000)
+    arguments.add_argument("--workers", type=int, default=2)
+    arguments.add_argument("--inside", choices=["fill", "blocks", "whole"], help=argparse.SUPPRESS)
+    given = arguments.parse_args()
+    if given.inside:
+        _django()
+        {"fill": _fill, "blocks": _blocks, "whole": _whole}[given.inside](given.traces, given.workers)
+        return
+    with tempfile.TemporaryDirectory() as folder, cycle_place.database(Path(folder)) as environment:
+        _run(environment, "fill", given.traces, 1)
+        figures = _run(environment, "blocks", given.traces, 1)
+        small = _run(environment, "whole", max(given.traces // 10, 1), 1)
+        one = _run(environment, "whole", given.traces, 1)
+        several = _run(environment, "whole", given.traces, given.workers)
+        figures |= {
+            "memory_mb_at_a_tenth": small["memory_mb"],
+            "memory_mb": one["memory_mb"],
+            "growth_mb": round(one["memory_mb"] - small["memory_mb"], 1),
+            "seconds_by_one": one["seconds"],
+            f"seconds_by_{given.workers}": several["seconds"],
+        }
+    for name, value in figures.items():
+        print(f"{name:>24}  {value}")
+    print(json.dumps(figures))
+
+
+def _run(environment: dict[str, str], what: str, traces: int, workers: int) -> dict[str, Any]:
+    """In a process of its own: settings are read once a process, and memory is told of it alone."""
+    command = [
+        sys.executable,
+        "-m",
+        "bench.export",
+        "--inside",
+        what,
+        "--traces",
+        str(traces),
+        "--workers",
+        str(workers),
+    ]
+    own = {**environment, "STEPMARK_LOG_LEVEL": "ERROR"}
+    done = subprocess.run(command, env=own, cwd=cycle_place.ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _django() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+
+
+def _fill(traces: int, workers: int) -> None:
+    from django.core.management import call_command
+
+    from labeling.importing import load
+    from labeling.importing.readers import prm800k
+    from labeling.importing.sources import ensure
+    from tests import factories
+
+    call_command("migrate", verbosity=0)
+    for slug, n in (("whole", traces), ("tenth", max(traces // 10, 1))):
+        project = factories.make_project(slug)
+        source = ensure(project=project, name="x", format="prm800k", now=factories.NOW)
+        loading = load.Loading(project=project, source=source, enqueues=False)
+        records = (prm800k.parse(line, number=number) for number, line in enumerate(_lines(n), start=1))
+        for part in load.chunks(records, 500):
+            load.load_chunk(loading=loading, records=part, now=factories.NOW)
+    print(json.dumps({}))
+
+
+def _lines(n: int) -> Iterator[bytes]:
+    """Traces as long as those of PRM800K: two in five without an error, the others with one on the way."""
+    for number in range(n):
+        texts = [f"{' '.join(WORDS[at % 5 :])} {number * at}." for at in range(STEPS)]
+        error = (None, 3, None, 6, 9)[number % 5]
+        steps = [
+            {
+                "completions": [{"text": text, "rating": -1 if at == error else 1, "flagged": None}],
+                "human_completion": None,
+                "chosen_completion": None if at == error else 0,
+            }
+            for at, text in enumerate(texts[: STEPS if error is None else error + 1])
+        ]
+        question = {
+            "problem": f"What is {number} + {number * 7}? " + " ".join(WORDS) * 2,
+            "ground_truth_solution": " ".join(WORDS * 5),
+            "ground_truth_answer": str(number * 8),
+            "pre_generated_steps": texts,
+            "pre_generated_answer": str(number),
+            "pre_generated_verifier_score": number % 97 / 97,
+        }
+        record = {
+            "labeler": f"rater-{number % 20}",
+            "timestamp": "2022-11-06T03:24:46.649379",
+            "generation": 5,
+            "is_quality_control_question": False,
+            "is_initial_screening_question": False,
+            "question": question,
+            "label": {
+                "steps": steps,
+                "total_time": 21000,
+                "finish_reason": "solution" if error is None else "found_error",
+            },
+        }
+        yield json.dumps(record).encode()
+
+
+def _blocks(traces: int, workers: int) -> None:
+    """The baseline takes turns with the export, block by block; busy blocks are dropped."""
+    from exports.files import Lines
+    from exports.formats import prm800k
+    from labeling import manifest
+    from labeling.choosing import Filters
+    from labeling.models import Project
+    from tests import factories
+
+    project = Project.objects.get(slug="whole")
+    frozen = manifest.freeze(project=project, filters=Filters(), purpose="archive", now=factories.NOW, by=None)
+    seconds: dict[str, list[float]] = {"export": [], "cpu": [], "dumps": [], "calibration": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for start in range(0, frozen.n_rows, BLOCK):
+            seconds["calibration"].append(_calibrated())
+            path = Path(folder) / f"{start}.jsonl"
+            wall, cpu = time.perf_counter(), time.process_time()
+            file = Lines(path, "jsonl")
+            for found in manifest.readings(frozen, start=start, stop=start + BLOCK):
+                file.write(list(prm800k.lines(found)))
+            file.close()
+            seconds["export"].append(time.perf_counter() - wall)
+            seconds["cpu"].append(time.process_time() - cpu)
+            records = [json.loads(line) for line in path.read_bytes().splitlines()]
+            wall = time.perf_counter()
+            for record in records:
+                json.dumps(record)
+            seconds["dumps"].append(time.perf_counter() - wall)
+    print(json.dumps(_figures(seconds)))
+
+
+def _calibrated() -> float:
+    began = time.perf_counter()
+    sum(range(300_000))
+    return time.perf_counter() - began
+
+
+def _figures(seconds: dict[str, list[float]]) -> dict[str, Any]:
+    quietest = min(seconds["calibration"])
+    kept = [at for at, took in enumerate(seconds["calibration"]) if took <= 3 * quietest]
+    figures: dict[str, Any] = {"kept": len(kept), "blocks": len(seconds["calibration"])}
+    if len(kept) * 2 < len(seconds["calibration"]):
+        return {**figures, "verdict": "not measured: the machine was too busy"}
+    export, cpu, dumps = (statistics.median(seconds[name][at] for at in kept) for name in ("export", "cpu", "dumps"))
+    return {
+        **figures,
+        "traces_per_second": round(BLOCK / export),
+        "share_of_dumps": round(dumps / export, 2),
+        "share_of_dumps_by_cpu": round(dumps / cpu, 2),
+    }
+
+
+def _whole(traces: int, workers: int) -> None:
+    """As the command line builds it."""
+    import io
+
+    from django.core.management import call_command
+
+    from labeling.models import Submission
+
+    small = Submission.objects.filter(project__slug="tenth").count()
+    slug = "tenth" if traces == small else "whole"
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        call_command(
+            "build_snapshot", "--project", slug, "--out", folder, "--workers", str(workers), stdout=io.StringIO()
+        )
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": round(time.perf_counter() - began, 1), "memory_mb": round(memory, 1)}))
+
+
+if __name__ == "__main__":
+    main()
