@@ -208,8 +208,9 @@ def payoff(project: Project) -> dict[str, Any]:
     ended = Generation.objects.filter(project=project, stage=Stage.DONE).order_by("-number")
     told: dict[str, Any] = next((each for each in ended.values_list("payoff", flat=True)[:10] if each), {})
     if "labels" not in told:
-        return {"reason": told.get("reason") or _("nothing was drawn and read yet")}
+        return {"reason": told.get("reason") or _("nothing was drawn and read yet"), "pool": told.get("pool")}
     return {
+        "pool": told.get("pool"),
         "chart": _payoff_chart(told["points"]),
         "labels": _spread(told["labels"]),
         "hours": _spread(told["hours"]),

@@ -10,7 +10,7 @@ from typing import Any
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling import queue
-from prm import generations, paying, payoff, rules, selecting
+from prm import estimating, generations, paying, payoff, rules, selecting
 from prm.models import PRM, Generation
 from prm.models.generation import Stage
 from prm.selecting import Batch
@@ -34,7 +34,7 @@ def chunks(job: Job) -> Iterator[Progress | Chunk]:
         yield Progress(max(total - payoff.REPLICATES, 0), total)
     if generation.batch is not None:
         queue.close_before(project_id=generation.project_id, generation=generation.number, by=None, now=job.asked_at)
-    yield partial(_finish, generation, told, total)
+    yield partial(_finish, generation, {**told, "pool": _pool_before(generation)}, total)
 
 
 def _prm(generation: Generation) -> PRM | None:
@@ -106,6 +106,16 @@ def _pay(generation: Generation) -> Iterator[dict[str, Any]]:
         return
     batch = generation.n_policy + generation.n_uniform
     yield from payoff.measure(learnt, reserve, batch=max(batch, 1), seed=generation.number)
+
+
+def _pool_before(generation: Generation) -> dict[str, Any]:
+    """What the batch before this one told of the pool that it was drawn from."""
+    assert generation.manifest is not None  # the first stage froze it
+    before = Generation.objects.filter(project=generation.project_id, number__lt=generation.number, batch__isnull=False)
+    batch = before.order_by("-number").values_list("batch", flat=True).first()
+    if not batch:
+        return {}
+    return estimating.of_batch(project_id=generation.project_id, batch=batch, manifest=generation.manifest)
 
 
 def _finish(generation: Generation, told: dict[str, Any], total: int, now: dt.datetime) -> Progress:

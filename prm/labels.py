@@ -60,6 +60,17 @@ def of_manifest(manifest: Manifest) -> Labels:
     return settled.keep((share > 0.5) & _is_judged(told, place, known))
 
 
+def error_shares(manifest: Manifest) -> dict[int, float]:
+    """Of each trace the share of its raters who saw an error, contested or not; whoever broke off says nothing."""
+    reports = list(_reports(manifest))
+    known = _traces(sorted({report.trace for report in reports}))
+    said: dict[int, list[bool]] = {}
+    for report in reports:
+        if report.trace in known and report.last is not None and not _is_censored(report, known[report.trace]):
+            said.setdefault(report.trace, []).append(report.negative is not None)
+    return {trace: sum(each) / len(each) for trace, each in said.items()}
+
+
 def _reports(manifest: Manifest) -> list[_Report]:
     of_this = Q(**{f"{_TURNS}__revision": F("submission__revision"), f"{_TURNS}__judgments__option__position": 0})
     of_this &= Q(**{f"{_TURNS}__step__is_rateable": True})
