@@ -23,6 +23,7 @@ from people import projects as projects_of_people
 from people.models import Membership, Role
 
 SEED = "stepmark"
+OVERLAP_LIMIT = 3  # then it is contested: lower than usual, so that there is something to decide
 PAY_PER_HOUR = Decimal("19.20")
 GOLD_READINGS = 50  # then it is known by heart
 SHORT = 8  # steps
@@ -119,6 +120,7 @@ def _project(plan: Plan, by: User, now: dt.datetime) -> Project:
         now=now,
         description=plan.description,
         protocol=plan.protocol,
+        overlap_limit=OVERLAP_LIMIT,
         pay_per_hour=PAY_PER_HOUR,
         screening_attempts=2,
     )

@@ -36,7 +36,7 @@ RATERS = (
     SimulatedRater(3, 0.90, 0.010, 3.5),
     SimulatedRater(4, 0.85, 0.010, 4.0),
     SimulatedRater(5, 0.80, 0.030, 3.0),
-    SimulatedRater(6, 0.15, 0.300, 9.0),  # hurries, and is paused for it
+    SimulatedRater(6, 0.05, 0.400, 9.0),  # hurries, and is paused for it
 )
 _STOPS_LATE, _DOUBTS = 0.3, 0.06
 
