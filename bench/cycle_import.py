@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 STEPS = 12
-CHUNK = 20  # traces in a transaction
 
 
 def main() -> None:
@@ -38,6 +37,7 @@ def _chunks(job: Any, *, until: float) -> Iterator[Any]:
 
     from jobs.runner import Progress
     from labeling.importing import load
+    from labeling.importing.bringing import BESIDE_PEOPLE
     from labeling.models import Source
     from tests import factories
 
@@ -50,10 +50,10 @@ def _chunks(job: Any, *, until: float) -> Iterator[Any]:
         return Progress(done)
 
     numbers = itertools.count()
-    for done in itertools.count(CHUNK, CHUNK):
+    for done in itertools.count(BESIDE_PEOPLE, BESIDE_PEOPLE):
         if time.monotonic() > until:
             return
-        records = [_record(number) for number in itertools.islice(numbers, CHUNK)]
+        records = [_record(number) for number in itertools.islice(numbers, BESIDE_PEOPLE)]
         yield partial(write, records, done)
 
 
