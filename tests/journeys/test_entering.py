@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from labeling import admission, projects
@@ -197,7 +197,7 @@ def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
     page = visit(user, width=width, dark=dark)
     found: list[str] = []
 
-    def look(address: str) -> None:
+    def look(address: str, page: Page = page) -> None:
         page.goto(address)
         found.extend(f"{address}: {each}" for each in violations(page))
         if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
@@ -217,8 +217,12 @@ def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
     look(station)
     admission.try_again(rater_id=rater.pk, by=user, now=now)
     road.rate(rater, now, first_error=0)
-    Project.objects.update(screened_out_code="OUT")
+    Project.objects.update(screened_out_code="OUT", takes_worker_ids=True)
     look(station)
+    look(reverse("dashboard:people", args=["circles"]), visit(way.lead, width=width, dark=dark))
+    stranger = visit(width=width, dark=dark)
+    for worker in ("5f3a91d2c4b1", "%7B%7B"):
+        look(f"{way.invite()}?PROLIFIC_PID={worker}&STUDY_ID=67aa01", stranger)
     admission.admit(rater_id=rater.pk, by=way.lead, now=now)
     look(station)
     look(reverse("annotate:guideline", args=["circles"]))
