@@ -8,6 +8,7 @@ from django.db.models import Count, Q, Sum
 
 import statements
 from accounts.models import User
+from annotate import completion
 from labeling import stations
 from labeling.models import Assignment, Project, Rater, Submission
 from labeling.models.assignment import AssignmentState, Purpose
@@ -67,6 +68,12 @@ class Todo:
         if self.rater is None:
             return Station.WORK
         return stations.next_of(rater=self.rater, project=self.project)
+
+    @property
+    def offers_completion(self) -> bool:
+        """Whether there may be something to take back to a crowd platform, at the end of the work."""
+        is_over = self.says in ("nothing", ProjectState.CLOSED, ProjectState.PAUSED)
+        return self.rater is not None and is_over and completion.is_offered(self.project)
 
     @property
     def may_read(self) -> bool:

@@ -155,6 +155,9 @@ def test_done_gives_no_code_to_who_has_done_nothing(client: Client, rater: Rater
     assert "C1X9" not in page(client, "done")
     road.rate(rater, timezone.now())
     assert "C1X9" in page(client, "done")
+    assert "Completion code" not in client.get("/").content.decode()
+    Project.objects.update(state="closed")
+    assert "Completion code" in client.get("/").content.decode()
     Rater.objects.update(stage="failed")
     told = page(client, "done")
     assert "OUT7" in told
