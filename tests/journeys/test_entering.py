@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from labeling import admission, projects
 from labeling.models import Assignment, Consent, GuidelineReading, Project, Rater, ScreeningResult, Submission
-from tests.journeys.conftest import Visit, violations
+from tests.journeys.conftest import Visit
+from tests.journeys.test_pages import faults
 from tests.journeys.way_in import Road, heading, press, rate, read_on, tab_to
 from tests.labeling.admission import road
 
@@ -198,10 +199,7 @@ def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
     found: list[str] = []
 
     def look(address: str, page: Page = page) -> None:
-        page.goto(address)
-        found.extend(f"{address}: {each}" for each in violations(page))
-        if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-            found.append(f"{address}: runs off the side")
+        found.extend(faults(page, address))
 
     now, station = timezone.now(), reverse("annotate:enter", args=["circles"])
     look(station)
