@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from accounts.models import User
-from labeling import choosing, reading
+from labeling import choosing, memory, reading
 from labeling.choosing import Barred as Barred
 from labeling.choosing import Filters as Filters
 from labeling.importing import bulk
@@ -37,7 +37,7 @@ def freeze(
     """The ordered list of what the filters name at this moment, and what the rules left out of it. In the order of
     submission, or with those of a trace beside each other."""
     rows = choosing.with_reason(choosing.chosen(project, filters), filters, barred)
-    with transaction.atomic():
+    with memory.spared(), transaction.atomic():
         # Rows first: a manifest is never changed, so it is born knowing how many it has.
         table = Manifest._meta.db_table
         pk = next(bulk.ids([table])[table])

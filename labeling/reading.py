@@ -14,7 +14,7 @@ from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 import statements
-from labeling import recomposing
+from labeling import memory, recomposing
 from labeling.models import Manifest
 from labeling.readings import SEPARATOR, Facts, Plain, Reading
 
@@ -105,8 +105,9 @@ def chunks(manifest: Manifest, *, start: int, stop: int, size: int = CHUNK) -> I
 
 
 def _in_turn(manifest_id: int, spans: list[tuple[int, int]]) -> Iterator[_Found]:
-    for start, stop in spans:
-        yield _read(manifest_id, start, stop)
+    with memory.spared():
+        for start, stop in spans:
+            yield _read(manifest_id, start, stop)
 
 
 def _ahead(manifest_id: int, spans: list[tuple[int, int]]) -> Iterator[_Found]:
