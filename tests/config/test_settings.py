@@ -41,7 +41,7 @@ def settings(*arguments: str, **env: str) -> dict[str, object]:
 def test_data_names_the_folder_for_every_command(tmp_path: Path, arguments: list[str]) -> None:
     read = settings(*(word.format(tmp_path) for word in arguments), STEPMARK_DATA="/nowhere")
     assert read["data"] == str(tmp_path)
-    assert read["engine"] == "sqlite3"
+    assert read["engine"] == "sqlite"
     assert read["cache"] == f"unix://{sockets.socket_of(tmp_path)}"
     assert read["broker"] == f"redis+socket://{sockets.socket_of(tmp_path)}"
 
