@@ -29,7 +29,6 @@ class Order(Struct):
     # Reasons for which traces are left out of training, and which are taken in nevertheless. Asks for `reason`.
     taken_in: list[str] = field(default_factory=list)
     reason: str = ""
-    to: str = ""  # where the files are sent when they are built: "s3://bucket/prefix", "hf://owner/name", or nowhere
 
     @property
     def by_trace(self) -> bool:

@@ -17,7 +17,7 @@ from django.db import connections, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from exports import finishing, snapshots
+from exports import finishing, sending, snapshots
 from exports.formats import FORMATS
 from exports.formats.path import Rule
 from exports.models import Purpose, Snapshot
@@ -47,6 +47,7 @@ class Command(BaseCommand):
         parser.add_argument("--without-duplicates", action="store_true")
         parser.add_argument("--take-in", action="append", default=[], metavar="REASON")
         parser.add_argument("--reason", default="", help="why it is taken in: stands in the card")
+        parser.add_argument("--to", metavar="URL", help="also send it to s3://bucket/prefix or hf://owner/name")
         parser.add_argument("--workers", type=int, default=1, help="processes that write shards at the same time")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -72,6 +73,15 @@ class Command(BaseCommand):
         made.refresh_from_db()
         _copy(snapshots.folder(made), options["out"])
         self._say(made, options["out"])
+        if options["to"]:
+            self._send(made, options["to"])
+
+    def _send(self, made: Snapshot, address: str) -> None:
+        try:
+            sent = sending.send(made, sending.place_of(address))
+        except sending.CannotSend as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(_("%(n)s files were sent to %(address)s") % {"n": len(sent), "address": address})
 
     def _build(self, made: Snapshot, workers: int) -> None:
         _run(snapshots.prepare(made, asks=False))

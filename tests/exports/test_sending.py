@@ -1,0 +1,82 @@
+"""A snapshot in an object store, spoken to by its protocol, and in a repository of the hub, by a faithful fake."""
+
+import io
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from exports import sending, snapshots
+from exports.models import Snapshot
+from tests.exports.test_snapshots import labelled, make
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    from moto.server import ThreadedMotoServer
+    from obstore.store import from_url
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    address = f"http://127.0.0.1:{port}"
+    told = {"ACCESS_KEY_ID": "k", "SECRET_ACCESS_KEY": "s", "ENDPOINT_URL": address, "REGION": "us-east-1"}
+    for name, value in {**told, "ALLOW_HTTP": "true"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    urllib.request.urlopen(urllib.request.Request(f"{address}/sets", method="PUT"), timeout=10).close()
+    yield from_url("s3://sets")
+    server.stop()
+
+
+class Hub:
+    """The two calls of the hub's own client that are used, with its arguments."""
+
+    def __init__(self) -> None:
+        self.repositories: list[str] = []
+        self.files: dict[str, bytes] = {}
+
+    def create_repo(self, repo_id: str, *, repo_type: str, private: bool, exist_ok: bool) -> None:
+        assert (repo_type, private, exist_ok) == ("dataset", True, True)
+        self.repositories.append(repo_id)
+
+    def upload_file(self, *, path_or_fileobj: str, path_in_repo: str, repo_id: str, repo_type: str) -> None:
+        assert repo_id in self.repositories
+        assert repo_type == "dataset"
+        self.files[path_in_repo] = Path(path_or_fileobj).read_bytes()
+
+
+def test_send_puts_every_file_into_the_store(store: Any, tmp_path: Path) -> None:
+    project = labelled(2)
+    options = ["--project", project.slug, "--out", str(tmp_path / "out"), "--format", "trl", "--to", "s3://sets/v1"]
+    call_command("build_snapshot", *options, stdout=io.StringIO())
+    made = Snapshot.objects.get()
+    for file in made.files.all():
+        assert bytes(store.get(f"v1/{file.name}").bytes()) == (snapshots.folder(made) / file.name).read_bytes()
+
+
+def test_send_puts_the_manifest_last_into_the_hub() -> None:
+    made, hub = make(labelled(2), "trl"), Hub()
+    sending.send(made, sending.HubRepository("hf://owner/name", hub))
+    assert list(hub.files)[-1] == "manifest.json"
+    assert hub.files["README.md"].startswith(b"---\n")
+    assert set(hub.files) == set(made.files.values_list("name", flat=True))
+
+
+def test_send_says_what_it_cannot() -> None:
+    with pytest.raises(sending.CannotSend, match="neither s3"):
+        sending.place_of("ftp://x")
+    made, hub = make(labelled(1), "trl"), Hub()
+    (snapshots.folder(made) / "README.md").unlink()
+    with pytest.raises(sending.CannotSend, match=r"README\.md"):
+        sending.send(made, sending.HubRepository("hf://owner/name", hub))
+    assert "manifest.json" not in hub.files
