@@ -11,7 +11,7 @@ from prm import pools, registry
 from prm.models import PRM, Score
 from prm.selection import acquisitions, survival
 
-_UNSURE = 0.25  # of what is not known about the first error
+_UNSURE = 0.25  # of what is not known about the first error; the step with the most of it always counts
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,7 @@ class Doubt:
     position: int
     p_right: float | None  # None for context
     share: float
-
-    @property
-    def is_unsure(self) -> bool:
-        return self.share >= _UNSURE
+    is_unsure: bool
 
     @property
     def number(self) -> int:
@@ -87,8 +84,9 @@ def _doubts(prm: PRM, trace: Trace) -> list[Doubt]:
         return []
     pool, scores = pools.of_one(prm, bytes(kept))
     shares = survival.still_right_before(pool) * acquisitions.step_entropy(pool.hazards)
-    total = max(float(shares.sum()), 1e-12)
+    shares = shares / max(float(shares.sum()), 1e-12)
+    least = min(_UNSURE, float(shares.max(initial=1e-12)))
     return [
-        Doubt(position, None if np.isnan(score) else 1 - float(hazard), float(share) / total)
+        Doubt(position, None if np.isnan(score) else 1 - float(hazard), float(share), bool(share >= least))
         for position, (score, hazard, share) in enumerate(zip(scores, pool.hazards, shares, strict=True))
     ]

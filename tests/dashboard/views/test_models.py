@@ -49,6 +49,7 @@ def test_page_follows_a_generation_from_the_button_to_its_line_in_the_timeline()
     trace = client.get(address(project, "trace", trace=drawn.trace_id)).content.decode()
     assert "Drawn as number" in trace
     assert "raters do not see it" in trace
+    assert ">unsure<" in trace
 
 
 def test_failed_generation_says_why_and_can_be_tried_again() -> None:
