@@ -86,6 +86,8 @@ def _problem(row: _Row) -> dict[str, Any]:
 
 def _on_the_way(row: _Row) -> dict[str, Any]:
     """Training and screening say what they are, and which page comes `after` the trace, if it is not the next one."""
+    if row.is_correction:
+        return {"after": reverse("annotate:history")}
     if row.purpose not in (Purpose.TRAINING, Purpose.SCREENING):
         return {}
     assignment = Assignment.objects.select_related("rater", "project").get(pk=row.assignment)

@@ -1,18 +1,24 @@
 """What there is to do for a person, project by project. Reads alone; the same number of queries however many."""
 
 import datetime as dt
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
 
 from django.db.models import Count, Q, Sum
+from django.db.models.functions import TruncWeek
+from django.utils import timezone
 
 import statements
 from accounts.models import User
 from annotate import completion
 from labeling import stations
-from labeling.models import Assignment, Project, Rater, Submission
+from labeling.models import Assignment, GoldAnswer, Project, Rater, Submission
 from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.project import ProjectState
+from labeling.models.quality import GoldUse, Verdict
 from labeling.stations import Station
 from people import roles
 from people.models import Membership
@@ -91,11 +97,28 @@ class Todo:
         return self.rater is not None
 
 
+class Earned(NamedTuple):
+    """By active time and the rate of each project."""
+
+    amount: Decimal
+    currency: str
+
+
 @dataclass(frozen=True)
 class Today:
     n_traces: int
     n_steps: int
     active: dt.timedelta
+    earned: list[Earned]
+
+
+class Week(NamedTuple):
+    """How often the first error was right in one project's hidden checks of one whole week. Never of which trace."""
+
+    project: str
+    begins: dt.date
+    right: int
+    n: int
 
 
 def of(user: User) -> list[Todo]:
@@ -129,8 +152,47 @@ def today(user: User, since: dt.datetime) -> Today:
         n=Count("pk", distinct=True),
         steps=Count("assignment__turns", filter=Q(assignment__turns__revision=1), distinct=True),
     )
-    ms = done.aggregate(ms=Sum("total_ms"))["ms"] or 0
-    return Today(n_traces=sums["n"], n_steps=sums["steps"], active=dt.timedelta(milliseconds=ms))
+    times = list(
+        done.values_list("project__pay_per_hour", "project__pay_currency").annotate(ms=Sum("total_ms")).order_by()
+    )
+    ms = sum(each or 0 for _, _, each in times)
+    active = dt.timedelta(milliseconds=ms)
+    return Today(n_traces=sums["n"], n_steps=sums["steps"], active=active, earned=_earned(times))
+
+
+def _earned(times: Iterable[tuple[Decimal | None, str, int | None]]) -> list[Earned]:
+    """One amount a currency, rounded once, at the end."""
+    by_currency: dict[str, Decimal] = defaultdict(Decimal)
+    for rate, currency, ms in times:
+        if rate is not None:
+            by_currency[currency] += rate * (ms or 0) / (3600 * 1000)
+    cent = Decimal("0.01")
+    return [Earned(amount.quantize(cent), currency) for currency, amount in sorted(by_currency.items())]
+
+
+# A count of fewer would say too much about each of them.
+LEAST_CHECKS = 5
+
+
+def weeks(user: User, now: dt.datetime, back: int = 4) -> list[Week]:
+    """Hidden checks of the last whole weeks, where the project tells them. The week that runs is left out: a count that
+    grows by one would say which trace it was."""
+    today = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    this_week = today - dt.timedelta(days=today.weekday())
+    answers = GoldAnswer.objects.filter(
+        rater__user=user,
+        use=GoldUse.HIDDEN,
+        project__shows_weekly_gold=True,
+        answered_at__gte=this_week - dt.timedelta(weeks=back),
+        answered_at__lt=this_week,
+    )
+    counted = (
+        answers.annotate(week=TruncWeek("answered_at"))
+        .values_list("project__name", "week")
+        .annotate(right=Count("pk", filter=Q(verdict=Verdict.RIGHT)), n=Count("pk"))
+        .order_by("-week", "project__name")
+    )
+    return [Week(name, week.date(), right, n) for name, week, right, n in counted if n >= LEAST_CHECKS]
 
 
 # Hidden gold counts like any work: a count without it would say which trace was gold.

@@ -2,11 +2,14 @@
 
 from django.urls import path
 
-from annotate.views import entering, home, joining, keys, work
+from annotate.views import entering, history, home, joining, keys, work
 
 app_name = "annotate"
 urlpatterns = [
     path("", home.home, name="home"),
+    path("submitted/", history.submitted, name="history"),
+    path("submitted/<int:assignment>/", history.submitted_one, name="submitted_one"),
+    path("submitted/<int:assignment>/correct", history.correct, name="correct"),
     path("keys/", keys.keys, name="keys"),
     path("join/<str:token>", joining.join, name="join"),
     path("corrections/<int:assignment>/leave", home.leave_as_is, name="leave_as_is"),

@@ -48,6 +48,13 @@ def in_hand(cast: Cast) -> dict[str, object]:
     return {"assignment": factories.make_assignment(rater, factories.make_trace(cast.project)).pk}
 
 
+def submitted(cast: Cast) -> dict[str, object]:
+    """A trace that the annotator has submitted."""
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    trace = factories.make_trace(cast.project)
+    return {"assignment": factories.make_submitted(rater, trace).pk}
+
+
 def image(cast: Cast) -> dict[str, object]:
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     trace = factories.make_trace(cast.project)

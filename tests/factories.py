@@ -17,6 +17,7 @@ from labeling.models import (
     Rater,
     Source,
     Step,
+    Submission,
     Trace,
 )
 
@@ -88,3 +89,17 @@ def make_assignment(rater: Rater, trace: Trace, **fields: Any) -> Assignment:
     """An opened assignment, unless told otherwise."""
     state = {"state": "opened", "holds_slot": True, "opened_at": NOW, "lease_ends_at": NOW + dt.timedelta(minutes=30)}
     return Assignment.objects.create(project=rater.project, rater=rater, trace=trace, **{**state, **fields})
+
+
+def make_submitted(rater: Rater, trace: Trace, *, ms: int | None = None, **fields: Any) -> Assignment:
+    """An assignment with its first submission."""
+    state = {"state": "submitted", "submitted_at": NOW, "finish_reason": "solution", "submitted_revision": 1}
+    assignment = make_assignment(rater, trace, lease_ends_at=None, **{**state, **fields})
+    Submission.objects.create(
+        project=rater.project,
+        assignment=assignment,
+        submitted_at=assignment.submitted_at,
+        finish_reason=assignment.finish_reason,
+        total_ms=ms,
+    )
+    return assignment

@@ -30,6 +30,7 @@ from tests.arguments import (
     of_source,
     of_trace,
     spent_token,
+    submitted,
     trained,
 )
 from tests.dashboard import doors as of_leads
@@ -126,6 +127,9 @@ DOORS: dict[str, Door] = {
     "theme": Door("post", everybody(302)),
     # annotators
     "annotate:home": Door("get", everybody(200, visitor=302)),
+    "annotate:history": Door("get", everybody(200, visitor=302)),
+    "annotate:submitted_one": Door("get", its_rater(200), submitted),
+    "annotate:correct": Door("post", its_rater(302), submitted),
     "annotate:keys": Door("get", everybody(200, visitor=302)),
     "annotate:leave_as_is": Door("post", its_rater(302), in_hand),
     "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),

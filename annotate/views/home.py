@@ -8,10 +8,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import todo
+from annotate import history, todo
 from labeling import judging
 from labeling.models import Assignment
 from people import members, roles
+
+LATEST = 6
 
 
 @require_safe
@@ -26,6 +28,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "opened": todo.opened(user, now) if is_rater else None,
         "asked": judging.open_requests(user=user)[:20] if is_rater else (),
         "today": todo.today(user, since) if is_rater else None,
+        "weeks": todo.weeks(user, now) if is_rater else [],
+        "latest": history.page(user, now=now, size=LATEST) if is_rater else None,
         "now": now,
         "most": todo.COUNTED,
         "may_create_projects": roles.may_create_projects(user),

@@ -33,6 +33,8 @@ def _rater(request: HttpRequest, assignment: int) -> int:
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(Rater.objects.select_related("project__guideline"), project__slug=slug, user=_me(request))
     opened = _opened(request, rater)
+    if opened is not None and _is_over(opened):
+        return redirect("annotate:submitted_one", opened)
     if opened is None and stations.next_of(rater=rater, project=rater.project) not in stations.WITH_TRACES:
         return redirect("annotate:enter", slug)
     told = {
@@ -55,6 +57,11 @@ def _opened(request: HttpRequest, rater: Rater) -> int | None:
     if asked.isdecimal():
         return get_object_or_404(mine, pk=int(asked)).pk
     return mine.filter(state=AssignmentState.OPENED).order_by("-opened_at").values_list("pk", flat=True).first()
+
+
+def _is_over(assignment: int) -> bool:
+    """Submitted and not being corrected: there is nothing to rate."""
+    return Assignment.objects.filter(pk=assignment, state=AssignmentState.SUBMITTED, reopened_at=None).exists()
 
 
 @require_POST

@@ -3,7 +3,7 @@ history of writes, submissions, and the version, revision and submission of an a
 
 Called through this module: `judging.record(...)`."""
 
-from labeling.judging.correcting import discard_correction, reopen
+from labeling.judging.correcting import discard_correction, reopen, why_not_reopen
 from labeling.judging.errors import (
     AssignmentUnknown,
     BatchRefused,
@@ -18,7 +18,7 @@ from labeling.judging.errors import (
 )
 from labeling.judging.meeting import Lost
 from labeling.judging.recording import Recorded, record, somebody_judged_since
-from labeling.judging.requesting import ask_correction, leave_as_is, open_requests
+from labeling.judging.requesting import ask_correction, asked_among, leave_as_is, open_requests
 from labeling.judging.skipping import skip, skips_today
 from labeling.judging.submitting import give_up, report_problem, submit
 from labeling.judging.writes import Cell, WriteIn
@@ -39,6 +39,7 @@ __all__ = [
     "WriteIn",
     "WriteRefused",
     "ask_correction",
+    "asked_among",
     "discard_correction",
     "give_up",
     "leave_as_is",
@@ -50,4 +51,5 @@ __all__ = [
     "skips_today",
     "somebody_judged_since",
     "submit",
+    "why_not_reopen",
 ]

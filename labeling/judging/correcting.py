@@ -22,7 +22,8 @@ def reopen(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User | No
         assignment = _locked(assignment_id, rater_id)
         if assignment.reopened_at is not None:
             return assignment
-        _check(assignment, now)
+        if why_not := why_not_reopen(assignment=assignment, now=now):
+            raise CannotReopen(why_not)
         assignment.revision = assignment.submitted_revision + 1
         _copy(assignment)
         _move(assignment, reopened_at=now)
@@ -53,22 +54,23 @@ def _locked(assignment_id: int, rater_id: int) -> Assignment:
     return assignment
 
 
-def _check(assignment: Assignment, now: dt.datetime) -> None:
-    """Why a submission cannot be corrected, if so."""
-    project = assignment.project
-    if assignment.state != AssignmentState.SUBMITTED or assignment.submitted_at is None:
-        raise CannotReopen(_("This trace is not submitted: there is nothing to correct."))
+def why_not_reopen(*, assignment: Assignment, now: dt.datetime, is_asked: bool | None = None) -> str:
+    """Why a submission cannot be corrected, for people to read; nothing where it can. The project is at hand, and
+    `is_asked`, where it is known already whether somebody asks for this one."""
+    project, submitted_at = assignment.project, assignment.submitted_at
+    if assignment.state != AssignmentState.SUBMITTED or submitted_at is None:
+        return _("This trace is not submitted: there is nothing to correct.")
     if assignment.origin == Origin.IMPORTED:
-        raise CannotReopen(_("This submission came from a file and cannot be corrected here."))
+        return _("This submission came from a file and cannot be corrected here.")
     if assignment.purpose in (Purpose.TRAINING, Purpose.SCREENING):
-        raise CannotReopen(_("What was submitted in training or screening stands: its result has been told."))
+        return _("What was submitted in training or screening stands: its result has been told.")
     if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
-        raise CannotReopen(_("The project is closed: submissions stand as they are."))
-    is_late = now > assignment.submitted_at + dt.timedelta(days=project.correction_days)
-    if is_late and not requesting.is_asked(assignment_id=assignment.pk):
-        raise CannotReopen(
-            _("Submissions can be corrected for %(days)d days; this one is older.") % {"days": project.correction_days}
-        )
+        return _("The project is closed: submissions stand as they are.")
+    if now > submitted_at + dt.timedelta(days=project.correction_days):
+        asked = requesting.is_asked(assignment_id=assignment.pk) if is_asked is None else is_asked
+        late = _("Submissions can be corrected for %(days)d days; this one is older.")
+        return "" if asked else late % {"days": project.correction_days}
+    return ""
 
 
 def _copy(assignment: Assignment) -> None:

@@ -5,6 +5,7 @@ be corrected. Agreement and gold read the first revision, whatever comes of it.
 """
 
 import datetime as dt
+from collections.abc import Sequence
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -49,6 +50,12 @@ def open_requests(*, user: User) -> QuerySet[CorrectionRequest]:
 
 def is_asked(*, assignment_id: int) -> bool:
     return CorrectionRequest.objects.filter(assignment_id=assignment_id, answered_at=None).exists()
+
+
+def asked_among(*, assignments: Sequence[Assignment]) -> set[int]:
+    """Of which of these somebody asks for a correction."""
+    rows = CorrectionRequest.objects.filter(assignment__in=assignments, answered_at=None)
+    return set(rows.values_list("assignment", flat=True))
 
 
 def leave_as_is(*, assignment_id: int, rater_id: int, by: User | None, now: dt.datetime) -> bool:

@@ -68,6 +68,11 @@ class Project(models.Model):
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
 
+    # What raters are told at home: how they met hidden gold, week by week and never which trace; what an hour is paid.
+    shows_weekly_gold = models.BooleanField(default=False)
+    pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
+    pay_currency = models.CharField(max_length=3, default="EUR")
+
     # Raters from a crowd platform: which parameters of the invitation's address name them, and what they are given at
     # the end. An address or a code that is empty is not shown.
     takes_worker_ids = models.BooleanField(default=False)

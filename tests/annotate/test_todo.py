@@ -1,6 +1,7 @@
 """What there is to do, told truly and at a constant cost."""
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotate import todo
-from labeling.models import Assignment, Project, Rater, Submission, Turn
+from labeling.models import Assignment, Gold, GoldAnswer, Project, Rater, Submission, Turn
 from people import members, projects
 from people.models import Membership, Role
 from tests import factories
@@ -100,7 +101,7 @@ def test_today_counts_what_was_submitted_since() -> None:
         for step in done.trace.steps.all():
             Turn.objects.create(assignment=done, step=step)
     told = todo.today(user, factories.NOW - dt.timedelta(hours=9))
-    assert told == todo.Today(n_traces=1, n_steps=3, active=dt.timedelta(seconds=90))
+    assert told == todo.Today(n_traces=1, n_steps=3, active=dt.timedelta(seconds=90), earned=[])
 
 
 def submitted(project: Project, at: dt.datetime) -> Assignment:
@@ -130,6 +131,45 @@ def test_home_costs_the_same_for_many(
         a_project_of(user, waiting=1)
         projects.create(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(11):
         response = client.get(reverse("annotate:home"))
     assert response.content.decode().count("<tr>") == 2 * n + 2
+
+
+def test_today_earns_by_active_time_and_the_rate_of_each_project() -> None:
+    user = factories.make_user()
+    for rate, minutes in ((Decimal("19.20"), 30), (Decimal("24.00"), 10), (None, 60)):
+        rater = factories.make_rater(factories.make_project(pay_per_hour=rate), user)
+        factories.make_submitted(rater, factories.make_trace(rater.project), ms=minutes * 60_000)
+    today = todo.today(user, factories.NOW)
+    assert today.earned == [todo.Earned(Decimal("13.60"), "EUR")]
+    assert today.active == dt.timedelta(minutes=100)
+
+
+def test_weeks_count_hidden_checks_of_whole_weeks_where_the_project_tells_them() -> None:
+    user = factories.make_user()
+    now = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)  # a Wednesday
+    last_week, this_week = now - dt.timedelta(days=7), now - dt.timedelta(days=1)
+    told = factories.make_rater(factories.make_project(name="Told", shows_weekly_gold=True), user)
+    quiet = factories.make_rater(factories.make_project(name="Quiet"), user)
+    answer(told, last_week, ["right", "right", "missed", "right", "blamed"])
+    answer(told, this_week, ["right"] * 6)
+    answer(told, last_week - dt.timedelta(days=7), ["right"] * 4)  # too few
+    answer(quiet, last_week, ["right"] * 6)
+    assert todo.weeks(user, now) == [todo.Week("Told", dt.date(2026, 11, 9), 3, 5)]
+
+
+def answer(rater: Rater, when: dt.datetime, verdicts: list[str]) -> None:
+    for verdict in verdicts:
+        trace = factories.make_trace(rater.project)
+        gold = Gold.objects.create(trace=trace, use="hidden", accepted_first_errors=[1], made_at=when)
+        assignment = factories.make_submitted(rater, trace, purpose="gold")
+        GoldAnswer.objects.create(
+            assignment=assignment,
+            gold=gold,
+            project=rater.project,
+            rater=rater,
+            use="hidden",
+            verdict=verdict,
+            answered_at=when,
+        )

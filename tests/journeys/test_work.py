@@ -194,3 +194,27 @@ def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> Non
     press(page, "3F")  # the old key does nothing; a locked shift changes nothing
     expect(page.locator("#where")).to_have_text("Step 2 of 2")
     eventually(page, lambda: ratings() == [1])
+
+
+def test_own_work_is_corrected_and_the_history_tells_it(visit: Visit) -> None:
+    day = Day(["One.", "Two."])
+    page = day.begin(visit(day.user))
+    press(page, "33")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    page.goto("/")
+    assert not violations(page)
+    page.get_by_role("button", name="Correct").click()
+    expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="What you submitted")).to_be_visible()
+    expect(page.get_by_role("cell", name="First error, step 1")).to_be_visible()
+    assert not violations(page)
+    page.locator("tbody th a").click()
+    expect(page.locator(".verdict").first).to_contain_text("Negative")
+    assert not violations(page)
+    assert list(Submission.objects.order_by("revision").values_list("finish_reason", flat=True)) == [
+        "solution",
+        "found_error",
+    ]

@@ -1,0 +1,130 @@
+"""What a person has submitted, newest first, with what they found. Reads alone; a page costs the same everywhere."""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import F, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from labeling import judging
+from labeling.models import Assignment, Judgment, Option, Submission
+from labeling.models.assignment import AssignmentState, FinishReason, Origin
+
+SIZE = 25
+NEGATIVE = -1
+
+
+@dataclass(frozen=True)
+class Done:
+    """One trace that was submitted, by its latest submission."""
+
+    assignment: Assignment
+    submission: Submission
+    ratings: Sequence[int]  # of the steps themselves, in their order
+    may_correct: bool
+
+    @property
+    def active(self) -> dt.timedelta:
+        return dt.timedelta(milliseconds=self.submission.total_ms or 0)
+
+    @property
+    def is_negative(self) -> bool:
+        return self.submission.finish_reason == FinishReason.FOUND_ERROR
+
+    @property
+    def found(self) -> str:
+        reason, n = self.submission.finish_reason, len(self.ratings)
+        if reason == FinishReason.FOUND_ERROR:
+            return _("First error, step %(step)d") % {"step": n}
+        if reason in (FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM):
+            said = _("Gave up") if reason == FinishReason.GIVE_UP else _("Bad problem")
+            return f"{said}: {self.submission.finish_note}" if self.submission.finish_note else said
+        negative = self.ratings.count(NEGATIVE)
+        steps = ngettext("%(n)d step rated", "%(n)d steps rated", n) % {"n": n}
+        return _("%(steps)s, %(negative)d negative") % {"steps": steps, "negative": negative}
+
+
+class Page(NamedTuple):
+    rows: Sequence[Done]
+    older: int | None  # the key that the next page begins below
+
+
+def page(user: User, *, now: dt.datetime, before: int | None = None, size: int = SIZE) -> Page:
+    """Submitted traces of this person, four queries a page."""
+    rows = mine(user).filter(state=AssignmentState.SUBMITTED).select_related("trace__problem", "project")
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows.order_by("-pk")[: size + 1])
+    shown = found[:size]
+    return Page(list(_done(shown, now)), shown[-1].pk if len(found) > size else None)
+
+
+def mine(user: User) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(rater__user=user, origin=Origin.HERE)
+
+
+def one(assignment: Assignment, now: dt.datetime) -> Done:
+    return next(iter(_done([assignment], now)))
+
+
+def _done(assignments: Sequence[Assignment], now: dt.datetime) -> Iterable[Done]:
+    submissions = {
+        each.assignment_id: each
+        for each in Submission.objects.filter(assignment__in=assignments, revision=F("assignment__submitted_revision"))
+    }
+    ratings, asked = _ratings(assignments), judging.asked_among(assignments=assignments)
+    for assignment in assignments:
+        yield Done(
+            assignment,
+            submissions[assignment.pk],
+            ratings[assignment.pk],
+            may_correct=not judging.why_not_reopen(assignment=assignment, now=now, is_asked=assignment.pk in asked),
+        )
+
+
+def _ratings(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
+    rows = Judgment.objects.filter(
+        turn__assignment__in=assignments,
+        turn__revision=F("turn__assignment__submitted_revision"),
+        option__position=0,
+        rating__isnull=False,
+    )
+    found: dict[int, list[int]] = defaultdict(list)
+    for assignment, rating in rows.order_by("turn__step__position").values_list("turn__assignment", "rating"):
+        found[assignment].append(rating or 0)
+    return found
+
+
+class Line(NamedTuple):
+    """One option of a submitted trace. Context and options that were not rated have no rating."""
+
+    number: str
+    option: Option
+    judgment: Judgment | None
+    comment: str
+
+
+def lines(assignment: Assignment) -> list[Line]:
+    """The whole trace as it was submitted; of the alternatives those that were rated."""
+    judged = {
+        each.option_id: each
+        for each in Judgment.objects.filter(
+            turn__assignment=assignment, turn__revision=assignment.submitted_revision
+        ).select_related("turn")
+    }
+    options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
+    told, number = [], 0
+    for option in options.order_by("step__position", "position"):
+        judgment = judged.get(option.pk)
+        number += option.step.is_rateable and option.position == 0
+        if option.position and judgment is None:
+            continue
+        name = f"{number}.{option.position}" if option.position else str(number)
+        comment = judgment.turn.comment if judgment and option.position == 0 else ""
+        told.append(Line(name if option.step.is_rateable else "", option, judgment, comment))
+    return told

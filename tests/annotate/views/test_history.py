@@ -1,0 +1,89 @@
+"""What was submitted, page by page, and its correction for as long as the project allows."""
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from annotate import history
+from labeling import judging
+from labeling.models import Assignment, Rater
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rater() -> Rater:
+    return factories.make_rater(factories.make_project())
+
+
+def browser_of(rater: Rater) -> Client:
+    assert rater.user is not None
+    client = Client()
+    client.force_login(rater.user)
+    return client
+
+
+def submit(rater: Rater, *ratings: int) -> Assignment:
+    now = timezone.now()
+    assignment = factories.make_assignment(
+        rater, factories.make_trace(rater.project), lease_ends_at=now + dt.timedelta(hours=1)
+    )
+    writes = [
+        judging.WriteIn(sequence=n + 1, seen=0, kind="rate", step=n, option=0, rating=rating, active_ms=20_000)
+        for n, rating in enumerate(ratings)
+    ]
+    judging.submit(assignment_id=assignment.pk, rater_id=rater.pk, client="c", writes=writes, now=now, by=rater.user)
+    assignment.refresh_from_db()
+    return assignment
+
+
+def test_page_tells_what_was_found_and_goes_on_by_key(
+    rater: Rater, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    made = [submit(rater, 1, 1, -1), submit(rater, 1, 0, 1), submit(rater, -1)]
+    assert rater.user is not None
+    with django_assert_num_queries(4):
+        first = history.page(rater.user, now=timezone.now(), size=2)
+    assert [each.found for each in first.rows] == ["First error, step 1", "3 steps rated, 0 negative"]
+    assert first.rows[1].active == dt.timedelta(minutes=1)
+    last = history.page(rater.user, now=timezone.now(), size=2, before=first.older)
+    assert [each.assignment for each in last.rows] == [made[0]]
+    assert last.older is None
+
+
+def test_a_submission_is_corrected_on_the_work_page_and_the_first_one_counts_until_then(rater: Rater) -> None:
+    assignment, browser = submit(rater, 1, 1, -1), browser_of(rater)
+    shown = browser.get(reverse("annotate:submitted_one", args=[assignment.pk])).content.decode()
+    assert "First error, step 3" in shown
+    work = f"{reverse('annotate:work', args=[rater.project.slug])}?assignment={assignment.pk}"
+    assert browser.get(work).headers["Location"] == reverse("annotate:submitted_one", args=[assignment.pk])
+    assert browser.post(reverse("annotate:correct", args=[assignment.pk])).headers["Location"] == work
+    trace = browser.get(work).context["first_trace"]
+    assert (trace["revision"], trace["after"]) == (2, reverse("annotate:history"))
+    assert [turn["judgments"][0]["rating"] for turn in trace["turns"]] == [1, 1, -1]
+    assert "First error, step 3" in browser.get(reverse("annotate:history")).content.decode()
+
+
+def test_what_is_too_old_or_was_training_is_not_corrected_and_it_says_why(rater: Rater) -> None:
+    old, browser = submit(rater, -1), browser_of(rater)
+    Assignment.objects.filter(pk=old.pk).update(submitted_at=timezone.now() - dt.timedelta(days=8))
+    trained = submit(rater, -1)
+    Assignment.objects.filter(pk=trained.pk).update(purpose="training")
+    for assignment, why in ((old, "can be corrected for 7 days"), (trained, "its result has been told")):
+        answer = browser.post(reverse("annotate:correct", args=[assignment.pk]), follow=True).content.decode()
+        assert why in answer
+        assert ">Correct<" not in answer
+
+
+def test_somebody_else_s_submission_does_not_exist(rater: Rater) -> None:
+    assignment, other = submit(rater, -1), browser_of(factories.make_rater(rater.project))
+    assert other.get(reverse("annotate:submitted_one", args=[assignment.pk])).status_code == 404
+    assert other.post(reverse("annotate:correct", args=[assignment.pk])).status_code == 404
+    assert (
+        "no such page" not in other.get(reverse("annotate:history") + "?before=99999999999999999999").content.decode()
+    )
