@@ -152,8 +152,8 @@ def _image_url(part: Part) -> str | None:
 def _turns(row: _Row) -> list[dict[str, Any]]:
     turns = Turn.objects.filter(assignment=row.assignment, revision=row.revision)
     found: dict[int, dict[str, Any]] = {
-        pk: {"step": step, "comment": comment, "judgments": []}
-        for pk, step, comment in turns.order_by("step__position").values_list("pk", "step__position", "comment")
+        pk: {"step": step, "comment": comment, "written": written, "judgments": []}
+        for pk, step, comment, written in turns.order_by("step__position").values_list(*_TURN)
     }
     columns = ("turn_id", "option__position", "rating", "flagged", "category", "reason")
     judgments = Judgment.objects.filter(turn__in=turns).order_by("turn__step__position", "option__position")
@@ -163,3 +163,4 @@ def _turns(row: _Row) -> list[dict[str, Any]]:
 
 
 _JUDGED = ("option", "rating", "flagged", "category", "reason")
+_TURN = ("pk", "step__position", "comment", "written_text")

@@ -74,6 +74,7 @@ export class Ladder {
 
   #context(step) {
     const row = clone("t-context");
+    row.dataset.position = step.position;
     const text = step.options[0]?.text ?? "";
     slot(row, "head").prepend(this.#kind(step));
     slot(row, "size").textContent = size(text);
@@ -88,12 +89,17 @@ export class Ladder {
     box.dataset.step = step.position;
     slot(box, "category").hidden = !trace.asks_error_category;
     slot(box, "reason").hidden = !trace.asks_reason;
+    slot(box, "corrected").hidden = !trace.asks_corrected_step;
+    box.querySelector("[name=corrected]").value = this.work.written.get(step.position) ?? "";
     const alternatives = this.work.alternatives(step);
     slot(box, "title").hidden = alternatives.length === 0;
     slot(box, "title").firstChild.textContent = this.say("alternatives_to", { number: this.#numberOf(step) });
     alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
     const cell = this.work.cell(step.position);
-    for (const input of box.querySelectorAll("[name=category]")) input.checked = input.value === cell.category;
+    for (const input of box.querySelectorAll("[name=category]")) {
+      input.name = `category${step.position}`; // a group of its own for each box
+      input.checked = input.value === cell.category;
+    }
     box.querySelector("[name=reason]").value = cell.reason;
     return box;
   }
@@ -112,24 +118,35 @@ export class Ladder {
   // Brings the page to what the work says, with `now` lit.
   paint(now) {
     const bad = this.work.protocol === "first_error" ? this.work.firstNegative() : null;
-    this.#placeErrorBox(bad);
+    this.#placeErrorBoxes(this.work.explained());
+    this.#placeAfter(bad);
     for (const [id, row] of this.rows) this.#paintRow(id, row, now, bad);
+    if (!this.work.trace.reveals_one_step_at_a_time) return;
+    for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", this.#isVeiled(Number(row.dataset.position), now));
   }
 
-  #placeErrorBox(bad) {
-    const present = this.node.querySelector(".errorbox");
-    if (present && Number(present.dataset.step) !== bad?.position) {
-      for (const row of present.querySelectorAll(".alt")) this.rows.delete(row.dataset.stop);
-      present.remove();
-      this.after.remove();
+  #placeErrorBoxes(negatives) {
+    const wanted = new Set(negatives.map((step) => step.position));
+    for (const box of this.node.querySelectorAll(".errorbox")) {
+      const position = Number(box.dataset.step);
+      if (wanted.delete(position)) continue;
+      for (const row of box.querySelectorAll(".alt")) this.rows.delete(row.dataset.stop);
+      box.remove();
     }
-    if (!bad || this.node.querySelector(".errorbox")) return;
-    const box = this.#errorBox(bad);
-    typeset(box);
-    this.rows.get(idOf({ step: bad.position, option: 0 })).after(box, this.after);
+    for (const step of negatives.filter((one) => wanted.has(one.position))) {
+      const box = this.#errorBox(step);
+      typeset(box);
+      this.rows.get(idOf({ step: step.position, option: 0 })).after(box);
+    }
+  }
+
+  #placeAfter(bad) {
+    if (!bad) return this.after.remove();
+    const row = this.rows.get(idOf({ step: bad.position, option: 0 }));
+    const box = row.nextElementSibling?.matches(".errorbox") ? row.nextElementSibling : row;
+    if (box.nextElementSibling !== this.after) box.after(this.after);
     this.after.hidden = bad.position === this.work.rateable().at(-1).position;
-    const worthShowing = this.work.trace.asks_error_category || this.work.trace.asks_reason || this.work.alternatives(bad).length;
-    box.hidden = !worthShowing;
+    return undefined;
   }
 
   #paintRow(id, row, now, bad) {

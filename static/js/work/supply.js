@@ -58,6 +58,7 @@ export class Supply {
     for (const item of items) {
       this.outbox.clients.add(item.client); // a tab that was closed, perhaps: its writes are shown here now
       if (item.kind === "comment") work.comments.set(item.step, item.text);
+      else if (item.kind === "write_step") work.written.set(item.step, item.text);
       else work.overrule(item.step, item.option, { ...item, reason: item.text });
     }
     return this.ladder(work);

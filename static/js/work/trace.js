@@ -10,9 +10,11 @@ export class TraceWork {
     this.protocol = trace.protocol;
     this.cells = new Map();
     this.comments = new Map();
+    this.written = new Map(); // steps as they should read, in the rater's words
     this.undone = [];
     for (const turn of trace.turns ?? []) {
       if (turn.comment) this.comments.set(turn.step, turn.comment);
+      if (turn.written) this.written.set(turn.step, turn.written);
       for (const judgment of turn.judgments) {
         this.cells.set(cellKey(turn.step, judgment.option), { ...EMPTY, ...judgment, flagged: Boolean(judgment.flagged) });
       }
@@ -34,6 +36,14 @@ export class TraceWork {
 
   alternatives(step) {
     return step ? step.options.slice(1) : [];
+  }
+
+  // Negative steps of which more is asked, or whose alternatives are.
+  explained() {
+    const asks = this.trace.asks_error_category || this.trace.asks_reason || this.trace.asks_corrected_step;
+    if (this.protocol !== "first_error") return asks ? this.rateable().filter((step) => this.cell(step.position).rating === -1) : [];
+    const bad = this.firstNegative();
+    return bad && (asks || this.alternatives(bad).length) ? [bad] : [];
   }
 
   // Where the light can go: every rateable step up to the first negative, then that step's alternatives.
@@ -77,6 +87,12 @@ export class TraceWork {
     return this.#change(stop, { category, reason }, "rate");
   }
 
+  write(step, text) {
+    this.undone.push({ step, written: this.written.get(step) ?? "" });
+    this.written.set(step, text);
+    return { kind: "write_step", step, text };
+  }
+
   comment(step, text) {
     this.undone.push({ step, comment: this.comments.get(step) ?? "" });
     this.comments.set(step, text);
@@ -90,6 +106,10 @@ export class TraceWork {
     if ("comment" in last) {
       this.comments.set(last.step, last.comment);
       return { stop: { step: last.step, option: 0 }, write: { kind: "comment", step: last.step, text: last.comment } };
+    }
+    if ("written" in last) {
+      this.written.set(last.step, last.written);
+      return { stop: { step: last.step, option: 0 }, write: { kind: "write_step", step: last.step, text: last.written } };
     }
     this.cells.set(cellKey(last.stop.step, last.stop.option), last.cell);
     return { stop: last.stop, write: this.#write(last.stop, last.cell, "undo") };

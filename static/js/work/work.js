@@ -185,8 +185,12 @@ class WorkPage {
 
   explain(box) {
     const stop = { step: Number(box.dataset.step), option: 0 };
-    const category = box.querySelector("[name=category]:checked")?.value ?? "";
-    this.#keep(this.work.explain(stop, category, box.querySelector("[name=reason]").value));
+    const category = box.querySelector("[name^=category]:checked")?.value ?? "";
+    const reason = box.querySelector("[name=reason]").value;
+    const corrected = box.querySelector("[name=corrected]").value;
+    const cell = this.work.cell(stop.step);
+    if (category !== cell.category || reason !== cell.reason) this.#keep(this.work.explain(stop, category, reason));
+    if (corrected !== (this.work.written.get(stop.step) ?? "")) this.#keep(this.work.write(stop.step, corrected));
   }
 
   // --- leaving a trace -----------------------------------------------------------------------------------------

@@ -1,0 +1,166 @@
+"""What stands in a trace, as a browser shows it: agents, images, long outputs, text from right to left, large text;
+and what a project may ask for besides."""
+
+import base64
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from labeling.models import Judgment, Option, Part, Step, Submission, Trace, Turn
+from tests.journeys.conftest import Visit, violations
+from tests.journeys.test_work import Day, eventually, press, ratings, saved
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+KINDS = ("user", "reasoning", "action", "observation", "answer")
+
+
+def as_agent(day: Day) -> None:
+    """The day's one trace, told as a run with tools."""
+    trace = Trace.objects.get(project=day.project)
+    for position, kind in enumerate(KINDS):
+        Step.objects.filter(trace=trace, position=position).update(
+            kind=kind, is_rateable=kind not in ("user", "observation")
+        )
+    options = {option.step.position: option for option in Option.objects.filter(step__trace=trace)}
+    parts: list[tuple[int, dict[str, Any]]] = [
+        (
+            2,
+            {"kind": "call", "name": "edit", "text": '{"file": "a.py", "lines": [1, 2, 3], "why": "' + "x" * 60 + '"}'},
+        ),
+        (2, {"kind": "diff", "name": "a.py", "text": "@@ -1 +1 @@\n-old\n+new"}),
+        (3, {"kind": "result", "name": "edit", "text": "line of output\n" * 800}),
+        (3, {"kind": "image", "name": "The plot", "media_type": "image/png", "data": PNG}),
+    ]
+    for number, (position, fields) in enumerate(parts):
+        Part.objects.create(option=options[position], position=number, **fields)
+
+
+def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
+    day = Day(["Book it.", "I look first.", "edit", "done", "All is done."], protocol="every_step")
+    as_agent(day)
+    page = day.begin(visit(day.user))
+    expect(page.locator("#where")).to_have_text("Step 1 of 3")  # what a user and a tool said is not rated
+    expect(page.locator(".code").first).to_contain_text('"lines": [')  # pretty
+    assert page.locator(".diff .a").inner_text() == "+new"
+    fold = page.locator(".fold summary")
+    expect(fold).to_contain_text("801 lines")
+    fold.click()
+    expect(page.locator(".fold pre")).to_contain_text("line of output")
+    image = page.locator("img.step__image")
+    image.scroll_into_view_if_needed()
+    expect(image).to_have_js_property("naturalWidth", 1)
+    assert not violations(page)
+    page.evaluate("document.activeElement.blur()")  # where Enter would fold it again
+    press(page, "313")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    assert ratings() == [1, -1, 1]
+
+
+def test_a_long_trace_and_a_huge_step_stay_fluent(visit: Visit) -> None:
+    steps: list[str | list[str]] = [f"Step $x_{{{n}}} = {n}$." for n in range(106)]
+    day = Day([*steps, "word " * 40_000], protocol="every_step")
+    page = day.begin(visit(day.user))
+    took = page.evaluate(
+        """async () => {
+          const began = performance.now();
+          for (let n = 0; n < 107; n += 1) {
+            document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '3', bubbles: true }));
+            await new Promise(requestAnimationFrame);
+          }
+          return (performance.now() - began) / 107;
+        }"""
+    )
+    expect(page.locator("#submit")).to_have_text("Submit: all steps rated")
+    assert took < 250, f"{took:.0f} ms a rating"  # a slow machine included; bench.browser measures
+
+
+def test_text_from_right_to_left_and_twice_as_large_stays_usable(visit: Visit) -> None:
+    day = Day(["נחשב את הסכום: $1 + 1 = 2$.", "x = " + "1 + " * 100 + "1"])
+    page = day.begin(visit(day.user, width=1280))
+    assert page.locator("#step-0 [data-slot=body]").evaluate("node => getComputedStyle(node).direction") == "rtl"
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    off_the_side = (
+        "[...document.querySelectorAll('body *')].filter((each) => each.getBoundingClientRect().right > innerWidth + 1)"
+    )
+    wide = f"{off_the_side}.filter((each) => !each.closest('[tabindex]')).map((each) => each.className)"
+    assert page.evaluate(wide) == []
+    page.locator(".dock [data-rate='1']").click()
+    expect(page.locator("#where")).to_have_text("Step 2 of 2")
+    expect(page.locator(".step.is-now")).to_be_in_viewport()
+
+
+def test_nothing_moves_for_who_wants_it_still(visit: Visit) -> None:
+    day = Day([f"Step {n}." for n in range(30)])
+    page = day.begin(visit(day.user, reduced_motion="reduce"))
+    calls = "window.how = []; const old = Element.prototype.scrollIntoView;"
+    page.evaluate(
+        calls + "Element.prototype.scrollIntoView = function (o) { how.push(o.behavior); old.call(this, o) }; null"
+    )
+    page.wait_for_timeout(400)  # a slow hand: not the haste that jumps anyway
+    press(page, "3")
+    assert page.evaluate("window.how") == ["auto"]
+
+
+def test_what_a_project_asks_of_a_negative_step_is_kept_and_found_again(visit: Visit) -> None:
+    asks = {"asks_error_category": True, "asks_reason": True, "asks_corrected_step": True}
+    day = Day(["One.", "Two.", "Three."], protocol="every_step", **asks)
+    page = day.begin(visit(day.user))
+    press(page, "31")
+    page.get_by_label("Calculation").check()
+    page.get_by_label("Reason in a few words").fill("Adds wrongly")
+    page.get_by_label("The step as it should read").fill("Two and a half.")
+    page.get_by_label("The step as it should read").blur()
+    saved(page)
+    assert list(Judgment.objects.filter(rating=-1).values_list("category", "reason")) == [
+        ("calculation", "Adds wrongly")
+    ]
+    assert Turn.objects.get(step__position=1).written_text == "Two and a half."
+    day.begin(page)
+    expect(page.get_by_label("Calculation")).to_be_checked()
+    expect(page.get_by_label("Reason in a few words")).to_have_value("Adds wrongly")
+    expect(page.get_by_label("The step as it should read")).to_have_value("Two and a half.")
+    assert not violations(page)
+
+
+def test_steps_come_one_at_a_time_and_no_outcome_is_shown(visit: Visit) -> None:
+    day = Day(["One.", "Two.", "Three."], reveals_one_step_at_a_time=True)
+    trace = Trace.objects.get(project=day.project)
+    type(trace.problem).objects.filter(pk=trace.problem_id).update(reference_answer="SECRET 42")
+    page = day.begin(visit(day.user))
+    expect(page.locator("#step-0")).to_be_visible()
+    expect(page.locator("#step-1")).not_to_be_visible()
+    assert "SECRET 42" not in page.content()
+    page.keyboard.press("3")
+    expect(page.locator("#step-1")).to_be_visible()
+    expect(page.locator("#step-2")).not_to_be_visible()
+
+
+def test_active_time_counts_what_a_person_did_and_nothing_else(visit: Visit) -> None:
+    day = Day(["One.", "Two.", "Three."], protocol="every_step")
+    page = visit(day.user)
+    page.clock.install()
+    day.begin(page)
+    page.mouse.move(10, 10)
+    page.clock.run_for(10_000)  # reads for ten seconds
+    page.keyboard.press("3")
+    page.clock.run_for(300_000)  # goes away for five minutes: half a minute of it counts
+    page.keyboard.press("3")
+    hide = "Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '%s' });"
+    page.evaluate(hide % "hidden" + "document.dispatchEvent(new Event('visibilitychange'))")
+    page.clock.run_for(20_000)  # another page is in front
+    page.evaluate(hide % "visible" + "document.dispatchEvent(new Event('visibilitychange'))")
+    page.clock.run_for(5_000)
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    page.clock.run_for(5_000)
+    eventually(page, lambda: Submission.objects.count() == 1)
+    first, second, third = Turn.objects.order_by("step__position").values_list("active_ms", flat=True)
+    assert 10_000 <= (first or 0) <= 11_500
+    assert (second or 0) == pytest.approx(30_000, abs=1_500)
+    assert (third or 0) == pytest.approx(5_000, abs=1_500)
+    assert Submission.objects.get().total_ms == sum(each or 0 for each in (first, second, third))
