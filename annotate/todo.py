@@ -153,7 +153,7 @@ def today(user: User, since: dt.datetime) -> Today:
         steps=Count("assignment__turns", filter=Q(assignment__turns__revision=1), distinct=True),
     )
     times = list(
-        done.values_list("project__pay_per_hour", "project__pay_currency").annotate(ms=Sum("total_ms")).order_by()
+        done.values_list("project__pay_per_hour", "project__currency").annotate(ms=Sum("total_ms")).order_by()
     )
     ms = sum(each or 0 for _, _, each in times)
     active = dt.timedelta(milliseconds=ms)

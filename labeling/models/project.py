@@ -68,10 +68,8 @@ class Project(models.Model):
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
 
-    # What raters are told at home: how they met hidden gold, week by week and never which trace; what an hour is paid.
+    # What raters are told at home: how they met hidden gold, week by week and never which trace.
     shows_weekly_gold = models.BooleanField(default=False)
-    pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
-    pay_currency = models.CharField(max_length=3, default="EUR")
 
     # Raters from a crowd platform: which parameters of the invitation's address name them, and what they are given at
     # the end. An address or a code that is empty is not shown.
@@ -84,7 +82,7 @@ class Project(models.Model):
     screened_out_url = models.URLField(max_length=500, blank=True)
     screened_out_code = models.CharField(max_length=100, blank=True)
 
-    # What an hour of active time costs. Null: nobody said, and no cost is shown.
+    # What an hour of active time costs, and earns. Null: nobody said, and neither is shown.
     pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
     currency = models.CharField(max_length=3, default="EUR")
 
