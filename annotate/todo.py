@@ -152,9 +152,7 @@ def today(user: User, since: dt.datetime) -> Today:
         n=Count("pk", distinct=True),
         steps=Count("assignment__turns", filter=Q(assignment__turns__revision=1), distinct=True),
     )
-    times = list(
-        done.values_list("project__pay_per_hour", "project__currency").annotate(ms=Sum("total_ms")).order_by()
-    )
+    times = list(done.values_list("project__pay_per_hour", "project__currency").annotate(ms=Sum("total_ms")).order_by())
     ms = sum(each or 0 for _, _, each in times)
     active = dt.timedelta(milliseconds=ms)
     return Today(n_traces=sums["n"], n_steps=sums["steps"], active=active, earned=_earned(times))

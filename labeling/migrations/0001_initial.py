@@ -43,7 +43,6 @@ class Migration(migrations.Migration):
                 ('asks_reason', models.BooleanField(default=False)),
                 ('asks_corrected_step', models.BooleanField(default=False)),
                 ('shows_weekly_gold', models.BooleanField(default=False)),
-                ('pay_currency', models.CharField(default='EUR', max_length=3)),
                 ('takes_worker_ids', models.BooleanField(default=False)),
                 ('worker_parameter', models.CharField(default='PROLIFIC_PID', max_length=40)),
                 ('study_parameter', models.CharField(default='STUDY_ID', max_length=40)),
