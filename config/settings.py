@@ -256,6 +256,10 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/",
+    "ENUM_NAME_OVERRIDES": {
+        "SnapshotPurpose": "exports.models.Purpose",
+        "SourcePurpose": "labeling.models.problem.SourcePurpose",
+    },
 }
 
 # --- words, dates, static files ------------------------------------------------------------------------------------
