@@ -259,6 +259,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "SnapshotPurpose": "exports.models.Purpose",
         "SourcePurpose": "labeling.models.problem.SourcePurpose",
+        "PrmPurpose": "prm.models.prm.Purpose",
     },
 }
 

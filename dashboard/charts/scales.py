@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dashboard.charts.drawing import Drawing
 
+SMALLEST = 1e-9  # a span, against its values: below it no two ticks can be told apart
 Reads = Callable[[float], str]
 
 
@@ -29,7 +30,7 @@ class Scale:
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Round numbers from at most `low` to at least `high`, about so many steps."""
-    if not math.isfinite(low) or not math.isfinite(high) or high <= low:
+    if not math.isfinite(low) or not math.isfinite(high) or high - low < SMALLEST * max(1.0, abs(low)):
         high = low + 1
     step = _round_step((high - low) / about)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
