@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
 
-from dashboard import door, page, ranges
+from dashboard import door, page
 from dashboard.ordering import OrderForm, StatementForm
-from exports import following, snapshots, statements
+from exports import following, ranges, snapshots, statements
 from exports.models import Snapshot
 from exports.orders import Unfit
 from jobs import work

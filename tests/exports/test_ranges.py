@@ -6,7 +6,7 @@ import pytest
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.test import RequestFactory
 
-from dashboard import ranges
+from exports import ranges
 
 CONTENT = bytes(range(256)) * 4
 
