@@ -22,7 +22,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
         (_("Rules"), ("skip_limit_per_day", "correction_days")),
         (
             _("Gold and screening"),
-            ("gold_share", "gold_bar", "screening_pass_share", "screening_attempts"),
+            ("gold_share", "gold_bar", "screening_pass_share", "screening_attempts", "shows_weekly_gold"),
         ),
         (_("Which traces are read"), ("uniform_share", "reserve_share", "reserve_problem_share")),
         (_("Money"), ("pay_per_hour", "currency")),
@@ -47,6 +47,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             *("screening_attempts", "uniform_share", "reserve_share", "reserve_problem_share"),
             *("pay_per_hour", "currency", "takes_worker_ids", "worker_parameter", "study_parameter"),
             *("session_parameter", "completion_url", "completion_code", "screened_out_url", "screened_out_code"),
+            "shows_weekly_gold",
         ]
         widgets: ClassVar = {"description": forms.Textarea(attrs={"rows": 2})}
         labels: ClassVar = {
@@ -65,6 +66,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             "gold_bar": _("Share of gold that a rater gets right who may go on"),
             "screening_pass_share": _("Share of the screening that must be right"),
             "screening_attempts": _("Attempts at the screening"),
+            "shows_weekly_gold": _("Tell raters each week how they met hidden gold"),
             "uniform_share": _("Share chosen uniformly"),
             "reserve_share": _("Share of work from the reserve"),
             "reserve_problem_share": _("Share of problems kept in the reserve"),
@@ -82,6 +84,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
         help_texts: ClassVar = {
             "protocol": _("Stays once traces have been given out."),
             "gold_bar": _("From 0.2 to 0.99. Empty: measured from the first answers of the project’s own raters."),
+            "shows_weekly_gold": _("At home, whole weeks of five checks or more. Never of which trace."),
             "uniform_share": _("The fixed part that keeps every estimate honest, whatever a policy chooses."),
             "pay_per_hour": _("Empty: no cost is shown."),
             "currency": _("Three letters, as EUR."),

@@ -46,6 +46,7 @@ OPTIONS = frozenset(
     | {"gold_share", "reserve_share", "uniform_share", "reserve_problem_share", "screening_pass_share"}
     | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
     | {"reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"}
+    | {"shows_weekly_gold"}
     | {"takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"}
     | {"completion_url", "completion_code", "screened_out_url", "screened_out_code"}
 )

@@ -3,12 +3,14 @@
 from decimal import Decimal
 
 import pytest
+from django.db import models
 from django.forms.models import model_to_dict
 from django.test import Client
 from django.urls import reverse
 
 from dashboard.settings_forms import OptionsForm
 from jobs.models import Job
+from labeling import projects
 from labeling.models import Project
 from people import members
 from people.models import Role
@@ -43,6 +45,20 @@ def test_options_are_kept(client: Client, cast: Cast) -> None:
     kept = cast.project
     assert (kept.name, kept.asks_reason, kept.gold_bar) == ("Sums, round 2", True, 0.7)
     assert (kept.pay_per_hour, kept.currency) == (Decimal("19.20"), "EUR")
+
+
+def test_every_option_of_a_project_is_offered_and_kept(client: Client, cast: Cast) -> None:
+    elsewhere = {"overlap_limit", "lease_seconds"}  # said before they are changed, on the same page
+    assert set(OptionsForm.Meta.fields) == projects.OPTIONS - elsewhere
+    switches = [field.name for field in Project._meta.fields if isinstance(field, models.BooleanField)]
+    address = reverse("dashboard:settings", args=[cast.project.slug])
+    page = client.get(address).content.decode()
+    assert [name for name in switches if f'name="{name}"' not in page] == []
+    sent = told(cast.project, correction_days="3", **dict.fromkeys(switches, "on"))
+    assert client.post(address, sent).status_code == 302
+    kept = Project.objects.get(pk=cast.project.pk)
+    assert [name for name in switches if not getattr(kept, name)] == []
+    assert kept.correction_days == 3
 
 
 @pytest.mark.parametrize(
