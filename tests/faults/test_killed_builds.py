@@ -1,0 +1,139 @@
+"""kill -9 of the worker that writes the shards of snapshots: begun anew, it ends with the bytes of a build that nobody
+disturbed, and those come once more when all was relabelled since."""
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from exports import finishing, snapshots
+from exports.models import Snapshot
+from exports.orders import Ending, Order
+from jobs import work
+from jobs.models import Job
+from labeling.models import Assignment, Project
+from tests import factories, servers
+from tests.labeling.importing import lines_of_prm800k as prm
+from tests.labeling.importing.test_load import bring_in
+from tests.labeling.test_manifest import relabel
+
+TRACES, READERS_EACH, KILLS = 1200, 2, 2
+ORDERS: dict[Ending, list[str]] = {"jsonl.gz": ["prm800k", "trl", "steps"], "parquet": ["steps", "trl", "first_errors"]}
+
+
+@pytest.mark.fault
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("real_connections")
+def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+    project = labelled()
+    start = partial(
+        servers.start_worker,
+        env=servers.environment(settings.DATA_DIR, broker=broker),
+        log=tmp_path / "worker.log",
+        concurrency=3,
+    )
+    with servers.published_to(broker):
+        made = [ordered(project, ending) for ending in ORDERS]
+        for attempt in range(1, KILLS + 1):
+            with running(start()) as worker:
+                servers.wait_until(partial(strike, worker, attempt), what="the middle of a shard")
+            see_what_is_left()
+        with running(start()):
+            servers.wait_until(partial(are_built, made), within=30, what="the end of both builds")
+    for each in made:
+        each.refresh_from_db()
+        see_that_it_is_the_same(each, tmp_path / "undisturbed")
+    for assignment in Assignment.objects.filter(project=project)[:20]:
+        relabel(assignment)
+    for each in made:
+        see_that_it_is_the_same(each, tmp_path / "relabelled")
+
+
+def labelled() -> Project:
+    """Each trace is read by several people: whole traces stand together in what is written."""
+    with transaction.atomic():
+        project = factories.make_project(reserve_problem_share=0.0)
+        lines = [
+            prm.line(problem=f"What is {number} + {number}?", labeler=f"r{reader}")
+            for number in range(TRACES)
+            for reader in range(READERS_EACH)
+        ]
+        bring_in(project, *lines, chunk=1000)
+    return project
+
+
+def ordered(project: Project, ending: Ending) -> Snapshot:
+    return snapshots.order(
+        project=project,
+        name=f"in-{ending}",
+        purpose="archive",
+        wanted=Order(formats=ORDERS[ending], ending=ending, validation=0.3),
+        by=None,
+        now=timezone.now(),
+    )
+
+
+@contextmanager
+def running(worker: servers.Server) -> Iterator[servers.Server]:
+    try:
+        yield worker
+    finally:
+        worker.kill()
+
+
+def sweep() -> None:
+    """At once what would take until the end of a lease."""
+    work.sweep(now=timezone.now(), patience=dt.timedelta(seconds=2))
+
+
+def strike(worker: servers.Server, attempt: int) -> bool:
+    """Kill it while a shard of this attempt is written in part. Its row is held, so that it gets no further."""
+    sweep()
+    with transaction.atomic():
+        halves = Job.objects.filter(kind=snapshots.BUILD, state="running", attempt=attempt, done__lt=F("total"))
+        is_time = bool(halves.filter(done__gt=0, fruitless_starts=0).select_for_update())
+        if is_time:
+            worker.kill()
+    return is_time
+
+
+def see_what_is_left() -> None:
+    """Of a shard that was broken off, no file that could be taken for a whole one."""
+    left = list(Job.objects.filter(kind=snapshots.BUILD, state="running"))
+    assert any(0 < job.done < (job.total or 0) for job in left)
+    for job in left:
+        folder = snapshots.folder(Snapshot.objects.get(pk=job.arguments["snapshot"]))
+        names = [path.name for path in folder.rglob("*") if path.is_file()]
+        assert all(name.endswith(".unfinished") for name in names), names
+        assert names or job.done == 0
+    now = timezone.now()
+    Job.objects.filter(state="running").update(lease_ends_at=now - dt.timedelta(seconds=1))
+
+
+def are_built(made: list[Snapshot]) -> bool:
+    sweep()
+    failed = Job.objects.filter(state="failed").values_list("failure", flat=True)
+    assert not failed, list(failed)
+    return Snapshot.objects.filter(pk__in=[each.pk for each in made], built_at__isnull=False).count() == len(made)
+
+
+def see_that_it_is_the_same(made: Snapshot, into: Path) -> None:
+    """Every file, and no other."""
+    folder, again = snapshots.folder(made), into / made.name
+    assert snapshots.write_again(made, again) == []
+    finishing.write(made, again)
+    names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    assert names == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
+    assert {name.as_posix() for name in names} == set(made.files.values_list("name", flat=True))
+    assert len(names) > 2 + 2 * len(made.order["formats"]), names  # card and manifest, two splits, weights
+    for name in names:
+        assert (folder / name).read_bytes() == (again / name).read_bytes(), name
