@@ -14,7 +14,7 @@ from django.utils import timezone
 import statements
 from accounts.models import User
 from annotate import completion
-from labeling import stations
+from labeling import queue, stations
 from labeling.models import Assignment, GoldAnswer, Project, Rater, Submission
 from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.project import ProjectState
@@ -33,8 +33,8 @@ _WAITING = f"""
 SELECT r.id, (
   SELECT COUNT(*) FROM (
     SELECT 1 FROM labeling_queueentry e JOIN labeling_lane l ON l.id = e.lane_id
-    WHERE l.project_id = r.project_id AND l.closed_at IS NULL AND e.slots_left > 0
-      AND l.arm NOT IN ('training', 'screening')
+    WHERE l.project_id = r.project_id AND l.closed_at IS NULL AND e.is_open
+      AND l.arm NOT IN ('training', 'screening', 'gold')
       AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.rater_id = r.id AND a.trace_id = e.trace_id)
     LIMIT {COUNTED + 1}) counted)
 FROM labeling_rater r WHERE r.id IN ({{places}})
@@ -48,6 +48,7 @@ class Todo:
     membership: Membership
     rater: Rater | None
     waiting: int  # one more than COUNTED says "more than that"
+    emptiness: str = ""  # why nothing waits, in the queue's words
 
     @property
     def project(self) -> Project:
@@ -67,6 +68,13 @@ class Todo:
         if self.rater is not None and self.station != Station.WORK:
             return str(self.station)
         return "waiting" if self.waiting else "nothing"
+
+    @property
+    def why(self) -> str:
+        """Why there is nothing to rate here now and what next, in the words of the work page; empty where there is."""
+        if self.rater is None:
+            return ""
+        return queue.why_not(self.rater, self.project) or self.emptiness
 
     @property
     def station(self) -> Station:
@@ -128,8 +136,10 @@ def of(user: User) -> list[Todo]:
     )
     raters = {rater.project_id: rater for rater in Rater.objects.filter(user=user, removed_at=None)}
     waiting = _waiting([rater.pk for rater in raters.values()])
+    empty = [pk for pk, n in waiting.items() if not n]
+    why = queue.why_nothing(empty) if empty else {}
     return [
-        Todo(membership=each, rater=rater, waiting=waiting.get(rater.pk, 0) if rater else 0)
+        Todo(each, rater, waiting.get(rater.pk, 0) if rater else 0, str(why.get(rater.pk, "")) if rater else "")
         for each in memberships
         for rater in [raters.get(each.project_id)]
     ]

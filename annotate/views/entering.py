@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotate import completion, lessons, way
-from labeling import admission, quality
+from labeling import admission, quality, queue
 from labeling.guidelines import rendering
 from labeling.models import Assignment, Guideline, Lesson, Project, Rater
 from labeling.models.quality import GoldUse
@@ -47,8 +47,9 @@ def enter(request: HttpRequest, slug: str) -> HttpResponse:
     if found.station == Station.LESSON:
         return redirect("annotate:lesson", _unread(rater).earliest("given_at").assignment_id)
     mark = admission.needed(found.screening.total, rater.project.screening_pass_share)
-    told = {"rater": rater, "project": rater.project, "way": found, "mark": mark, **_of_station(rater, found.station)}
-    return render(request, PAGES[found.station], told)
+    told = {"rater": rater, "project": rater.project, "way": found, "mark": mark}
+    told["why_not"] = queue.why_not(rater, rater.project)
+    return render(request, PAGES[found.station], told | _of_station(rater, found.station))
 
 
 def _unread(rater: Rater) -> QuerySet[Lesson]:

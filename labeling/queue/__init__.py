@@ -13,6 +13,7 @@ from labeling.queue.drawing import (
     next_batch,
     serve_draws,
 )
+from labeling.queue.emptiness import why_nothing
 from labeling.queue.filling import close_lane, depth, enqueue, fixed_key, reinstate, take_out, withdraw
 from labeling.queue.leases import lapse_due, open_held, release, release_held, renew
 from labeling.queue.refusals import (
@@ -25,6 +26,7 @@ from labeling.queue.refusals import (
     RaterRemoved,
     ScreeningNotPassed,
     StationFirst,
+    why_not,
 )
 from labeling.queue.resizing import Resized, resize
 from labeling.queue.slots import add_slot, take_slot
@@ -63,5 +65,7 @@ __all__ = [
     "serve_draws",
     "take_out",
     "take_slot",
+    "why_not",
+    "why_nothing",
     "withdraw",
 ]

@@ -4,13 +4,10 @@ import datetime as dt
 import random
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet
-
-from labeling.models import Assignment, QueueEntry, Rater
-from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models import Assignment, Rater
+from labeling.models.assignment import AssignmentState
 from labeling.models.queue import Arm
-from labeling.models.rater import RaterStage
-from labeling.queue import leases, patience, refusals, taking
+from labeling.queue import emptiness, leases, patience, refusals, taking
 from labeling.queue.lanes import HELD_FOR, Taken
 
 
@@ -54,7 +51,7 @@ def _claim_with_care(rater_id: int, now: dt.datetime, opened: bool, chance: floa
     # Another request of the same rater may have been quicker.
     found = _new(taken) if taken else _held(rater, now, opened)
     if found is None:
-        raise _nothing_left(rater)
+        raise emptiness.why_nothing([rater_id])[rater_id]
     return found
 
 
@@ -84,19 +81,3 @@ def _take_from_top(rater_id: int, now: dt.datetime, opened: bool, chance: float)
         if taken or not taking.is_anything_left(rater_id=rater_id, now=now, chance=chance):
             return taken
     raise refusals.too_busy()
-
-
-def _nothing_left(rater: Rater) -> refusals.NothingLeft:
-    met = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"))
-    others = Assignment.objects.filter(project=rater.project_id, state__in=OPEN_STATES).exclude(leases.KEPT)
-    lease = others.exclude(rater=rater).filter(~Exists(met)).order_by("lease_ends_at").first()
-    if lease is not None and lease.lease_ends_at is not None:
-        return refusals.held_by_others(lease.lease_ends_at)
-    return refusals.done_by_you() if _served(rater).exists() else refusals.nothing_queued()
-
-
-def _served(rater: Rater) -> QuerySet[QueueEntry]:
-    entries = QueueEntry.objects.filter(lane__project=rater.project_id, lane__closed_at=None, is_open=True)
-    if rater.stage in (RaterStage.TRAINING, RaterStage.SCREENING):
-        return entries.filter(lane__arm=rater.stage)
-    return entries.exclude(lane__arm__in=[Arm.TRAINING, Arm.SCREENING, Arm.GOLD])

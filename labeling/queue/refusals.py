@@ -18,7 +18,7 @@ class QueueRefusal(Exception):
 
 
 class NothingLeft(QueueRefusal):
-    """There is nothing that this rater may take. `free_at` says when a lease of others ends at the latest."""
+    """There is nothing that this rater may take. `free_at` says when the first lease of others ends at the latest."""
 
     def __init__(self, message: str, *, free_at: dt.datetime | None = None) -> None:
         super().__init__(message)
@@ -63,6 +63,13 @@ _FIRST = {
 }
 
 
+_NOT_OPEN = {
+    ProjectState.PAUSED: _lazy("This project is paused. Ask a project lead when it goes on: your work is kept."),
+    ProjectState.CLOSED: _lazy("This project is closed: no more is rated here. What you submitted is kept."),
+    ProjectState.ARCHIVED: _lazy("This project is archived: no more is rated here. What you submitted is kept."),
+}
+
+
 class LeaseLost(QueueRefusal):
     """The assignment is no longer in this rater's hands."""
 
@@ -72,7 +79,7 @@ def check(rater: Rater, project: Project) -> None:
     if rater.removed_at is not None:
         raise RaterRemoved(_("You are no longer a member of this project. Ask a project lead if that is a mistake."))
     if project.state != ProjectState.OPEN:
-        raise ProjectNotOpen(_("This project hands out no traces at the moment. Ask a project lead when it goes on."))
+        raise ProjectNotOpen(_NOT_OPEN[ProjectState(project.state)])
     if rater.paused_at is not None:
         raise RaterPaused(
             _("A project lead has paused your work here: %(reason)s") % {"reason": rater.paused_reason}
@@ -86,24 +93,31 @@ def check(rater: Rater, project: Project) -> None:
         raise StationFirst(station)
 
 
-def held_by_others(free_at: dt.datetime) -> NothingLeft:
-    return NothingLeft(
-        _("Other raters hold the rest until %(time)s. Come back then, in case one comes free.")
-        % {"time": time_format(localtime(free_at), "H:i")},
-        free_at=free_at,
-    )
-
-
 def too_busy() -> QueueIsBusy:
     return QueueIsBusy(_("Many raters are taking the last traces just now. Try again in a moment."))
 
 
-def done_by_you() -> NothingLeft:
-    return NothingLeft(_("You have done everything that is queued here. The rest waits for other raters."))
+def why_not(rater: Rater, project: Project) -> str:
+    """The same in words for a page; empty where nothing keeps the rater."""
+    try:
+        check(rater, project)
+    except QueueRefusal as refusal:
+        return str(refusal)
+    return ""
 
 
-def nothing_queued() -> NothingLeft:
-    return NothingLeft(_("Nothing is queued in this project. New traces appear here when they are added."))
+def nothing_left(*, free_at: dt.datetime | None, is_for_others: bool, has_rated: bool) -> NothingLeft:
+    """`free_at`: when the first lease of others ends. `is_for_others`: the rater has met all that is open."""
+    if free_at is not None:
+        told = {"time": time_format(localtime(free_at), "H:i")}
+        says = _("Other raters hold the rest until %(time)s. Come back then, in case one comes free.") % told
+    elif is_for_others:
+        says = _("You have done everything that is queued here. The rest waits for other raters.")
+    elif has_rated:
+        says = _("Everything here is read as often as was asked for. New traces appear here when they are added.")
+    else:
+        says = _("Nothing is queued in this project. New traces appear here when they are added.")
+    return NothingLeft(says, free_at=free_at)
 
 
 def lease_lost() -> LeaseLost:

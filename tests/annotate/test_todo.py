@@ -1,16 +1,19 @@
 """What there is to do, told truly and at a constant cost."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotate import todo
+from labeling import queue
 from labeling.models import Assignment, Gold, GoldAnswer, Project, Rater, Submission, Turn
 from people import members, projects
 from people.models import Membership, Role
@@ -74,6 +77,39 @@ def test_of_says_where_no_work_goes_on(state: str) -> None:
     user = factories.make_user()
     a_project_of(user, waiting=1, state=state)
     assert only(user).says == state
+    assert f"This project is {state}" in only(user).why
+
+
+def test_of_says_why_nothing_is_left_in_the_words_of_the_work_page(now: dt.datetime, client: Client) -> None:
+    user, other = factories.make_user(), factories.make_user()
+    project = a_project_of(user)
+    mine, theirs = Rater.objects.get(), factories.make_rater(project, other)
+    assert said_by_both(client, user, mine, "Nothing is queued in this project.")
+    factories.make_submitted(mine, factories.make_trace(project))
+    assert said_by_both(client, user, mine, "Everything here is read as often as was asked for.")
+    met = factories.make_submitted(mine, factories.make_trace(project))
+    factories.make_entry(project.lanes.get(), met.trace)
+    assert said_by_both(client, user, mine, "The rest waits for other raters.")
+    ends = timezone.now() + dt.timedelta(minutes=20)
+    factories.make_assignment(theirs, factories.make_trace(project), lease_ends_at=ends)
+    assert said_by_both(client, user, mine, f"Other raters hold the rest until {timezone.localtime(ends):%H:%M}.")
+
+
+def said_by_both(client: Client, user: User, rater: Rater, words: str) -> bool:
+    """At home, and to whoever asks for a trace all the same."""
+    assert words in only(user).why
+    client.force_login(user)
+    home = client.get(reverse("annotate:home")).content.decode()
+    with pytest.raises(queue.NothingLeft, match=re.escape(words)):
+        queue.claim(rater_id=rater.pk, now=timezone.now())
+    return words in home and "Nothing left" in home
+
+
+def test_of_does_not_count_hidden_gold_that_comes_by_chance_alone() -> None:
+    user = factories.make_user()
+    project = a_project_of(user)
+    factories.make_entry(factories.make_lane(project, arm="gold"), factories.make_trace(project), slots=9)
+    assert (only(user).says, only(user).why[:17]) == ("nothing", "Nothing is queued")
 
 
 def test_of_says_that_a_rater_is_paused_or_did_not_pass() -> None:
@@ -81,8 +117,8 @@ def test_of_says_that_a_rater_is_paused_or_did_not_pass() -> None:
     a_project_of(user, waiting=1)
     Rater.objects.update(stage="failed")
     assert only(user).says == "failed"
-    Rater.objects.update(stage="working", paused_at=factories.NOW)
-    assert only(user).says == "rater_paused"
+    Rater.objects.update(stage="working", paused_at=factories.NOW, paused_reason="Call me.")
+    assert (only(user).says, only(user).why[-8:]) == ("rater_paused", "Call me.")
 
 
 def test_of_leaves_out_archived_projects_and_those_that_were_left(now: dt.datetime) -> None:
@@ -123,15 +159,16 @@ def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
 
 
 @pytest.mark.parametrize("n", [3, 30])
+@pytest.mark.parametrize("waiting", [0, 1])
 def test_home_costs_the_same_for_many(
-    n: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
+    n: int, waiting: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     user = factories.make_user()
     for k in range(n):
-        a_project_of(user, waiting=1)
+        a_project_of(user, waiting=waiting)
         projects.create(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(11 if waiting else 12):  # one more asks why
         response = client.get(reverse("annotate:home"))
     assert response.content.decode().count("<tr>") == 2 * n + 2
 

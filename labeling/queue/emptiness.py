@@ -1,0 +1,42 @@
+"""Why nothing is left for somebody. Reads alone: one query for however many raters are asked about."""
+
+from collections.abc import Collection
+
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+
+from labeling.models import Assignment, QueueEntry, Rater
+from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models.queue import Arm
+from labeling.models.rater import RaterStage
+from labeling.queue import leases, refusals
+
+_APART = (Arm.TRAINING, Arm.SCREENING, Arm.GOLD)  # lanes that are no work of their own
+
+
+def why_nothing(raters: Collection[int]) -> dict[int, refusals.NothingLeft]:
+    """For raters to whom nothing can be handed now, by rater. It reads the open slots and the open leases of their
+    projects, by their indexes, and stops at the first that tells."""
+    mine = Assignment.objects.filter(rater=OuterRef("pk"))
+    open_slots = QueueEntry.objects.filter(lane__project=OuterRef("project"), lane__closed_at=None, is_open=True)
+    told = Rater.objects.filter(pk__in=raters).annotate(
+        free_at=Subquery(_held_by_others().values("lease_ends_at")[:1]),
+        is_served=Exists(open_slots.exclude(lane__arm__in=_APART)),
+        is_taught=Exists(open_slots.filter(lane__arm=OuterRef("stage"))),
+        has_rated=Exists(mine.filter(state=AssignmentState.SUBMITTED)),
+    )
+    fields = ("pk", "stage", "free_at", "is_served", "is_taught", "has_rated")
+    return {
+        pk: refusals.nothing_left(
+            free_at=free_at,
+            is_for_others=taught if stage in (RaterStage.TRAINING, RaterStage.SCREENING) else served,
+            has_rated=rated,
+        )
+        for pk, stage, free_at, served, taught, rated in told.values_list(*fields)
+    }
+
+
+def _held_by_others() -> QuerySet[Assignment]:
+    """What may come back that this rater has not met, the first lease to end first."""
+    met = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
+    others = Assignment.objects.filter(project=OuterRef("project"), state__in=OPEN_STATES).exclude(leases.KEPT)
+    return others.filter(~Q(rater=OuterRef("pk")), ~Exists(met)).order_by("lease_ends_at")
