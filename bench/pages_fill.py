@@ -40,7 +40,18 @@ def _addresses(project: Project) -> dict[str, str]:
     trace = project.traces.order_by("-pk").values_list("pk", flat=True)[:1].get()
     read = Assignment.objects.filter(project=project).order_by("pk").values_list("trace_id", flat=True)[:1].get()
     traces = reverse("dashboard:traces", args=[project.slug])
-    pages = ("overview", "annotators", "agreement", "adjudicate", "settings", "guideline", "life", "jobs", "people")
+    pages = (
+        "overview",
+        "annotators",
+        "agreement",
+        "adjudicate",
+        "gold",
+        "settings",
+        "guideline",
+        "life",
+        "jobs",
+        "people",
+    )
     return {
         **{name: reverse(f"dashboard:{name}", args=[project.slug]) for name in pages},
         "traces": traces,

@@ -79,10 +79,15 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(label=_("Why"), max_length=200)
 
 
-class GoldForm(forms.Form):
+def _places(trace: Trace) -> list[tuple[str, Any]]:
+    """Where a first error may be: at no step, or at one of those that are rated."""
+    steps = trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
+    return [("none", _("no error")), *((str(step), _("step %(n)d") % {"n": step + 1}) for step in steps)]
+
+
+class KnownForm(forms.Form):
     """What is known of a trace. More than one place may be right where readers could see it either way."""
 
-    use = forms.ChoiceField(label=_("Use"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
     accepted_first_errors = forms.MultipleChoiceField(
         label=_("First error"),
         widget=forms.CheckboxSelectMultiple,
@@ -98,21 +103,24 @@ class GoldForm(forms.Form):
 
     def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        steps = trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
-        places = [(str(step), _("step %(n)d") % {"n": step + 1}) for step in steps]
-        self.fields["accepted_first_errors"].choices = [("none", _("no error")), *places]  # type: ignore[attr-defined]  # it is a MultipleChoiceField
-
+        self.fields["accepted_first_errors"].choices = _places(trace)  # type: ignore[attr-defined]  # it is a MultipleChoiceField
         self._trace = trace
+
+    def clean_accepted_first_errors(self) -> list[int | None]:
+        chosen: list[str] = self.cleaned_data["accepted_first_errors"]
+        return [None if each == "none" else int(each) for each in chosen]
+
+
+class GoldForm(KnownForm):
+    """What is known, and what it is used for."""
+
+    use = forms.ChoiceField(label=_("Use"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
 
     def clean_use(self) -> GoldUse:
         use = GoldUse(self.cleaned_data["use"])
         if self._trace.gold.filter(use=use, retired_at=None).exists():
             raise ValidationError(_("The trace is already gold for this use."))
         return use
-
-    def clean_accepted_first_errors(self) -> list[int | None]:
-        chosen: list[str] = self.cleaned_data["accepted_first_errors"]
-        return [None if each == "none" else int(each) for each in chosen]
 
 
 class NoteForm(forms.Form):
@@ -129,9 +137,7 @@ class DecisionForm(NoteForm):
 
     def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        steps = trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
-        places = [(str(step), _("step %(n)d") % {"n": step + 1}) for step in steps]
-        self.fields["first_error"].choices = [("none", _("no error")), *places]  # type: ignore[attr-defined]  # it is a ChoiceField
+        self.fields["first_error"].choices = _places(trace)  # type: ignore[attr-defined]  # it is a ChoiceField
 
     def clean_first_error(self) -> int | None:
         chosen: str = self.cleaned_data["first_error"]

@@ -35,6 +35,7 @@ GROUPS = (
             Place("traces", _("Traces"), "dashboard:traces", Action.READ),
             Place("agreement", _("Agreement"), "dashboard:agreement", Action.READ),
             Place("adjudicate", _("Adjudicate"), "dashboard:adjudicate", Action.ADJUDICATE),
+            Place("gold", _("Gold"), "dashboard:gold", Action.MAKE_GOLD),
         ),
     ),
     Group(

@@ -5,6 +5,7 @@ from django.urls import path
 from dashboard.views import (
     adjudication,
     figures,
+    gold,
     imports,
     jobs,
     models,
@@ -69,6 +70,10 @@ urlpatterns = [
     path("projects/<slug:slug>/traces/<int:trace>/gold", traces.make_gold, name="make_gold"),
     path("projects/<slug:slug>/traces/<int:trace>/withdraw", traces.withdraw, name="withdraw"),
     path("projects/<slug:slug>/assignments/<int:assignment>/take-back", traces.take_back, name="take_back"),
+    path("projects/<slug:slug>/gold/", gold.listed, name="gold"),
+    path("projects/<slug:slug>/gold/<int:gold>/", gold.one, name="gold_one"),
+    path("projects/<slug:slug>/gold/<int:gold>/correct", gold.correct, name="correct_gold"),
+    path("projects/<slug:slug>/gold/<int:gold>/retire", gold.retire, name="retire_gold"),
     path("projects/<slug:slug>/snapshots/", snapshots.listed, name="snapshots"),
     path("projects/<slug:slug>/snapshots/order", snapshots.order, name="order_snapshot"),
     path("projects/<slug:slug>/snapshots/statement", snapshots.statement, name="statement"),

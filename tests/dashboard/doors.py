@@ -4,8 +4,9 @@ and by whom."""
 from typing import Any
 
 from jobs.models import Job
-from labeling import judging, projects
+from labeling import judging, projects, quality
 from labeling.models import Rater
+from labeling.models.quality import GoldUse
 from tests import factories
 from tests.arguments import in_project
 from tests.people.cast import Cast
@@ -49,6 +50,12 @@ def of_submission(cast: Cast) -> dict[str, object]:
     return {"slug": cast.project.slug, "assignment": assignment.pk}
 
 
+def of_gold(cast: Cast) -> dict[str, object]:
+    trace = factories.make_trace(cast.project)
+    made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    return {"slug": cast.project.slug, "gold": made.pk}
+
+
 DOORS: dict[str, tuple[Any, ...]] = {
     "dashboard:settings": ("get", managers(200), in_project),
     "dashboard:reading": ("post", managers(422), in_project),
@@ -70,6 +77,10 @@ DOORS: dict[str, tuple[Any, ...]] = {
     "dashboard:resume_rater": ("post", managers(302), of_rater),
     "dashboard:train_again": ("post", managers(302), of_rater),
     "dashboard:agreement": ("get", readers(200), in_project),
+    "dashboard:gold": ("get", readers(200, engineer=403), in_project),
+    "dashboard:gold_one": ("get", readers(200, engineer=403), of_gold),
+    "dashboard:correct_gold": ("post", readers(302, engineer=403), of_gold, {"accepted_first_errors": ["none"]}),
+    "dashboard:retire_gold": ("post", readers(302, engineer=403), of_gold),
     "dashboard:review": ("get", readers(200), of_submission),
     "dashboard:ask_correction": ("post", readers(302, engineer=403), of_submission, {"note": "Step 2?"}),
 }

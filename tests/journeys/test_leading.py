@@ -82,7 +82,18 @@ def test_pages_of_a_project_at_work_have_no_barrier(width: int, dark: bool, visi
     read = trace.assignments.filter(submitted_revision__gt=0).first()
     assert read is not None
     page, found = visit(demo.lead, width=width, dark=dark), []
-    names = ("overview", "annotators", "agreement", "traces", "adjudicate", "settings", "guideline", "life", "jobs")
+    names = (
+        "overview",
+        "annotators",
+        "agreement",
+        "traces",
+        "adjudicate",
+        "gold",
+        "settings",
+        "guideline",
+        "life",
+        "jobs",
+    )
     addresses = [reverse(f"dashboard:{name}", args=[project.slug]) for name in names]
     addresses += [
         reverse("dashboard:trace", args=[project.slug, trace.pk]),

@@ -1,0 +1,125 @@
+"""Gold as its keepers see it: how it was met, corrected and retired by verbs alone."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from events.models import Event
+from labeling import admission, quality
+from labeling.models import Gold
+from labeling.models.quality import GoldUse
+from tests import factories
+from tests.people.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+def make_gold(cast: Cast, *accepted: int | None) -> Gold:
+    trace = factories.make_trace(cast.project)
+    return admission.make_gold(
+        trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=cast.reviewer, now=NOW
+    )
+
+
+def meet(gold: Gold, first_error: int | None, verdict: str) -> None:
+    rater = factories.make_rater(gold.trace.project)
+    assignment = factories.make_assignment(rater, gold.trace, purpose="gold")
+    gold.answers.create(
+        assignment=assignment,
+        project=gold.trace.project,
+        rater=rater,
+        use=gold.use,
+        first_error=first_error,
+        verdict=verdict,
+        answered_at=NOW,
+    )
+
+
+def test_listed_says_how_each_was_met(client: Client, cast: Cast) -> None:
+    met, unmet = make_gold(cast, 1, None), make_gold(cast, 0)
+    for first_error, verdict in ((1, "right"), (None, "right"), (0, "blamed"), (None, "gave_up")):
+        meet(met, first_error, verdict)
+    elsewhere = factories.make_trace(factories.make_project())
+    quality.make_gold(trace=elsewhere, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    client.force_login(cast.lead)
+    response = client.get(reverse("dashboard:gold", args=[cast.project.slug]))
+    rows = response.context["golds"].rows
+    assert [(row.gold.pk, row.accepted, row.met.n, row.met.right, row.share, row.interval) for row in rows] == [
+        (unmet.pk, "step 1", 0, 0, "–", ""),
+        (met.pk, "step 2, no error", 4, 2, ".50", "[.15, .85]"),
+    ]
+    assert str(cast.reviewer) in response.content.decode()
+
+
+@pytest.mark.parametrize("n", [2, 55])
+def test_listed_costs_the_same_for_many(
+    n: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(n):
+        trace = factories.make_trace(cast.project, ["One."])
+        Gold.objects.create(trace=trace, use="hidden", accepted_first_errors=[0], made_at=NOW)
+    client.force_login(cast.lead)
+    address = reverse("dashboard:gold", args=[cast.project.slug])
+    with django_assert_num_queries(4):
+        response = client.get(address)
+    assert len(response.context["golds"].rows) == min(n, 50)
+    older = response.context["rows"].older
+    assert bool(older) == (n > 50)
+    assert not older or len(client.get(address + older).context["golds"].rows) == n - 50
+
+
+def test_correct_judges_answers_anew_and_keeps_who_did_it(client: Client, cast: Cast) -> None:
+    gold = make_gold(cast, 0)
+    meet(gold, 1, "missed")
+    client.force_login(cast.reviewer)
+    told = {"accepted_first_errors": ["1"], "explanation": "The <b>sign</b>."}
+    response = client.post(reverse("dashboard:correct_gold", args=[cast.project.slug, gold.pk]), told, follow=True)
+    gold.refresh_from_db()
+    assert (gold.accepted_first_errors, gold.explanation) == ([1], told["explanation"])
+    assert gold.answers.get().verdict == "right"
+    assert "1 answer is judged otherwise now" in response.content.decode()
+    assert "<b>sign" not in response.content.decode()
+    assert Event.objects.filter(what="gold.corrected", by=cast.reviewer.pk).exists()
+
+
+@pytest.mark.parametrize("told", [{}, {"accepted_first_errors": ["99"]}, {"accepted_first_errors": ["x"]}])
+def test_correct_refuses_what_cannot_be_known(told: dict[str, list[str]], client: Client, cast: Cast) -> None:
+    gold = make_gold(cast, 0)
+    client.force_login(cast.lead)
+    response = client.post(reverse("dashboard:correct_gold", args=[cast.project.slug, gold.pk]), told)
+    gold.refresh_from_db()
+    assert (response.status_code, gold.accepted_first_errors) == (422, [0])
+
+
+def test_retire_takes_it_out_of_the_queue_once(client: Client, cast: Cast) -> None:
+    gold = make_gold(cast, 0)
+    assert gold.trace.queue_entries.filter(is_open=True).exists()
+    client.force_login(cast.lead)
+    address = reverse("dashboard:retire_gold", args=[cast.project.slug, gold.pk])
+    for said in ("Its answers stay", "retired already"):
+        assert said in client.post(address, follow=True).content.decode()
+    gold.refresh_from_db()
+    assert gold.retired_at is not None
+    assert not gold.trace.queue_entries.filter(is_open=True).exists()
+    assert (
+        "Retire it" not in client.get(reverse("dashboard:gold_one", args=[cast.project.slug, gold.pk])).content.decode()
+    )
+
+
+@pytest.mark.parametrize("name", ["gold_one", "correct_gold", "retire_gold"])
+def test_pages_find_no_gold_of_another_project(name: str, client: Client, cast: Cast) -> None:
+    trace = factories.make_trace(factories.make_project())
+    gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    client.force_login(cast.owner)
+    address = reverse(f"dashboard:{name}", args=[cast.project.slug, gold.pk])
+    told = {"accepted_first_errors": ["none"]}
+    assert (client.get(address) if name == "gold_one" else client.post(address, told)).status_code == 404
+    gold.refresh_from_db()
+    assert (gold.accepted_first_errors, gold.retired_at) == ([0], None)
