@@ -21,8 +21,15 @@ BASE = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 # What the platform's own environment would change in a test; each phase names what it needs.
 OURS = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
-# What does not touch the database says the same on every engine.
-ENGINELESS = ("tests/supervisor", "tests/machine", "tests/commands", "tests/conventions", "tests/test_conventions.py")
+# What does not touch the database says the same on every engine, and what is SQLite's own is no matter of another.
+ENGINELESS = (
+    "tests/config/sqlite",
+    "tests/supervisor",
+    "tests/machine",
+    "tests/commands",
+    "tests/conventions",
+    "tests/test_conventions.py",
+)
 NOTHING_COLLECTED = 5
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 
