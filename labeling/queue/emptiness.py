@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
-from labeling.models import Assignment, QueueEntry, Rater
+from labeling.models import Assignment, Lane, QueueEntry, Rater
 from labeling.models.assignment import OPEN_STATES, AssignmentState
 from labeling.models.queue import Arm
 from labeling.models.rater import RaterStage
@@ -17,11 +17,11 @@ def why_nothing(raters: Collection[int]) -> dict[int, refusals.NothingLeft]:
     """For raters to whom nothing can be handed now, by rater. It reads the open slots and the open leases of their
     projects, by their indexes, and stops at the first that tells."""
     mine = Assignment.objects.filter(rater=OuterRef("pk"))
-    open_slots = QueueEntry.objects.filter(lane__project=OuterRef("project"), lane__closed_at=None, is_open=True)
+    lanes = _with_open_slots()
     told = Rater.objects.filter(pk__in=raters).annotate(
         free_at=Subquery(_held_by_others().values("lease_ends_at")[:1]),
-        is_served=Exists(open_slots.exclude(lane__arm__in=_APART)),
-        is_taught=Exists(open_slots.filter(lane__arm=OuterRef("stage"))),
+        is_served=Exists(lanes.exclude(arm__in=_APART)),
+        is_taught=Exists(lanes.filter(arm=OuterRef("stage"))),
         has_rated=Exists(mine.filter(state=AssignmentState.SUBMITTED)),
     )
     fields = ("pk", "stage", "free_at", "is_served", "is_taught", "has_rated")
@@ -35,8 +35,19 @@ def why_nothing(raters: Collection[int]) -> dict[int, refusals.NothingLeft]:
     }
 
 
+# Both ask for one row by its index, lane by lane and lease by lease. As joins, a planner that guesses wrongly how much
+# a rater has read would read it all for each.
+
+
+def _with_open_slots() -> QuerySet[Lane]:
+    first = QueueEntry.objects.filter(lane=OuterRef("pk"), is_open=True).order_by("-key", "-trace")
+    lanes = Lane.objects.filter(project=OuterRef("project"), closed_at=None)
+    return lanes.alias(first=Subquery(first.values("trace")[:1])).filter(first__isnull=False)
+
+
 def _held_by_others() -> QuerySet[Assignment]:
     """What may come back that this rater has not met, the first lease to end first."""
     met = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
     others = Assignment.objects.filter(project=OuterRef("project"), state__in=OPEN_STATES).exclude(leases.KEPT)
-    return others.filter(~Q(rater=OuterRef("pk")), ~Exists(met)).order_by("lease_ends_at")
+    unmet = others.alias(met=Subquery(met.values("pk")[:1])).filter(met=None)
+    return unmet.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")
