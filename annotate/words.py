@@ -49,7 +49,7 @@ def error_categories() -> list[tuple[str, str]]:
 
 
 def for_work_page() -> dict[str, Any]:
-    return {**_places(), **_submitting(), **_saving(), **_asking()}
+    return {**_places(), **_submitting(), **_saving(), **_asking(), "without_store": _without_store()}
 
 
 def _places() -> dict[str, Any]:
@@ -105,6 +105,24 @@ def _saving() -> dict[str, Any]:
         ),
         "save_broken": _("This browser refuses to store ratings: {detail}"),
         "no_network": _("No network, and no trace was fetched ahead. What you rated is kept in this browser."),
+    }
+
+
+def _without_store() -> dict[str, Any]:
+    """Instead of the words of the same names, where the browser keeps nothing for this page."""
+    return {
+        "save_saved": _("All saved, on the server only"),
+        "save_waiting": _counted(
+            "{count} rating waiting for the network: leave this tab open",
+            "{count} ratings waiting for the network: leave this tab open",
+        ),
+        "save_logged_out": _counted(
+            "Logged out. {count} rating is kept in this tab alone",
+            "Logged out. {count} ratings are kept in this tab alone",
+        ),
+        "no_network": _(
+            "No network, and no trace was fetched ahead. What you rated is kept by this tab: leave it open."
+        ),
     }
 
 

@@ -161,6 +161,31 @@ def test_two_tabs_meet_and_the_one_that_lost_is_shown_both(visit: Visit) -> None
     eventually(second, lambda: ratings() == [0])
 
 
+# A browser in private mode refuses the store itself; a full disk refuses what is put there.
+NO_STORE = "IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };"
+FULL = "IDBObjectStore.prototype.add = () => { throw new DOMException('full', 'QuotaExceededError'); };"
+
+
+@pytest.mark.parametrize("refusing", [NO_STORE, FULL])
+def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, visit: Visit) -> None:
+    day = Day(["One.", "Two."], ["Next."])
+    page = visit(day.user)
+    page.add_init_script(refusing)
+    day.begin(page)
+    page.context.set_offline(True)
+    press(page, "3")
+    expect(page.locator("#save")).to_contain_text("1 rating waiting for the network: leave this tab open")
+    page.context.set_offline(False)
+    saved(page)
+    expect(page.locator("#save")).to_contain_text("All saved, on the server only")
+    assert ratings() == [1]
+    press(page, "3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#step-0")).to_contain_text("Next.")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    assert ratings() == [1, 1]
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
 def test_work_page_has_no_barrier_and_nothing_runs_off_the_side(width: int, dark: bool, visit: Visit) -> None:
     day = Day([*MATHS, "x = " + "1 + " * 200 + "1"], asks_error_category=True, asks_reason=True)

@@ -25,3 +25,10 @@ export function goWhenSaved(outbox, url) {
   outbox.addEventListener("state", ({ detail }) => detail.state === "saved" && location.assign(url));
   outbox.hurry();
 }
+
+// Where the browser stores nothing, closing the tab would lose what the server does not have yet.
+export function warnBefore(outbox, store) {
+  addEventListener("beforeunload", (event) => {
+    if (!store.isLasting && outbox.state !== "saved") event.preventDefault();
+  });
+}

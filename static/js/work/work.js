@@ -3,7 +3,7 @@
 import { ask } from "./ask.js";
 import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
-import { followTo, goWhenSaved, waitBefore } from "./farewell.js";
+import { followTo, goWhenSaved, waitBefore, warnBefore } from "./farewell.js";
 import { listen } from "./hands.js";
 import { Ladder, idOf } from "./ladder.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
@@ -13,12 +13,13 @@ import { loadMaths } from "./text.js";
 
 const read = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
 const config = read("work-config");
+const store = await Store.open(config.user);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const HURRY = 250; // quick presses jump, or the scroll lags behind the hand
 const LOOK_AGAIN = 2000;
 
 function say(name, values = {}) {
-  const word = config.words[name];
+  const word = (store.isLasting ? null : config.words.without_store[name]) ?? config.words[name];
   const text = typeof word === "string" ? word : values.count === 1 ? word.one : word.other;
   return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
 }
@@ -248,6 +249,7 @@ class WorkPage {
   }
 }
 
-const page = new WorkPage(await Store.open(config.user));
+const page = new WorkPage(store);
+warnBefore(page.outbox, store);
 listen(page, config.keys);
 await page.start(read("first-trace"));
