@@ -1,7 +1,10 @@
 """A drawn batch in its lanes: read in the order of its draws, by one rater and by several at once."""
 
+import contextlib
 import random
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -34,10 +37,11 @@ def make_batch(*, overlap: int, uniform: int = 0, n: int = N) -> Project:
     return project
 
 
-def read_all(rater: Rater, chance: Callable[[], float]) -> None:
+def read_all(rater: Rater, chance: Callable[[], float], turn: AbstractContextManager[object] | None = None) -> None:
     while True:
         try:
-            queue.claim(rater_id=rater.pk, now=factories.NOW, opened=True, chance=chance())
+            with turn or contextlib.nullcontext():
+                queue.claim(rater_id=rater.pk, now=factories.NOW, opened=True, chance=chance())
         except queue.NothingLeft:
             return
 
@@ -61,11 +65,15 @@ def test_policy_lane_is_read_by_rank_and_each_assignment_points_to_its_draw() ->
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("real_connections")
-def test_three_at_once_with_overlap_two_each_follow_the_ranks_and_pass_nothing_over() -> None:
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_three_at_once_with_overlap_two_pass_nothing_over(one_by_one: bool) -> None:
+    """Each follows the ranks while no two ask in the very same instant. Then nobody waits for the other: the one who
+    finds a trace locked is given the next, and that one when he has come to the end."""
     project = make_batch(overlap=2)
     raters = [factories.make_rater(project) for _ in range(3)]
-    together.at_once(*[lambda rater=rater: read_all(rater, lambda: 0.99) for rater in raters])
-    for rater in raters:
+    turn = threading.Lock() if one_by_one else None
+    together.at_once(*[lambda rater=rater: read_all(rater, lambda: 0.99, turn) for rater in raters])
+    for rater in raters if one_by_one else ():
         assert ranks_of(rater) == sorted(ranks_of(rater))
     assert sorted(rank for rater in raters for rank in ranks_of(rater)) == sorted([*range(1, N + 1)] * 2)
     assert not QueueEntry.objects.filter(lane__project=project, is_open=True).exists()
