@@ -7,12 +7,24 @@ from playwright.sync_api import Page
 
 from accounts import links
 from accounts.models import User
+from labeling.models import Turn
 from people import invitations
 from people.models import Role
+from tests import factories
 from tests.journeys.conftest import Visit, violations
 from tests.journeys.scene import Scene, make_scene
+from tests.labeling.quality import scene as quality
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def submitted(scene: Scene) -> int:
+    """A long trace that the annotator has rated to its first error, with maths, code and a comment in it."""
+    steps = ["So $x^2 = 4$.", "```\n" + "x" * 300 + "\n```", r"Then \(" + "x + " * 90 + r"1 = 2\).", *["More."] * 97]
+    trace = factories.make_trace(scene.project, steps)
+    assignment = quality.submit(scene.project.raters.get(user=scene.annotator), trace, [1, 0, -1])
+    Turn.objects.filter(assignment=assignment, step__position=2).update(comment="y" * 200)
+    return assignment.pk
 
 
 def addresses(scene: Scene, user: User | None) -> list[str]:
@@ -36,6 +48,8 @@ def addresses(scene: Scene, user: User | None) -> list[str]:
         reverse("account_change_password"),
         reverse("account_logout"),
     ]
+    if user == scene.annotator:
+        pages += [reverse("annotate:history"), reverse("annotate:submitted_one", args=[submitted(scene)])]
     if user == scene.lead:
         pages += [reverse("dashboard:people", args=[scene.project.slug]), reverse("dashboard:new_project")]
         pages += [reverse("dashboard:imports", args=[scene.project.slug])]
