@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from exports.formats.columns import Columns, Row
-from exports.formats.examples import Example
+from exports.formats.examples import Agreed, Example
 from exports.formats.path import Rule
 from exports.formats.tally import Tally
 from labeling.importing.records import JudgmentRecord, TurnRecord
@@ -70,7 +70,7 @@ COLUMNS: Columns = {
 
 def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
     turns = [(each, _turns(each)) for each in example.readings if each.facts.submission is not None]
-    labels = {(step, option): rest for step, option, *rest in example.agreed.labels} if example.agreed else {}
+    labels = _labels(example.agreed)
     about = _about(example)
     for step, (kind, is_rateable, texts) in enumerate(_steps(example, [each for _, each in turns])):
         at_risk, p_correct = _risk(example, step)
@@ -92,6 +92,17 @@ def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
                 "label": label[0] if label else None,
                 "confidence": label[1] if label else None,
             }
+
+
+def _labels(agreed: Agreed | None) -> dict[tuple[int, int], tuple[int, float]]:
+    """None behind the first error, as in every other format; where raters rate every step, `ratings` tell of it."""
+    if agreed is None:
+        return {}
+    return {
+        (step, option): (rating, confidence)
+        for step, option, rating, confidence, _ in agreed.labels
+        if agreed.first_error is None or step <= agreed.first_error
+    }
 
 
 def _about(example: Example) -> Row:
