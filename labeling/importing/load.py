@@ -14,7 +14,7 @@ from itertools import islice
 from django.db import transaction
 
 from accounts.models import User
-from labeling import benchmarks, queue
+from labeling import benchmarks, quality, queue
 from labeling.importing import bulk, golds, identity
 from labeling.importing.attributing import Labels
 from labeling.importing.records import PREGENERATED, BadLine, TraceRecord
@@ -96,6 +96,7 @@ def load_chunk(*, loading: Loading, records: Iterable[TraceRecord | BadLine], no
         if loading.labels not in ("gold", "none"):
             submissions.place(numbered, traces)
         rows.insert()
+        quality.mark_brought_in(trace_ids=submissions.read_enough, now=now)
         gold = _make_gold(loading, numbered, traces, now) if loading.labels == "gold" else set()
         known = submissions.rated | gold
         if loading.enqueues:

@@ -1,6 +1,7 @@
 """Submissions that come with a file, as rows: assignment, submission, turns and judgments."""
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from django.db.models import Max
@@ -8,7 +9,7 @@ from msgspec import Struct
 
 from labeling import raters
 from labeling.importing import bulk, identity
-from labeling.importing.records import SubmissionRecord, TurnRecord, WrittenStep
+from labeling.importing.records import PREGENERATED, SubmissionRecord, TurnRecord, WrittenStep
 from labeling.importing.residue import pack
 from labeling.importing.rows import ASSIGNMENT, JUDGMENT, SUBMISSION, TURN, Numbered, Rows
 from labeling.importing.traces import KnownTrace, TraceRows
@@ -34,6 +35,13 @@ class SubmissionRows:
         self._rows = rows
         self._attempts: dict[tuple[int, int, str], int] = {}
         self.rated: set[int] = set()
+        self._with_votes: set[int] = set()
+        self._readings: Counter[int] = Counter()
+
+    @property
+    def read_enough(self) -> set[int]:
+        """Traces that have as many readings as the project asks for, one of them new: of fewer nothing can be made."""
+        return {trace for trace in self._with_votes if self._readings[trace] >= self._project.overlap}
 
     def place(self, numbered: Sequence[Numbered], traces: TraceRows) -> None:
         new = self._only_new(list(_submissions(numbered, traces.of)))
@@ -75,6 +83,8 @@ class SubmissionRows:
         counted = Assignment.objects.filter(trace_id__in=old).values_list("rater_id", "trace_id", "purpose")
         for rater_id, trace_id, purpose, attempt in counted.annotate(Max("attempt")) if old else ():
             self._attempts[rater_id, trace_id, purpose] = attempt
+            if purpose == Purpose.WORK:
+                self._readings[trace_id] += attempt
 
     def _add(self, submission: _New, rater_id: int) -> int:
         record, assignment_id = submission.record, self._rows.new_id[ASSIGNMENT]()
@@ -97,6 +107,9 @@ class SubmissionRows:
             )
         )
         self.rated.add(submission.trace.pk)
+        if purpose == Purpose.WORK and not record.machine and submission.trace.kind == PREGENERATED:
+            self._with_votes.add(submission.trace.pk)
+            self._readings[submission.trace.pk] += 1
         return assignment_id
 
     def _add_turn(self, assignment_id: int, turn: TurnRecord, trace: KnownTrace, traces: TraceRows) -> None:

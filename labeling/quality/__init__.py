@@ -7,7 +7,7 @@ from labeling.quality.figures import Shown, course
 from labeling.quality.figures import read as figures_of
 from labeling.quality.gold import WORN_OUT_AFTER, NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
 from labeling.quality.scoring import Accuracy, accuracy, score
-from labeling.quality.settlements import look_again
+from labeling.quality.settlements import look_again, mark_brought_in
 from labeling.quality.settling import settle
 from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
@@ -28,6 +28,7 @@ __all__ = [
     "forget",
     "look_again",
     "make_gold",
+    "mark_brought_in",
     "measure_bar",
     "meet_gold",
     "promote",

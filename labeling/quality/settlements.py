@@ -2,8 +2,11 @@
 module that changes settlements."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import orjson
+
+import statements
 from labeling.models import Settlement, Trace
 from labeling.models.consensus import SettlementState
 
@@ -16,6 +19,29 @@ INSERT INTO labeling_settlement (trace_id, project_id, state, reason, n_readings
 SELECT t.id, t.project_id, 'reading', '', 0, 0, 0, %s, true FROM labeling_trace t WHERE t.id = %s
 ON CONFLICT (trace_id) DO UPDATE SET is_due = true"""
 MARK_ON_POSTGRESQL = MARK.replace("%s, true", "%s::timestamptz, true")
+
+# The same of all that a chunk of an import brought, held as by a submit.
+_MARK_MANY = """
+WITH held AS (SELECT id, project_id FROM labeling_trace WHERE id {among})
+INSERT INTO labeling_settlement (trace_id, project_id, state, reason, n_readings, n_votes, consensus_revision,
+  changed_at, is_due)
+SELECT t.id, t.project_id, 'reading', '', 0, 0, 0, {now}, true FROM held t WHERE true
+ON CONFLICT (trace_id) DO UPDATE SET is_due = true"""
+_MARK_MANY_ON_SQLITE = _MARK_MANY.format(among="IN (SELECT value FROM json_each(%s))", now="%s")
+_MARK_MANY_ON_POSTGRESQL = _MARK_MANY.format(
+    among="= ANY (%s::bigint[]) ORDER BY id FOR NO KEY UPDATE", now="%s::timestamptz"
+)
+
+
+def mark_brought_in(*, trace_ids: Iterable[int], now: dt.datetime) -> None:
+    """Mark as due what came in with its labels; inside the transaction that brings them. One statement for all."""
+    listed = sorted(trace_ids)
+    if not listed:
+        return
+    if statements.on_postgresql():
+        statements.rows(_MARK_MANY_ON_POSTGRESQL, [listed, now])
+    else:
+        statements.rows(_MARK_MANY_ON_SQLITE, [orjson.dumps(listed).decode(), statements.moment(now)])
 
 
 def hold(*, trace_ids: Sequence[int], skips: bool = False) -> list[int]:

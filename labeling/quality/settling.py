@@ -130,11 +130,16 @@ def _act(row: Settlement, project: Project, readings: list[Reading], weighed: We
     if weighed.course == Course.WAIT:
         is_first = weighed.reason == "first_readings"
         _move(row, SettlementState.READING if is_first else SettlementState.ASKED, weighed.reason, now)
-    elif weighed.course == Course.ASK and queue.add_slot(trace_id=row.trace_id, round=len(readings), now=now):
+    elif weighed.course == Course.ASK and _asks_for_another(row.trace_id, len(readings), now):
         _move(row, SettlementState.ASKED, weighed.reason, now)
     else:
         reason = weighed.reason if weighed.course == Course.CONTESTED else f"{weighed.reason}_at_limit"
         _contest(row, reason, now)
+
+
+def _asks_for_another(trace_id: int, round: int, now: dt.datetime) -> bool:
+    """Nobody is given to read what came in with its labels, unless somebody asks for that."""
+    return queue.is_handed_out(trace_id=trace_id) and queue.add_slot(trace_id=trace_id, round=round, now=now)
 
 
 def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:

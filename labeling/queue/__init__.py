@@ -29,7 +29,7 @@ from labeling.queue.refusals import (
     why_not,
 )
 from labeling.queue.resizing import Resized, resize
-from labeling.queue.slots import add_slot, take_slot
+from labeling.queue.slots import add_slot, is_handed_out, take_slot
 
 __all__ = [
     "Claim",
@@ -53,6 +53,7 @@ __all__ = [
     "enqueue",
     "fixed_key",
     "forget_draws",
+    "is_handed_out",
     "keep_draws",
     "lapse_due",
     "next_batch",

@@ -11,7 +11,7 @@ from django.db.models import Case, F, QuerySet, Sum, Value, When
 
 import statements
 from labeling.models import AddedSlot, Assignment, QueueEntry, Trace
-from labeling.models.assignment import Population, Purpose
+from labeling.models.assignment import Origin, Population, Purpose
 from labeling.models.queue import Arm
 from labeling.queue import lanes, patience, refusals
 
@@ -109,6 +109,13 @@ def _take_one(entries: QuerySet[QueueEntry]) -> str | None:
         return None
     QueueEntry.objects.filter(pk=free.pk).update(slots_left=F("slots_left") - 1)
     return free.lane.arm
+
+
+def is_handed_out(*, trace_id: int) -> bool:
+    """Whether people read it here, or may. What came in with its labels stands in no lane."""
+    entries = QueueEntry.objects.filter(trace_id=trace_id).exclude(lane__arm__in=_KNOWN_ANSWERS.values())
+    read = Assignment.objects.filter(trace_id=trace_id, purpose=Purpose.WORK, origin=Origin.HERE)
+    return entries.exists() or read.exists()
 
 
 def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None = None) -> bool:

@@ -1,0 +1,119 @@
+"""What several people had rated before it came in is settled like what is rated here, and hands nobody any work."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from events.models import Event
+from labeling import queue
+from labeling.choosing import Filters
+from labeling.importing.attributing import Labels
+from labeling.models import AddedSlot, Project, QueueEntry, Settlement, Trace
+from labeling.quality import refreshing
+from tests import factories
+from tests.exports.test_snapshots import content, make
+from tests.labeling.importing import lines_of_prm800k as prm
+from tests.labeling.importing.test_load import bring_in
+from tests.labeling.quality import scene
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+STEPS = ["2 + 2 = 4", "4 + 2 = 7", "So 7."]
+SOUND = {"steps": [prm.step(text) for text in STEPS], "finish_reason": "solution"}
+AGREED, DIFFERING, ALONE = "Two agree?", "Two differ?", "One alone?"
+LINES = (
+    prm.line(problem=AGREED, labeler="ann"),
+    prm.line(problem=DIFFERING, labeler="ann"),
+    prm.line(problem=ALONE, labeler="ann"),
+    prm.line(problem=AGREED, labeler="ben"),
+    prm.line(problem=DIFFERING, labeler="ben", **SOUND),
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Any, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path
+
+
+def project(**fields: Any) -> Project:
+    return factories.make_project(reserve_problem_share=0.0, **fields)
+
+
+def standing(of: Project) -> dict[str, tuple[str, str, int]]:
+    """By problem, once all that is due was settled."""
+    refreshing.settle_due(now=NOW)
+    rows = Settlement.objects.filter(project=of, is_due=False)
+    return {row.trace.problem.text: (row.state, row.reason, row.n_votes) for row in rows}
+
+
+def test_imported_labels_make_consensus_and_no_work() -> None:
+    """Also where the readings of a trace come in chunks, and files, of their own."""
+    one = project()
+    bring_in(one, *LINES[:4], chunk=2)
+    bring_in(one, *LINES[4:])
+    assert standing(one) == {
+        AGREED: ("settled", "all_agree", 2),
+        DIFFERING: ("contested", "differ_at_limit", 2),
+    }
+    assert not QueueEntry.objects.exists()
+    assert not AddedSlot.objects.exists()
+    made = make(one, "trl", purpose="training", filters=Filters(is_consensus=True))
+    (row,) = map(json.loads, content(made, "data/trl/train.jsonl").splitlines())
+    assert row == {"prompt": AGREED, "completions": STEPS[:2], "labels": [True, False]}
+    assert Event.objects.filter(what="trace.contested").count() == 1
+
+
+def test_import_again_marks_nothing() -> None:
+    one = project()
+    bring_in(one, *LINES)
+    before = standing(one)
+    bring_in(one, *LINES)
+    assert not Settlement.objects.filter(is_due=True).exists()
+    assert standing(one) == before
+
+
+def test_imported_readings_count_where_people_read_too() -> None:
+    """A trace that stands in a queue is asked for again, one reading here and one from a file being apart."""
+    one = project()
+    bring_in(one, prm.line(problem=DIFFERING), labels="none")
+    trace = Trace.objects.get()
+    assert QueueEntry.objects.get().slots == 2
+    scene.submit(factories.make_rater(one), trace, [1, 1, 1])
+    assert standing(one)[DIFFERING][:2] == ("reading", "first_readings")
+    bring_in(one, prm.line(problem=DIFFERING, labeler="ann"))
+    assert standing(one)[DIFFERING] == ("asked", "differ", 2)
+    assert queue.is_handed_out(trace_id=trace.pk)
+    assert QueueEntry.objects.get(lane__arm="opinion").slots == 1
+
+
+def test_machines_screenings_and_live_traces_are_not_settled() -> None:
+    one = project(overlap=1)
+    live = json.loads(prm.line(problem="Live?"))
+    for key in [key for key in live["question"] if key.startswith("pre_generated")]:
+        del live["question"][key]
+    screening = prm.line(problem="Screened?", is_initial_screening_question=True)
+    checked = prm.line(problem="Checked?", is_quality_control_question=True)
+    bring_in(one, json.dumps(live).encode(), screening, checked, prm.line(problem=ALONE))
+    assert standing(one) == {ALONE: ("settled", "all_agree", 1)}
+
+
+def test_marks_cost_one_statement_a_chunk() -> None:
+    lines = [prm.line(problem=f"What is {n}?", labeler=who) for n in range(30) for who in ("ann", "ben")]
+    assert marking(project(), *lines) == 3
+    assert Settlement.objects.filter(is_due=True).count() == 30
+    assert marking(project(), *lines, labels="none") == 0
+
+
+def marking(of: Project, *lines: bytes, labels: Labels = "judgments") -> int:
+    """How many statements touch settlements while these come in, twenty a chunk."""
+    said: list[str] = []
+
+    def hear(execute: Any, sql: str, *others: Any) -> Any:
+        said.append(sql)
+        return execute(sql, *others)
+
+    with connection.execute_wrapper(hear):
+        bring_in(of, *lines, labels=labels, chunk=20)
+    return sum("labeling_settlement" in sql for sql in said)
