@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import door, gold_page, page
+from dashboard import door, gold_page, page, reading
 from dashboard.forms import KnownForm
 from labeling import quality
 from labeling.models import Gold
@@ -69,5 +69,7 @@ def _pair(request: HttpRequest, slug: str, gold: int) -> tuple[Membership, Gold]
 
 
 def _page(request: HttpRequest, actor: Membership, gold: Gold, *, status: int = 200, **told: Any) -> HttpResponse:
-    row = gold_page.rows([gold])[0]
-    return page.show(request, actor, "dashboard/gold_one.html", here="gold", status=status, row=row, **told)
+    row, rungs = gold_page.rows([gold])[0], reading.rungs(gold.trace)
+    return page.show(
+        request, actor, "dashboard/gold_one.html", here="gold", status=status, row=row, rungs=rungs, **told
+    )

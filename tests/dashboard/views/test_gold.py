@@ -123,3 +123,16 @@ def test_pages_find_no_gold_of_another_project(name: str, client: Client, cast: 
     assert (client.get(address) if name == "gold_one" else client.post(address, told)).status_code == 404
     gold.refresh_from_db()
     assert (gold.accepted_first_errors, gold.retired_at) == ([0], None)
+
+
+@pytest.mark.parametrize("n", [1, 8])
+def test_one_shows_its_steps_at_the_same_cost(
+    n: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    trace = factories.make_trace(cast.project, ["<script>alert(1)</script> $x^2$"] * n)
+    gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    client.force_login(cast.lead)
+    with django_assert_num_queries(7):
+        shown = client.get(reverse("dashboard:gold_one", args=[cast.project.slug, gold.pk])).content.decode()
+    assert shown.count("&lt;script&gt;alert(1)") == n
+    assert "<script>alert" not in shown
