@@ -137,6 +137,7 @@ def test_worker_of_a_crowd_platform_comes_in_comes_back_and_takes_the_code(visit
     for n in range(2):
         rate(page, f"Work {n}.", "33")
     expect(page.locator("#step-0")).to_contain_text("Work 2.")
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()  # both are at the server
     again = visit()
     again.goto(address)
     again.get_by_role("button", name="Begin").click()

@@ -58,6 +58,7 @@ const byAssignment = (items) => {
 
 export class Outbox extends EventTarget {
   #sending = false;
+  #keptMeanwhile = false; // while a sending was at its end: it knows nothing of that
   #timer = null;
   #wait = PAUSE;
   #sentAt = -Infinity;
@@ -92,6 +93,7 @@ export class Outbox extends EventTarget {
       ...what,
     };
     this.#beingWritten += 1;
+    this.#keptMeanwhile = true;
     if (!this.#trouble) this.#say({ state: "saving", waiting: this.#beingWritten, detail: "" });
     this.#writing = this.#writing.catch(() => {}).then(() => this.store.put(item)).finally(() => (this.#beingWritten -= 1));
     this.#writing.then(() => this.#tell(this.#trouble ?? "saving"), (error) => this.#tell("broken", error.message));
@@ -126,8 +128,12 @@ export class Outbox extends EventTarget {
 
   // One tab sends at a time where the browser can say so; elsewhere the server's memory of sequences is enough.
   #run() {
-    if (this.#sending) return;
+    if (this.#sending) {
+      this.#keptMeanwhile = true;
+      return;
+    }
     this.#sending = true;
+    this.#keptMeanwhile = false;
     const send = () => this.#sendAll();
     const sending = navigator.locks ? navigator.locks.request(LOCK, send) : send();
     sending
@@ -135,6 +141,7 @@ export class Outbox extends EventTarget {
       .then((again) => {
         this.#sending = false;
         if (again) this.#later(this.#wait);
+        else if (this.#keptMeanwhile) this.#later();
       });
   }
 
