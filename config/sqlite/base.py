@@ -1,7 +1,7 @@
 """Whoever finds SQLite's write lock taken sleeps, longer each time, and whoever asks next may get it first. Here the
-threads of a process take turns at a lock of ours before they ask for SQLite's, and are woken at once: of sixteen raters
-beside a bulk import, p95 waits went from 65 to 39 ms (measured). It decides nothing: after its patience a thread asks
-SQLite all the same.
+threads of a process take turns at a lock of ours before they ask for SQLite's, and are woken at once. What sixteen
+raters beside a bulk import gain by it differs from run to run (bench/README.md). It decides nothing: after its patience
+a thread asks SQLite all the same.
 """
 
 import threading
