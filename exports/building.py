@@ -16,6 +16,7 @@ from exports.orders import Order
 from labeling import manifest
 from labeling.models import Consensus, Manifest
 from labeling.readings import Reading
+from prm import scores
 
 Place = Callable[[str, str, str], str]  # format, split and ending, to a file's name
 
@@ -28,6 +29,9 @@ class Plan(msgspec.Struct):
     effective_sample_size: float | None = None
     n_weighted: int = 0
     benchmarks: dict[str, int] = {}  # problems of this project on a list, by the list
+    licences: dict[str, str] = {}  # by source
+    prm: int | None = None  # whose scores of steps are read
+    prm_label: str = ""
 
 
 class Shelf:
@@ -47,7 +51,7 @@ class Shelf:
                 self._file("prm800k", split).write(lines)  # type: ignore[union-attr]  # PRM800K comes in lines alone
             tables = [name for name in self._order.formats if FORMATS[name].is_table]
             if tables:
-                examples = list(self._examples(of_split, agreed))
+                examples = list(self._examples(of_split, agreed, self._scores(of_split)))
                 for name in tables:
                     self._put_rows(name, split, examples)
 
@@ -78,7 +82,16 @@ class Shelf:
             found.setdefault(side, []).append(reading)
         return found
 
-    def _examples(self, readings: list[Reading], agreed: dict[tuple[int, int], Agreed]) -> Iterator[Example]:
+    def _scores(self, readings: list[Reading]) -> dict[int, list[float | None]]:
+        """Of the PRM that the manifest names, where a format asks for them. A PRM's word on a trace never changes."""
+        if self._plan.prm is None or not any(FORMATS[name].has_step_scores for name in self._order.formats):
+            return {}
+        scored = {each.facts.trace for each in readings if each.facts.score_version}
+        return scores.of_traces(self._plan.prm, sorted(scored))
+
+    def _examples(
+        self, readings: list[Reading], agreed: dict[tuple[int, int], Agreed], step_scores: dict[int, list[float | None]]
+    ) -> Iterator[Example]:
         for trace, of_trace in groupby(readings, key=lambda each: each.facts.trace):
             together = list(of_trace)
             revision = together[0].facts.consensus_revision
@@ -87,6 +100,8 @@ class Shelf:
                 agreed=None if revision is None else agreed[trace, revision],
                 is_consensus=self._order.filters.is_consensus,
                 mean_weight=self._plan.mean_weight,
+                step_scores=step_scores.get(trace, ()),
+                licence=self._plan.licences.get(together[0].facts.source or "", ""),
             )
 
     def _file(self, name: str, split: str) -> Lines | Table:

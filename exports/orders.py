@@ -10,7 +10,7 @@ from labeling.choosing import Filters
 
 Ending = Literal["jsonl", "jsonl.gz", "jsonl.zst", "parquet"]
 ENDINGS: tuple[Ending, ...] = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
-REASONS = ("reserve", "screening", "gold", "training", "benchmark", "overlap")
+REASONS = ("reserve", "screening", "gold", "training", "canary", "benchmark", "overlap")
 
 
 class Unfit(Exception):

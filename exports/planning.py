@@ -12,7 +12,8 @@ from exports.models import Purpose
 from exports.orders import Order
 from labeling import benchmarks
 from labeling.choosing import Barred
-from labeling.models import BenchmarkProblem, Option, Problem, Project
+from labeling.models import BenchmarkProblem, Gold, Option, Problem, Project
+from labeling.models.quality import GoldUse
 from labeling.texts import near_duplicates
 from prm.evaluation import contamination
 
@@ -43,9 +44,10 @@ def _texts(problems: QuerySet[Problem]) -> Iterator[tuple[int, str, str]]:
 
 
 def _judging() -> QuerySet[Problem]:
-    """Problems of every project that are set aside for evaluation, or came in as a benchmark."""
+    """Problems of every project that are set aside for evaluation, are those of canaries, or came in as a benchmark."""
     listed = BenchmarkProblem.objects.values("normal_digest")
-    return Problem.objects.filter(Q(is_reserve=True) | Q(normal_digest__in=listed))
+    canaries = Gold.objects.filter(use=GoldUse.CANARY).values("trace__problem")
+    return Problem.objects.filter(Q(is_reserve=True) | Q(pk__in=canaries) | Q(normal_digest__in=listed))
 
 
 def _overlapping(project: Project) -> Generator[int, None, list[int]]:

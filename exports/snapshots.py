@@ -30,8 +30,9 @@ from jobs import work
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling import manifest
-from labeling.choosing import Barred
-from labeling.models import Manifest, ManifestRow, Project
+from labeling.choosing import Barred, Scored
+from labeling.models import Manifest, ManifestRow, Project, Source
+from prm import registry, scores
 
 PREPARE, BUILD, FINISH = "exports.prepare", "exports.build_shard", "exports.finish"
 SHARD = 20_000  # rows of a manifest
@@ -42,7 +43,7 @@ def order(
 ) -> Snapshot:
     """Make the snapshot, and ask for it to be built behind the scenes."""
     if purpose == Purpose.TRAINING:
-        wanted.rule = msgspec.structs.replace(wanted.rule, takes_cut_off=False)
+        wanted.rule = msgspec.structs.replace(wanted.rule, takes_cut_off=False, takes_contested=False)
     elif wanted.taken_in:
         raise Unfit("An archive takes everything in: there is nothing to give a reason for.")
     orders.check(wanted)
@@ -120,7 +121,9 @@ def prepare(snapshot: Snapshot, *, asks: bool) -> Iterator[Progress | Chunk]:
 
 
 def _freeze(snapshot: Snapshot, barred: Barred, plan: Plan, asks: bool, now: dt.datetime) -> Progress:
-    wanted = order_of(snapshot)
+    wanted, prm = order_of(snapshot), registry.current(snapshot.project_id)
+    if prm is not None:
+        plan.prm, plan.prm_label = prm.pk, prm.label
     frozen = manifest.freeze(
         project=snapshot.project,
         filters=wanted.filters,
@@ -128,8 +131,10 @@ def _freeze(snapshot: Snapshot, barred: Barred, plan: Plan, asks: bool, now: dt.
         now=now,
         by=snapshot.asked_by,
         barred=barred,
+        scored=Scored(prm.label, scores.scored_by(prm)) if prm else None,
         by_trace=wanted.by_trace,
     )
+    plan.licences = _licences(snapshot.project)
     _weigh(frozen, plan)
     spans = _spans(frozen, by_trace=wanted.by_trace)
     snapshot.manifest, snapshot.frozen_at, snapshot.shards_left = frozen, now, len(spans)
@@ -140,6 +145,14 @@ def _freeze(snapshot: Snapshot, barred: Barred, plan: Plan, asks: bool, now: dt.
         if asks:
             _ask(BUILD, snapshot, by=snapshot.asked_by, now=now, shard=number)
     return Progress(frozen.n_rows, frozen.n_rows)
+
+
+def _licences(project: Project) -> dict[str, str]:
+    """Of each source by its name, as they are stated now: a licence may be stated anew when the file comes again."""
+    found: dict[str, set[str]] = {}
+    for name, licence in Source.objects.filter(project=project).values_list("name", "licence"):
+        found.setdefault(name, set()).add(licence)
+    return {name: " / ".join(sorted(licences - {""})) for name, licences in found.items()}
 
 
 def _spans(frozen: Manifest, *, by_trace: bool) -> list[tuple[int, int]]:

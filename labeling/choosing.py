@@ -1,18 +1,19 @@
 """Which rows a manifest takes: what its filters name, and why some of that is left out. Reads only.
 
 A training set leaves out what judges a model or a rater: reserve, screening, gold, training and canary traces, and each
-trace whose problem is in a reserve of any project or on the list of a benchmark. What may be taken in nevertheless is
-named, reason by reason.
+trace whose problem is in a reserve of any project, is that of a canary, or is on the list of a benchmark. What may be
+taken in nevertheless is named, reason by reason.
 """
 
 import datetime as dt
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from django.db import connection
 from django.db.models import (
     BigIntegerField,
+    BooleanField,
     Case,
     CharField,
     Count,
@@ -65,6 +66,14 @@ class Filters(Struct, omit_defaults=True):
     is_consensus: bool = False
 
 
+class Scored(NamedTuple):
+    """Whose scores a manifest reads: what the PRM is called, and a query of the traces that it has scored. Given by the
+    rooms that know PRMs."""
+
+    version: str
+    traces: QuerySet[Any]
+
+
 class Barred(Struct):
     """What was found by reading texts, which no condition of a database can say."""
 
@@ -74,8 +83,9 @@ class Barred(Struct):
     is_training: bool = True
 
 
-def chosen(project: Project, filters: Filters) -> QuerySet[Any]:
-    """Submissions or traces, each with `trace_key`, `submission_key` and `consensus_key`."""
+def chosen(project: Project, filters: Filters, scored: Scored | None = None) -> QuerySet[Any]:
+    """Submissions or traces, each with what a row of a manifest holds: `trace_key`, `submission_key`, `consensus_key`,
+    `score_key` and `contested_key`."""
     if filters.unit == "traces":
         rows: QuerySet[Any] = Trace.objects.filter(project=project, withdrawn_at=None)
         named = {"trace_key": F("pk"), "submission_key": _NOTHING}
@@ -84,13 +94,27 @@ def chosen(project: Project, filters: Filters) -> QuerySet[Any]:
         named = {"trace_key": F("assignment__trace_id"), "submission_key": F("pk")}
     path = _path(filters)
     rows = _of_traces(rows, filters, path)
-    standing = Q(
-        **{f"{path}settlement__state__in": [SettlementState.SETTLED, SettlementState.DECIDED]},
-        **{f"{path}settlement__consensus_revision__gt": 0},
-    )
+    state = f"{path}settlement__state"
+    is_settled = Q(**{f"{state}__in": [SettlementState.SETTLED, SettlementState.DECIDED]})
+    standing = is_settled & Q(**{f"{path}settlement__consensus_revision__gt": 0})
     consensus = Case(When(standing, then=F(f"{path}settlement__consensus_revision")), default=None)
-    found: QuerySet[Any] = rows.annotate(**named, consensus_key=consensus if filters.is_consensus else _NOTHING)
+    contested = When(Q(**{state: SettlementState.CONTESTED}), then=Value(True))
+    found: QuerySet[Any] = rows.annotate(
+        **named,
+        consensus_key=consensus if filters.is_consensus else _NOTHING,
+        score_key=_score_version(path, scored),
+        contested_key=Case(
+            contested, When(is_settled, then=Value(False)), default=None, output_field=BooleanField(null=True)
+        ),
+    )
     return found
+
+
+def _score_version(path: str, scored: Scored | None) -> Any:
+    if scored is None:
+        return Value("", output_field=CharField())
+    is_scored = When(Q(**{f"{_trace(path)}__in": scored.traces}), then=Value(scored.version))
+    return Case(is_scored, default=Value(""), output_field=CharField())
 
 
 def _path(filters: Filters) -> str:
@@ -189,14 +213,16 @@ def _rules_of_traces(path: str, barred: Barred) -> list[tuple[str, Any]]:
     return [
         ("screening", Exists(gold.filter(use=GoldUse.SCREENING))),
         ("training", Exists(gold.filter(use=GoldUse.TRAINING))),
-        ("gold", Exists(gold)),
+        ("gold", Exists(gold.exclude(use=GoldUse.CANARY))),
     ]
 
 
 def _rules_of_problems(path: str, barred: Barred) -> list[tuple[str, Any]]:
     digest = OuterRef(f"{path}problem__normal_digest")
     reserves = Problem.objects.filter(normal_digest=digest, is_reserve=True)
+    canaries = Gold.objects.filter(trace__problem__normal_digest=digest, use=GoldUse.CANARY)
     return [
+        ("canary", Exists(canaries)),
         ("benchmark", _is_on_a_list(path, barred)),
         ("reserve", Exists(reserves)),
         *((("overlap", Q(**{f"{path}problem__in": _listed(barred.overlapping)})),) if barred.overlapping else ()),

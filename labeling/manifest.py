@@ -16,6 +16,7 @@ from accounts.models import User
 from labeling import choosing, memory, reading
 from labeling.choosing import Barred as Barred
 from labeling.choosing import Filters as Filters
+from labeling.choosing import Scored as Scored
 from labeling.importing import bulk
 from labeling.importing.records import TraceRecord
 from labeling.models import Manifest, Project
@@ -32,11 +33,12 @@ def freeze(
     now: dt.datetime,
     by: User | None,
     barred: Barred = NOTHING_BARRED,
+    scored: Scored | None = None,
     by_trace: bool = False,
 ) -> Manifest:
     """The ordered list of what the filters name at this moment, and what the rules left out of it. In the order of
     submission, or with those of a trace beside each other."""
-    rows = choosing.with_reason(choosing.chosen(project, filters), filters, barred)
+    rows = choosing.with_reason(choosing.chosen(project, filters, scored), filters, barred)
     with memory.spared(), transaction.atomic():
         # Rows first: a manifest is never changed, so it is born knowing how many it has.
         table = Manifest._meta.db_table
@@ -70,8 +72,8 @@ def readings(
 
 
 _WRITTEN = """INSERT INTO labeling_manifestrow (manifest_id, position, trace_id, submission_id, consensus_revision,
-  score_version)
-SELECT %s, ROW_NUMBER() OVER (ORDER BY {order}) - 1, trace_key, submission_key, consensus_key, ''
+  score_version, is_contested)
+SELECT %s, ROW_NUMBER() OVER (ORDER BY {order}) - 1, trace_key, submission_key, consensus_key, score_key, contested_key
 FROM {found} WHERE reason IS NULL"""
 _COUNTED = "SELECT reason, COUNT(*) FROM {found} GROUP BY reason"
 
@@ -79,7 +81,7 @@ _COUNTED = "SELECT reason, COUNT(*) FROM {found} GROUP BY reason"
 def _write_rows(manifest_id: int, rows: QuerySet[Any], *, by_trace: bool) -> dict[str | None, int]:
     """How many rows there are by the reason that keeps them away; those without one are written. Both at one moment:
     by one statement on PostgreSQL, under the lock of the whole database on SQLite."""
-    columns = ("trace_key", "submission_key", "consensus_key", "reason")
+    columns = ("trace_key", "submission_key", "consensus_key", "score_key", "contested_key", "reason")
     select, parameters = rows.order_by().values(*columns).query.sql_with_params()
     order = "trace_key, submission_key" if by_trace else "submission_key, trace_key"
     with connection.cursor() as cursor:

@@ -28,10 +28,10 @@ _BY_KEYS = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_merg
 
 WHERE = "WHERE m.manifest_id = %s AND m.position >= %s AND m.position < %s"
 
-_SUBMISSIONS = """SELECT m.position, u.id, u.revision, m.consensus_revision, m.score_version, m.trace_id,
-  q.normal_digest, a.purpose, a.population, a.origin, a.is_assisted, a.saw_reference_answer, a.saw_final_verdict,
-  g.version, l.generation, a.opened_at, d.arm, l.arm, d.batch, d.rank, d.q, d.n_left, d.prm, d.score, s.name,
-  s.licence,
+_SUBMISSIONS = """SELECT m.position, u.id, u.revision, m.consensus_revision, m.score_version, m.is_contested,
+  m.trace_id, q.normal_digest, a.purpose, a.population, a.origin, a.is_assisted, a.saw_reference_answer,
+  a.saw_final_verdict, g.version, l.generation, a.opened_at, d.arm, l.arm, d.batch, d.rank, d.q, d.n_left, d.prm,
+  d.score, s.name, s.licence,
   u.submitted_at, u.finish_reason, u.finish_note, u.total_ms, u.generation, u.is_quality_control, u.is_screening,
   u.residue, r.labeler, r.machine, t.kind, t.n_steps, t.answer, t.verifier_score, t.is_right, t.ref, t.outcome_by,
   t.outcome_grader, p.base_model, p.policy, p.scaffold, p.segmenter, q.text, q.reference_answer, q.reference_solution,

@@ -34,6 +34,7 @@ class Facts(NamedTuple):
     revision: int | None
     consensus_revision: int | None
     score_version: str
+    is_contested: bool | None
     trace: int
     problem_digest: str  # of the problem's normal text: the same for every writing of it
     purpose: str | None

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
@@ -57,8 +58,20 @@ def freshness(project: Project) -> Freshness:
 
 def of_trace(prm: PRM, trace_id: int) -> list[float | None] | None:
     """One number a step, None for context; None altogether where this PRM has not scored the trace."""
-    kept = Score.objects.filter(prm=prm, trace=trace_id).values_list("numbers", flat=True).first()
-    if kept is None:
-        return None
-    numbers, _ = packing.unpack([bytes(kept)])
+    return of_traces(prm.pk, [trace_id]).get(trace_id)
+
+
+def of_traces(prm_id: int, trace_ids: Sequence[int]) -> dict[int, list[float | None]]:
+    """The same of those of these traces that this PRM has scored."""
+    kept = Score.objects.filter(prm=prm_id, trace__in=trace_ids).values_list("trace", "numbers")
+    return {trace: _numbers(bytes(numbers)) for trace, numbers in kept}
+
+
+def _numbers(kept: bytes) -> list[float | None]:
+    numbers, _ = packing.unpack([kept])
     return [None if np.isnan(score) else float(score) for score in numbers[:, 0]]
+
+
+def scored_by(prm: PRM) -> QuerySet[Any]:
+    """The traces that this PRM has scored, to be looked for in a statement."""
+    return Score.objects.filter(prm=prm).values("trace")

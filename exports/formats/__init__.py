@@ -21,6 +21,7 @@ class Format(NamedTuple):
     rows: Rows | None
     has_weights: bool = False  # a file with the weight of each row stands beside it
     wants_raters: bool = True  # otherwise a row is of the trace, whoever rated it
+    has_step_scores: bool = False  # what a PRM says of each step
 
     @property
     def is_table(self) -> bool:
@@ -33,7 +34,7 @@ FORMATS: dict[str, Format] = {
     "math_shepherd": Format("Math-Shepherd", booleans.__name__, booleans.MATH_SHEPHERD, booleans.math_shepherd, True),
     "rlhflow": Format("RLHFlow", booleans.__name__, booleans.RLHFLOW, booleans.rlhflow, True),
     "processbench": Format("ProcessBench", processbench.__name__, processbench.COLUMNS, processbench.rows),
-    "steps": Format("long table of steps", steps.__name__, steps.COLUMNS, steps.rows),
+    "steps": Format("long table of steps", steps.__name__, steps.COLUMNS, steps.rows, has_step_scores=True),
     "pairs": Format("preference pairs", pairs.__name__, pairs.COLUMNS, pairs.rows),
     "first_errors": Format("first errors", first_errors.__name__, first_errors.COLUMNS, first_errors.rows),
     "outcomes": Format("outcomes", outcomes.__name__, outcomes.COLUMNS, outcomes.rows, wants_raters=False),

@@ -9,14 +9,12 @@ from functools import partial
 from exports.formats import path
 from exports.formats.columns import Columns
 from exports.formats.columns import Row as Written
-from exports.formats.examples import CUT_OFF, Example
+from exports.formats.examples import Example
 from exports.formats.path import Row, Rule
 from exports.formats.tally import Tally, Unwritable
 
 TAG = "ки"
 NOT_RATED = "no rated step"
-GAVE_UP = "its rater gave up"
-CONTESTED = "contested, or not settled yet"
 
 TRL: Columns = {"prompt": "string", "completions": ["string"], "labels": ["bool"]}
 MATH_SHEPHERD: Columns = {"input": "string", "label": "string", "task": "string"}
@@ -25,12 +23,7 @@ WEIGHTS: Columns = {"weight": "float64", "q": "float64", "arm": "string", "trace
 
 
 def _rows(example: Example, rule: Rule, tally: Tally, *, shape: Callable[[Row], Written]) -> Iterator[Written]:
-    if example.is_consensus and example.agreed is None:
-        tally.leave_out(CONTESTED)
-    for facts, record in example.labelled():
-        if not rule.takes_cut_off and record.submissions[0].finish_reason in CUT_OFF:
-            tally.leave_out(GAVE_UP)
-            continue
+    for facts, record in example.labelled(rule, tally):
         row = None
         for row in path.rows(record, rule):
             try:

@@ -5,10 +5,15 @@ from functools import cached_property
 
 from msgspec import Struct, structs
 
+from exports.formats.path import Rule
+from exports.formats.tally import Tally
 from labeling.importing.records import JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
 from labeling.readings import Facts, Reading
 
 CUT_OFF = ("give_up", "bad_problem")  # nothing is known behind the last rating
+GAVE_UP = "its rater gave up"
+CONTESTED = "contested"
+UNSETTLED = "contested, or not settled yet"
 
 
 class Agreed(Struct, frozen=True):
@@ -38,10 +43,14 @@ class Example:
         agreed: Agreed | None = None,
         is_consensus: bool = False,
         mean_weight: float = 1.0,
+        step_scores: Sequence[float | None] = (),
+        licence: str = "",
     ) -> None:
         self.readings = readings
         self.agreed = agreed
         self.is_consensus = is_consensus
+        self.step_scores = step_scores  # of the PRM that the manifest names
+        self.licence = licence  # of its source
         self._mean_weight = mean_weight
 
     @property
@@ -60,12 +69,26 @@ class Example:
     def weight(self) -> float | None:
         return None if (raw := raw_weight(self.facts)) is None else raw / self._mean_weight
 
-    def labelled(self) -> Iterator[tuple[Facts, TraceRecord]]:
-        """What makes rows: the one record that all stand behind, or that of each rater. A contested trace has none."""
-        if not self.is_consensus:
-            yield from ((each.facts, each.record) for each in self.readings if each.facts.submission is not None)
-        elif self.agreed is not None:
+    def labelled(self, rule: Rule, tally: Tally) -> Iterator[tuple[Facts, TraceRecord]]:
+        """What makes rows: the one record that all stand behind, or that of each rater. A contested trace has none of
+        the first, and in training none of the second either; what was given up has none in training."""
+        if self.is_consensus and self.agreed is None:
+            tally.leave_out(UNSETTLED)
+        elif self.is_consensus and self.agreed is not None:
             yield self.facts, _agreed_record(self.record, self.agreed)
+        elif self.facts.is_contested and not rule.takes_contested:
+            tally.leave_out(CONTESTED)
+        else:
+            yield from self._told(rule, tally)
+
+    def _told(self, rule: Rule, tally: Tally) -> Iterator[tuple[Facts, TraceRecord]]:
+        for each in self.readings:
+            if each.facts.submission is None:
+                continue
+            if not rule.takes_cut_off and each.record.submissions[0].finish_reason in CUT_OFF:
+                tally.leave_out(GAVE_UP)
+            else:
+                yield each.facts, each.record
 
 
 CAP = 10.0

@@ -26,7 +26,7 @@ NO_PAIR = "no step with a positive and a negative alternative"
 
 
 def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
-    for facts, record in example.labelled():
+    for facts, record in example.labelled(rule, tally):
         rater = None if example.is_consensus else facts.labeler
         found = False
         for row in _pairs(record, rule):

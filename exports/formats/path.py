@@ -21,6 +21,7 @@ class Rule(Struct, frozen=True):
     human_steps: Literal["omit", "positive"] = "omit"
     has_alternatives: bool = True
     takes_cut_off: bool = True  # what a rater gave up on, up to there
+    takes_contested: bool = True  # what each rater said of a trace on which they parted
 
 
 AS_USUAL = Rule()

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from exports.formats import path
-from exports.formats.booleans import CONTESTED
 from exports.formats.columns import Columns, Row
 from exports.formats.examples import Example
 from exports.formats.path import Rule
@@ -22,9 +21,7 @@ COLUMNS: Columns = {
 
 
 def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
-    if example.is_consensus and example.agreed is None:
-        tally.leave_out(CONTESTED)
-    for _, record in example.labelled():
+    for _, record in example.labelled(rule, tally):
         label = _agreed(example) if example.is_consensus else _label(record)
         if label is None or record.kind == LIVE:
             tally.leave_out(UNDECIDED)

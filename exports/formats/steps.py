@@ -58,6 +58,8 @@ COLUMNS: Columns = {
     "weight": "float64",
     "prm": "string",
     "prm_score": "float64",
+    "step_prm": "string",
+    "step_score": "float64",
     "is_right": "bool",
     "base_model": "string",
     "policy": "string",
@@ -71,7 +73,7 @@ COLUMNS: Columns = {
 def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
     turns = [(each, _turns(each)) for each in example.readings if each.facts.submission is not None]
     labels = _labels(example.agreed)
-    about = _about(example)
+    about, scores = _about(example), example.step_scores
     for step, (kind, is_rateable, texts) in enumerate(_steps(example, [each for _, each in turns])):
         at_risk, p_correct = _risk(example, step)
         for option, text in enumerate(texts):
@@ -91,6 +93,7 @@ def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
                 "p_correct": p_correct if option == 0 and is_rateable else _share(ratings),
                 "label": label[0] if label else None,
                 "confidence": label[1] if label else None,
+                "step_score": scores[step] if option == 0 and step < len(scores) else None,
             }
 
 
@@ -114,7 +117,7 @@ def _about(example: Example) -> Row:
         "problem_digest": facts.problem_digest,
         "domain": facts.domain,
         "consensus_revision": example.agreed.revision if example.agreed else None,
-        "is_contested": example.agreed is None if example.is_consensus else None,
+        "is_contested": _truth(facts.is_contested),
         "arm": facts.arm,
         "q": facts.q,
         "batch": facts.batch,
@@ -122,13 +125,14 @@ def _about(example: Example) -> Row:
         "weight": example.weight,
         "prm": facts.prm or "",
         "prm_score": facts.prm_score,
+        "step_prm": facts.score_version,
         "is_right": example.record.is_right,
         "base_model": facts.base_model or "",
         "policy": facts.policy or "",
         "scaffold": facts.scaffold or "",
         "segmenter": facts.segmenter or "",
         "source": facts.source or "",
-        "licence": facts.licence or "",
+        "licence": example.licence,
     }
 
 

@@ -48,7 +48,7 @@ def make_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, 
             queue.take_out(project_id=trace.project_id, arm=arm, trace_ids=[trace.pk], now=now)
         if use in _ARMS:
             put_up(project=trace.project, use=use, now=now)
-        else:
+        elif use == GoldUse.HIDDEN:
             queue.enqueue(
                 project_id=trace.project_id, arm=Arm.GOLD, trace_ids=[trace.pk], slots=quality.WORN_OUT_AFTER, now=now
             )

@@ -169,7 +169,7 @@ class Migration(migrations.Migration):
             name='Gold',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work')], max_length=10)),
+                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work'), ('canary', 'canary: judges PRMs, is shown to nobody')], max_length=10)),
                 ('accepted_first_errors', models.JSONField()),
                 ('explanation', models.TextField(blank=True)),
                 ('made_at', models.DateTimeField()),
@@ -355,7 +355,7 @@ class Migration(migrations.Migration):
             name='GoldAnswer',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work')], max_length=10)),
+                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work'), ('canary', 'canary: judges PRMs, is shown to nobody')], max_length=10)),
                 ('attempt', models.PositiveIntegerField(default=1)),
                 ('first_error', models.PositiveIntegerField(blank=True, null=True)),
                 ('verdict', models.CharField(choices=[('right', 'right'), ('missed', 'missed the error'), ('blamed', 'blamed a sound step'), ('gave_up', 'gave up')], max_length=8)),
@@ -543,6 +543,7 @@ class Migration(migrations.Migration):
                 ('position', models.PositiveIntegerField()),
                 ('consensus_revision', models.PositiveIntegerField(blank=True, null=True)),
                 ('score_version', models.CharField(blank=True, max_length=200)),
+                ('is_contested', models.BooleanField(null=True)),
                 ('manifest', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='rows', to='labeling.manifest')),
                 ('trace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.trace')),
                 ('submission', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.submission')),

@@ -18,6 +18,7 @@ class GoldUse(models.TextChoices):
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
     HIDDEN = "hidden", _("hidden in the work")
+    CANARY = "canary", _("canary: judges PRMs, is shown to nobody")
 
 
 class Gold(models.Model):
@@ -123,7 +124,8 @@ class ManifestRow(models.Model):
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="+")
     submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="+")
     consensus_revision = models.PositiveIntegerField(null=True, blank=True)
-    score_version = models.CharField(max_length=200, blank=True)
+    score_version = models.CharField(max_length=200, blank=True)  # the PRM whose scores of the trace are read
+    is_contested = models.BooleanField(null=True)  # at that moment; null where the trace was not settled either way
 
     class Meta:
         constraints: ClassVar = [

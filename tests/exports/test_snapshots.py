@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import zstandard
@@ -18,7 +19,9 @@ from exports.orders import Order, Unfit
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling.choosing import Filters
-from labeling.models import Assignment, Manifest, Project
+from labeling.models import Assignment, Manifest, Project, Source, Trace
+from prm import registry, scores, texts
+from prm.models import PRM
 from tests import factories
 from tests.labeling.importing import lines_of_prm800k as prm
 from tests.labeling.importing.test_load import bring_in
@@ -99,6 +102,33 @@ def test_files_are_written_again_with_the_same_bytes(tmp_path: Path, monkeypatch
         finishing.write(made, tmp_path / "again")
         for name in ("README.md", "manifest.json"):
             assert (tmp_path / "again" / name).read_bytes() == content(made, name)
+
+
+def test_scores_are_those_of_the_prm_that_the_manifest_names(tmp_path: Path) -> None:
+    """Another PRM becomes current and scores everything, and a licence is stated anew: the same bytes again."""
+    project = labelled(3)
+    *read, unread = Trace.objects.order_by("pk")
+    first = current_prm(project, "first", dict.fromkeys(read, 0.25))
+    made = make(project, "steps", "prm800k")
+    rows = [json.loads(line) for line in content(made, "data/steps/train.jsonl").splitlines()]
+    told = {(row["trace"], row["step_prm"], row["step_score"]) for row in rows}
+    assert told == {*((trace.pk, first.label, 0.25) for trace in read), (unread.pk, "", None)}
+    assert made.manifest is not None
+    assert sorted(made.manifest.rows.values_list("score_version", flat=True)) == ["", first.label, first.label]
+    assert json.loads(content(made, "manifest.json"))["plan"]["prm_label"] == first.label
+    current_prm(project, "second", dict.fromkeys([*read, unread], 0.75))
+    Source.objects.update(licence="other")
+    assert snapshots.write_again(made, tmp_path / "again") == []
+
+
+def current_prm(project: Project, name: str, said: dict[Trace, float]) -> PRM:
+    identity = registry.Identity("pushed", name)
+    made = registry.register(project=project, identity=identity, by=None, now=factories.NOW)
+    registry.make_current(prm=made, by=None, now=factories.NOW)
+    read = texts.of([trace.pk for trace in said])
+    numbers = [np.full(len(text.steps), said[trace]) for text, trace in zip(read, said, strict=True)]
+    scores.write(prm=made, texts=read, scores=numbers, now=factories.NOW)
+    return made
 
 
 def test_containers_hold_the_same_rows() -> None:

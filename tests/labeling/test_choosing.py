@@ -51,6 +51,19 @@ def test_training_leaves_out_what_judges_raters() -> None:
     assert train(project, filters=Filters(gold="out"), is_training=False).n_rows == 1
 
 
+def test_training_leaves_out_canaries_and_whatever_has_their_problem() -> None:
+    """A canary is an edit of a trace, or a trace that was edited: neither it nor another solution is learnt from."""
+    project, other = labelled("What is 1 + 1?", "b", "c"), factories.make_project()
+    bring_in(project, prm.line(problem="What is 1 + 1?", pre_generated_steps=["2"], labeler="ben"))
+    edited = factories.make_trace(other)
+    Problem.objects.filter(project=other).update(normal_digest=trace(project, "b").problem.normal_digest)
+    canary = Trace.objects.filter(project=project, problem__text="What is 1 + 1?").earliest("pk")
+    for each in (canary, edited):
+        quality.make_gold(trace=each, use=GoldUse.CANARY, accepted_first_errors=[None], by=None, now=factories.NOW)
+    assert train(project).left_out == {"canary": 3}
+    assert train(project, taken_in=["canary"]).n_rows == 4
+
+
 def test_training_leaves_out_reserves_of_any_project() -> None:
     project, other = labelled("What is 1 + 1?", "a", "b"), factories.make_project()
     factories.make_problem(other, "what is 1+1", is_reserve=True)

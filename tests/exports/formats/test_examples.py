@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,7 +82,7 @@ def test_no_label_stands_behind_any_first_error(raters: list[list[int]], first_e
 
 def test_contested_traces_make_no_rows_but_stay_in_the_long_table() -> None:
     tally = Tally()
-    contested = example(rated(1, -1), rated(-1, labeler="ben"), is_consensus=True)
+    contested = example(rated(1, -1), rated(-1, labeler="ben"), is_consensus=True, is_contested=True)
     for name in ("trl", "processbench"):
         make = FORMATS[name].rows
         assert make is not None
@@ -111,6 +112,18 @@ def test_training_leaves_out_what_was_given_up() -> None:
     assert make is not None
     assert not list(make(example(given_up), Rule(takes_cut_off=False), tally))
     assert tally.left_out == {"its rater gave up": 1}
+
+
+@pytest.mark.parametrize("name", ["trl", "math_shepherd", "rlhflow", "pairs", "processbench"])
+def test_training_leaves_out_what_each_said_of_a_contested_trace(name: str) -> None:
+    make, tally = FORMATS[name].rows, Tally()
+    assert make is not None
+    found = example(rated(1, 1, -1), rated(-1, labeler="ben"), is_contested=True)
+    assert not list(make(found, Rule(takes_contested=False), tally))
+    assert tally.left_out["contested"] == 1
+    kept = FORMATS["steps"].rows
+    assert kept is not None
+    assert {row["is_contested"] for row in kept(found, Rule(takes_contested=False), Tally())} == {True}
 
 
 def test_weights_average_one_and_are_capped() -> None:

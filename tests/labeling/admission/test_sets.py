@@ -23,6 +23,12 @@ def test_make_gold_hands_it_out_at_once_and_takes_it_out_of_the_work(use: str, a
     assert list(entries.values_list("lane__arm", flat=True)) == [arm]
 
 
+def test_make_gold_of_a_canary_shows_it_to_nobody(now: dt.datetime) -> None:
+    project = road.make_project(work=1)
+    admission.make_gold(trace=project.traces.get(), use=GoldUse.CANARY, accepted_first_errors=[1], by=None, now=now)
+    assert not QueueEntry.objects.filter(is_open=True).exists()
+
+
 def test_make_gold_that_cannot_be_known_leaves_the_trace_at_work(now: dt.datetime) -> None:
     project = road.make_project(work=1)
     with pytest.raises(quality.NotKnowable):
