@@ -10,8 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from events import append_only
-from tests import servers, together
+from tests import emptying, servers, together
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -20,6 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Nothing leaves this machine, and nothing is asked of servers that were not named."""
     config.option.allow_hosts = "127.0.0.1,::1,localhost"
     config.option.allow_unix_socket = True
+    emptying.use()
     # Static files under their own names: hashed ones exist after `collectstatic` alone.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
@@ -67,20 +67,6 @@ def shared_data() -> Path:
 @pytest.fixture
 def on_postgresql() -> bool:
     return connection.vendor == "postgresql"
-
-
-@pytest.fixture(autouse=True)
-def _append_only_tables_can_be_emptied(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test with real transactions ends with a flush, which the append-only tables would refuse. The flush itself
-    makes their triggers again, so each test begins with them."""
-    marker = request.node.get_closest_marker("django_db")
-    asked = {"transactional_db", "live_server"} & set(request.fixturenames)
-    if not asked and not (marker and marker.kwargs.get("transaction")):
-        yield
-        return
-    request.getfixturevalue("_django_db_helper")  # set up before this one, and so torn down after it
-    yield
-    append_only.unlock()
 
 
 @pytest.fixture

@@ -1,0 +1,45 @@
+"""How the tables are emptied after a test with real transactions: by deleting what is there.
+
+Django's own way truncates every table and makes all permissions and content types anew, which takes many times as long
+as most of those tests.
+"""
+
+from typing import Any
+
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.test import TransactionTestCase
+
+from events import append_only
+
+# What the migrations and their signals have filled, and no test changes.
+KEPT = frozenset({"django_migrations", "django_content_type", "auth_permission"})
+
+
+def use() -> None:
+    """From now on, for every test with real transactions."""
+    TransactionTestCase._fixture_teardown = _delete_rows  # type: ignore[attr-defined]  # has no other way in
+
+
+def _delete_rows(_: Any) -> None:
+    """Neither foreign keys nor the locks of append-only tables are asked: nothing is left that could break a rule."""
+    filled = _filled(connection)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            deletions = "".join(f'DELETE FROM "{table}";' for table in filled)
+            cursor.execute(f"SET session_replication_role = replica; {deletions} RESET session_replication_role")
+            return
+        append_only.unlock()
+        cursor.execute("PRAGMA foreign_keys = OFF")
+        for table in filled:
+            cursor.execute(f'DELETE FROM "{table}"')
+        cursor.execute("PRAGMA foreign_keys = ON")
+    append_only.lock()
+
+
+def _filled(connection: BaseDatabaseWrapper) -> list[str]:
+    tables = [table for table in connection.introspection.table_names() if table not in KEPT]
+    looks = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in tables)
+    with connection.cursor() as cursor:
+        cursor.execute(looks)
+        return [table for (table,) in cursor.fetchall()]
