@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotate.views import entering, history, home, joining, keys, work
+from annotate.views import entering, history, home, joining, keys, messages, work
 
 app_name = "annotate"
 urlpatterns = [
@@ -10,6 +10,10 @@ urlpatterns = [
     path("submitted/", history.submitted, name="history"),
     path("submitted/<int:assignment>/", history.submitted_one, name="submitted_one"),
     path("submitted/<int:assignment>/correct", history.correct, name="correct"),
+    path("messages/", messages.every, name="messages"),
+    path("messages/unread/<slug:slug>", messages.unread, name="unread"),
+    path("messages/<int:message>/read", messages.mark_read, name="read_message"),
+    path("messages/<int:message>/answer", messages.answer, name="answer_message"),
     path("keys/", keys.keys, name="keys"),
     path("join/<str:token>", joining.join, name="join"),
     path("corrections/<int:assignment>/leave", home.leave_as_is, name="leave_as_is"),

@@ -19,12 +19,13 @@ def _counted(one: str, other: str) -> dict[str, str]:
 
 
 _OF_ASSIGNMENT = ("record", "submit", "give_up", "report", "skip", "open", "reopen")
+_OF_PROJECT = ("claim", "release_held", "enter", "unread")
 
 
 def config(request: HttpRequest, project: Project) -> dict[str, Any]:
     """All that the scripts need to know of this person and project. The nought in a URL stands for the assignment."""
     urls = {name: reverse(f"annotate:{name}", args=[0]) for name in _OF_ASSIGNMENT}
-    urls |= {name: reverse(f"annotate:{name}", args=[project.slug]) for name in ("claim", "release_held", "enter")}
+    urls |= {name: reverse(f"annotate:{name}", args=[project.slug]) for name in _OF_PROJECT}
     return {
         "user": request.user.pk,
         "project": project.name,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from labeling.models import Project, Trace
 from labeling.models.project import Protocol
 from labeling.models.quality import GoldUse
-from people import roles
+from people import messaging, roles
 from people.models import Membership, Role
 
 
@@ -151,6 +151,16 @@ class DecisionForm(NoteForm):
 
 class PauseForm(forms.Form):
     reason = forms.CharField(max_length=300)
+
+
+class MessageForm(forms.Form):
+    text = forms.CharField(
+        label=_("Message"),
+        max_length=messaging.LONGEST,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=_("It stands at their home and on their work page until they have read it."),
+        error_messages={"required": _("Write what they should read.")},
+    )
 
 
 class CorrectionForm(forms.Form):

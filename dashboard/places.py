@@ -42,6 +42,7 @@ GROUPS = (
         _("People"),
         (
             Place("annotators", _("Annotators"), "dashboard:annotators", Action.PAUSE),
+            Place("messages", _("Messages"), "dashboard:messages", Action.WRITE),
             Place("people", _("Members"), "dashboard:people", Action.INVITE),
         ),
     ),

@@ -12,7 +12,7 @@ from jobs.models import Job, JobState
 from labeling.models import Rater, Settlement
 from labeling.models.consensus import SettlementState
 from people import roles
-from people.models import Membership
+from people.models import Membership, Message
 from people.roles import Action
 
 MOST = 99
@@ -32,9 +32,11 @@ def of(actor: Membership) -> list[Waiting]:
     contested = Settlement.objects.filter(project=project, state=SettlementState.CONTESTED)
     paused = Rater.objects.filter(project=project, paused_at__isnull=False, removed_at=None)
     failed = Job.objects.filter(subject=f"project:{project.pk}", state=JobState.FAILED)
+    answers = Message.objects.with_new_answer(project.pk)
     asked = (
         (Action.ADJUDICATE, contested, _contested, reverse("dashboard:adjudicate", args=[slug])),
         (Action.PAUSE, paused, _paused, reverse("dashboard:annotators", args=[slug])),
+        (Action.WRITE, answers, _answers, reverse("dashboard:messages", args=[slug])),
         (Action.READ, failed, _failed, reverse("dashboard:jobs", args=[slug])),
     )
     found = [
@@ -62,6 +64,10 @@ def _contested(n: int) -> tuple[str, str]:
 
 def _paused(n: int) -> tuple[str, str]:
     return ngettext("Annotator paused", "Annotators paused", n), _("read what they did, then let them go on")
+
+
+def _answers(n: int) -> tuple[str, str]:
+    return ngettext("New answer", "New answers", n), _("annotators answered what was written to them")
 
 
 def _failed(n: int) -> tuple[str, str]:

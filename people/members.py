@@ -11,7 +11,7 @@ from accounts.models import User
 from events import log
 from labeling import queue, raters
 from labeling.models import Project, Rater
-from people import roles
+from people import messaging, roles
 from people.models import Membership, MembershipQuerySet, Role, WorkerId
 from people.roles import NotAllowed
 
@@ -137,6 +137,7 @@ def erase(*, user: User, by: User | None, now: dt.datetime) -> None:
             _end(members, members.get(pk=membership.pk), "member.left", by, now)
         users.erase(user=user, now=now)
         WorkerId.objects.filter(user=user).delete()
+        messaging.forget(user=user, now=now)
         log.append(what="user.erased", by=by, now=now, subject=f"user:{user.pk}")
         log.erase_origins(by=user)
 

@@ -1,5 +1,5 @@
 """Who belongs to a project, and how they get in. Memberships belong to `people.members`, invitations to
-`people.invitations`, worker ids of crowd platforms to `people.workers`."""
+`people.invitations`, worker ids of crowd platforms to `people.workers`, messages to `people.messaging`."""
 
 import datetime as dt
 from typing import ClassVar
@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from labeling.models import Project
 
 
 class Role(models.TextChoices):
@@ -108,3 +109,60 @@ class WorkerId(models.Model):
 
     def __str__(self) -> str:
         return f"worker id of {self.user_id}"
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    def unread_by(self, user: User) -> "MessageQuerySet":
+        """What this person has still to read, in the projects that they belong to, the oldest first."""
+        mine = self.filter(read_at=None, membership__user=user, membership__left_at=None)
+        return mine.select_related("written_by", "membership__project").order_by("pk")
+
+    def unread_in(self, project: Project, user: User) -> "Message | None":
+        """What stands beside the work in one project: one at a time, so that it stays quiet."""
+        return self.unread_by(user).filter(membership__project=project).first()
+
+    def with_new_answer(self, project_id: int) -> "MessageQuerySet":
+        return self.filter(answered_at__isnull=False, answer_seen_at=None, membership__project=project_id)
+
+
+class Message(models.Model):
+    """What a lead wrote to one member, and the line with which that member answered. The log says that it was written,
+    never what: the words go when the person is erased."""
+
+    membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="messages")
+    text = models.TextField()
+    written_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    written_at = models.DateTimeField()
+    is_to_all = models.BooleanField(default=False)  # of the project: everybody has a row, and reads alone
+    read_at = models.DateTimeField(null=True, blank=True)
+    answer = models.CharField(max_length=500, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+    answer_seen_at = models.DateTimeField(null=True, blank=True)  # by any of the leads
+
+    objects = MessageQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=~Q(text=""), name="a_message_says_something"),
+            models.CheckConstraint(
+                condition=Q(answered_at=None, answer="") | Q(answered_at__isnull=False) & ~Q(answer=""),
+                name="an_answer_says_something_and_when",
+            ),
+            models.CheckConstraint(
+                condition=Q(answered_at=None) | Q(read_at__isnull=False), name="what_is_answered_was_read"
+            ),
+            models.CheckConstraint(
+                condition=Q(answer_seen_at=None) | Q(answered_at__isnull=False), name="an_answer_is_there_to_be_seen"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["membership"], condition=Q(read_at=None), name="message_unread"),
+            models.Index(
+                fields=["membership"],
+                condition=Q(answered_at__isnull=False, answer_seen_at=None),
+                name="message_with_new_answer",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"message {self.pk}"

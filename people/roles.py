@@ -24,6 +24,7 @@ class Action(StrEnum):
     TRAIN = "train"  # register, train, score with and choose PRMs
     GUIDE = "guide"  # publish guidelines and change what raters see
     INVITE = "invite"  # people in, roles, and people out
+    WRITE = "write"  # to those who rate, and read what they answer
     PAUSE = "pause"  # the project or a rater, and go on again
     CLOSE = "close"  # close and archive the project
 

@@ -9,6 +9,7 @@ from labeling import judging, projects, quality
 from labeling.importing import bringing
 from labeling.models import Option, Part, Project, Rater
 from labeling.models.quality import GoldUse
+from people import members, messaging
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -53,6 +54,12 @@ def submitted(cast: Cast) -> dict[str, object]:
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     trace = factories.make_trace(cast.project)
     return {"assignment": factories.make_submitted(rater, trace).pk}
+
+
+def written(cast: Cast) -> dict[str, object]:
+    """A message that a lead wrote to the annotator."""
+    theirs = members.find(project=cast.project, user=cast.annotator)
+    return {"message": messaging.write(membership=theirs, text="Welcome.", by=cast.lead, now=factories.NOW).pk}
 
 
 def image(cast: Cast) -> dict[str, object]:

@@ -32,6 +32,7 @@ from tests.arguments import (
     spent_token,
     submitted,
     trained,
+    written,
 )
 from tests.dashboard import doors as of_leads
 from tests.exports import doors as of_snapshots
@@ -131,6 +132,10 @@ DOORS: dict[str, Door] = {
     "annotate:submitted_one": Door("get", its_rater(200), submitted),
     "annotate:correct": Door("post", its_rater(302), submitted),
     "annotate:keys": Door("get", everybody(200, visitor=302)),
+    "annotate:messages": Door("get", everybody(200, visitor=302)),
+    "annotate:unread": Door("get", members(200), in_project),
+    "annotate:read_message": Door("post", its_rater(302), written),
+    "annotate:answer_message": Door("post", its_rater(302), written, {"answer": "Yes."}),
     "annotate:leave_as_is": Door("post", its_rater(302), in_hand),
     "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),
     "annotate:join": Door("get", everybody(410), spent_token),

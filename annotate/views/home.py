@@ -12,6 +12,7 @@ from annotate import history, todo
 from labeling import judging
 from labeling.models import Assignment
 from people import members, roles
+from people.models import Message
 
 LATEST = 6
 
@@ -28,6 +29,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "opened": todo.opened(user, now) if is_rater else None,
         "asked": judging.open_requests(user=user)[:20] if is_rater else (),
         "today": todo.today(user, since) if is_rater else None,
+        "messages_to_me": Message.objects.unread_by(user)[:20],
         "weeks": todo.weeks(user, now) if is_rater else [],
         "latest": history.page(user, now=now, size=LATEST) if is_rater else None,
         "now": now,

@@ -15,6 +15,7 @@ from annotate.messages import Batch, ClaimMessage, answer, answering, decode
 from labeling import admission, judging, queue, raters, stations
 from labeling.models import Assignment, Part, Rater, Submission
 from labeling.models.assignment import AssignmentState
+from people.models import Message
 
 
 def _me(request: HttpRequest) -> User:
@@ -44,6 +45,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "offers_completion": completion.is_offered(rater.project),
         "config": words.config(request, rater.project),
         "first_trace": contents.of(opened) if opened else None,
+        "message": Message.objects.unread_in(rater.project, _me(request)),
         "error_categories": words.error_categories(),
         "keys": keys.of(_me(request)),
     }

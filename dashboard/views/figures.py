@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import agreement_page, annotators_page, door, overview, page, todo
+from dashboard import agreement_page, annotators_page, door, overview, page, threads, todo
 from dashboard.forms import PauseForm
 from labeling import admission, raters
 from labeling.models import Rater
@@ -45,7 +45,13 @@ def show_annotators(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.PAUSE)
     found = annotators_page.of(actor.project, actor)
     return page.show(
-        request, actor, "dashboard/annotators.html", here="annotators", tables=[found.table], annotators=found
+        request,
+        actor,
+        "dashboard/annotators.html",
+        here="annotators",
+        tables=[found.table],
+        annotators=found,
+        answered=threads.answered(actor.project),
     )
 
 

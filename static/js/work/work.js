@@ -5,6 +5,7 @@ import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
 import { followTo, goWhenSaved, waitBefore, warnBefore } from "./farewell.js";
 import { listen } from "./hands.js";
+import { Letters } from "./letters.js";
 import { Ladder, idOf } from "./ladder.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
 import { Store } from "./store.js";
@@ -40,6 +41,7 @@ class WorkPage {
     this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
     this.outbox.addEventListener("answer", (event) => this.#answered(event.detail));
     this.outbox.addEventListener("refused", (event) => this.#refused(event.detail));
+    this.letters = new Letters(config.urls.unread);
     this.now = null;
   }
 
@@ -78,6 +80,7 @@ class WorkPage {
   }
 
   async #next() {
+    this.letters.look();
     const ready = await this.supply.ahead();
     return ready ? this.show(ready) : this.#fetchNext();
   }

@@ -1,0 +1,38 @@
+// What leads wrote to this person: a quiet line above the trace until it is read. Looked for with each trace, never
+// while one is being rated, and never in the way of a rating: what fails here is tried again with the next trace.
+
+export class Letters {
+  #address;
+
+  constructor(address) {
+    this.#address = address;
+    document.addEventListener("submit", (event) => {
+      if (event.target.closest("#unread")) this.#send(event);
+    });
+  }
+
+  async look() {
+    const open = document.querySelector("#unread :is([open], :focus-within)"); // somebody is at it
+    if (!open) await this.#show(await this.#ask(this.#address));
+  }
+
+  async #send(event) {
+    event.preventDefault();
+    const { target: form, submitter } = event;
+    const body = new FormData(form);
+    const answer = await this.#ask(submitter?.getAttribute("formaction") ?? form.action, { method: "POST", body });
+    if (answer) await this.#show(await this.#ask(this.#address));
+    else HTMLFormElement.prototype.submit.call(form); // as a page without scripts would: the browser says what is wrong
+  }
+
+  #ask(address, options = {}) {
+    return fetch(address, { credentials: "same-origin", headers: { Accept: "text/html" }, ...options })
+      .then((answer) => (answer.ok ? answer.text() : null))
+      .catch(() => null);
+  }
+
+  #show(text) {
+    const fresh = text && new DOMParser().parseFromString(text, "text/html").getElementById("unread");
+    if (fresh) document.getElementById("unread").replaceWith(fresh);
+  }
+}
