@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import template
+from django.template import Context
 
 from dashboard.charts import Chart, small, words
 from dashboard.charts.drawing import Svg
@@ -14,16 +15,20 @@ register.filter("share", words.share)
 register.filter("percent", words.percent)
 
 
-@register.inclusion_tag("dashboard/parts/chart.html")
-def chart(drawn: Chart, title: str, what: str, span: int = 4) -> dict[str, Any]:
-    """A panel with a chart: its title, the line that says what it is and what is good, and the table behind it."""
-    return {"chart": drawn, "title": title, "what": what, "span": span}
+@register.inclusion_tag("dashboard/parts/chart.html", takes_context=True)
+def chart(
+    context: Context, drawn: Chart, title: str, what: str, span: int = 4, more: str = "", link: str = ""
+) -> dict[str, Any]:
+    """A panel with a chart: its title, the line that says what it is and what is good, and the table behind it; perhaps
+    with a `link` to where there is `more` of it."""
+    told = {"chart": drawn, "title": title, "what": what, "span": span, "more": more, "link": link}
+    return {"request": context["request"], **told}
 
 
-@register.inclusion_tag("dashboard/parts/data.html")
-def behind(table: Table) -> dict[str, Any]:
-    """The table behind a drawing, folded, with its file."""
-    return {"table": table}
+@register.inclusion_tag("dashboard/parts/data.html", takes_context=True)
+def behind(context: Context, table: Table) -> dict[str, Any]:
+    """The table behind a drawing, folded, with its file: the same rows, whatever the address asks for besides."""
+    return {"request": context["request"], "table": table}
 
 
 @register.inclusion_tag("dashboard/parts/matrix.html")

@@ -15,16 +15,26 @@ from labeling.models import Rater
 from people.models import Membership
 from people.roles import Action
 
+WEEKS = 4  # that the charts of the overview can be cut down to
+
 
 @require_safe
 @never_cache
 def show_overview(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.READ)
-    found = overview.of(actor.project, timezone.now())
+    weeks = WEEKS if request.GET.get("weeks") == str(WEEKS) else None
+    found = overview.of(actor.project, timezone.now(), weeks=weeks)
     tables = [chart.table for chart in found.charts.values()] if found else []
     waiting = todo.of(actor)
     return page.show(
-        request, actor, "dashboard/overview.html", here="overview", tables=tables, overview=found, todo=waiting
+        request,
+        actor,
+        "dashboard/overview.html",
+        here="overview",
+        tables=tables,
+        overview=found,
+        todo=waiting,
+        weeks=weeks,
     )
 
 

@@ -1,15 +1,17 @@
 """How a project stands: read from figures alone, with a reason for whatever is missing."""
 
 import csv
+import datetime as dt
 import io
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from labeling.models import Rater
-from labeling.quality import refreshing
+from labeling.models import Rater, Settlement
+from labeling.quality import figures, refreshing
 from people import members
 from people.models import Role
 from tests import factories
@@ -59,13 +61,32 @@ def test_pages_cost_the_same_for_many(
 def test_agreement_tells_each_statistic_with_its_n_or_why_not(client: Client, cast: Cast) -> None:
     at_work(cast, 6)
     address = reverse("dashboard:agreement", args=[cast.project.slug])
-    figures = {each.key: each for each in client.get(address).context["agreement"].figures}
-    assert figures["exact"].value == pytest.approx(5 / 6)
-    assert (figures["exact"].n, figures["exact"].interval[:1]) == (6, "[")
-    assert all(each.value is not None or each.why for each in figures.values())
+    told = {each.key: each for each in client.get(address).context["agreement"].figures}
+    assert told["exact"].value == pytest.approx(5 / 6)
+    assert (told["exact"].n, told["exact"].interval[:1]) == (6, "[")
+    assert all(each.value is not None or each.why for each in told.values())
     rows = list(csv.reader(io.StringIO(client.get(address + "?csv=agreement").content.decode())))
     assert float(rows[1][1]) == pytest.approx(5 / 6)
     assert client.get(address + "?csv=nothing").status_code == 404
+
+
+def test_overview_cuts_its_charts_down_to_four_weeks(client: Client, cast: Cast) -> None:
+    at_work(cast, 3)
+    first = (timezone.now() - dt.timedelta(days=60)).date()
+    Settlement.objects.filter(trace=Settlement.objects.earliest("pk").pk).update(changed_at=days_ago(60))
+    figures.compute(project_id=cast.project.pk, now=days_ago(0))
+    address = reverse("dashboard:overview", args=[cast.project.slug])
+    whole, cut = (
+        list(csv.reader(io.StringIO(client.get(address + asked).content.decode())))
+        for asked in ("?csv=settled", "?weeks=4&csv=settled")
+    )
+    assert (whole[1][0], len(cut) - 1) == (first.isoformat(), 28)
+    assert whole[-1] == cut[-1]  # what was settled before is counted on
+    assert "?weeks=4&amp;csv=settled" in client.get(address + "?weeks=4").content.decode()
+
+
+def days_ago(n: int) -> dt.datetime:
+    return timezone.now() - dt.timedelta(days=n)
 
 
 def test_annotators_are_paused_and_let_go_on(client: Client, cast: Cast) -> None:
