@@ -8,6 +8,7 @@ inside a transaction that holds its one write lock.
 """
 
 import datetime as dt
+import functools
 from typing import Any
 
 import orjson
@@ -42,9 +43,16 @@ def lease_end(standing: Standing, now: dt.datetime) -> dt.datetime | None:
     facts = standing.facts
     if facts.state not in (AssignmentState.HELD, AssignmentState.OPENED):
         return None
-    lease = dt.timedelta(seconds=facts.lease_seconds)
-    stays = facts.lease_ends_at is not None and facts.lease_ends_at > now + lease - min(RENEWED_EVERY, lease / 10)
+    lease, fresh = _lease(facts.lease_seconds)
+    stays = facts.lease_ends_at is not None and facts.lease_ends_at > now + fresh
     return facts.lease_ends_at if stays else now + lease
+
+
+@functools.cache
+def _lease(seconds: int) -> tuple[dt.timedelta, dt.timedelta]:
+    """How long it is, and how much of it is left where it was renewed a moment ago."""
+    lease = dt.timedelta(seconds=seconds)
+    return lease, lease - min(RENEWED_EVERY, lease / 10)
 
 
 def _keep_in_one_statement(standing: Standing, meeting: Meeting, client: str, now: dt.datetime) -> int | None:
@@ -134,22 +142,34 @@ FROM mine JOIN labeling_project p ON p.id = mine.project_id WHERE a.id = mine.id
 def _keep_in_several(standing: Standing, meeting: Meeting, client: str, now: dt.datetime) -> int:
     facts = standing.facts
     version = facts.version + 1
-    head = (facts.assignment, client, version, facts.revision, statements.moment(now))
-    statements.repeat(_WRITE, [(*head, *_write_values(each, standing)) for each in meeting.arrivals])
-    statements.repeat(_TURN, [(*_place(standing, position), *turn) for position, turn in meeting.turns.items()])
-    statements.repeat(_JUDGMENT, [_judgment_values(standing, *item) for item in meeting.judgments.items()])
-    ends_at = lease_end(standing, now)
-    if facts.state != AssignmentState.HELD and ends_at in (None, facts.lease_ends_at):
-        statements.rows(_VERSION, [version, facts.assignment])
-    else:
-        statements.rows(_ASSIGNMENT, [version, statements.moment(now), statements.moment(ends_at), facts.assignment])
+    head = (facts.assignment, client, version, facts.revision, statements.moment(now), standing.is_closed)
+    writes = [head + _write_values(each) for each in meeting.arrivals]
+    turns = [_place(standing, position) + turn for position, turn in meeting.turns.items()]
+    judgments = [_judgment_values(standing, *item) for item in meeting.judgments.items()]
+    statements.several(
+        [
+            *statements.of_rows(_WRITE, _WRITE_ROW, writes),
+            *statements.of_rows(_TURN, _TURN_ROW, turns),
+            *statements.of_rows(_JUDGMENT, _JUDGMENT_ROW, judgments),
+            _moved(standing, version, now),
+        ]
+    )
     return version
 
 
-def _write_values(arrival: Arrival, standing: Standing) -> tuple[Any, ...]:
-    columns = _write_columns(arrival, standing)
-    columns["made_at"] = statements.moment(columns["made_at"])
-    return tuple(columns.values())
+def _moved(standing: Standing, version: int, now: dt.datetime) -> statements.Statement:
+    facts, ends_at = standing.facts, lease_end(standing, now)
+    if facts.state != AssignmentState.HELD and ends_at in (None, facts.lease_ends_at):
+        return _VERSION, (version, facts.assignment)
+    return _ASSIGNMENT, (version, statements.moment(now), statements.moment(ends_at), facts.assignment)
+
+
+def _write_values(arrival: Arrival) -> tuple[Any, ...]:
+    write, seen, was_applied = arrival
+    return (
+        *(write.sequence, seen, write.kind, write.step, write.option, write.rating, write.flagged, write.category),
+        *(write.text, write.active_ms, statements.moment(write.made_at), was_applied),
+    )
 
 
 def _judgment_values(standing: Standing, place: tuple[int, int], judgment: JudgmentRow) -> tuple[Any, ...]:
@@ -166,22 +186,23 @@ _CORRECT = """
 UPDATE labeling_turn SET shown = %s, chosen = %s WHERE assignment_id = %s AND revision = %s AND step_id = %s"""
 
 _WRITE = """
-INSERT INTO labeling_write (assignment_id, client, version, revision, arrived_at, sequence, seen, kind, step, option,
-  rating, flagged, category, text, active_ms, made_at, was_late, was_applied)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+INSERT INTO labeling_write (assignment_id, client, version, revision, arrived_at, was_late, sequence, seen, kind, step,
+  option, rating, flagged, category, text, active_ms, made_at, was_applied) VALUES {rows}"""
+_WRITE_ROW = "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 _TURN = """
 INSERT INTO labeling_turn (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+VALUES {rows}
 ON CONFLICT (assignment_id, revision, step_id) DO UPDATE SET shown = excluded.shown, chosen = excluded.chosen,
   written_text = excluded.written_text, comment = excluded.comment, active_ms = excluded.active_ms"""
+_TURN_ROW = "(%s, %s, %s, %s, %s, %s, %s, %s)"
 
 _JUDGMENT = """
-INSERT INTO labeling_judgment (option_id, rating, flagged, category, reason, turn_id)
-VALUES (%s, %s, %s, %s, %s,
-  (SELECT id FROM labeling_turn WHERE assignment_id = %s AND revision = %s AND step_id = %s))
+INSERT INTO labeling_judgment (option_id, rating, flagged, category, reason, turn_id) VALUES {rows}
 ON CONFLICT (turn_id, option_id) DO UPDATE SET rating = excluded.rating, flagged = excluded.flagged,
   category = excluded.category, reason = excluded.reason"""
+_JUDGMENT_ROW = """(%s, %s, %s, %s, %s,
+  (SELECT id FROM labeling_turn WHERE assignment_id = %s AND revision = %s AND step_id = %s))"""
 
 # SQLite writes an index anew when its column is named, whether or not it changes.
 _VERSION = "UPDATE labeling_assignment SET version = %s WHERE id = %s"

@@ -5,9 +5,8 @@ Within a client a lower sequence never wins. Between clients the write that saw 
 the same, the later arrival. The last applied write of a cell is what stands there, so the history alone decides.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -47,8 +46,7 @@ class Arrival(NamedTuple):
     was_applied: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
+class Meeting(NamedTuple):
     """What a batch changes: the history's new rows, and the turns and judgments that hold something else now."""
 
     arrivals: tuple[Arrival, ...]
@@ -67,15 +65,21 @@ def stands(new: Mark, standing: Mark | None, own_newest: int) -> bool:
 def meet(standing: Standing, batch: Batch) -> Meeting:
     """What becomes of what stands when this batch arrives. Nothing is written here."""
     client, writes = batch.client, batch.writes
+    in_order = sorted(writes, key=_SEQUENCE)
     known = {each.sequence for each in standing.history if each.client == client}
-    fresh = sorted((each for each in writes if each.sequence not in known), key=lambda each: each.sequence)
+    fresh = [each for each in in_order if each.sequence not in known] if known else in_order
     _check_places(standing, fresh, writes)
     marks, newest = _marks(standing.history, client)
     arrivals = _arrivals(standing, client, fresh, marks, newest)
     applied = [each.write for each in arrivals if each.was_applied]
     turns, judgments = _turns(standing, fresh, applied), _judgments(applied)
+    if len(applied) == len(writes):
+        return Meeting(arrivals, turns, judgments, lost=())
     now = _Now(standing, turns, judgments)
-    return Meeting(arrivals, turns, judgments, tuple(_lost(now, client, writes, marks, newest)))
+    return Meeting(arrivals, turns, judgments, tuple(_lost(now, client, in_order, marks, newest)))
+
+
+_SEQUENCE = attrgetter("sequence")
 
 
 def _check_places(standing: Standing, fresh: Sequence[WriteIn], writes: Sequence[WriteIn]) -> None:
@@ -101,14 +105,14 @@ def _fault(standing: Standing, write: WriteIn) -> tuple[str, str] | None:
 def _marks(history: Iterable[Known], client: str) -> tuple[dict[Cell, Mark], dict[Cell, int]]:
     """Whose write stands in each cell, and the client's newest write about it, applied or not."""
     marks: dict[Cell, Mark] = {}
-    newest: dict[Cell, int] = defaultdict(int)
+    newest: dict[Cell, int] = {}
     for each in sorted(history, key=lambda each: (each.version, each.sequence)):
         part = PARTS[each.kind]
         cell = Cell(part, each.step, each.option if part == "rating" else None)
         if each.was_applied:
             marks[cell] = Mark(each.client, each.sequence, each.seen)
         if each.client == client:
-            newest[cell] = max(newest[cell], each.sequence)
+            newest[cell] = max(newest.get(cell, 0), each.sequence)
     return marks, newest
 
 
@@ -116,20 +120,18 @@ def _arrivals(
     standing: Standing, client: str, fresh: Sequence[WriteIn], marks: dict[Cell, Mark], newest: dict[Cell, int]
 ) -> tuple[Arrival, ...]:
     """Decides each new write, and moves the marks. Of a batch only the last write of a cell can stand."""
-    last = {write.cell: write.sequence for write in fresh}
+    cells = [write.cell for write in fresh]
+    last = {cell: write.sequence for cell, write in zip(cells, fresh, strict=True)}
+    is_open, version = not standing.is_closed, standing.facts.version
     arrivals = []
-    for write in fresh:
-        mark = Mark(client, write.sequence, min(write.seen, standing.facts.version))
-        applied = (
-            not standing.is_closed
-            and last[write.cell] == write.sequence
-            and stands(mark, marks.get(write.cell), newest[write.cell])
-        )
+    for cell, write in zip(cells, fresh, strict=True):
+        mark = Mark(client, write.sequence, min(write.seen, version))
+        applied = is_open and last[cell] == write.sequence and stands(mark, marks.get(cell), newest.get(cell, 0))
         if applied:
-            marks[write.cell] = mark
+            marks[cell] = mark
         arrivals.append(Arrival(write, mark.seen, applied))
     for cell, sequence in last.items():
-        newest[cell] = max(newest[cell], sequence)
+        newest[cell] = max(newest.get(cell, 0), sequence)
     return tuple(arrivals)
 
 
@@ -140,9 +142,11 @@ def _turns(standing: Standing, fresh: Sequence[WriteIn], applied: Sequence[Write
     turns: dict[int, TurnRow] = {}
     for write in fresh:
         turn = turns.get(write.step) or standing.turns.get(write.step) or _first(standing, write.step)
-        turns[write.step] = turn._replace(active_ms=(turn.active_ms or 0) + write.active_ms)
+        shown, chosen, written_text, comment, active_ms = turn
+        turns[write.step] = TurnRow(shown, chosen, written_text, comment, (active_ms or 0) + write.active_ms)
     for write in applied:
-        turns[write.step] = _changed(turns[write.step], write, len(standing.steps[write.step].options))
+        if PARTS[write.kind] != "rating":
+            turns[write.step] = _changed(turns[write.step], write, len(standing.steps[write.step].options))
     return turns
 
 
@@ -150,7 +154,10 @@ def _first(standing: Standing, position: int) -> TurnRow:
     """A turn of a path that stands already: the trace's own option was shown, and the path went on with it."""
     step = standing.steps[position]
     is_own = standing.is_pregenerated and step.is_rateable and bool(step.options)
-    return TurnRow(shown="0", chosen=0) if is_own else TurnRow()
+    return _OWN if is_own else TurnRow()
+
+
+_OWN = TurnRow(shown="0", chosen=0)
 
 
 def _changed(turn: TurnRow, write: WriteIn, n_options: int) -> TurnRow:
@@ -159,9 +166,7 @@ def _changed(turn: TurnRow, write: WriteIn, n_options: int) -> TurnRow:
         return turn._replace(comment=write.text)
     if part == "written":
         return turn._replace(written_text=write.text or None)
-    if part == "chosen":
-        return _chosen(turn, write, n_options)
-    return turn
+    return _chosen(turn, write, n_options)
 
 
 def _chosen(turn: TurnRow, write: WriteIn, n_options: int) -> TurnRow:
@@ -178,7 +183,7 @@ def _judgments(applied: Sequence[WriteIn]) -> dict[tuple[int, int], JudgmentRow]
     return {
         (write.step, write.option): JudgmentRow(write.rating, write.flagged, write.category, write.text)
         for write in applied
-        if write.cell.part == "rating" and write.option is not None
+        if PARTS[write.kind] == "rating" and write.option is not None
     }
 
 
@@ -198,13 +203,13 @@ class _Now(NamedTuple):
 
 
 def _lost(
-    now: _Now, client: str, writes: Sequence[WriteIn], marks: dict[Cell, Mark], newest: dict[Cell, int]
+    now: _Now, client: str, in_order: Sequence[WriteIn], marks: dict[Cell, Mark], newest: dict[Cell, int]
 ) -> Iterable[Lost]:
     """The batch's last word about each cell, where it does not stand. The same when the batch is sent again."""
-    last = {write.cell: write for write in sorted(writes, key=lambda each: each.sequence)}
+    last = {write.cell: write for write in in_order}
     for cell, write in last.items():
         mark = marks.get(cell)
-        is_outdone_by_own = newest[cell] > write.sequence
+        is_outdone_by_own = newest.get(cell, 0) > write.sequence
         stands_now = mark is not None and mark.client == client and mark.sequence >= write.sequence
         if not stands_now and not is_outdone_by_own:
             yield Lost(write.sequence, cell, mark.client if mark else "", now.turn(cell), now.judgment(cell))

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -16,8 +16,7 @@ from labeling.models import Write
 from labeling.models.assignment import OPEN_STATES, AssignmentState
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """What a batch came to. Every write of it is in the history now."""
 
     version: int

@@ -2,7 +2,6 @@
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
@@ -71,8 +70,7 @@ class Facts(NamedTuple):
     lease_ends_at: dt.datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """The assignment with the steps that were asked for: their turns and judgments now, and the writes about them."""
 
     facts: Facts
@@ -105,17 +103,25 @@ class Standing:
 
 def read(batch: Batch, *, steps: Iterable[int] | None) -> Standing:
     """What stands at these positions (None: at all), with the writes about them and those that the batch repeats."""
-    is_whole, places = steps is None, _list(set(steps or ()))
-    sequences = _list({write.sequence for write in batch.writes})
-    looked_at = [is_whole, places]
-    found = statements.rows(
-        _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE,
-        [*looked_at * 3, batch.client, sequences, batch.assignment_id, batch.rater_id],
-    )
+    sql, parameters = _whole() if steps is None else _at(set(steps), batch)
+    found = statements.rows(sql, (*parameters, batch.assignment_id, batch.rater_id))
     if not found:
         raise AssignmentUnknown
     *facts, step_rows, turn_rows, write_rows = found[0]
-    return _standing(Facts(*_typed(facts)), _decoded(step_rows), _decoded(turn_rows), _decoded(write_rows))
+    return _standing(_facts(facts), _decoded(step_rows), _decoded(turn_rows), _decoded(write_rows))
+
+
+def _whole() -> statements.Statement:
+    return (_ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE).whole, ()
+
+
+def _at(steps: set[int], batch: Batch) -> statements.Statement:
+    """A rating is often alone, and SQLite finds one number faster than a list of one."""
+    if len(batch.writes) == 1 and not statements.on_postgresql():
+        return _ON_SQLITE.one, (*list(steps) * 3, batch.client, batch.writes[0].sequence)
+    places, sequences = _listed(steps), _listed({write.sequence for write in batch.writes})
+    texts = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
+    return texts.some, (places, places, places, batch.client, sequences)
 
 
 def _standing(facts: Facts, step_rows: Sequence[Any], turn_rows: Sequence[Any], write_rows: Sequence[Any]) -> Standing:
@@ -137,13 +143,15 @@ def _known(row: Sequence[Any]) -> Known:
     return Known(client, sequence, seen, version, kind, step, option, bool(was_applied))
 
 
-def _typed(facts: Sequence[Any]) -> list[Any]:
+def _facts(found: list[Any]) -> Facts:
     """SQLite has neither booleans nor times with a zone: it keeps 0 and 1, and times in UTC that do not say so."""
-    typed: list[Any] = [bool(each) if kind is bool else each for each, kind in zip(facts, _FACT_TYPES, strict=True)]
-    return [*typed[:-1], statements.in_utc(typed[-1])]
+    for place in _FLAGS:
+        found[place] = bool(found[place])
+    found[-1] = statements.in_utc(found[-1])
+    return Facts(*found)
 
 
-_FACT_TYPES = tuple(Facts.__annotations__.values())
+_FLAGS = [place for place, kind in enumerate(Facts.__annotations__.values()) if kind is bool]
 
 
 def _bool(value: Any) -> bool | None:
@@ -151,10 +159,10 @@ def _bool(value: Any) -> bool | None:
 
 
 def _decoded(text: str | None) -> list[Any]:
-    return orjson.loads(text) if text else []
+    return orjson.loads(text) if text and text != "[]" else []
 
 
-def _list(numbers: set[int]) -> Any:
+def _listed(numbers: set[int]) -> Any:
     """Numbers as one parameter."""
     listed = sorted(numbers)
     return listed if statements.on_postgresql() else orjson.dumps(listed).decode()
@@ -167,25 +175,36 @@ SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitt
   r.removed_at IS NOT NULL, t.withdrawn_at IS NOT NULL, a.lease_ends_at,
   (SELECT {rows}({row}(s.id, s.position, s.is_rateable,
      (SELECT {rows}({row}(o.position, o.id)) FROM labeling_option o WHERE o.step_id = s.id))){text}
-   FROM labeling_step s WHERE s.trace_id = a.trace_id AND (%s OR s.position {among})),
+   FROM labeling_step s WHERE s.trace_id = a.trace_id {at_steps}),
   (SELECT {rows}({row}(s.position, u.shown, u.chosen, u.written_text, u.comment, u.active_ms,
      (SELECT {rows}({row}(o.position, j.rating, j.flagged, j.category, j.reason))
       FROM labeling_judgment j JOIN labeling_option o ON o.id = j.option_id WHERE j.turn_id = u.id))){text}
    FROM labeling_turn u JOIN labeling_step s ON s.id = u.step_id
-   WHERE u.assignment_id = a.id AND u.revision = a.revision AND (%s OR s.position {among})),
+   WHERE u.assignment_id = a.id AND u.revision = a.revision {at_steps}),
   (SELECT {rows}({row}(w.client, w.sequence, w.seen, w.version, w.kind, w.step, w.option, w.was_applied)){text}
-   FROM labeling_write w WHERE w.assignment_id = a.id
-   AND (%s OR w.step {among} OR w.client = %s AND w.sequence {among}))
+   FROM labeling_write w WHERE w.assignment_id = a.id {of_writes})
 FROM labeling_assignment a
 JOIN labeling_project p ON p.id = a.project_id
 JOIN labeling_trace t ON t.id = a.trace_id
 JOIN labeling_rater r ON r.id = a.rater_id
 WHERE a.id = %s AND a.rater_id = %s"""
 
-_ON_POSTGRESQL = _READ.format(
-    rows="json_agg", row="json_build_array", text="::text", among="= ANY (%s::bigint[])"
-).replace("(%s OR", "(%s::boolean OR")
 
-_ON_SQLITE = _READ.format(
-    rows="json_group_array", row="json_array", text="", among="IN (SELECT value FROM json_each(%s))"
-)
+class _Texts(NamedTuple):
+    """How much is read: all, what some places hold, what one holds."""
+
+    whole: str
+    some: str
+    one: str
+
+
+def _texts(*, among: str, **words: str) -> _Texts:
+    def text(among: str) -> str:
+        of_writes = f"AND (w.step {among} OR w.client = %s AND w.sequence {among})"
+        return _READ.format(at_steps=f"AND s.position {among}", of_writes=of_writes, **words)
+
+    return _Texts(_READ.format(at_steps="", of_writes="", **words), text(among), text("= %s"))
+
+
+_ON_POSTGRESQL = _texts(rows="json_agg", row="json_build_array", text="::text", among="= ANY (%s::bigint[])")
+_ON_SQLITE = _texts(rows="json_group_array", row="json_array", text="", among="IN (SELECT value FROM json_each(%s))")

@@ -2,9 +2,9 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 from django.utils.translation import gettext as _
 
 from labeling.judging.errors import BatchRefused, WriteRefused
@@ -17,8 +17,7 @@ _MOST = 2**31 - 1
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteIn:
+class WriteIn(msgspec.Struct, frozen=True, kw_only=True):
     """What a client says happened: `rate` and `undo` name an option, `choose` the option that the path goes on with."""
 
     sequence: int  # grows by one with each write of the client
@@ -92,17 +91,17 @@ def _fault(write: WriteIn) -> tuple[str, str] | None:
 
 
 def _fault_in_numbers(write: WriteIn) -> tuple[str, str] | None:
-    if write.rating not in (-1, 0, 1, None):
+    if write.rating is not None and write.rating not in (-1, 0, 1):
         return "rating", _("%(rating)s is not a rating; use -1, 0 or 1") % {"rating": write.rating}
     if PARTS[write.kind] == "rating" and write.option is None:
         return "option", _("a rating names the option that it is for")
-    for field, least, most in (
-        ("sequence", 1, _MOST),
-        ("seen", 0, _MOST),
-        ("step", 0, _MOST),
-        ("active_ms", 0, _DAY_MS),
+    for field, value, least, most in (
+        ("sequence", write.sequence, 1, _MOST),
+        ("seen", write.seen, 0, _MOST),
+        ("step", write.step, 0, _MOST),
+        ("active_ms", write.active_ms, 0, _DAY_MS),
     ):
-        if not least <= getattr(write, field) <= most:
+        if not least <= value <= most:
             return field, _("%(field)s is out of range") % {"field": field}
     return None
 
@@ -120,6 +119,6 @@ def _fault_in_texts(write: WriteIn) -> tuple[str, str] | None:
 def _is_text(text: str) -> bool:
     """Neither NUL nor a lone surrogate: refused alike on both engines."""
     try:
-        return b"\x00" not in text.encode()
+        return "\x00" not in text and (text.isascii() or bool(text.encode()))
     except UnicodeEncodeError:
         return False

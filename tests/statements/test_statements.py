@@ -37,3 +37,27 @@ def test_rows_raises_the_errors_of_django() -> None:
     factories.make_project("taken")
     with pytest.raises(IntegrityError), transaction.atomic():
         statements.rows("UPDATE labeling_project SET overlap = %s", [0])
+
+
+def test_several_change_many_rows_a_statement() -> None:
+    projects = [each.pk for each in (factories.make_project(f"p{n}") for n in range(3))]
+    statements.several(
+        [
+            ("UPDATE labeling_project SET name = %s WHERE id = %s", ("first", projects[0])),
+            ("UPDATE labeling_project SET name = %s WHERE id = %s", ("second", projects[1])),
+        ]
+    )
+    names = statements.rows("SELECT name FROM labeling_project ORDER BY id", [])
+    assert names[:2] == [("first",), ("second",)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 40])
+def test_of_rows_inserts_all_in_few_statements(count: int) -> None:
+    project = factories.make_project()
+    values = [(project.pk, "uniform", number) for number in range(count)]
+    sql = "INSERT INTO labeling_lane (project_id, arm, generation) VALUES {rows}"
+    work = statements.of_rows(sql, "(%s, %s, %s)", values)
+    statements.several(work)
+    found = statements.rows("SELECT project_id, arm, generation FROM labeling_lane ORDER BY generation", [])
+    assert found == values
+    assert len(work) == -(-count // 16)
