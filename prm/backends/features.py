@@ -5,6 +5,7 @@ would be right every time and know nothing.
 """
 
 import itertools
+import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -47,25 +48,41 @@ NAMES = (
     "second_thought",
     "answer",
     "mean_word_length",
+    "longer_than_before",
+    "longer_than_longest_before",
+    "log_characters_of_problem",
+    "numbers_of_problem",
+    "numbers_known",
 )
 
 
 @dataclass
 class _Prefix:
-    """What has been read so far."""
+    """What has been read so far; `size` and `longest` are the sum and the maximum of its steps' log characters."""
 
+    problem: str
+    asked: set[str]  # the problem's words
+    given: set[str]  # the problem's numbers
     words: set[str]
     numbers: set[str]
-    problem: set[str]
     last: set[str] = field(default_factory=set)
+    size: float = 0.0
+    longest: float = 0.0
     characters: int = 0
     n_false: int = 0
+
+    def add(self, step: str, words: set[str], numbers: list[str], n_false: int) -> None:
+        self.words |= words
+        self.numbers |= set(numbers)
+        self.last, self.characters, self.n_false = words, self.characters + len(step), self.n_false + n_false
+        self.size += math.log1p(len(step))
+        self.longest = max(self.longest, math.log1p(len(step)))
 
 
 def of_trace(problem: str, steps: Sequence[str]) -> Floats:
     """(steps, NAMES): one row per step."""
-    words = set(_words(problem))
-    prefix = _Prefix(words=set(words), numbers=set(_NUMBER.findall(problem)), problem=words)
+    words, numbers = set(_words(problem)), set(_NUMBER.findall(problem))
+    prefix = _Prefix(problem, asked=words, given=numbers, words=set(words), numbers=set(numbers))
     rows = [_row(step, index, prefix) for index, step in enumerate(steps)]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(NAMES))
 
@@ -80,36 +97,47 @@ def hashed_words(step: str) -> tuple[Ints, Floats]:
 
 
 def _row(step: str, index: int, prefix: _Prefix) -> list[float]:
-    """The features of one step; the prefix then holds the step too."""
+    """The features of one step, in the order of NAMES; the prefix then holds the step too."""
     words, numbers = list(_words(step)), _NUMBER.findall(step)
     seen, new = set(words), [number for number in numbers if number not in prefix.numbers]
     n_true, n_false = arithmetic.check(step)
     row = [
-        np.log1p(len(step)),
-        np.log1p(len(words)),
-        np.log1p(index),
-        np.log1p(prefix.characters),
-        np.log1p(len(numbers)),
-        np.log1p(len(new)),
+        math.log1p(len(step)),
+        math.log1p(len(words)),
+        math.log1p(index),
+        math.log1p(prefix.characters),
+        math.log1p(len(numbers)),
+        math.log1p(len(new)),
         len(new) / max(len(numbers), 1),
         _size(numbers),
-        np.log1p(sum("." in number for number in numbers)),
-        np.log1p(step.count("=")),
+        math.log1p(sum("." in number for number in numbers)),
+        math.log1p(step.count("=")),
         float(min(n_false, 3)),
-        np.log1p(n_true),
+        math.log1p(n_true),
         float(min(prefix.n_false, 3)),
-        np.log1p(sum(word in "=+*/<>^-" for word in words)),
-        np.log1p(step.count("\\")),
-        _overlap(seen, prefix.problem),
+        math.log1p(sum(word in "=+*/<>^-" for word in words)),
+        math.log1p(step.count("\\")),
+        _overlap(seen, prefix.asked),
         _overlap(seen, prefix.last),
         1 - _overlap(seen, prefix.words),
         *(float(min(len(pattern.findall(step)), 3)) for pattern in (_SURE, _UNSURE, _SECOND_THOUGHT, _ANSWER)),
         sum(map(len, words)) / max(len(words), 1),
+        *_beside_before(step, index, prefix),
     ]
-    prefix.words |= seen
-    prefix.numbers |= set(numbers)
-    prefix.last, prefix.characters, prefix.n_false = seen, prefix.characters + len(step), prefix.n_false + n_false
+    prefix.add(step, seen, numbers, n_false)
     return row
+
+
+def _beside_before(step: str, index: int, prefix: _Prefix) -> list[float]:
+    """The step beside its trace so far, and how much the problem gives to work with."""
+    size = math.log1p(len(step))
+    return [
+        size - prefix.size / index if index else 0.0,
+        size - prefix.longest if index else 0.0,
+        math.log1p(len(prefix.problem)),
+        math.log1p(len(prefix.given)),
+        math.log1p(len(prefix.numbers)),
+    ]
 
 
 def _words(text: str) -> Iterator[str]:

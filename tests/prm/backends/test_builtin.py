@@ -78,6 +78,18 @@ def test_scorer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -
         builtin.from_bytes(data)
 
 
+def test_words_weigh_little_while_errors_are_few() -> None:
+    """A word that stands in every wrong step tells less after two of them than after fifty."""
+    logits = []
+    for n in (2, 50):
+        steps = [f"We {'guess' if place < n else 'add'} here." for place in range(4 * n)]
+        scorer = builtin.train(builtin.see([Trace("", [step]) for step in steps]), np.arange(4 * n) < n)
+        p_wrong = scorer.p_wrong(builtin.see([Trace("", ["We guess here."]), Trace("", ["We add here."])]))
+        logits.append(float(np.log(p_wrong / (1 - p_wrong)) @ [1, -1]))
+    assert 0 < logits[0] < 0.5
+    assert logits[1] > 4 * logits[0]
+
+
 @pytest.mark.parametrize("labels", [np.zeros(6, dtype=np.bool_), np.ones(6, dtype=np.bool_)])
 def test_training_on_one_kind_of_step_is_refused(labels: np.ndarray) -> None:
     with pytest.raises(TooFewLabels, match="at least one wrong and one right"):
@@ -116,7 +128,7 @@ def test_scorer_carries_over_to_other_problems_beyond_length_and_learns_nothing_
     assert found.value is not None
     assert by_length.value is not None
     assert found.interval is not None
-    assert found.value >= by_length.value + 0.05
+    assert found.value >= by_length.value + 0.09  # .05 is asked for; .107 was measured
     assert found.interval.low > 0.5
     shuffled = [np.random.default_rng(seed).permutation(truth) for seed in range(3)]
     by_chance = [
