@@ -94,3 +94,18 @@ def test_file_that_is_not_there_and_backend_without_address_are_told(tmp_path: P
         evaluate("--processbench", str(tmp_path / "none.json"))
     with pytest.raises(CommandError, match="needs --address"):
         evaluate("--processbench", str(lines(tmp_path / "a.jsonl")), "--backend", "vllm")
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        (("--threshold", "7"), "no number from 0 to 1"),
+        (("--threshold", "nan"), "no number from 0 to 1"),
+        (("--threshold", "0.4"), "for vllm and http"),
+        (("--backend", "http", "--address", "http://127.0.0.1:1", "--secret-file", "/none"), "secret cannot be read"),
+        (("--backend", "vllm", "--address", "ftp://x"), "must look like https"),
+    ],
+)
+def test_option_that_means_nothing_is_refused(tmp_path: Path, more: tuple[str, ...], what: str) -> None:
+    with pytest.raises(CommandError, match=what):
+        evaluate("--processbench", str(lines(tmp_path / "a.jsonl")), *more)

@@ -1,7 +1,8 @@
 """How good is a PRM on files of ProcessBench's form? Figures with intervals, as a table or as JSON."""
 
 import json
-from argparse import ArgumentParser
+import math
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from prm.backends.asked import Backend, BackendError
 from prm.backends.http import Http
 from prm.backends.vllm import STYLES, Vllm
 from prm.benchmarks import BadBenchmark, Benchmark
+from prm.management.secret_file import secret_of
 from prm.selection.semantics import Semantics
 
 
@@ -29,7 +31,9 @@ class Command(BaseCommand):
         parser.add_argument("--style", choices=sorted(STYLES), default="qwen", help="of a vllm backend")
         parser.add_argument("--semantics", choices=[each.value for each in Semantics], default="hazard")
         parser.add_argument("--secret-file", type=Path, help="bearer token (vllm) or signing secret (http)")
-        parser.add_argument("--threshold", type=float, default=0.5, help="P(wrong) that counts as wrong")
+        parser.add_argument(
+            "--threshold", type=_probability, help="P(wrong) that counts as wrong; builtin finds its own"
+        )
         parser.add_argument("--strict", action="store_true", help="refuse where training holds a judged problem")
         parser.add_argument("--json", action="store_true")
 
@@ -45,6 +49,10 @@ class Command(BaseCommand):
     def _told(self, judged: Benchmark, training: Benchmark | None, options: dict[str, Any]) -> dict[str, Any]:
         from prm import judging  # scikit-learn takes a second to load: not for --help
 
+        if options["backend"] == "builtin" and options["threshold"] is not None:
+            raise CommandError(
+                "--threshold is for vllm and http: the builtin PRM's comes from traces it is not judged on."
+            )
         known = judging.n_in(training, judged) if training else 0
         if options["strict"] and known:
             raise CommandError(
@@ -53,7 +61,7 @@ class Command(BaseCommand):
         if options["backend"] != "builtin":
             backend, means = _backend(options), Semantics(options["semantics"])
             verdict = judging.of_backend(
-                backend=backend, means=means, judged=judged, training=training, threshold=options["threshold"]
+                backend=backend, means=means, judged=judged, training=training, threshold=_threshold(options)
             )
         elif training is None:
             verdict = judging.of_builtin_across_folds(judged=judged)
@@ -62,10 +70,24 @@ class Command(BaseCommand):
         return verdict.as_dict()
 
 
+def _probability(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= 1:
+        raise ArgumentTypeError("is no number from 0 to 1")
+    return found
+
+
+def _threshold(options: dict[str, Any]) -> float:
+    return 0.5 if options["threshold"] is None else options["threshold"]
+
+
 def _backend(options: dict[str, Any]) -> Backend:
     if not options["address"]:
         raise CommandError(f"--backend {options['backend']} needs --address")
-    secret = options["secret_file"].read_text().strip() if options["secret_file"] else ""
+    secret = secret_of(options["secret_file"])
     if options["backend"] == "vllm":
         return Vllm(options["address"], options["model"], style=options["style"], token=secret)
     if not secret:

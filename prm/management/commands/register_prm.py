@@ -10,6 +10,7 @@ from django.utils import timezone
 from labeling.models import Project
 from prm import registry
 from prm.backends.vllm import STYLES
+from prm.management.secret_file import secret_of
 from prm.models.prm import BackendKind, SemanticsKind
 from prm.registry import Identity
 
@@ -32,7 +33,7 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"no project {options['project']}")
-        secret = options["secret_file"].read_text().strip() if options["secret_file"] else ""
+        secret = secret_of(options["secret_file"])
         names = ("backend", "model", "digest", "address", "semantics")
         style = {"style": options["style"]} if options["backend"] == BackendKind.VLLM else {}
         identity = Identity(**{name: options[name] for name in names}, options=style, secret=secret)
