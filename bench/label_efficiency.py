@@ -1,15 +1,21 @@
 """Does choosing pay? Real labels (ProcessBench), a pool with 15 % wrong traces, the builtin PRM, 60 to 260 traces.
 
 For every acquisition, as greedy as it can be and as it is served (draws with noise, uniform arm, one per problem): the
-area under the learning curve minus that of random reading of the same seed, in risk-set AUC and in its length-matched
-form, against traces and against reading hours. Each seed splits the problems anew by sha256 of their text.
+area under the learning curve minus that of random reading, in risk-set AUC and in its length-matched form, against
+traces and against reading hours.
 
     python -m bench.label_efficiency --data DIR [--seeds 100] [--only entropy_per_root_cost …]
+
+Each seed splits the problems anew by sha256 of their text. Seven of ten are the pool, so that 260 traces are no more
+than half of it: where nearly all is read in the end, every choice ends alike. Wrong traces are taken out of it until
+15 % are left; those taken out judge too where the pool holds no trace of their problem. Random reading is the mean of
+four runs from the very same first 60 traces: one run's luck would hide what is looked for.
 """
 
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,16 +27,17 @@ from prm import benchmarks
 from prm.backends import builtin
 from prm.benchmarks import Benchmark
 from prm.evaluation import concordance
-from prm.evaluation.steps import NONE, Labelled, indexes, is_labelled
+from prm.evaluation.steps import NONE, indexes, is_labelled
 from prm.selection import acquisitions, draws, splits
 from prm.selection.cost import Reading
 from prm.selection.draws import Rules
 from prm.selection.pool import Pool
 
 START, BATCH, END = 60, 20, 260
-WRONG, FOR_POOL = 0.15, 0.5
+WRONG, FOR_POOL, RANDOM_RUNS = 0.15, 0.7, 4
 READING = Reading()
 METRICS = ("risk_set_auc", "length_matched")
+Curve = tuple[Floats, Floats]  # (points, METRICS), and the hours read at each point
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,25 @@ class World:
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """Every wrong labelled step that judges beside every right one of its stratum (source, place in the trace)."""
+
+    rows: Ints  # steps that judge
+    wrong: Ints  # places in them
+    right: Ints
+    is_matched: Bools  # of like length
+
+    def judge(self, p_wrong: Floats) -> tuple[float, float]:
+        """Risk-set AUC and its length-matched form (`prm.evaluation.concordance` says what they are)."""
+        above = p_wrong[self.wrong] - p_wrong[self.right]
+        in_order = (above > 0) + 0.5 * (above == 0)
+        return float(in_order.mean()), float(in_order[self.is_matched].mean())
+
+
+@dataclass(frozen=True)
 class Split:
     pool: Ints
-    judged: Ints
-    steps: Labelled  # of the judged traces
-    judged_rows: Ints
+    pairs: Pairs
 
 
 def read(data: Path) -> World:
@@ -81,45 +102,45 @@ def read(data: Path) -> World:
 
 
 def split(world: World, seed: int) -> Split:
-    """Problems are parted by their text; of the pool's wrong traces as many stay as make up 15 %."""
-    place = np.array([splits.place(trace.problem, salt=f"split {seed}") for trace in world.bench.traces])
-    pool, judged = np.flatnonzero(place < FOR_POOL), np.flatnonzero(place >= FOR_POOL)
-    right = pool[world.bench.first_errors[pool] == NONE]
-    wrong = pool[world.bench.first_errors[pool] != NONE]
+    place = np.array([splits.place(trace.problem, salt=f"problems {seed}") for trace in world.bench.traces])
+    is_wrong, is_pool = world.bench.first_errors != NONE, place < FOR_POOL
+    right, wrong = np.flatnonzero(is_pool & ~is_wrong), np.flatnonzero(is_pool & is_wrong)
     n_wrong = round(len(right) * WRONG / (1 - WRONG))
-    kept = np.random.default_rng([1, seed]).permutation(wrong)[:n_wrong]
+    pool = np.sort(np.concatenate([right, np.random.default_rng([1, seed]).permutation(wrong)[:n_wrong]]))
+    problems = world.bench.problems
+    return Split(pool, pairs(world, np.flatnonzero(~np.isin(problems, problems[pool]))))
+
+
+def pairs(world: World, judged: Ints) -> Pairs:
     rows = world.rows(judged)
-    whole = world.bench.judged(np.zeros(int(world.lengths.sum())))
-    is_judged = np.zeros(len(world.lengths), dtype=np.bool_)
-    is_judged[judged] = True
-    steps = whole.keep(is_judged).labelled()
-    return Split(np.sort(np.concatenate([right, kept])), judged, steps, rows[world.is_labelled[rows]])
+    rows = rows[world.is_labelled[rows]]
+    traces = np.repeat(np.arange(len(world.lengths)), world.lengths)[rows]
+    stratum = world.bench.sources[traces] * 10_000 + rows - world.starts[traces]
+    wrong, right = np.nonzero(
+        world.is_wrong[rows][:, None] & ~world.is_wrong[rows][None, :] & (stratum[:, None] == stratum[None, :])
+    )
+    size = np.log(np.maximum(world.characters[rows], 1))
+    return Pairs(rows, wrong, right, np.abs(size[wrong] - size[right]) <= concordance.MATCHED_WITHIN)
 
 
-def curve(world: World, there: Split, name: str, *, is_served: bool, seed: int) -> tuple[Floats, Floats]:
-    """(points, METRICS), and the hours read at each point."""
-    random = np.random.default_rng([2, seed])
-    chosen = random.permutation(there.pool)[:START]
+def curve(world: World, there: Split, name: str, *, is_served: bool, seed: int, run: int = 0) -> Curve:
+    """Whatever reads, and however often: the first traces of a seed are the same."""
+    chosen = np.random.default_rng([2, seed]).permutation(there.pool)[:START]
     points, hours = [], []
     while True:
         scorer = train(world, chosen)
-        points.append(judge(world, there, scorer))
+        points.append(there.pairs.judge(scorer.p_wrong(builtin.keep(world.seen, there.pairs.rows))))
         hours.append(world.hours[chosen].sum())
         if len(chosen) >= END:
             return np.array(points), np.array(hours)
-        left = np.setdiff1d(there.pool, chosen)
-        chosen = np.concatenate([chosen, next_batch(world, left, scorer, name, is_served, [3, seed, len(chosen)])])
+        left, dice = np.setdiff1d(there.pool, chosen), [3, seed, run, len(chosen)]
+        chosen = np.concatenate([chosen, next_batch(world, left, scorer, name, is_served, dice)])
 
 
 def train(world: World, traces: Ints) -> builtin.Scorer:
     rows = world.rows(traces)
     rows = rows[world.is_labelled[rows]]
     return builtin.train(builtin.keep(world.seen, rows), world.is_wrong[rows])
-
-
-def judge(world: World, there: Split, scorer: builtin.Scorer) -> tuple[float, ...]:
-    steps = there.steps.put(scorer.p_wrong(builtin.keep(world.seen, there.judged_rows)))
-    return concordance.risk_set_auc(steps).value or 0.5, concordance.length_matched_auc(steps).value or 0.5
 
 
 def next_batch(world: World, left: Ints, scorer: builtin.Scorer, name: str, is_served: bool, seed: list[int]) -> Ints:
@@ -158,7 +179,12 @@ def area(points: Floats, hours: Floats, up_to: tuple[float, float] | None) -> Fl
     return np.array([np.interp(grid, hours, column).mean() for column in points.T])
 
 
-def differences(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Floats:
+def gains(one: Curve, others: Sequence[Curve]) -> Floats:
+    """Over the mean of others."""
+    return np.asarray(np.mean([difference(one, other) for other in others], axis=0))
+
+
+def difference(one: Curve, other: Curve) -> Floats:
     """Against traces for each metric, then against hours."""
     common = (float(other[1][0]), float(min(one[1][-1], other[1][-1])))
     by_traces = area(*one, None) - area(*other, None)
@@ -171,6 +197,16 @@ def spread(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(half)
 
 
+def share_kept(found: dict[tuple[str, bool], Floats], name: str) -> tuple[float, float, float]:
+    """Of the greedy area in the first metric, by traces; the interval from seeds drawn anew."""
+    areas = np.column_stack([found[name, is_served][:, 0] for is_served in (True, False)])
+    drawn = np.random.default_rng(4).integers(0, len(areas), (2000, len(areas)))
+    again = areas[drawn].mean(axis=1)
+    low, high = np.quantile(again[:, 0] / again[:, 1], [0.025, 0.975])
+    served, greedy = areas.mean(axis=0)
+    return float(served / greedy), float(low), float(high)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.label_efficiency")
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds processbench/")
@@ -181,11 +217,11 @@ def main() -> None:
     found: dict[tuple[str, bool], list[Floats]] = {}
     for seed in range(options.seeds):
         there = split(world, seed)
-        base = curve(world, there, "random", is_served=False, seed=seed)
+        base = [curve(world, there, "random", is_served=False, seed=seed, run=run) for run in range(RANDOM_RUNS)]
         for name in options.only:
             for is_served in (False, True):
                 one = curve(world, there, name, is_served=is_served, seed=seed)
-                found.setdefault((name, is_served), []).append(differences(one, base))
+                found.setdefault((name, is_served), []).append(gains(one, base))
     show({key: np.array(rows) for key, rows in found.items()}, options.seeds)
 
 
@@ -199,7 +235,12 @@ def show(found: dict[tuple[str, bool], Floats], seeds: int) -> None:
         cells = [spread(column) for column in rows.T]
         print(f"{title:38}" + "".join(f"{mean:+12.4f} ± {half:.4f}     " for mean, half in cells))
         told[title] = {head: [mean, mean - half, mean + half] for head, (mean, half) in zip(heads, cells, strict=True)}
-    print(json.dumps({"seeds": seeds, "areas": told}, separators=(",", ":")))
+    kept = {name: share_kept(found, name) for name, is_served in found if is_served}
+    for name, (share, low, high) in kept.items():
+        print(
+            f"{name} as served keeps {share:.0%} [{low:.0%}, {high:.0%}] of the greedy area in {METRICS[0]} by traces"
+        )
+    print(json.dumps({"seeds": seeds, "areas": told, "kept": kept}, separators=(",", ":")))
 
 
 if __name__ == "__main__":
