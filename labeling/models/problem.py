@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models.project import Project
+from labeling.texts import titles
 
 
 class ContentType(models.TextChoices):
@@ -108,7 +109,12 @@ class Problem(models.Model):
         indexes: ClassVar = [models.Index(fields=["normal_digest"], name="problem_by_normal_text")]
 
     def __str__(self) -> str:
-        return self.text[:60]
+        return self.title
+
+    @property
+    def title(self) -> str:
+        """One readable line for lists: formulas in plain characters."""
+        return titles.of(self.text)
 
 
 class BenchmarkProblem(models.Model):
