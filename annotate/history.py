@@ -37,6 +37,10 @@ class Done:
         return self.submission.finish_reason == FinishReason.FOUND_ERROR
 
     @property
+    def is_clean(self) -> bool:
+        return self.submission.finish_reason == FinishReason.SOLUTION and NEGATIVE not in self.ratings
+
+    @property
     def found(self) -> str:
         reason, n = self.submission.finish_reason, len(self.ratings)
         if reason == FinishReason.FOUND_ERROR:
@@ -45,6 +49,8 @@ class Done:
             said = _("Gave up") if reason == FinishReason.GIVE_UP else _("Bad problem")
             return f"{said}: {self.submission.finish_note}" if self.submission.finish_note else said
         negative = self.ratings.count(NEGATIVE)
+        if not negative:
+            return ngettext("No error, %(n)d step", "No error, %(n)d steps", n) % {"n": n}
         steps = ngettext("%(n)d step rated", "%(n)d steps rated", n) % {"n": n}
         return _("%(steps)s, %(negative)d negative") % {"steps": steps, "negative": negative}
 

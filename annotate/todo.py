@@ -1,24 +1,21 @@
 """What there is to do for a person, project by project. Reads alone; the same number of queries however many."""
 
 import datetime as dt
-from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
-from decimal import Decimal
+from statistics import median
 from typing import NamedTuple
 
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import TruncWeek
-from django.utils import timezone
+import orjson
+from django.db.models import OuterRef, Subquery
 
 import statements
 from accounts.models import User
 from annotate import completion
 from labeling import queue, stations
-from labeling.models import Assignment, GoldAnswer, Project, Rater, Submission
-from labeling.models.assignment import AssignmentState, Purpose
+from labeling.models import Assignment, Judgment, Project, Rater, Step
+from labeling.models.assignment import AssignmentState
 from labeling.models.project import ProjectState
-from labeling.models.quality import GoldUse, Verdict
 from labeling.stations import Station
 from people import roles
 from people.models import Membership
@@ -26,6 +23,21 @@ from people.roles import Action
 
 # Nobody plans by more than this, and counting further would cost.
 COUNTED = 500
+
+# Fewer say nothing of what is usual.
+LEAST_TIMES = 10
+
+# Active times of the latest traces of a project that were rated here: it reads no further than a hundred of them.
+_TIMES = """
+SELECT p.id, (
+  SELECT {aggregate}(s.total_ms) FROM (
+    SELECT a.id, a.origin, a.purpose FROM labeling_assignment a
+    WHERE a.project_id = p.id AND a.state = 'submitted' AND a.submitted_at IS NOT NULL
+    ORDER BY a.submitted_at DESC LIMIT 100) latest
+  JOIN labeling_submission s ON s.assignment_id = latest.id AND s.revision = 1
+  WHERE latest.origin = 'here' AND latest.purpose IN ('work', 'gold') AND s.total_ms > 0){text}
+FROM labeling_project p WHERE p.id IN ({places})
+"""
 
 # Entries with free slots whose trace this rater has not had yet. It reads no further than the rater's own traces and
 # the first five hundred others, whatever the size of the queue.
@@ -49,6 +61,7 @@ class Todo:
     rater: Rater | None
     waiting: int  # one more than COUNTED says "more than that"
     emptiness: str = ""  # why nothing waits, in the queue's words
+    usual: dt.timedelta | None = None  # active time of a trace, where enough were rated to tell
 
     @property
     def project(self) -> Project:
@@ -68,6 +81,10 @@ class Todo:
         if self.rater is not None and self.station != Station.WORK:
             return str(self.station)
         return "waiting" if self.waiting else "nothing"
+
+    @property
+    def can_begin(self) -> bool:
+        return self.says == "waiting" or (self.says == self.station and self.station != Station.FAILED)
 
     @property
     def why(self) -> str:
@@ -90,6 +107,11 @@ class Todo:
         return self.rater is not None and is_over and completion.is_offered(self.project)
 
     @property
+    def is_changed_guideline(self) -> bool:
+        """Whether what this person has read before is to be read anew."""
+        return self.says == Station.GUIDELINE and self.rater is not None and self.rater.read_guideline_id is not None
+
+    @property
     def may_read(self) -> bool:
         """Whether the pages of the project itself are open to them."""
         return roles.does(self.membership, Action.READ)
@@ -105,44 +127,22 @@ class Todo:
         return self.rater is not None
 
 
-class Earned(NamedTuple):
-    """By active time and the rate of each project."""
-
-    amount: Decimal
-    currency: str
-
-
-@dataclass(frozen=True)
-class Today:
-    n_traces: int
-    n_steps: int
-    active: dt.timedelta
-    earned: list[Earned]
-
-
-class Week(NamedTuple):
-    """How often the first error was right in one project's hidden checks of one whole week. Never of which trace."""
-
-    project: str
-    begins: dt.date
-    right: int
-    n: int
-
-
 def of(user: User) -> list[Todo]:
     """Every project of this person that is not archived, by name."""
-    memberships = list(
-        Membership.objects.of(user).exclude(project__state=ProjectState.ARCHIVED).order_by("project__name")
-    )
+    mine = Membership.objects.of(user).exclude(project__state=ProjectState.ARCHIVED).order_by("project__name")
+    memberships = list(mine.select_related("project__guideline").defer("project__guideline__body"))
     raters = {rater.project_id: rater for rater in Rater.objects.filter(user=user, removed_at=None)}
     waiting = _waiting([rater.pk for rater in raters.values()])
     empty = [pk for pk, n in waiting.items() if not n]
     why = queue.why_nothing(empty) if empty else {}
-    return [
-        Todo(each, rater, waiting.get(rater.pk, 0) if rater else 0, str(why.get(rater.pk, "")) if rater else "")
+    usual = _usual(list(raters))
+    found = [
+        Todo(each, rater, waiting.get(rater.pk, 0), str(why.get(rater.pk, "")), usual.get(each.project_id))
+        if (rater := raters.get(each.project_id))
+        else Todo(each, None, 0)
         for each in memberships
-        for rater in [raters.get(each.project_id)]
     ]
+    return sorted(found, key=lambda each: not each.can_begin)  # by name within each half
 
 
 def opened(user: User, now: dt.datetime) -> Assignment | None:
@@ -153,58 +153,38 @@ def opened(user: User, now: dt.datetime) -> Assignment | None:
     return mine.select_related("trace__problem", "project").order_by("-opened_at").first()
 
 
-def today(user: User, since: dt.datetime) -> Today:
-    """What was submitted since the day began, corrections of older work left out."""
-    done = Submission.objects.filter(
-        assignment__rater__user=user, submitted_at__gte=since, revision=1, assignment__purpose__in=_PAID
+class Mark(NamedTuple):
+    """One step of a trace that is being rated, as a track shows it."""
+
+    rating: int | None
+    is_next: bool
+
+
+def marks(assignment: Assignment) -> list[Mark]:
+    """How far a person has come in a trace."""
+    mine = Judgment.objects.filter(
+        turn__assignment=assignment, turn__revision=assignment.revision, turn__step=OuterRef("pk"), option__position=0
     )
-    sums = done.aggregate(
-        n=Count("pk", distinct=True),
-        steps=Count("assignment__turns", filter=Q(assignment__turns__revision=1), distinct=True),
+    steps = Step.objects.filter(trace=assignment.trace_id, is_rateable=True).order_by("position")
+    ratings = list(steps.annotate(said=Subquery(mine.values("rating")[:1])).values_list("said", flat=True))
+    following = ratings.index(None) if None in ratings else None
+    return [Mark(rating, number == following) for number, rating in enumerate(ratings)]
+
+
+def _usual(projects: Collection[int]) -> dict[int, dt.timedelta]:
+    """The median."""
+    if not projects:
+        return {}
+    on_postgresql = statements.on_postgresql()
+    asked = _TIMES.format(
+        aggregate="json_agg" if on_postgresql else "json_group_array",
+        text="::text" if on_postgresql else "",
+        places=", ".join(["%s"] * len(projects)),
     )
-    times = list(done.values_list("project__pay_per_hour", "project__currency").annotate(ms=Sum("total_ms")).order_by())
-    ms = sum(each or 0 for _, _, each in times)
-    active = dt.timedelta(milliseconds=ms)
-    return Today(n_traces=sums["n"], n_steps=sums["steps"], active=active, earned=_earned(times))
-
-
-def _earned(times: Iterable[tuple[Decimal | None, str, int | None]]) -> list[Earned]:
-    """One amount a currency, rounded once, at the end."""
-    by_currency: dict[str, Decimal] = defaultdict(Decimal)
-    for rate, currency, ms in times:
-        if rate is not None:
-            by_currency[currency] += rate * (ms or 0) / (3600 * 1000)
-    cent = Decimal("0.01")
-    return [Earned(amount.quantize(cent), currency) for currency, amount in sorted(by_currency.items())]
-
-
-# A count of fewer would say too much about each of them.
-LEAST_CHECKS = 5
-
-
-def weeks(user: User, now: dt.datetime, back: int = 4) -> list[Week]:
-    """Hidden checks of the last whole weeks, where the project tells them. The week that runs is left out: a count that
-    grows by one would say which trace it was."""
-    today = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
-    this_week = today - dt.timedelta(days=today.weekday())
-    answers = GoldAnswer.objects.filter(
-        rater__user=user,
-        use=GoldUse.HIDDEN,
-        project__shows_weekly_gold=True,
-        answered_at__gte=this_week - dt.timedelta(weeks=back),
-        answered_at__lt=this_week,
-    )
-    counted = (
-        answers.annotate(week=TruncWeek("answered_at"))
-        .values_list("project__name", "week")
-        .annotate(right=Count("pk", filter=Q(verdict=Verdict.RIGHT)), n=Count("pk"))
-        .order_by("-week", "project__name")
-    )
-    return [Week(name, week.date(), right, n) for name, week, right, n in counted if n >= LEAST_CHECKS]
-
-
-# Hidden gold counts like any work: a count without it would say which trace was gold.
-_PAID = (Purpose.WORK, Purpose.GOLD, Purpose.SCREENING, Purpose.TRAINING)
+    times = {project: orjson.loads(text or "[]") for project, text in statements.rows(asked, list(projects))}
+    return {
+        project: dt.timedelta(milliseconds=median(each)) for project, each in times.items() if len(each) >= LEAST_TIMES
+    }
 
 
 def _waiting(raters: Collection[int]) -> dict[int, int]:

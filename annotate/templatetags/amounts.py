@@ -17,3 +17,12 @@ def duration(span: dt.timedelta) -> str:
     if seconds < 3600:
         return _("%(m)d min %(s)02d s") % {"m": seconds // 60, "s": seconds % 60}
     return _("%(h)d h %(m)02d min") % {"h": seconds // 3600, "m": seconds % 3600 // 60}
+
+
+@register.filter
+def about(span: dt.timedelta) -> str:
+    """What is usual, as exactly as anybody would say it: "50 s", "1 min 50 s", "6 min"."""
+    seconds = int(span.total_seconds())
+    if seconds < 180:
+        return duration(dt.timedelta(seconds=max(10, round(seconds, -1))))
+    return _("%(m)d min") % {"m": round(seconds / 60)}

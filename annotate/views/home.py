@@ -1,6 +1,7 @@
 """The page that everybody begins at."""
 
-from typing import cast
+import datetime as dt
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -8,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import history, todo
+from annotate import bars, days, history, todo
 from labeling import judging
 from labeling.models import Assignment
 from people import members, roles
@@ -21,22 +22,32 @@ LATEST = 6
 def home(request: HttpRequest) -> HttpResponse:
     user, now = cast(User, request.user), timezone.now()
     mine = todo.of(user)
-    is_rater = any(each.is_work for each in mine)
-    since = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    managed = [each for each in mine if not each.is_work or each.may_read]
     told = {
         "work": [each for each in mine if each.is_work],
-        "managed": [each for each in mine if not each.is_work or each.may_read],
-        "opened": todo.opened(user, now) if is_rater else None,
-        "asked": judging.open_requests(user=user)[:20] if is_rater else (),
-        "today": todo.today(user, since) if is_rater else None,
-        "messages_to_me": Message.objects.unread_by(user)[:20],
-        "weeks": todo.weeks(user, now) if is_rater else [],
-        "latest": history.page(user, now=now, size=LATEST) if is_rater else None,
-        "now": now,
-        "most": todo.COUNTED,
+        "managed": sorted(managed, key=lambda each: each.project.name),
         "may_create_projects": roles.may_create_projects(user),
+        "most": todo.COUNTED,
+        "now": now,
+        "messages_to_me": Message.objects.unread_by(user)[:20],
     }
+    if told["work"]:
+        told |= _of_a_rater(user, now)
     return render(request, "annotate/home.html", told)
+
+
+def _of_a_rater(user: User, now: dt.datetime) -> dict[str, Any]:
+    opened, today = todo.opened(user, now), days.today(user, now)
+    return {
+        "opened": opened,
+        "marks": todo.marks(opened) if opened else (),
+        "asked": judging.open_requests(user=user)[:20],
+        "today": today,
+        "bars": bars.of(today.hours),
+        "month": days.month(user, now),
+        "weeks": days.weeks(user, now),
+        "latest": history.page(user, now=now, size=LATEST),
+    }
 
 
 @require_POST

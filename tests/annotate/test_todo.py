@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,11 +12,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotate import todo
+from labeling import projects as labeling_projects
 from labeling import queue
-from labeling.models import Assignment, Gold, GoldAnswer, Project, Rater, Submission, Turn
+from labeling.models import Project, Rater
 from people import members, projects
 from people.models import Membership, Role
 from tests import factories
+from tests.labeling.judging import clients
 
 pytestmark = pytest.mark.django_db
 SUBMITTED = {"state": "submitted", "submitted_at": factories.NOW, "finish_reason": "solution", "submitted_revision": 1}
@@ -128,27 +129,6 @@ def test_of_leaves_out_archived_projects_and_those_that_were_left(now: dt.dateti
     assert todo.of(user) == []
 
 
-def test_today_counts_what_was_submitted_since() -> None:
-    user = factories.make_user()
-    project = a_project_of(user)
-    for hours in (1, 30):
-        at = factories.NOW - dt.timedelta(hours=hours)
-        done = submitted(project, at)
-        for step in done.trace.steps.all():
-            Turn.objects.create(assignment=done, step=step)
-    told = todo.today(user, factories.NOW - dt.timedelta(hours=9))
-    assert told == todo.Today(n_traces=1, n_steps=3, active=dt.timedelta(seconds=90), earned=[])
-
-
-def submitted(project: Project, at: dt.datetime) -> Assignment:
-    told = {**SUBMITTED, "submitted_at": at, "holds_slot": True}
-    done = factories.make_assignment(Rater.objects.get(), factories.make_trace(project), **told)
-    Submission.objects.create(
-        project=project, assignment=done, submitted_at=at, finish_reason="solution", total_ms=90_000
-    )
-    return done
-
-
 def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
     user = factories.make_user()
     project = a_project_of(user)
@@ -168,45 +148,48 @@ def test_home_costs_the_same_for_many(
         a_project_of(user, waiting=waiting)
         projects.create(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
-    with django_assert_num_queries(12 if waiting else 13):  # one more asks why
+    with django_assert_num_queries(13 if waiting else 14):  # one more asks why
         response = client.get(reverse("annotate:home"))
     assert response.content.decode().count("<tr>") == 2 * n + 2
 
 
-def test_today_earns_by_active_time_and_the_rate_of_each_project() -> None:
+def test_marks_tell_how_far_one_has_come(now: dt.datetime) -> None:
+    rater = factories.make_rater(factories.make_project())
+    trace = factories.make_trace(rater.project, ["One.", ["Two.", "Another two."], "Three.", "Four."])
+    trace.steps.filter(position=2).update(is_rateable=False)
+    held = factories.make_assignment(rater, trace)
+    client = clients.Client(held)
+    client.rate([1, -1], now=now)
+    assert todo.marks(held) == [todo.Mark(1, False), todo.Mark(-1, False), todo.Mark(None, True)]
+
+
+@pytest.mark.parametrize(("n", "usual"), [(9, None), (11, dt.timedelta(minutes=6))])
+def test_of_tells_the_usual_time_where_enough_were_rated(n: int, usual: dt.timedelta | None) -> None:
     user = factories.make_user()
-    for rate, minutes in ((Decimal("19.20"), 30), (Decimal("24.00"), 10), (None, 60)):
-        rater = factories.make_rater(factories.make_project(pay_per_hour=rate), user)
-        factories.make_submitted(rater, factories.make_trace(rater.project), ms=minutes * 60_000)
-    today = todo.today(user, factories.NOW)
-    assert today.earned == [todo.Earned(Decimal("13.60"), "EUR")]
-    assert today.active == dt.timedelta(minutes=100)
+    project = a_project_of(user, waiting=1)
+    other = factories.make_rater(project)
+    for minutes in range(1, n + 1):
+        factories.make_submitted(other, factories.make_trace(project), ms=minutes * 60_000)
+        factories.make_submitted(other, factories.make_trace(project), ms=1, purpose="training")
+    assert only(user).usual == usual
 
 
-def test_weeks_count_hidden_checks_of_whole_weeks_where_the_project_tells_them() -> None:
+def test_of_names_first_where_one_can_begin() -> None:
     user = factories.make_user()
-    now = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)  # a Wednesday
-    last_week, this_week = now - dt.timedelta(days=7), now - dt.timedelta(days=1)
-    told = factories.make_rater(factories.make_project(name="Told", shows_weekly_gold=True), user)
-    quiet = factories.make_rater(factories.make_project(name="Quiet"), user)
-    answer(told, last_week, ["right", "right", "missed", "right", "blamed"])
-    answer(told, this_week, ["right"] * 6)
-    answer(told, last_week - dt.timedelta(days=7), ["right"] * 4)  # too few
-    answer(quiet, last_week, ["right"] * 6)
-    assert todo.weeks(user, now) == [todo.Week("Told", dt.date(2026, 11, 9), 3, 5)]
+    for name, waiting in (("A", 0), ("C", 1), ("B", 1)):
+        a_project_of(user, waiting=waiting, name=name)
+    assert [each.project.name for each in todo.of(user)] == ["B", "C", "A"]
 
 
-def answer(rater: Rater, when: dt.datetime, verdicts: list[str]) -> None:
-    for verdict in verdicts:
-        trace = factories.make_trace(rater.project)
-        gold = Gold.objects.create(trace=trace, use="hidden", accepted_first_errors=[1], made_at=when)
-        assignment = factories.make_submitted(rater, trace, purpose="gold")
-        GoldAnswer.objects.create(
-            assignment=assignment,
-            gold=gold,
-            project=rater.project,
-            rater=rater,
-            use="hidden",
-            verdict=verdict,
-            answered_at=when,
-        )
+def test_home_says_that_a_guideline_changed_to_whoever_read_an_older_one(now: dt.datetime, client: Client) -> None:
+    user = factories.make_user()
+    project = a_project_of(user, waiting=1)
+    publish = labeling_projects.publish_guideline
+    first = publish(project=project, body="One.", by=user, now=now)
+    client.force_login(user)
+    assert not only(user).is_changed_guideline
+    Rater.objects.update(read_guideline=first)
+    publish(project=project, body="Two.", changes="Units count.", by=user, now=now)
+    assert only(user).is_changed_guideline
+    page = client.get(reverse("annotate:home")).content.decode()
+    assert ("Units count." in page, "Read the changes" in page) == (True, True)

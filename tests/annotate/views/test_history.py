@@ -49,7 +49,7 @@ def test_page_tells_what_was_found_and_goes_on_by_key(
     assert rater.user is not None
     with django_assert_num_queries(4):
         first = history.page(rater.user, now=timezone.now(), size=2)
-    assert [each.found for each in first.rows] == ["First error, step 1", "3 steps rated, 0 negative"]
+    assert [each.found for each in first.rows] == ["First error, step 1", "No error, 3 steps"]
     assert first.rows[1].active == dt.timedelta(minutes=1)
     last = history.page(rater.user, now=timezone.now(), size=2, before=first.older)
     assert [each.assignment for each in last.rows] == [made[0]]
