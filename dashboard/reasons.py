@@ -12,6 +12,9 @@ from labeling.models.queue import Arm
 from labeling.quality import reasons as quality_reasons
 
 
+_KNOWN = (Arm.GOLD, Arm.TRAINING, Arm.SCREENING)  # no number of readings uses them up
+
+
 def why(trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntry]) -> str:
     if trace.withdrawn_at is not None:
         return _("Withdrawn: %(reason)s") % {"reason": trace.withdrawn_reason}
@@ -33,12 +36,13 @@ def _settled(settlement: Settlement) -> str:
 
 
 def _still_open(entries: Sequence[QueueEntry]) -> str:
-    left = sum(entry.slots_left for entry in entries if entry.lane.arm not in (Arm.GOLD, Arm.SCREENING))
+    left = sum(entry.slots_left for entry in entries if entry.lane.arm not in _KNOWN)
     return "" if not left else " " + ngettext("%(n)d reading is free.", "%(n)d readings are free.", left) % {"n": left}
 
 
 def _by_arm(arm: str) -> str:
     words = {
+        Arm.TRAINING: _("In the training set: newcomers learn by it."),
         Arm.SCREENING: _("In the screening set: newcomers read it."),
         Arm.GOLD: _("Hidden gold: shown %(n)d times more."),
         Arm.TOP_UP: _("Came back to the queue; waits for %(n)d readings."),

@@ -1,11 +1,17 @@
-"""Why a trace is read, in words, and where the PRM is unsure. For leads: who rates it must not see this first."""
+"""Why a trace is read, in words, and where the PRM is unsure. For leads: who rates it must not see this first.
+
+Every arm has its sentence. A known answer goes before everything else: such a trace is no work, however it came here. What
+came back, and what was asked for since, is told behind the reason for which the trace is read at all.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from labeling.models import Draw, Trace
+from labeling.models import Draw, Gold, QueueEntry, Trace
+from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
 from prm import pools, registry
 from prm.models import PRM, Score
@@ -45,11 +51,53 @@ def why(trace: Trace) -> Why:
     return Why(_words(trace, draw), prm.label if prm else "", _doubts(prm, trace) if prm else [])
 
 
+_KNOWN = {
+    GoldUse.TRAINING: gettext_lazy(
+        "Its answer is known: everybody on the way in rates it in training and then reads why. It is no work, and counts in"
+        " no figure."
+    ),
+    GoldUse.SCREENING: gettext_lazy(
+        "Its answer is known: it is in the screening set, by which newcomers are let in. It counts in no figure of"
+        " agreement."
+    ),
+    GoldUse.HIDDEN: gettext_lazy(
+        "Its answer is known: it is handed out hidden among the work, and how raters meet it says how good they are. It"
+        " counts in no figure of agreement."
+    ),
+}
+_SINCE = {
+    Arm.TOP_UP: gettext_lazy("A reading of it was given back: whoever asks next is given that before anything new."),
+    Arm.OPINION: gettext_lazy(
+        "A further opinion was asked for since, because its readings differ or were cut off; it does not count in the"
+        " headline."
+    ),
+}
+
+
 def _words(trace: Trace, draw: Draw | None) -> str:
+    uses = set(Gold.objects.filter(trace=trace, retired_at=None).values_list("use", flat=True))
+    if uses:
+        return " ".join(str(sentence) for use, sentence in _KNOWN.items() if use in uses)
+    lanes = QueueEntry.objects.filter(trace=trace, lane__closed_at=None).values_list("lane__arm", "is_open")
+    arms = {arm for arm, is_open in lanes if is_open or arm not in _SINCE}
+    since = [str(sentence) for arm, sentence in _SINCE.items() if arm in arms]
+    return " ".join([_first(trace, draw, arms), *since])
+
+
+def _first(trace: Trace, draw: Draw | None, arms: set[str]) -> str:
+    """For what it is read at all."""
+    if trace.withdrawn_at is not None:
+        return _("It was withdrawn: nobody is given it.")
     if trace.problem.is_reserve:
         return _("Its problem is set aside: readings of it judge PRMs, and train none.")
-    if draw is None:
+    if draw is not None:
+        return _drawn(draw)
+    if arms:
         return _("No batch has drawn it: it stands in the random order of the uniform lane.")
+    return _("It stands in no lane: nobody is given it.")
+
+
+def _drawn(draw: Draw) -> str:
     told = {"rank": draw.rank, "batch": draw.batch, "left": draw.n_left, "percent": f"{draw.q * 100:.3g}"}
     if draw.arm == Arm.UNIFORM:
         return (
