@@ -122,9 +122,9 @@ def _read_one(
 
 def _look_after(project: Project, at: dt.datetime, *, with_figures: bool) -> None:
     """What happens in the background on a day when the platform runs."""
-    due = [trace_id for project_id, trace_id in settling.due() if project_id == project.pk]
-    if due:
-        quality.settle(project_id=project.pk, trace_ids=due, now=at)
+    for project_id, traces in settling.due():
+        if project_id == project.pk:
+            quality.settle(project_id=project_id, trace_ids=traces, now=at)
     if with_figures:
         figures.compute(project_id=project.pk, now=at)
 

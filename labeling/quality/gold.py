@@ -1,4 +1,8 @@
-"""What is known of a trace before anybody rates it. Alone makes gold, corrects it and takes it out of use."""
+"""What is known of a trace before anybody rates it. Alone makes gold, corrects it and takes it out of use.
+
+Correcting and retiring hold the trace, as every submit of it does: of two who correct, and of a correction and a submit
+that is scored, one comes after the other, and whatever was scored by what is no longer so is scored anew.
+"""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -14,7 +18,7 @@ from labeling.models import Gold, GoldRating, Option, Trace
 from labeling.models.consensus import ConsensusSource
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
-from labeling.quality import consensus, scoring
+from labeling.quality import consensus, scoring, settlements
 
 WORN_OUT_AFTER = 50  # readings
 LEAST_VOTES = 3  # of a consensus that gold is made of
@@ -26,7 +30,8 @@ _ARMS = {
 
 
 class NotKnowable(Exception):
-    """What is said of the trace cannot be true of it: an error at a step that it does not have, or nothing at all."""
+    """What is said of the trace cannot be true of it: an error at a step that it does not have, or nothing at all.
+    `str()` of it may be shown to people: steps count from 1 there."""
 
 
 def make_gold(
@@ -81,6 +86,8 @@ def correct_gold(
     """What was held for known is not so. Answers given before are judged anew; says how many now stand otherwise."""
     _refuse_impossible(gold.trace, accepted_first_errors, {})
     with transaction.atomic():
+        settlements.hold(trace_ids=[gold.trace_id])
+        gold.refresh_from_db(fields=["accepted_first_errors", "explanation"])
         before = gold.accepted_first_errors
         gold.accepted_first_errors = list(accepted_first_errors)
         gold.explanation = gold.explanation if explanation is None else explanation
@@ -93,6 +100,7 @@ def correct_gold(
 def retire_gold(*, gold: Gold, by: User | None, now: dt.datetime) -> bool:
     """Show it to nobody any more. Answers stay, and who has it in hand is still scored."""
     with transaction.atomic():
+        settlements.hold(trace_ids=[gold.trace_id])
         retired = Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=now)
         if retired:
             _say("gold.retired", gold, by, now, use=gold.use)
@@ -129,10 +137,11 @@ def _say(what: str, gold: Gold, by: User | None, now: dt.datetime, **detail: obj
 
 def _refuse_impossible(trace: Trace, first_errors: Sequence[int | None], ratings: Mapping[int, int]) -> None:
     if not first_errors:
-        raise NotKnowable("Name at least one accepted first error; None says that there is no error.")
+        raise NotKnowable(_("Say where the first error may be seen, or that there is none."))
     rateable = set(trace.steps.filter(is_rateable=True).values_list("position", flat=True))
     outside = sorted({position for position in first_errors if position is not None} - rateable)
     if outside:
-        raise NotKnowable(f"No rateable step stands at {outside}. Positions count from 0.")
+        told = ", ".join(str(position + 1) for position in outside)
+        raise NotKnowable(_("This trace has no step %(steps)s that is rated.") % {"steps": told})
     if Option.objects.filter(pk__in=ratings, step__trace=trace).count() != len(ratings):
-        raise NotKnowable("A rating belongs to an option of another trace.")
+        raise NotKnowable(_("A rating belongs to an option of another trace."))

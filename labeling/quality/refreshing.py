@@ -3,7 +3,6 @@ figures of their projects computed anew. Background work: it steps aside for peo
 
 import datetime as dt
 import time
-from itertools import groupby
 
 import structlog
 from django.db import DatabaseError
@@ -19,20 +18,29 @@ def refresh(*, now: dt.datetime) -> None:
     """One round: settle, then compute the figures that have become stale and have rested."""
     settle_due(now=now)
     for project_id in figures.stale(now=now):
+        _compute(project_id, now)
+
+
+def _compute(project_id: int, now: dt.datetime) -> None:
+    """One project whose figures cannot be computed keeps no other waiting."""
+    try:
         watching.measure_bar(project=Project.objects.get(pk=project_id), now=now)
         figures.compute(project_id=project_id, now=now)
+    except DatabaseError:
+        raise
+    except Exception:
+        figures.mark_stale(project_id=project_id, now=now)
+        logger.exception("figures.not_computed", project=project_id)
 
 
 def settle_due(*, now: dt.datetime, limit: int = 1000) -> int:
-    """Settle what is due in all projects. Says how many traces were looked at."""
+    """Settle what is due in all projects, in turn. Says how many traces were looked at."""
     looked_at = 0
-    for project_id, rows in groupby(settling.due(limit=limit), key=lambda row: row[0]):
-        traces = [trace_id for _, trace_id in rows]
-        for start in range(0, len(traces), settling.CHUNK):
-            began = time.perf_counter()
-            looked_at += _settle(project_id, traces[start : start + settling.CHUNK], now)
-            yielding.pause(time.perf_counter() - began, now=now)
+    for project_id, traces in settling.due(limit=limit):
+        began = time.perf_counter()
+        looked_at += _settle(project_id, traces, now)
         figures.mark_stale(project_id=project_id, now=now)
+        yielding.pause(time.perf_counter() - began, now=now)
     return looked_at
 
 

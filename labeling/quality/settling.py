@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from events import log
 from labeling import queue
@@ -41,10 +42,20 @@ class Reading:
         return Said(self.report.position, self.report.is_censored, has_bad_problem)
 
 
-def due(*, limit: int = 1000) -> list[tuple[int, int]]:
-    """Traces to be looked at, as (project, trace)."""
-    rows = Settlement.objects.filter(is_due=True).order_by("project_id", "trace_id")
-    return list(rows.values_list("project_id", "trace_id")[:limit])
+def due(*, limit: int = 1000) -> list[tuple[int, list[int]]]:
+    """Traces to be looked at, as (project, some of its traces): a few of each project in turn, so that one in which
+    everybody submits at once keeps no other waiting. Every project has its share, however many there are."""
+    rows = Settlement.objects.filter(is_due=True).order_by("trace_id")
+    projects = Project.objects.filter(Exists(rows.filter(project=OuterRef("pk")))).order_by("pk")
+    waiting = list(projects.values_list("pk", flat=True))
+    share = max(limit // max(len(waiting), 1), CHUNK)
+    traces = {pk: list(rows.filter(project=pk).values_list("trace_id", flat=True)[:share]) for pk in waiting}
+    return [
+        (pk, traces[pk][start : start + CHUNK])
+        for start in range(0, share, CHUNK)
+        for pk in waiting
+        if traces[pk][start:]
+    ]
 
 
 def settle(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> int:

@@ -28,7 +28,7 @@ from labeling.models import (
     Turn,
 )
 from labeling.models.quality import GoldUse
-from labeling.quality import figures, flags, populations, recounting, refreshing
+from labeling.quality import figures, flags, populations, recounting, refreshing, settling
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -228,3 +228,34 @@ def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Proje
     refreshing.settle_due(now=NOW)
     assert list(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == [broken.pk]
     assert Settlement.objects.filter(is_due=False).count() == len(others)
+
+
+def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "CHUNK", 2)
+    small = factories.make_project()
+    trace = factories.make_trace(small)
+    scene.submit(factories.make_rater(small), trace, [1, 1, 1])
+    found = settling.due(limit=1)
+    assert [pk for pk, _ in found] == [project.pk, small.pk]  # two of the many of the one, then the other
+    refreshing.settle_due(now=NOW, limit=1)
+    assert not Settlement.objects.filter(project=small, is_due=True).exists()
+    assert Settlement.objects.filter(project=project, is_due=True).exists()
+
+
+def test_refresh_computes_the_others_beside_a_project_that_cannot_be(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = factories.make_project()
+    scene.submit(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
+    Project.objects.filter(pk=project.pk).update(gold_bar=0.5)
+    watched = figures.of_project
+
+    def of_project(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
+        if project_id == project.pk:
+            raise ValueError
+        return watched(project_id=project_id, now=now)
+
+    monkeypatch.setattr(figures, "of_project", of_project)
+    refreshing.refresh(now=NOW)
+    assert quality.figures_of(project_id=other.pk) is not None
+    assert project.pk in figures.stale(now=NOW + dt.timedelta(minutes=1))

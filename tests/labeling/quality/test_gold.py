@@ -1,17 +1,19 @@
 """Gold says only what can be true of its trace."""
 
 import datetime as dt
+from functools import partial
 
 import pytest
 from django.db import IntegrityError
 
 from events.models import Event
 from labeling import quality, queue
-from labeling.models import Option, Step
+from labeling.models import Gold, Option, Step
 from labeling.models.quality import GoldUse
 from labeling.quality import gold
 from tests import factories
 from tests.labeling.quality import scene
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +65,31 @@ def test_correct_gold_judges_answers_anew(now: dt.datetime) -> None:
     assert sorted(made.answers.values_list("verdict", flat=True)) == ["blamed", "right", "right"]
     with pytest.raises(quality.NotKnowable):
         quality.correct_gold(gold=made, accepted_first_errors=[9], by=None, now=now)
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_correct_gold_at_once_leaves_one_order_and_no_answer_behind(now: dt.datetime) -> None:
+    """Two correct, while others submit: whatever came first, every verdict is that of what is accepted in the end."""
+    trace = factories.make_trace(factories.make_project())
+    made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
+    everybody = scene.raters(trace.project, 3)
+    seen = Gold.objects.select_related("trace").get(pk=made.pk)
+
+    def correct(gold: Gold, position: int) -> object:
+        return quality.correct_gold(gold=gold, accepted_first_errors=[position], by=None, now=now)
+
+    told = at_once(
+        partial(correct, made, 1),
+        *(partial(scene.submit, rater, trace, [1, 1, -1], purpose="gold") for rater in everybody),
+        partial(correct, seen, 2),
+    )
+    assert not [each for each in told if isinstance(each, Exception)]
+    first, last = Event.objects.filter(what="gold.corrected").order_by("pk")
+    assert last.detail["before"] == first.detail["after"]  # nobody corrects what is no longer so
+    made.refresh_from_db()
+    assert last.detail["after"] == made.accepted_first_errors
+    right = "right" if made.accepted_first_errors == [2] else "missed"
+    assert list(made.answers.values_list("verdict", flat=True)) == [right] * 3
 
 
 def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:
