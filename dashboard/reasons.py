@@ -11,7 +11,6 @@ from labeling.models.consensus import Settlement, SettlementState
 from labeling.models.queue import Arm
 from labeling.quality import reasons as quality_reasons
 
-
 _KNOWN = (Arm.GOLD, Arm.TRAINING, Arm.SCREENING)  # no number of readings uses them up
 
 
@@ -22,7 +21,7 @@ def why(trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntr
         return _settled(settlement) + _still_open(entries)
     open_ones = [entry for entry in entries if entry.slots_left > 0]
     if not entries:
-        return _("Not in the queue: nobody is given it.")
+        return _("Not in the queue: nobody is given it. Ratings from its file, if any, are too few to settle it.")
     if not open_ones:
         return _("Given out; nothing submitted yet.")
     entry = open_ones[0]

@@ -80,5 +80,6 @@ def _last_of_next(project: Project, after: int) -> int | None:
 def _resize(project: Project, after: int, now: dt.datetime) -> Progress:
     overlap = Project.objects.values_list("overlap", flat=True).get(pk=project.pk)
     done = queue.resize(project_id=project.pk, overlap=overlap, after=after, now=now, limit=_size())
+    settlements.mark_read_enough(trace_ids=done.trace_ids, overlap=overlap, now=now)
     last = max(done.trace_ids, default=after)
     return Progress(project.traces.filter(pk__lte=last).count(), project.traces.count(), {"after": last})

@@ -1,7 +1,7 @@
 """Why a trace is read, in words, and where the PRM is unsure. For leads: who rates it must not see this first.
 
-Every arm has its sentence. A known answer goes before everything else: such a trace is no work, however it came here. What
-came back, and what was asked for since, is told behind the reason for which the trace is read at all.
+Every arm has its sentence. A known answer goes before everything else: such a trace is no work, however it came here.
+What came back, and what was asked for since, is told behind the reason for which the trace is read at all.
 """
 
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ def why(trace: Trace) -> Why:
 
 _KNOWN = {
     GoldUse.TRAINING: gettext_lazy(
-        "Its answer is known: everybody on the way in rates it in training and then reads why. It is no work, and counts in"
-        " no figure."
+        "Its answer is known: everybody on the way in rates it in training and then reads why. It is no work, and"
+        " counts in no figure."
     ),
     GoldUse.SCREENING: gettext_lazy(
         "Its answer is known: it is in the screening set, by which newcomers are let in. It counts in no figure of"

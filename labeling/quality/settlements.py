@@ -33,6 +33,30 @@ _MARK_MANY_ON_POSTGRESQL = _MARK_MANY.format(
 )
 
 
+# What came in with fewer ratings than were asked for then, and has enough of them now.
+_MARK_ENOUGH = """
+INSERT INTO labeling_settlement (trace_id, project_id, state, reason, n_readings, n_votes, consensus_revision,
+  changed_at, is_due)
+SELECT t.id, t.project_id, 'reading', '', 0, 0, 0, {now}, true FROM labeling_trace t
+WHERE t.id {among} AND t.kind = 'pregenerated'
+  AND NOT EXISTS (SELECT 1 FROM labeling_settlement s WHERE s.trace_id = t.id)
+  AND (SELECT COUNT(*) FROM labeling_assignment a JOIN labeling_rater r ON r.id = a.rater_id AND r.kind <> 'machine'
+    WHERE a.trace_id = t.id AND a.purpose = 'work' AND a.state = 'submitted' AND NOT a.is_assisted) >= %s
+ON CONFLICT (trace_id) DO NOTHING"""
+_MARK_ENOUGH_ON_SQLITE = _MARK_ENOUGH.format(among="IN (SELECT value FROM json_each(%s))", now="%s")
+_MARK_ENOUGH_ON_POSTGRESQL = _MARK_ENOUGH.format(among="= ANY (%s::bigint[])", now="%s::timestamptz")
+
+
+def mark_read_enough(*, trace_ids: Iterable[int], overlap: int, now: dt.datetime) -> None:
+    """The project asks for another number of readings: of these traces, those that came in with so many are due too.
+    Ratings of a file are opinions given; nobody looked at them while they were too few. One statement for all."""
+    listed = sorted(trace_ids)
+    if statements.on_postgresql():
+        statements.rows(_MARK_ENOUGH_ON_POSTGRESQL, [now, listed, overlap])
+    else:
+        statements.rows(_MARK_ENOUGH_ON_SQLITE, [statements.moment(now), orjson.dumps(listed).decode(), overlap])
+
+
 def mark_brought_in(*, trace_ids: Iterable[int], now: dt.datetime) -> None:
     """Mark as due what came in with its labels; inside the transaction that brings them. One statement for all."""
     listed = sorted(trace_ids)

@@ -51,7 +51,5 @@ def test_why_of_reserve_draws_and_what_nobody_is_given() -> None:
     assert "stands in no lane" in words(factories.make_trace(project))
     for rank, arm in enumerate((Arm.UNIFORM, Arm.POLICY)):
         trace = factories.make_trace(project)
-        trace.draws.create(
-            project=project, batch=1, rank=rank, arm=arm, q=0.25, pool_size=4, n_left=4, drawn_at=NOW
-        )
+        trace.draws.create(project=project, batch=1, rank=rank, arm=arm, q=0.25, pool_size=4, n_left=4, drawn_at=NOW)
         assert {Arm.UNIFORM: "the control", Arm.POLICY: "25 %"}[arm] in words(trace)

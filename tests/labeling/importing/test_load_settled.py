@@ -7,7 +7,8 @@ import pytest
 from django.db import connection
 
 from events.models import Event
-from labeling import queue
+from jobs import runner
+from labeling import overlapping, queue
 from labeling.choosing import Filters
 from labeling.importing.attributing import Labels
 from labeling.models import AddedSlot, Project, QueueEntry, Settlement, Trace
@@ -63,6 +64,16 @@ def test_imported_labels_make_consensus_and_no_work() -> None:
     (row,) = map(json.loads, content(made, "data/trl/train.jsonl").splitlines())
     assert row == {"prompt": AGREED, "completions": STEPS[:2], "labels": [True, False]}
     assert Event.objects.filter(what="trace.contested").count() == 1
+
+
+def test_fewer_readings_than_asked_for_count_once_they_are_enough() -> None:
+    one = project(overlap=2)
+    bring_in(one, *LINES)
+    assert ALONE not in standing(one)
+    asked = overlapping.change(project=one, overlap=1, overlap_limit=3, lease_seconds=1800, by=None, now=NOW)
+    assert asked is not None
+    runner.run(asked.pk, overlapping.chunks, sleep=lambda _: None)
+    assert standing(one)[ALONE] == ("settled", "all_agree", 1)
 
 
 def test_import_again_marks_nothing() -> None:
