@@ -4,6 +4,7 @@ Every arm has its sentence. A known answer goes before everything else: such a t
 What came back, and what was asked for since, is told behind the reason for which the trace is read at all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,10 +46,11 @@ class Why:
         return [step for step in self.steps if step.is_unsure]
 
 
-def why(trace: Trace) -> Why:
+def why(trace: Trace, *, gold: Sequence[Gold], entries: Sequence[QueueEntry]) -> Why:
+    """`gold` that is in use and the `entries` of the trace with their lanes: whoever asks has them at hand."""
     draw = Draw.objects.filter(trace=trace).order_by("-pk").first()
     prm = _prm(trace, draw)
-    return Why(_words(trace, draw), prm.label if prm else "", _doubts(prm, trace) if prm else [])
+    return Why(_words(trace, draw, gold, entries), prm.label if prm else "", _doubts(prm, trace) if prm else [])
 
 
 _KNOWN = {
@@ -74,12 +76,12 @@ _SINCE = {
 }
 
 
-def _words(trace: Trace, draw: Draw | None) -> str:
-    uses = set(Gold.objects.filter(trace=trace, retired_at=None).values_list("use", flat=True))
+def _words(trace: Trace, draw: Draw | None, gold: Sequence[Gold], entries: Sequence[QueueEntry]) -> str:
+    uses = {each.use for each in gold}
     if uses:
         return " ".join(str(sentence) for use, sentence in _KNOWN.items() if use in uses)
-    lanes = QueueEntry.objects.filter(trace=trace, lane__closed_at=None).values_list("lane__arm", "is_open")
-    arms = {arm for arm, is_open in lanes if is_open or arm not in _SINCE}
+    served = [(entry.lane.arm, entry.slots_left > 0) for entry in entries if entry.lane.closed_at is None]
+    arms = {arm for arm, is_open in served if is_open or arm not in _SINCE}
     since = [str(sentence) for arm, sentence in _SINCE.items() if arm in arms]
     return " ".join([_first(trace, draw, arms), *since])
 

@@ -100,7 +100,7 @@ def _page(request: HttpRequest, actor: Membership, trace: Trace, *, status: int 
     read = reading.readings(trace, actor)
     told.setdefault("gold_form", GoldForm(trace=trace))
     if roles.does(actor, Action.TRAIN):  # whoever rates must not see scores first
-        told["why"] = explaining.why(trace)
+        told["why"] = explaining.why(trace, gold=standing.gold, entries=standing.entries)
     return page.show(
         request,
         actor,

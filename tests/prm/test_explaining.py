@@ -13,7 +13,9 @@ NOW = factories.NOW
 
 
 def words(trace: Trace) -> str:
-    return explaining.why(Trace.objects.select_related("problem").get(pk=trace.pk)).words
+    read = Trace.objects.select_related("problem").get(pk=trace.pk)
+    entries = read.queue_entries.select_related("lane")
+    return explaining.why(read, gold=list(read.gold.filter(retired_at=None)), entries=list(entries)).words
 
 
 def in_lane(project: Project, arm: str, slots: int = 1) -> Trace:
