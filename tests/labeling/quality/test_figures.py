@@ -242,20 +242,11 @@ def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch:
     assert Settlement.objects.filter(project=project, is_due=True).exists()
 
 
-def test_refresh_computes_the_others_beside_a_project_that_cannot_be(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Project) -> None:
+    Tally.objects.filter(project=project).update(first_end=99)  # behind the end of its trace
     other = factories.make_project()
     scene.submit(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
-    Project.objects.filter(pk=project.pk).update(gold_bar=0.5)
-    watched = figures.of_project
-
-    def of_project(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
-        if project_id == project.pk:
-            raise ValueError
-        return watched(project_id=project_id, now=now)
-
-    monkeypatch.setattr(figures, "of_project", of_project)
     refreshing.refresh(now=NOW)
     assert quality.figures_of(project_id=other.pk) is not None
-    assert project.pk in figures.stale(now=NOW + dt.timedelta(minutes=1))
+    assert quality.figures_of(project_id=project.pk) is None
+    assert project.pk in figures.stale(now=LATER)
