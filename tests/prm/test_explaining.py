@@ -29,7 +29,7 @@ def in_lane(project: Project, arm: str, slots: int = 1) -> Trace:
 )
 def test_why_of_a_known_answer_is_its_use(use: str, told: str) -> None:
     trace = in_lane(factories.make_project(), "uniform", 2)
-    admission.make_gold(trace=trace, use=use, accepted_first_errors=[0], by=None, now=NOW)  # type: ignore[arg-type]
+    admission.make_gold(trace=trace, use=use, accepted_first_errors=[0], by=None, now=NOW)  # type: ignore[arg-type]  # as a page sends it
     assert told in words(trace)
     assert "uniform" not in words(trace)
 
