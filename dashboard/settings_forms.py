@@ -22,7 +22,10 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
         (_("Rules"), ("skip_limit_per_day", "correction_days")),
         (
             _("Gold and screening"),
-            ("gold_share", "gold_bar", "screening_pass_share", "screening_attempts", "shows_weekly_gold"),
+            (
+                *("gold_share", "proven_gold_share", "gold_bar", "screening_pass_share", "screening_attempts"),
+                "shows_weekly_gold",
+            ),
         ),
         (_("Which traces are read"), ("uniform_share", "reserve_share", "reserve_problem_share")),
         (_("Money"), ("pay_per_hour", "currency")),
@@ -44,7 +47,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             *("name", "description", "protocol", "shows_reference_answer", "shows_final_verdict"),
             *("reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"),
             *("skip_limit_per_day", "correction_days", "gold_share", "gold_bar", "screening_pass_share"),
-            *("screening_attempts", "uniform_share", "reserve_share", "reserve_problem_share"),
+            *("proven_gold_share", "screening_attempts", "uniform_share", "reserve_share", "reserve_problem_share"),
             *("pay_per_hour", "currency", "takes_worker_ids", "worker_parameter", "study_parameter"),
             *("session_parameter", "completion_url", "completion_code", "screened_out_url", "screened_out_code"),
             "shows_weekly_gold",
@@ -63,6 +66,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             "skip_limit_per_day": _("Skips a day"),
             "correction_days": _("Days in which a submission can be corrected"),
             "gold_share": _("Share of hidden gold"),
+            "proven_gold_share": _("Share of hidden gold of proven raters"),
             "gold_bar": _("Share of gold that a rater gets right who may go on"),
             "screening_pass_share": _("Share of the screening that must be right"),
             "screening_attempts": _("Attempts at the screening"),
@@ -83,6 +87,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
         }
         help_texts: ClassVar = {
             "protocol": _("Stays once traces have been given out."),
+            "proven_gold_share": _("Of those who have worked for fourteen days without a pause."),
             "gold_bar": _("From 0.2 to 0.99. Empty: measured from the first answers of the project’s own raters."),
             "shows_weekly_gold": _("At home, whole weeks of five checks or more. Never of which trace."),
             "uniform_share": _("The fixed part that keeps every estimate honest, whatever a policy chooses."),

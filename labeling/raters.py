@@ -5,12 +5,14 @@ import datetime as dt
 import uuid
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 import statements
 from accounts.models import User
 from events import log
 from labeling import queue
-from labeling.models import Gold, Project, Rater
+from labeling.models import Assignment, Gold, Project, Rater
+from labeling.models.assignment import Origin, Purpose
 from labeling.models.quality import GoldUse
 from labeling.models.rater import RaterKind, RaterStage
 
@@ -75,14 +77,32 @@ def pause(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt
 
 
 def resume(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
-    """The rater goes on, and is watched from here anew: what led to the pause is not held against them again."""
+    """The rater goes on, and is watched from here anew, with as much gold as a newcomer: what led to the pause is not
+    held against them again."""
     with transaction.atomic():
         changed = Rater.objects.filter(pk=rater.pk, paused_at__isnull=False).update(
-            paused_at=None, paused_reason="", paused_note="", watched_since_at=now
+            paused_at=None, paused_reason="", paused_note="", watched_since_at=now, proven_at=None
         )
         if changed:
             _say("rater.resumed", rater, by, now)
     return bool(changed)
+
+
+def prove(*, project_id: int, since: dt.datetime, now: dt.datetime) -> int:
+    """Raters who have worked from `since` on, or longer, without a pause are known well enough: from here on less of
+    what they are handed is gold. Says of how many that is new; each is an event."""
+    begun = Assignment.objects.filter(
+        rater=OuterRef("pk"), purpose__in=[Purpose.WORK, Purpose.GOLD], origin=Origin.HERE, held_at__lte=since
+    )
+    early = begun.filter(Q(held_at__gt=OuterRef("watched_since_at")) | Q(rater__watched_since_at=None))
+    found = Rater.objects.filter(project=project_id, kind=RaterKind.MEMBER, proven_at=None, paused_at=None)
+    n_proven = 0
+    for rater in found.filter(Exists(early), removed_at=None).order_by("pk"):
+        # The condition again in the statement that writes: a pause may have come between.
+        if Rater.objects.filter(pk=rater.pk, proven_at=None, paused_at=None).update(proven_at=now):
+            _say("rater.proven", rater, None, now)
+            n_proven += 1
+    return n_proven
 
 
 def _say(what: str, rater: Rater, by: User | None, now: dt.datetime, **detail: str) -> None:

@@ -56,7 +56,7 @@ def make_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, 
 
 
 def progress(*, rater: Rater, purpose: Purpose) -> Progress:
-    mine = _mine(rater, purpose)
+    mine = of_attempt(rater, purpose)
     done = mine.filter(state=AssignmentState.SUBMITTED).count()
     return Progress(done, done + mine.filter(state__in=OPEN_STATES).count() + _to_come(rater, purpose).count())
 
@@ -64,14 +64,14 @@ def progress(*, rater: Rater, purpose: Purpose) -> Progress:
 def place(assignment: Assignment) -> tuple[int, int]:
     """Which of how many traces of its set this one is."""
     rater, purpose = assignment.rater, Purpose(assignment.purpose)
-    before = _mine(rater, purpose).filter(state__in=(*OPEN_STATES, AssignmentState.SUBMITTED))
+    before = of_attempt(rater, purpose).filter(state__in=(*OPEN_STATES, AssignmentState.SUBMITTED))
     earlier = Q(held_at__lt=assignment.held_at) | Q(held_at=assignment.held_at, pk__lt=assignment.pk)
     return before.filter(earlier).count() + 1, progress(rater=rater, purpose=purpose).total
 
 
 def is_complete(rater: Rater, purpose: Purpose) -> bool:
-    """Nothing of the set is in hand, and nothing is to come."""
-    in_hand = _mine(rater, purpose).filter(state__in=OPEN_STATES)
+    """Nothing of the set is in hand, of whatever attempt, and nothing is to come."""
+    in_hand = Assignment.objects.filter(rater=rater, purpose=purpose, state__in=OPEN_STATES)
     return not in_hand.exists() and not _to_come(rater, purpose).exists()
 
 
@@ -79,9 +79,13 @@ def is_put_up(project_id: int, arm: Arm) -> bool:
     return _served(project_id, arm).exists()
 
 
-def _mine(rater: Rater, purpose: Purpose) -> QuerySet[Assignment]:
-    attempt = rater.screening_attempt if purpose == Purpose.SCREENING else 1
-    return Assignment.objects.filter(rater=rater, purpose=purpose, attempt=attempt)
+def of_attempt(rater: Rater, purpose: Purpose) -> QuerySet[Assignment]:
+    """What was handed out in the attempt that the rater is at."""
+    return Assignment.objects.filter(rater=rater, purpose=purpose, attempt=_attempt(rater, purpose))
+
+
+def _attempt(rater: Rater, purpose: Purpose) -> int:
+    return rater.training_attempt if purpose == Purpose.TRAINING else rater.screening_attempt
 
 
 def _served(project_id: int, arm: str) -> QuerySet[QueueEntry]:
@@ -92,6 +96,5 @@ def _to_come(rater: Rater, purpose: Purpose) -> QuerySet[QueueEntry]:
     """What the queue will still hand out: `queue.lanes.NEXT` leaves out the same."""
     met = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"))
     met = met.exclude(opened_at=None, state__in=[AssignmentState.RELEASED, AssignmentState.LAPSED])
-    if purpose == Purpose.SCREENING:
-        met = met.filter(purpose=purpose, attempt=rater.screening_attempt)
+    met = met.filter(Q(purpose=purpose, attempt=_attempt(rater, purpose)) | Q(state__in=OPEN_STATES))
     return _served(rater.project_id, purpose).filter(~Exists(met))

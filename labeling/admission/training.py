@@ -32,7 +32,8 @@ def read_lesson(*, assignment_id: int, rater_id: int, by: User, now: dt.datetime
 def go_on_if_complete(*, rater: Rater, by: User | None, now: dt.datetime) -> None:
     if not sets.is_complete(rater, Purpose.TRAINING):
         return
-    n_traces = Lesson.objects.filter(assignment__rater=rater).count()
+    lessons = Lesson.objects.filter(assignment__rater=rater, assignment__attempt=rater.training_attempt)
     to = RaterStage.SCREENING if sets.is_put_up(rater.project_id, Arm.SCREENING) else RaterStage.WORKING
     moving.move(rater=rater, to=to, now=now)
-    moving.say("training.finished", rater, by, now, n_traces=n_traces)
+    told = {"n_traces": lessons.count(), "attempt": rater.training_attempt}
+    moving.say("training.finished", rater, by, now, **told)

@@ -52,6 +52,7 @@ class Project(models.Model):
     correction_days = models.PositiveSmallIntegerField(default=7)
 
     gold_share = share(0.10)
+    proven_gold_share = share(0.05)  # of whoever has worked a fortnight; never more than the share of others
     reserve_share = share(0.05)
     uniform_share = share(0.20)
     reserve_problem_share = share(0.10)
@@ -103,6 +104,7 @@ class Project(models.Model):
                 models.CheckConstraint(condition=Q(**{f"{name}__gte": 0, f"{name}__lte": 1}), name=f"{name}_is_a_share")
                 for name in (
                     "gold_share",
+                    "proven_gold_share",
                     "reserve_share",
                     "uniform_share",
                     "reserve_problem_share",

@@ -40,6 +40,7 @@ class Rater(models.Model):
     labeler = models.CharField(max_length=100, null=True, blank=True)
     machine = models.CharField(max_length=200, blank=True)  # "judge gpt-x, prompt 3", "monte carlo, 16 rollouts"
     stage = models.CharField(max_length=12, choices=RaterStage, default=RaterStage.WORKING)
+    training_attempt = models.PositiveSmallIntegerField(default=1)
     screening_attempt = models.PositiveSmallIntegerField(default=1)
     # The versions that this rater has read and agreed to last. The rows of `labeling.admission` say when.
     read_guideline = models.ForeignKey(
@@ -52,6 +53,7 @@ class Rater(models.Model):
     paused_reason = models.CharField(max_length=300, blank=True)  # what the rater reads
     paused_note = models.CharField(max_length=300, blank=True)  # what leads read besides
     watched_since_at = models.DateTimeField(null=True, blank=True)  # gold before it is not looked at again
+    proven_at = models.DateTimeField(null=True, blank=True)  # from then on less of what is handed out is gold
     removed_at = models.DateTimeField(null=True, blank=True)
     added_at = models.DateTimeField()
 

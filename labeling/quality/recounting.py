@@ -11,7 +11,7 @@ from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling.models import Figures, Project, Settlement
 from labeling.models.project import ProjectState
-from labeling.quality import gold, settlements, tallies
+from labeling.quality import gold, settlements, tallies, watching
 
 KIND = "labeling.recount"
 CHUNK = 20
@@ -57,6 +57,7 @@ class _Counter:
 
 def _end(project_id: int, done: int, drifted: int, now: dt.datetime) -> Progress:
     retired = gold.retire_worn_out(project_id=project_id, now=now)
+    proven = watching.prove(project_id=project_id, now=now)
     settlements.look_again(project_id=project_id, now=now)
     figures = Figures.objects.filter(pk=project_id)
     figures.update(recounted_at=now, drifted_traces=drifted)
@@ -64,4 +65,4 @@ def _end(project_id: int, done: int, drifted: int, now: dt.datetime) -> Progress
         figures.update(is_stale=True)
         subject, detail = f"project:{project_id}", {"traces": drifted}
         log.append(what="tallies.drifted", by=None, now=now, project=project_id, subject=subject, detail=detail)
-    return Progress(done, result={"traces": done, "drifted": drifted, "gold_retired": retired})
+    return Progress(done, result={"traces": done, "drifted": drifted, "gold_retired": retired, "proven": proven})

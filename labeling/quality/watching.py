@@ -14,6 +14,7 @@ from labeling.models import GoldAnswer, Project
 from labeling.models.quality import GoldUse, Verdict
 from labeling.quality import scoring
 
+FORTNIGHT = dt.timedelta(days=14)  # after which a rater who works is known: `Project.proven_gold_share`
 FIRST = 200  # gold answers of a project that its bar is measured on
 _LOWEST, _HIGHEST = 0.2, 0.99
 
@@ -58,6 +59,12 @@ def _right_since(answer: GoldAnswer) -> list[bool]:
     return [
         verdict == Verdict.RIGHT for verdict in rows.order_by("answered_at", "pk").values_list("verdict", flat=True)
     ]
+
+
+def prove(*, project_id: int, now: dt.datetime) -> int:
+    """Whoever has worked for a fortnight, or since they were let go on, meets less gold from now on: one step, and in
+    the log. Says how many."""
+    return raters.prove(project_id=project_id, since=now - FORTNIGHT, now=now)
 
 
 def measure_bar(*, project: Project, now: dt.datetime) -> float | None:

@@ -37,20 +37,23 @@ LANES = f"""
 asked AS (SELECT CAST(%s AS bigint) AS rater_id, CAST(%s AS double precision) AS chance,
                  CAST(%s AS boolean) AS from_top, CAST(%s AS bigint) AS arrivals_until),
 somebody AS (
-    SELECT a.rater_id, a.chance, a.from_top, a.arrivals_until, r.project_id, r.stage, r.screening_attempt,
-           p.gold_share, p.reserve_share, p.uniform_share, p.lease_seconds, p.guideline_id, p.shows_reference_answer,
-           p.shows_final_verdict,
-           CASE WHEN a.chance < p.gold_share THEN a.chance / p.gold_share
-                ELSE (a.chance - p.gold_share) / (1 - p.gold_share) END AS rest
+    SELECT one.*, CASE WHEN one.chance < one.gold_share THEN one.chance / one.gold_share
+                       ELSE (one.chance - one.gold_share) / (1 - one.gold_share) END AS rest FROM (
+    SELECT a.rater_id, a.chance, a.from_top, a.arrivals_until, r.project_id, r.stage, r.training_attempt,
+           r.screening_attempt, p.reserve_share, p.uniform_share, p.lease_seconds, p.guideline_id,
+           p.shows_reference_answer, p.shows_final_verdict,
+           CASE WHEN r.proven_at IS NOT NULL AND p.proven_gold_share < p.gold_share THEN p.proven_gold_share
+                ELSE p.gold_share END AS gold_share
     FROM asked a
     JOIN labeling_rater r ON r.id = a.rater_id AND r.paused_at IS NULL AND r.removed_at IS NULL
     JOIN labeling_project p ON p.id = r.project_id AND p.state = 'open'
         AND (p.guideline_id IS NULL OR p.guideline_id = r.read_guideline_id)
-        AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)),
+        AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)) one),
 lanes AS MATERIALIZED (
     SELECT s.*, l.id AS lane_id, l.arm, l.generation,
            CASE WHEN l.arm IN ('training', 'screening', 'gold') THEN l.arm ELSE 'work' END AS purpose,
-           CASE WHEN l.arm = 'screening' THEN s.screening_attempt ELSE 1 END AS attempt,
+           CASE l.arm WHEN 'training' THEN s.training_attempt WHEN 'screening' THEN s.screening_attempt
+                ELSE 1 END AS attempt,
            CASE WHEN l.arm = 'opinion' THEN 'opinion' ELSE 'scheduled' END AS population,
            COALESCE(n.state = 'held', false) AS is_held,
            COALESCE(CASE WHEN s.from_top THEN NULL WHEN n.id IS NULL OR m.read_at >= n.held_at THEN m.key
@@ -77,14 +80,16 @@ lanes AS MATERIALIZED (
 """  # noqa: S608  made of constants
 
 # The next entry below where a rater stands in a lane that he may take. Whatever he was shown before does not come
-# again; what was only held for him, and never opened, may. A screening tried again shows the same traces again.
+# again; what was only held for him, and never opened, may. Training and screening gone through again show the same
+# traces again, except for what lies open before him.
 NEXT = """
 SELECT e.id AS entry_id, e.trace_id, e.key, e.draw_id FROM labeling_queueentry e
 WHERE e.lane_id = {lane_id} AND e.is_open AND (e.key, e.trace_id) < ({key}, {trace_id})
 AND NOT EXISTS (
     SELECT 1 FROM labeling_assignment met
     WHERE met.trace_id = e.trace_id AND met.rater_id = {rater_id}
-    AND ({purpose} <> 'screening' OR (met.purpose = 'screening' AND met.attempt = {attempt}))
+    AND ({purpose} NOT IN ('training', 'screening') OR (met.purpose = {purpose} AND met.attempt = {attempt})
+         OR met.state IN ('held', 'opened'))
     AND (met.opened_at IS NOT NULL OR met.state NOT IN ('released', 'lapsed')))
 ORDER BY e.key DESC, e.trace_id DESC LIMIT 1
 """

@@ -85,7 +85,7 @@ def _find(parameters: list[object]) -> _Found | None:
         return None
     came_up_empty: list[int] = []
     for lane in (lane for lane in lanes if lane.place is not None):
-        where = [lane.lane_id, lane.key, lane.trace_id, lane.rater_id, lane.purpose, lane.attempt]
+        where = [lane.lane_id, lane.key, lane.trace_id, lane.rater_id, lane.purpose, lane.purpose, lane.attempt]
         for row in statements.rows(_NEXT, where):
             return _Found(lane, _Entry(*row), came_up_empty)
         if lane.lags:

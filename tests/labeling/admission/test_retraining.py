@@ -1,11 +1,16 @@
-"""Once more through guideline and screening."""
+"""Once more through guideline, training and screening."""
+
+import datetime as dt
 
 import pytest
 
 from events.models import Event
-from labeling import admission, projects, raters
+from labeling import admission, projects, queue, raters
+from labeling.models import Assignment, Rater
+from labeling.models.assignment import Purpose
 from labeling.models.rater import RaterStage
 from tests import factories
+from tests.labeling.admission import road
 
 pytestmark = pytest.mark.django_db
 
@@ -23,5 +28,54 @@ def test_train_again_puts_guideline_and_screening_before_the_work(has_set: bool)
     admission.train_again(rater_id=rater.pk, by=by, now=factories.NOW)
     rater.refresh_from_db()
     assert (rater.read_guideline, rater.paused_at) == (None, None)
-    assert (rater.stage, rater.screening_attempt) == ((RaterStage.SCREENING, 2) if has_set else (RaterStage.WORKING, 1))
+    assert (rater.stage, rater.screening_attempt) == ((RaterStage.SCREENING, 1) if has_set else (RaterStage.WORKING, 1))
     assert Event.objects.filter(what="training.asked_again", by=by.pk).exists()
+
+
+def test_train_again_serves_training_and_screening_a_second_time(now: dt.datetime) -> None:
+    """Every trace of both sets comes again, and each attempt is told apart."""
+    project = road.make_project(training=2, screening=1, work=2, screening_attempts=1)
+    rater = factories.make_rater(project, stage="training")
+    assert rater.user is not None
+    for _ in range(2):
+        road.learn(rater, now)
+    road.rate(rater, now)
+    assert road.stage(rater) == "working"
+    road.rate(rater, now)
+    held = queue.claim(rater_id=rater.pk, now=now)
+    raters.pause(rater=rater, reason="See me.", by=None, now=now)
+    admission.train_again(rater_id=rater.pk, by=rater.user, now=now)
+    assert (road.stage(rater), rater.training_attempt, rater.screening_attempt) == ("training", 2, 2)
+    assert Assignment.objects.get(pk=held.assignment_id).state == "released"
+    assert admission.progress(rater=rater, purpose=Purpose.TRAINING) == (0, 2)
+    for _ in range(2):
+        road.learn(rater, now)
+    assert road.stage(rater) == "screening"
+    road.rate(rater, now, first_error=0)
+    assert road.stage(rater) == "failed"
+    attempts = Assignment.objects.filter(rater=rater, purpose="training").values_list("attempt", flat=True)
+    assert sorted(attempts) == [1, 1, 2, 2]
+    told = Event.objects.filter(what="training.finished").order_by("pk").values_list("detail", flat=True)
+    assert list(told) == [{"n_traces": 2, "attempt": 1}, {"n_traces": 2, "attempt": 2}]
+
+
+def test_train_again_in_the_middle_of_training_begins_it_anew(now: dt.datetime) -> None:
+    """What is open before the rater is finished, and handed out once more afterwards."""
+    project = road.make_project(training=2)
+    rater = factories.make_rater(project, stage="training")
+    assert rater.user is not None
+    road.learn(rater, now)
+    opened = road.claim(rater, now)
+    admission.train_again(rater_id=rater.pk, by=rater.user, now=now)
+    assert admission.progress(rater=road_of(rater), purpose=Purpose.TRAINING).done == 0
+    road.learn(rater, now)  # the other one; the open one is waited for
+    assert road.stage(rater) == "training"
+    road.submit(opened.assignment_id, rater, now)
+    admission.read_lesson(assignment_id=opened.assignment_id, rater_id=rater.pk, by=rater.user, now=now)
+    road.learn(rater, now)
+    assert road.stage(rater) == "working"
+
+
+def road_of(rater: Rater) -> Rater:
+    rater.refresh_from_db()
+    return rater

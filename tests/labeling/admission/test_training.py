@@ -26,7 +26,7 @@ def test_training_goes_lesson_by_lesson_into_the_work(now: dt.datetime) -> None:
     road.learn(rater, now)
     assert road.stage(rater) == "working"
     assert road.claim(rater, now).purpose == "work"
-    assert Event.objects.get(what="training.finished").detail == {"n_traces": 2}
+    assert Event.objects.get(what="training.finished").detail == {"n_traces": 2, "attempt": 1}
     # Looking at an answer again moves nobody.
     admission.read_lesson(assignment_id=first.pk, rater_id=rater.pk, by=rater.user, now=now + dt.timedelta(1))
     assert road.stage(rater) == "working"

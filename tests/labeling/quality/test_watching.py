@@ -111,3 +111,25 @@ def test_watching_looks_at_hidden_gold_alone() -> None:
     rater.refresh_from_db()
     assert (gold.answers.count(), rater.paused_at) == (8, None)
     assert watching.FIRST == 200
+
+
+def test_prove_lowers_the_gold_share_once_after_a_fortnight() -> None:
+    """One step, in the log; whoever is paused and let go on is watched like a newcomer again."""
+    place = factories.make_project(gold_share=0.5, proven_gold_share=0.1)
+    rater, newcomer = scene.raters(place, 2)
+    for each, days in ((rater, 14), (newcomer, 13)):
+        begun = NOW - dt.timedelta(days=days)
+        factories.make_submitted(each, factories.make_trace(place), held_at=begun, opened_at=begun)
+    assert watching.prove(project_id=place.pk, now=NOW) == 1
+    assert watching.prove(project_id=place.pk, now=NOW) == 0
+    assert Event.objects.get(what="rater.proven").subject == f"rater:{rater.pk}"
+    for arm in ("gold", "uniform"):
+        lane = factories.make_lane(place, arm=arm)
+        for _ in range(4):
+            factories.make_entry(lane, factories.make_trace(place), slots=9)
+    claimed = [queue.claim(rater_id=each.pk, now=NOW, chance=0.3).arm for each in (rater, newcomer)]
+    assert claimed == ["uniform", "gold"]
+    raters.pause(rater=rater, reason="Let us talk.", by=None, now=NOW)
+    raters.resume(rater=rater, by=None, now=NOW)
+    assert queue.claim(rater_id=rater.pk, now=NOW, chance=0.3).arm == "gold"
+    assert watching.prove(project_id=place.pk, now=NOW) == 0
