@@ -100,7 +100,7 @@ def standing(trace: Trace) -> Standing:
     settlement = Settlement.objects.filter(trace=trace).first()
     return Standing(
         settlement=settlement,
-        consensus=Consensus.objects.filter(trace=trace).order_by("-revision").first(),
+        consensus=Consensus.objects.filter(trace=trace).select_related("fit").order_by("-revision").first(),
         entries=entries,
         gold=list(Gold.objects.filter(trace=trace, retired_at=None).select_related("made_by").order_by("pk")),
         added=list(AddedSlot.objects.filter(trace=trace).order_by("round")),

@@ -24,7 +24,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             _("Gold and screening"),
             (
                 *("gold_share", "proven_gold_share", "gold_bar", "screening_pass_share", "screening_attempts"),
-                "shows_weekly_gold",
+                *("shows_weekly_gold", "uses_probability"),
             ),
         ),
         (_("Which traces are read"), ("uniform_share", "reserve_share", "reserve_problem_share")),
@@ -50,7 +50,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             *("proven_gold_share", "screening_attempts", "uniform_share", "reserve_share", "reserve_problem_share"),
             *("pay_per_hour", "currency", "takes_worker_ids", "worker_parameter", "study_parameter"),
             *("session_parameter", "completion_url", "completion_code", "screened_out_url", "screened_out_code"),
-            "shows_weekly_gold",
+            *("shows_weekly_gold", "uses_probability"),
         ]
         widgets: ClassVar = {"description": forms.Textarea(attrs={"rows": 2})}
         labels: ClassVar = {
@@ -70,6 +70,7 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             "gold_bar": _("Share of gold that a rater gets right who may go on"),
             "screening_pass_share": _("Share of the screening that must be right"),
             "screening_attempts": _("Attempts at the screening"),
+            "uses_probability": _("Settle traces by probability"),
             "shows_weekly_gold": _("Tell raters each week how they met hidden gold"),
             "uniform_share": _("Share chosen uniformly"),
             "reserve_share": _("Share of work from the reserve"),
@@ -89,6 +90,10 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
             "protocol": _("Stays once traces have been given out."),
             "proven_gold_share": _("Of those who have worked for fourteen days without a pause."),
             "gold_bar": _("From 0.2 to 0.99. Empty: measured from the first answers of the project’s own raters."),
+            "uses_probability": _(
+                "From the threshold on that keeps .90 right on hidden gold; below it even agreement is asked again."
+                " Nothing changes until there is enough gold."
+            ),
             "shows_weekly_gold": _("At home, whole weeks of five checks or more. Never of which trace."),
             "uniform_share": _("The fixed part that keeps every estimate honest, whatever a policy chooses."),
             "pay_per_hour": _("Empty: no cost is shown."),

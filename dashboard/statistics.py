@@ -62,6 +62,10 @@ _REASONS: dict[str, Text] = {
     Reason.RESTS_ON_ONE: _("No interval: it rests on a single problem."),
     Reason.NO_SPREAD: _("No interval: all problems give the same value."),
     Reason.UNDEFINED: _("Undefined."),
+    Reason.NOT_DRAWN: _("No bootstrap is drawn for it."),
+    Reason.FEW_GOLD: _("Too few gold traces yet."),
+    Reason.BELOW_PROMISE: _("None: on hidden gold no threshold keeps .90."),
+    Reason.FEW_RATERS: _("Fewer than 5 screened raters."),
 }
 
 

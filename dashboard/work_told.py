@@ -16,6 +16,7 @@ KINDS: dict[str, str | Promise] = {
     "labeling.undo_import": gettext_lazy("Take an import back"),
     "labeling.change_overlap": gettext_lazy("Change how often traces are read"),
     "labeling.recount": gettext_lazy("Count agreement anew"),
+    "labeling.fit": gettext_lazy("Learn how raters err"),
 }
 
 

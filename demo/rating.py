@@ -11,10 +11,11 @@ from demo import simulated
 from demo.simulated import SimulatedRater
 from demo.told import ToldTrace, dice
 from labeling import admission, judging, projects, quality, queue, stations
-from labeling.models import Lesson, Project, Rater, Submission, Trace
+from labeling.models import Lesson, Project, Rater, Settlement, Submission, Trace
 from labeling.models.assignment import Purpose
+from labeling.models.consensus import SettlementState
 from labeling.models.project import Protocol
-from labeling.quality import figures, settling
+from labeling.quality import figures, fits, settlements, settling
 from labeling.stations import Station
 from people import members
 from people.models import Membership, Role
@@ -120,12 +121,23 @@ def _read_one(
     )
 
 
+def _learn(project: Project, now: dt.datetime) -> None:
+    """What happens at night. With the first fit everything settled before says its probability too."""
+    made = fits.learn(project_id=project.pk, now=now)
+    if made is None or made.number > 1:
+        return
+    settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED)
+    settlements.look_at(trace_ids=settled.values_list("trace_id", flat=True), now=now)
+    quality.settle(project_id=project.pk, trace_ids=list(settled.values_list("trace_id", flat=True)), now=now)
+
+
 def _look_after(project: Project, at: dt.datetime, *, with_figures: bool) -> None:
     """What happens in the background on a day when the platform runs."""
     for project_id, traces in settling.due():
         if project_id == project.pk:
             quality.settle(project_id=project_id, trace_ids=traces, now=at)
     if with_figures:
+        _learn(project, at)
         figures.compute(project_id=project.pk, now=at)
 
 

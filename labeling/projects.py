@@ -44,7 +44,7 @@ class NotChangeable(Exception):
 OPTIONS = frozenset(
     {"name", "description", "protocol", "overlap_limit", "lease_seconds", "skip_limit_per_day", "correction_days"}
     | {"gold_share", "proven_gold_share", "reserve_share", "uniform_share", "reserve_problem_share"}
-    | {"screening_pass_share"}
+    | {"screening_pass_share", "uses_probability"}
     | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
     | {"reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"}
     | {"shows_weekly_gold"}

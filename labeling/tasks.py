@@ -6,7 +6,7 @@ from django.utils import timezone
 from jobs import runner
 from labeling import overlapping, queue
 from labeling.importing import bringing, undoing, uploads
-from labeling.quality import recounting, refreshing
+from labeling.quality import fits, recounting, refreshing
 
 
 @shared_task(name=bringing.KIND)
@@ -37,6 +37,11 @@ def recount_all() -> None:
 @shared_task(name=recounting.KIND)
 def recount(job_id: int) -> None:
     runner.run(job_id, recounting.chunks)
+
+
+@shared_task(name=fits.KIND)
+def fit(job_id: int) -> None:
+    runner.run(job_id, fits.chunks)
 
 
 @shared_task(name="labeling.forget_uploads")

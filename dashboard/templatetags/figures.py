@@ -5,6 +5,7 @@ from typing import Any
 from django import template
 from django.template import Context
 
+from dashboard import statistics
 from dashboard.charts import Chart, small, words
 from dashboard.charts.drawing import Svg
 from dashboard.charts.matrix import Matrix
@@ -45,3 +46,9 @@ def interval(value: float, low: float | None, high: float | None, name: str, mar
 def brackets(pair: Any) -> str:
     """ "[.65, .71]" of whatever has a low and a high end."""
     return "" if pair is None else words.interval(pair.low, pair.high)
+
+
+@register.filter
+def undefined(reason: str) -> str:
+    """Why a number is missing, in words for people."""
+    return statistics.why(reason)

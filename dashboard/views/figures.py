@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import agreement_page, annotators_page, door, overview, page, threads, todo
 from dashboard.forms import PauseForm
-from labeling import admission, raters
+from labeling import admission, quality, raters
 from labeling.models import Rater
 from people.models import Membership
 from people.roles import Action
@@ -46,7 +46,10 @@ def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
     tables = [found.table, found.slice_table] if found else []
     if found and found.by_position:
         tables.append(found.by_position.table)
-    return page.show(request, actor, "dashboard/agreement.html", here="agreement", tables=tables, agreement=found)
+    fit = quality.fit_of(actor.project.pk)
+    return page.show(
+        request, actor, "dashboard/agreement.html", here="agreement", tables=tables, agreement=found, fit=fit
+    )
 
 
 @require_safe

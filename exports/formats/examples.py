@@ -24,6 +24,7 @@ class Agreed(Struct, frozen=True):
     first_error: int | None
     confidence: float | None
     labels: Sequence[tuple[int, int, int, float, int]]
+    posterior: Sequence[float] | None = None  # P(first error) of each step, then of none; None without a fit
 
 
 class Said(Struct, frozen=True):

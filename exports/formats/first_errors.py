@@ -1,5 +1,8 @@
-"""Where the first error is: a row for each rater, and one for what the project stands behind, with the share of
-readings that name each place, and the outcome of the trace."""
+"""Where the first error is: a row for each rater, and one for what the project stands behind, with the probability of
+each place, and the outcome of the trace.
+
+The probabilities are those that the consensus was settled with; `p_by` says "raters" then. Where there is none, or no
+fit of the raters was there yet, they are the shares of the readings that name each place, and `p_by` is "votes"."""
 
 from collections.abc import Iterator
 
@@ -20,6 +23,7 @@ COLUMNS: Columns = {
     "is_censored": "bool",
     "p_error": ["float64"],
     "p_none": "float64",
+    "p_by": "string",
     "n_votes": "int64",
     "is_right": "bool",
     "outcome_by": "string",
@@ -47,19 +51,30 @@ def _rated(example: Example) -> list[Facts]:
 
 def _about(example: Example) -> Row:
     facts, record = example.facts, example.record
-    votes = [each.first_error for each in example.said if not each.is_censored]
-    n = len(votes)
+    n_votes, probabilities, by = _probabilities(example)
     return {
         "trace": facts.trace,
         "problem": facts.text,
         "problem_digest": facts.problem_digest,
         "domain": facts.domain,
         "steps": [step.options[0].text if step.options else "" for step in record.steps],
-        "p_error": [votes.count(place) / n for place in range(len(record.steps))] if n else [],
-        "p_none": votes.count(None) / n if n else None,
-        "n_votes": n,
+        "p_error": probabilities[:-1],
+        "p_none": probabilities[-1] if probabilities else None,
+        "p_by": by,
+        "n_votes": n_votes,
         "is_right": record.is_right,
         "outcome_by": record.outcome_by,
         "weight": example.weight,
         "policy": facts.policy or "",
     }
+
+
+def _probabilities(example: Example) -> tuple[int, list[float], str | None]:
+    """How many name a place; the probability of each step, then of none; and what it is of."""
+    votes = [each.first_error for each in example.said if not each.is_censored]
+    if example.agreed is not None and example.agreed.posterior is not None:
+        return len(votes), list(example.agreed.posterior), "raters"
+    if not votes:
+        return 0, [], None
+    places = [*range(len(example.record.steps)), None]
+    return len(votes), [votes.count(place) / len(votes) for place in places], "votes"

@@ -29,11 +29,13 @@ _FIRST_GUESS = np.array([0.05, 0.6, 0.3])  # false alarm, detection, late stop
 
 @dataclass(frozen=True)
 class Fit:
-    """`posterior` is over `there`, places laid end to end; `rates` (raters, 3): false alarm, detection, late stop."""
+    """`posterior` is over `there`, places laid end to end; `rates` (raters, 3): false alarm, detection, late stop, and
+    `common` those of all raters together."""
 
     there: Places
     posterior: Floats
     rates: Floats
+    common: Floats
     hazards: Floats
     log_likelihood: float
     rounds: int
@@ -44,13 +46,19 @@ def fit(told: Reports, *, most_rounds: int = 200, tolerance: float = 1e-5) -> Fi
     there = reports.places(told.lengths)
     seen = evidence.of_reports(told, there)
     posterior = _first_posterior(told, there)
-    rates, hazard = _maximise(seen, posterior, told, there)
+    rates, common, hazard = _maximise(seen, posterior, told, there)
     before, rounds, gained = -np.inf, 0, np.inf
     while rounds < most_rounds and gained > tolerance * max(len(told.traces), 1):
         posterior, likelihood = _expect(seen, rates, hazard, told, there)
-        rates, hazard = _maximise(seen, posterior, told, there)
+        rates, common, hazard = _maximise(seen, posterior, told, there)
         gained, before, rounds = likelihood - before, likelihood, rounds + 1
-    return Fit(there, posterior, rates, hazard, before, rounds, gained <= tolerance * max(len(told.traces), 1))
+    return Fit(there, posterior, rates, common, hazard, before, rounds, gained <= tolerance * max(len(told.traces), 1))
+
+
+def posterior(told: Reports, *, rates: Floats, hazard: Floats) -> tuple[Places, Floats]:
+    """Of traces that a fit need not have seen, by the rates and hazards that it found: nothing is learned here."""
+    there = reports.places(told.lengths)
+    return there, _expect(evidence.of_reports(told, there), rates, hazard, told, there)[0]
 
 
 def normalised(logs: Floats, there: Places) -> tuple[Floats, Floats]:
@@ -87,7 +95,7 @@ def _expect(seen: Evidence, rates: Floats, hazard: Floats, told: Reports, there:
     return posterior, float(sums.sum())
 
 
-def _maximise(seen: Evidence, posterior: Floats, told: Reports, there: Places) -> tuple[Floats, Floats]:
+def _maximise(seen: Evidence, posterior: Floats, told: Reports, there: Places) -> tuple[Floats, Floats, Floats]:
     expected = sum_by(
         groups=seen.raters, rows=seen.counts * posterior[seen.places][:, None], n_groups=told.n_raters
     ).reshape(-1, 3, 2)
@@ -95,4 +103,4 @@ def _maximise(seen: Evidence, posterior: Floats, told: Reports, there: Places) -
     common = pooled[:, 0] / pooled.sum(axis=1)
     rates = (expected[:, :, 0] + STRENGTH * common) / (expected.sum(axis=2) + STRENGTH)
     hazard = hazards.fit(posterior=posterior, there=there, domains=told.domains)
-    return np.clip(rates, 1e-6, 1 - 1e-6), hazard
+    return np.clip(rates, 1e-6, 1 - 1e-6), np.clip(common, 1e-6, 1 - 1e-6), hazard

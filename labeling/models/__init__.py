@@ -3,6 +3,7 @@
 from labeling.models.admission import Consent, GuidelineReading, Lesson, ScreeningResult
 from labeling.models.assignment import Assignment, Submission
 from labeling.models.consensus import Consensus, DailyFigures, Figures, Report, Settlement, Tally
+from labeling.models.fit import Fit
 from labeling.models.judgment import CorrectionRequest, Judgment, Turn, Write
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import ConsentText, Guideline, Project
@@ -22,6 +23,7 @@ __all__ = [
     "DailyFigures",
     "Draw",
     "Figures",
+    "Fit",
     "Gold",
     "GoldAnswer",
     "GoldRating",

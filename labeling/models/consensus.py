@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models.assignment import Assignment
+from labeling.models.fit import Fit
 from labeling.models.problem import Problem
 from labeling.models.project import Guideline, Project
 from labeling.models.rater import Rater
@@ -142,6 +143,11 @@ class Consensus(models.Model):
     source = models.CharField(max_length=8, choices=ConsensusSource)
     confidence = models.FloatField(null=True, blank=True)  # share of votes; null where a person decided
     n_votes = models.PositiveSmallIntegerField(default=0)
+    # What the raters' rates make of the readings: P(first error) of each step, context being 0, then of none; and of
+    # the place above. Null where no fit was there yet. The fit is named, so that it can be computed again.
+    posterior = models.JSONField(null=True, blank=True)
+    probability = models.FloatField(null=True, blank=True)
+    fit = models.ForeignKey(Fit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     labels = models.JSONField(default=list)
     note = models.TextField(blank=True)
     made_at = models.DateTimeField()
@@ -153,6 +159,11 @@ class Consensus(models.Model):
             models.CheckConstraint(
                 condition=Q(source="person", confidence=None) | Q(source="raters", confidence__isnull=False),
                 name="only_raters_have_a_share_of_votes",
+            ),
+            models.CheckConstraint(
+                condition=Q(fit=None, posterior=None, probability=None)
+                | Q(fit__isnull=False, posterior__isnull=False, probability__gte=0, probability__lte=1),
+                name="a_probability_names_its_fit",
             ),
         ]
 

@@ -59,6 +59,8 @@ class Project(models.Model):
     screening_pass_share = share(0.75)
     # The share of hidden gold that a rater who may go on gets right; null until the project's own raters have shown it.
     gold_bar = models.FloatField(null=True, blank=True)
+    # Settle by probability, at a promised share of .90 right, as soon as hidden gold shows from where on that holds.
+    uses_probability = models.BooleanField(default=False)
     screening_attempts = models.PositiveSmallIntegerField(default=1)
 
     # What raters see and are asked for. The assignment records what was in force when it was opened.

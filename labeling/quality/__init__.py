@@ -5,10 +5,11 @@ Called through this module: `quality.make_gold(...)`."""
 from labeling.quality.adjudication import CannotDecide, contested, decide, send_back
 from labeling.quality.figures import Shown, course
 from labeling.quality.figures import read as figures_of
+from labeling.quality.fits import current as fit_of
 from labeling.quality.gold import WORN_OUT_AFTER, NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
 from labeling.quality.scoring import Accuracy, accuracy, score
 from labeling.quality.settlements import look_again, mark_brought_in
-from labeling.quality.settling import settle
+from labeling.quality.settling import posterior_of, settle
 from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
 
@@ -25,12 +26,14 @@ __all__ = [
     "course",
     "decide",
     "figures_of",
+    "fit_of",
     "forget",
     "look_again",
     "make_gold",
     "mark_brought_in",
     "measure_bar",
     "meet_gold",
+    "posterior_of",
     "promote",
     "recount",
     "retire_gold",

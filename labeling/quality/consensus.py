@@ -12,6 +12,7 @@ from django.db.models import F, QuerySet
 from accounts.models import User
 from labeling.models import Consensus
 from labeling.models.consensus import ConsensusSource, SettlementState
+from labeling.quality.posteriors import DIGITS, Posterior
 from labeling.quality.step_labels import StepLabel
 
 STANDING = (SettlementState.SETTLED, SettlementState.DECIDED)
@@ -43,9 +44,10 @@ def keep(
     now: dt.datetime,
     by: User | None,
     note: str = "",
+    posterior: Posterior | None = None,
 ) -> int:
     """The number of the revision that says this: the newest one, where it says the same, otherwise a new one. Inside a
-    transaction that holds the trace."""
+    transaction that holds the trace. A revision that knows its probability is not made anew for a later fit."""
     told: dict[str, Any] = {
         "first_error": first_error,
         "source": source,
@@ -55,14 +57,27 @@ def keep(
         "note": note,
     }
     newest = Consensus.objects.filter(trace_id=trace_id).order_by("-revision").first()
-    if newest is not None and source == ConsensusSource.RATERS and _says(newest, told):
+    if newest is not None and source == ConsensusSource.RATERS and _says(newest, told, posterior):
         return newest.revision
     revision = newest.revision + 1 if newest else 1
+    known = _known(posterior, first_error)
     Consensus.objects.create(
-        trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **told
+        trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **told, **known
     )
     return revision
 
 
-def _says(row: Consensus, told: dict[str, Any]) -> bool:
-    return all(getattr(row, name) == value for name, value in told.items())
+def _known(posterior: Posterior | None, first_error: int | None) -> dict[str, Any]:
+    if posterior is None:
+        return {}
+    probability = round(posterior.of(first_error), DIGITS)
+    return {"posterior": posterior.listed(), "probability": probability, "fit_id": posterior.fit_id}
+
+
+def _says(row: Consensus, told: dict[str, Any], posterior: Posterior | None) -> bool:
+    """Labels are as sure as the posterior: of the same readings they are other numbers by another fit."""
+    if posterior is not None and row.fit_id is None:
+        return False
+    said = {**told, "labels": [label[:3] for label in told["labels"]]} if posterior is not None else told
+    labels = [label[:3] for label in row.labels] if posterior is not None else row.labels
+    return all((labels if name == "labels" else getattr(row, name)) == value for name, value in said.items())

@@ -9,6 +9,12 @@ REASONS = {
     "cut_off": _("Some readings gave up or reported the problem: one more was asked for."),
     "all_agree": _("All its readings see the first error at the same step, or none."),
     "most_agree": _("More than half of its readings see the first error at the same step, or none."),
+    "accepted": _("The probability of this place reached what hidden gold asks for."),
+    "doubtful": _("Its readings agree, but hidden gold says that this is not sure enough: one more was asked for."),
+    "doubtful_at_limit": _(
+        "Its readings agree, but hidden gold says that this is not sure enough, and it has been read as often as the"
+        " project allows."
+    ),
     "differ_at_limit": _("Its readings differ, and it has been read as often as the project allows."),
     "cut_off_at_limit": _("Too many readings gave up, and it has been read as often as the project allows."),
     "bad_problem": _("Two readings report that the problem itself is bad."),

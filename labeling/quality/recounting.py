@@ -1,5 +1,5 @@
 """At night: holds every tally against the ratings it was counted from, puts right what differs and says how much that
-was; takes worn-out gold out of use, and has unsettled traces looked at anew."""
+was; takes worn-out gold out of use, has unsettled traces looked at anew, and asks for a new fit of the raters."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling.models import Figures, Project, Settlement
 from labeling.models.project import ProjectState
-from labeling.quality import gold, settlements, tallies, watching
+from labeling.quality import fits, gold, settlements, tallies, watching
 
 KIND = "labeling.recount"
 CHUNK = 20
@@ -59,6 +59,7 @@ def _end(project_id: int, done: int, drifted: int, now: dt.datetime) -> Progress
     retired = gold.retire_worn_out(project_id=project_id, now=now)
     proven = watching.prove(project_id=project_id, now=now)
     settlements.look_again(project_id=project_id, now=now)
+    fits.ask(project_id=project_id, by=None, now=now)
     figures = Figures.objects.filter(pk=project_id)
     figures.update(recounted_at=now, drifted_traces=drifted)
     if drifted:

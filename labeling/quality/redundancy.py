@@ -53,6 +53,27 @@ def weigh(said: Sequence[Said], *, overlap: int, added: int) -> Weighed:
     return Weighed(Course.ASK, why, len(votes), differs_at=_parting(votes))
 
 
+def accept(
+    weighed: Weighed, said: Sequence[Said], *, leading: int | None, probability: float, threshold: float, is_asked: bool
+) -> Weighed:
+    """The same where a project settles by probability: the place that leads is accepted from the threshold on, whoever
+    named it, and nothing is below, though all agree: unanimity is no proof. `is_asked`: a reading is still to come."""
+    if weighed.course == Course.WAIT or weighed.reason == "bad_problem":
+        return weighed
+    votes = [each.first_error for each in said if not each.is_censored]
+    if probability >= threshold and votes:
+        return weighed._replace(
+            course=Course.SETTLED,
+            reason="accepted",
+            first_error=leading,
+            share=votes.count(leading) / len(votes),
+        )
+    if weighed.course == Course.SETTLED:
+        course = Course.WAIT if is_asked else Course.ASK
+        return weighed._replace(course=course, reason="doubtful", differs_at=_parting(votes))
+    return weighed
+
+
 def _parting(votes: Sequence[int | None]) -> int | None:
     """At the earliest step that some call the first error, the others had gone on."""
     named = [vote for vote in votes if vote is not None]

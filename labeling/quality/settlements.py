@@ -74,6 +74,12 @@ def hold(*, trace_ids: Sequence[int], skips: bool = False) -> list[int]:
     return list(traces.values_list("pk", flat=True))
 
 
+def look_at(*, trace_ids: Iterable[int], now: dt.datetime) -> int:
+    """These traces are looked at anew, settled or not. Says how many that is."""
+    rows = Settlement.objects.filter(trace_id__in=list(trace_ids), changed_at__lte=now)
+    return rows.update(is_due=True)
+
+
 def look_again(*, project_id: int, now: dt.datetime) -> int:
     """How often a trace is read was changed: what waits for a person, or for more readings, is looked at anew. Says how
     many traces that is."""

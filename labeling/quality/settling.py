@@ -7,7 +7,7 @@ nothing is submitted between the look and what is made of it. What was decided b
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -15,14 +15,15 @@ from django.db.models import Exists, OuterRef
 
 from events import log
 from labeling import queue
-from labeling.models import AddedSlot, Assignment, Judgment, Project, Report, Settlement
+from labeling.models import AddedSlot, Assignment, Fit, Judgment, Project, Report, Settlement
 from labeling.models.assignment import AssignmentState, FinishReason, Purpose
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.project import Protocol
 from labeling.models.rater import RaterKind
-from labeling.quality import consensus, first_errors, redundancy, settlements, step_labels
+from labeling.quality import consensus, first_errors, fits, posteriors, redundancy, settlements, step_labels
+from labeling.quality.posteriors import Posterior, Seen
 from labeling.quality.redundancy import Course, Said, Weighed
-from labeling.quality.step_labels import Rating, StepLabel
+from labeling.quality.step_labels import Rating, StepLabel, Sure
 
 CHUNK = 20
 
@@ -40,6 +41,25 @@ class Reading:
     def said(self) -> Said:
         has_bad_problem = self.report.finish_reason == FinishReason.BAD_PROBLEM
         return Said(self.report.position, self.report.is_censored, has_bad_problem)
+
+    def seen(self, trace_id: int) -> Seen:
+        return Seen(trace_id, self.rater_id, self.report.position, self.report.n_passed, self.report.is_censored)
+
+
+@dataclass
+class _Look:
+    """What is known of one trace while it is looked at."""
+
+    row: Settlement
+    project: Project
+    readings: list[Reading]
+    posterior: Posterior | None
+    fit: Fit | None
+
+    @property
+    def threshold(self) -> float | None:
+        """From which probability on the project accepts; None where it does not, or no threshold keeps the promise."""
+        return self.fit.threshold if self.fit is not None and self.project.uses_probability else None
 
 
 def due(*, limit: int = 1000) -> list[tuple[int, list[int]]]:
@@ -69,9 +89,21 @@ def settle(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> in
         readings = _readings([row.trace_id for row in rows])
         _keep_reports(project, readings)
         added = _added([row.trace_id for row in rows])
+        fit = fits.current(project_id)
+        believed = _believed(fit, readings)
         for row in rows:
-            _look_at(row, project, readings[row.trace_id], added.get(row.trace_id, set()), now)
+            look = _Look(row, project, readings[row.trace_id], believed.get(row.trace_id), fit)
+            _look_at(look, added.get(row.trace_id, set()), now)
     return len(rows)
+
+
+def _believed(fit: Fit | None, readings: Mapping[int, list[Reading]]) -> dict[int, Posterior]:
+    """What the project's fit makes of these readings; nothing where there is none yet."""
+    read = {trace_id: of_trace for trace_id, of_trace in readings.items() if of_trace}
+    if fit is None or not read:
+        return {}
+    seen = [each.seen(trace_id) for trace_id, of_trace in read.items() for each in of_trace]
+    return posteriors.of_readings(fit, posteriors.shapes(read), seen)
 
 
 def _readings(trace_ids: Sequence[int]) -> dict[int, list[Reading]]:
@@ -121,27 +153,45 @@ def _added(trace_ids: Sequence[int]) -> dict[int, set[int]]:
     return rounds
 
 
-def _look_at(row: Settlement, project: Project, readings: list[Reading], rounds: set[int], now: dt.datetime) -> None:
-    row.is_due, row.n_readings = False, len(readings)
+def _look_at(look: _Look, rounds: set[int], now: dt.datetime) -> None:
+    row, project = look.row, look.project
+    row.is_due, row.n_readings = False, len(look.readings)
     if project.protocol == Protocol.LIVE:
         _move(row, SettlementState.LIVE, "live", now)
     else:
-        weighed = redundancy.weigh([each.said for each in readings], overlap=project.overlap, added=len(rounds))
+        weighed = _weighed(look, len(rounds))
         row.n_votes, row.differs_at = weighed.n_votes, weighed.differs_at
         if row.state != SettlementState.DECIDED:
-            _act(row, project, readings, weighed, now)
+            _act(look, weighed, now)
     row.save()
 
 
-def _act(row: Settlement, project: Project, readings: list[Reading], weighed: Weighed, now: dt.datetime) -> None:
+def _weighed(look: _Look, added: int) -> Weighed:
+    said, overlap = [each.said for each in look.readings], look.project.overlap
+    weighed = redundancy.weigh(said, overlap=overlap, added=added)
+    if look.posterior is None or look.threshold is None:
+        return weighed
+    leading = look.posterior.leading
+    return redundancy.accept(
+        weighed,
+        said,
+        leading=leading,
+        probability=look.posterior.of(leading),
+        threshold=look.threshold,
+        is_asked=len(said) < overlap + added,
+    )
+
+
+def _act(look: _Look, weighed: Weighed, now: dt.datetime) -> None:
+    row = look.row
     if weighed.course == Course.SETTLED:
-        _settle(row, project, readings, weighed, now)
+        _settle(look, weighed, now)
         return
     row.consensus_revision = 0
     if weighed.course == Course.WAIT:
         is_first = weighed.reason == "first_readings"
         _move(row, SettlementState.READING if is_first else SettlementState.ASKED, weighed.reason, now)
-    elif weighed.course == Course.ASK and _asks_for_another(row.trace_id, len(readings), now):
+    elif weighed.course == Course.ASK and _asks_for_another(row.trace_id, len(look.readings), now):
         _move(row, SettlementState.ASKED, weighed.reason, now)
     else:
         reason = weighed.reason if weighed.course == Course.CONTESTED else f"{weighed.reason}_at_limit"
@@ -161,28 +211,33 @@ def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:
     _move(row, SettlementState.CONTESTED, reason, now)
 
 
-def _settle(row: Settlement, project: Project, readings: list[Reading], weighed: Weighed, now: dt.datetime) -> None:
+def _settle(look: _Look, weighed: Weighed, now: dt.datetime) -> None:
+    row = look.row
     row.consensus_revision = consensus.keep(
         trace_id=row.trace_id,
-        project_id=project.pk,
+        project_id=look.project.pk,
         first_error=weighed.first_error,
         source=ConsensusSource.RATERS,
         confidence=weighed.share,
         n_votes=weighed.n_votes,
-        labels=labels_of(project, readings, weighed.first_error),
+        labels=labels_of(look.project, look.readings, weighed.first_error, look.posterior),
+        posterior=look.posterior,
         now=now,
         by=None,
     )
     _move(row, SettlementState.SETTLED, weighed.reason, now)
 
 
-def labels_of(project: Project, readings: list[Reading], first_error: int | None) -> list[StepLabel]:
+def labels_of(
+    project: Project, readings: list[Reading], first_error: int | None, posterior: Posterior | None = None
+) -> list[StepLabel]:
     """The step labels that follow from a consensus, from all readings as they stand."""
     ratings = list(_ratings(readings))
     if project.protocol == Protocol.EVERY_STEP:
         return step_labels.of_every_step(ratings)
     votes = [each.report.position for each in readings if not each.report.is_censored]
-    return step_labels.of_first_error(ratings, first_error=first_error, votes=votes)
+    sure = None if posterior is None else Sure(posterior.of, posterior.after)
+    return step_labels.of_first_error(ratings, first_error=first_error, votes=votes, sure=sure)
 
 
 def _ratings(readings: list[Reading]) -> Iterator[Rating]:
@@ -200,6 +255,11 @@ def _ratings(readings: list[Reading]) -> Iterator[Rating]:
 def readings_of(trace_id: int) -> list[Reading]:
     """The readings of one trace that have a vote."""
     return _readings([trace_id])[trace_id]
+
+
+def posterior_of(*, trace_id: int, project_id: int) -> Posterior | None:
+    """Where the first error of a trace is by what its readings say now, and how probably; None without a fit."""
+    return _believed(fits.current(project_id), _readings([trace_id])).get(trace_id)
 
 
 def _move(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:

@@ -6,7 +6,7 @@ A tie is no label. Alternatives of the step at which the path ended are labelled
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 NEGATIVE, NEUTRAL, POSITIVE = -1, 0, 1
@@ -29,10 +29,27 @@ class StepLabel(NamedTuple):
     n_at_risk: int
 
 
+class Sure(NamedTuple):
+    """How probably the first error is at a step, and behind it."""
+
+    at: Callable[[int], float]
+    after: Callable[[int], float]
+
+    @classmethod
+    def of_votes(cls, votes: Sequence[int | None]) -> "Sure":
+        n = max(len(votes), 1)
+        return cls(
+            at=lambda step: votes.count(step) / n,
+            after=lambda step: sum(vote is None or vote > step for vote in votes) / n,
+        )
+
+
 def of_first_error(
-    ratings: Iterable[Rating], *, first_error: int | None, votes: Sequence[int | None]
+    ratings: Iterable[Rating], *, first_error: int | None, votes: Sequence[int | None], sure: Sure | None = None
 ) -> list[StepLabel]:
-    """`votes` are the places named by the readings that were not cut off; None is "no error"."""
+    """`votes` are the places named by the readings that were not cut off; None is "no error". Where more is known than
+    votes, `sure` gives P(E = step) and P(E > step); else their shares of the votes stand for those."""
+    sure = sure or Sure.of_votes(votes)
     by_option = _by_option(each for each in ratings if first_error is None or each.step <= first_error)
     labels = []
     for (step, option), rated in by_option.items():
@@ -40,9 +57,9 @@ def of_first_error(
         if option:
             labels += _most(step, option, at_risk)
         elif step == first_error:
-            labels.append(StepLabel(step, 0, NEGATIVE, votes.count(step) / len(votes) if votes else 0.0, len(at_risk)))
+            labels.append(StepLabel(step, 0, NEGATIVE, sure.at(step), len(at_risk)))
         else:
-            labels += _approved(step, at_risk, votes)
+            labels += _approved(step, at_risk, sure)
     return sorted(labels)
 
 
@@ -58,13 +75,12 @@ def _by_option(ratings: Iterable[Rating]) -> dict[tuple[int, int], list[Rating]]
     return found
 
 
-def _approved(step: int, at_risk: Sequence[int], votes: Sequence[int | None]) -> list[StepLabel]:
+def _approved(step: int, at_risk: Sequence[int], sure: Sure) -> list[StepLabel]:
     counted = Counter(at_risk)
     if not counted[POSITIVE] + counted[NEUTRAL]:
         return []
     rating = POSITIVE if counted[POSITIVE] >= counted[NEUTRAL] else NEUTRAL
-    passed = sum(vote is None or vote > step for vote in votes)
-    return [StepLabel(step, 0, rating, passed / len(votes) if votes else 0.0, len(at_risk))]
+    return [StepLabel(step, 0, rating, sure.after(step), len(at_risk))]
 
 
 def _most(step: int, option: int, rated: Sequence[int]) -> list[StepLabel]:

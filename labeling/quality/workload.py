@@ -157,7 +157,8 @@ def _settled_days(project_id: int) -> list[dict[str, Any]]:
     ended = Settlement.objects.filter(project_id=project_id, state__in=["settled", "contested", "decided"])
     by_day = ended.annotate(day=TruncDate("changed_at")).values_list("day")
     counted = by_day.annotate(n=Count("pk"), contested=Count("pk", filter=Q(state="contested"))).order_by("day")
-    current = consensus.current(project_id=project_id).annotate(day=TruncDate("made_at")).values_list("day")
+    by_trace = consensus.current(project_id=project_id)
+    current = by_trace.annotate(day=TruncDate("trace__settlement__changed_at")).values_list("day")
     length = Case(When(first_error=None, then=F("trace__n_steps")), default=F("first_error") + 1)
     steps = dict(current.annotate(n=Sum(length)).order_by())
     return [

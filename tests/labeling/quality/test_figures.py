@@ -160,7 +160,7 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
     job = Job.objects.get(kind=recounting.KIND)
     assert runner.run(job.pk, recounting.chunks, sleep=lambda seconds: None) == JobState.DONE
     job.refresh_from_db()
-    assert job.result == {"traces": 12, "drifted": 1, "gold_retired": 0}
+    assert job.result == {"traces": 12, "drifted": 1, "gold_retired": 0, "proven": 0}
     shown = quality.figures_of(project_id=project.pk)
     assert shown is not None
     assert (shown.drifted_traces, shown.is_stale) == (1, True)

@@ -1,0 +1,216 @@
+"""Learns by night how the raters of a project err, and holds that against hidden gold. Alone writes fits.
+
+First-error Dawid–Skene over the latest readings gives each rater's rates. Gold is read by the project's own rule: as
+many raters as would have been asked, in the order of their answers, so that what is said of gold holds of the work.
+On it one temperature takes the over-confidence out, and the threshold is the lowest that keeps the promise of
+acceptance by probability with the lower 90 % Clopper–Pearson bound.
+"""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Max
+
+from accounts.models import User
+from events import log
+from jobs import work
+from jobs.models import Job
+from jobs.runner import Chunk, Progress
+from labeling.agreement import acceptance, calibration, first_error_dawid_skene, hazards, temperature
+from labeling.agreement.arrays import Bools, Floats
+from labeling.agreement.first_error_dawid_skene import Fit as Fitted
+from labeling.models import Fit, Gold, GoldAnswer, Project, Report, Settlement
+from labeling.models.consensus import SettlementState
+from labeling.models.project import Protocol
+from labeling.models.quality import GoldUse, Verdict
+from labeling.quality import posteriors, redundancy, settlements
+from labeling.quality.posteriors import Seen, Shape
+from labeling.quality.redundancy import Course, Said
+
+KIND = "labeling.fit"
+LATEST = 20_000  # readings: rates need no more
+LATEST_GOLD = 10_000  # gold answers
+LEAST_RATERS, LEAST_TRACES = 3, 50  # traces that two or more have read
+PROMISED = 0.9
+_MARKED = 1000
+
+
+def current(project_id: int) -> Fit | None:
+    return Fit.objects.filter(project_id=project_id).order_by("-number").first()
+
+
+def ask(*, project_id: int, by: User | None, now: dt.datetime) -> Job | None:
+    """Have the raters of a project learned anew. None where that is asked for already."""
+    subject = f"project:{project_id}"
+    if Job.objects.unfinished().filter(kind=KIND, subject=subject).exists():
+        return None
+    return work.ask(kind=KIND, subject=subject, arguments={"project": project_id}, by=by, now=now)
+
+
+def chunks(job: Job) -> Iterator[Chunk]:
+    """The job's work: learn; then the first time have everything settled looked at anew, so that it says its
+    probability."""
+    project_id, after = job.arguments["project"], int(job.checkpoint.get("after", 0))
+    if not job.checkpoint:
+        yield partial(_learn, project_id)
+    if Fit.objects.filter(project=project_id).count() != 1:
+        return
+    settled = Settlement.objects.filter(project=project_id, state=SettlementState.SETTLED).order_by("trace_id")
+    while traces := list(settled.filter(trace_id__gt=after).values_list("trace_id", flat=True)[:_MARKED]):
+        after = traces[-1]
+        yield partial(_mark, traces)
+
+
+def _learn(project_id: int, now: dt.datetime) -> Progress:
+    made = learn(project_id=project_id, now=now)
+    return Progress(1, result={"fit": made.number if made else None}, checkpoint={"after": 0})
+
+
+def _mark(traces: list[int], now: dt.datetime) -> Progress:
+    settlements.look_at(trace_ids=traces, now=now)
+    return Progress(1, checkpoint={"after": traces[-1]})
+
+
+def learn(*, project_id: int, now: dt.datetime) -> Fit | None:
+    """A new fit; None where too little was read, or where no two readings are of the same steps."""
+    project = Project.objects.get(pk=project_id)
+    golds = _golds(project)
+    known = {gold.trace_id for gold in golds}
+    work = [each for each in _readings(project_id) if each.trace_id not in known]
+    seen = [*work, *(each for gold in golds for each in gold.seen)]
+    if project.protocol == Protocol.LIVE or not _is_enough(seen):
+        return None
+    told = posteriors.shapes({each.trace_id for each in seen})
+    reports, traces, raters = posteriors.reports_of(told, seen)
+    found = first_error_dawid_skene.fit(reports)
+    names = sorted({told[trace].domain for trace in traces})
+    everywhere = hazards.fit(posterior=found.posterior, there=found.there, domains=np.zeros_like(reports.domains))
+    fit = Fit(
+        project=project,
+        made_at=now,
+        n_traces=len(traces),
+        n_readings=len(seen),
+        rates={"others": found.common.tolist(), **dict(zip(map(str, raters), found.rates.tolist(), strict=True))},
+        hazards={"domains": dict(zip(names, found.hazards.tolist(), strict=True)), "all": everywhere[0].tolist()},
+        **_judged(found, [golds_of(golds, told).get(trace, set()) for trace in traces], told, traces),
+    )
+    return _keep(fit)
+
+
+def _keep(fit: Fit) -> Fit:
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=fit.project_id)
+        last = Fit.objects.filter(project=fit.project_id).aggregate(n=Max("number"))["n"]
+        fit.number = (last or 0) + 1
+        fit.save()
+        detail = {"fit": fit.number, "gold": fit.n_gold, "threshold": fit.threshold}
+        subject = f"project:{fit.project_id}"
+        log.append(
+            what="raters.fitted", by=None, now=fit.made_at, project=fit.project_id, subject=subject, detail=detail
+        )
+    return fit
+
+
+def _readings(project_id: int) -> list[Seen]:
+    latest = Report.objects.filter(project=project_id).order_by("-assignment_id")
+    columns = ("trace_id", "rater_id", "first_error", "n_passed", "is_censored")
+    return [Seen(*row) for row in latest.values_list(*columns)[:LATEST]]
+
+
+def _is_enough(seen: list[Seen]) -> bool:
+    raters_of: dict[int, set[int]] = defaultdict(set)
+    for each in seen:
+        raters_of[each.trace_id].add(each.rater_id)
+    n_met = sum(len(raters) >= 2 for raters in raters_of.values())
+    return len({each.rater_id for each in seen}) >= LEAST_RATERS and n_met >= LEAST_TRACES
+
+
+class _Known(NamedTuple):
+    """A gold trace as the project would have read it."""
+
+    trace_id: int
+    accepted: list[int | None]
+    seen: list[Seen]
+
+
+def _golds(project: Project) -> list[_Known]:
+    """Hidden gold that as many have met as would have been asked."""
+    rows = GoldAnswer.objects.filter(project=project, use=GoldUse.HIDDEN).exclude(verdict=Verdict.GAVE_UP)
+    latest = list(rows.order_by("-answered_at", "-pk").values_list("gold_id", "rater_id", "first_error")[:LATEST_GOLD])
+    by_gold: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
+    for gold, rater, first_error in reversed(latest):
+        by_gold[gold].append((rater, first_error))
+    known = Gold.objects.in_bulk(by_gold)
+    read = ((known[gold], _as_read(answers, project)) for gold, answers in by_gold.items())
+    return [
+        _Known(gold.trace_id, gold.accepted_first_errors, [Seen(gold.trace_id, *each, 0, False) for each in answers])
+        for gold, answers in read
+        if answers
+    ]
+
+
+def _as_read(answers: list[tuple[int, int | None]], project: Project) -> list[tuple[int, int | None]]:
+    """The first answers, and further ones as long as they would have been asked for; nothing where there are fewer."""
+    for n in range(project.overlap, min(len(answers), project.overlap_limit) + 1):
+        said = [Said(first_error) for _, first_error in answers[:n]]
+        weighed = redundancy.weigh(said, overlap=project.overlap, added=n - project.overlap)
+        if weighed.course != Course.ASK or n == project.overlap_limit:
+            return answers[:n]
+    return []
+
+
+def golds_of(golds: list[_Known], told: dict[int, Shape]) -> dict[int, set[int]]:
+    """The accepted places of each gold trace, by place among its rateable steps."""
+    return {
+        each.trace_id: {
+            len(told[each.trace_id].positions) if at is None else told[each.trace_id].positions.index(at)
+            for at in each.accepted
+        }
+        for each in golds
+        if each.trace_id in told
+    }
+
+
+def _judged(
+    found: Fitted, accepted: list[set[int]], told: dict[int, Shape], traces: list[int]
+) -> dict[str, float | int | str | None]:
+    """How far the fit is right on gold: temperature, calibration, threshold."""
+    there = found.there
+    is_accepted = np.array(
+        [step in accepted[trace] for trace, step in zip(there.traces.tolist(), there.steps.tolist(), strict=True)],
+        dtype=np.bool_,
+    )
+    is_gold = np.array([bool(places) for places in accepted], dtype=np.bool_)
+    cooling = temperature.fit(posterior=found.posterior, there=there, is_accepted=is_accepted)
+    cooled = temperature.apply(posterior=found.posterior, there=there, temperature=cooling)
+    sure, is_right = _sure(cooled, found, accepted)
+    before, was_right = _sure(found.posterior, found, accepted)
+    rule = acceptance.threshold(confidences=sure[is_gold], is_right=is_right[is_gold], promised=PROMISED)
+    return {
+        "n_gold": int(is_gold.sum()),
+        "temperature": cooling.value,
+        "temperature_reason": str(cooling.reason or ""),
+        "gap_before": _gap(before[is_gold], was_right[is_gold]),
+        "gap_after": _gap(sure[is_gold], is_right[is_gold]),
+        "threshold": rule.threshold,
+        "threshold_reason": str(rule.reason or ""),
+        "n_accepted": rule.n_accepted,
+        "lower_bound": rule.lower_bound,
+    }
+
+
+def _sure(posterior: Floats, found: Fitted, accepted: list[set[int]]) -> tuple[Floats, Bools]:
+    steps, sure = first_error_dawid_skene.most_likely(posterior, found.there)
+    right = [step in places for step, places in zip(steps.tolist(), accepted, strict=True)]
+    return sure, np.array(right, dtype=np.bool_)
+
+
+def _gap(confidences: Floats, is_right: Bools) -> float | None:
+    if not len(confidences):
+        return None
+    return calibration.expected_error(confidences=confidences, is_right=is_right)
