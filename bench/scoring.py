@@ -24,6 +24,7 @@ import numpy as np
 from prm import packing
 from prm.backends import builtin
 from prm.backends.asked import Trace
+from prm.selection.cost import Reading
 from prm.selection.pool import Pool
 
 CHUNK = 500
@@ -101,7 +102,7 @@ def select(n: int) -> dict[str, float]:
     places = np.array([place(1, trace) for trace in range(n)])
     drawable = Drawable(np.arange(n), pool, places, True)
     rules = LoopRules(batch_size=4_000)
-    found = draw_from(drawable, acquisition=rules.acquisition, chosen=rules, uniform=0.2, seed=1)
+    found = draw_from(drawable, Reading(), acquisition=rules.acquisition, chosen=rules, uniform=0.2, seed=1)
     return {"traces in the pool": n, "traces drawn": len(found), "selection, seconds": time.perf_counter() - began}
 
 

@@ -220,6 +220,12 @@ def payoff(project: Project) -> dict[str, Any]:
     }
 
 
+def reading(project: Project) -> dict[str, Any]:
+    """What the latest batch took reading to cost; nothing before the first one."""
+    drawn = Generation.objects.filter(project=project, batch__isnull=False).order_by("-number")
+    return drawn.values_list("reading", flat=True).first() or {}
+
+
 def _spread(told: dict[str, Any]) -> Figure:
     return Figure(told["gain"], told["low"], told["high"])
 

@@ -10,7 +10,7 @@ from typing import Any
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling import queue
-from prm import estimating, generations, paying, payoff, rules, selecting
+from prm import estimating, generations, pacing, paying, payoff, rules, selecting
 from prm.models import PRM, Generation
 from prm.models.generation import Stage
 from prm.selecting import Batch
@@ -47,7 +47,11 @@ def _prm(generation: Generation) -> PRM | None:
 def _draw(generation: Generation, prm: PRM) -> Batch:
     """The seed belongs to the generation: drawn anew from the same pool it is the same batch."""
     seed = int.from_bytes(hashlib.sha256(f"generation {generation.pk}".encode()).digest()[:8], "big")
-    return selecting.draw(project=generation.project, prm=prm, chosen=rules.of(generation.project), seed=seed)
+    assert generation.manifest is not None  # the first stage froze it
+    pace = pacing.of_manifest(generation.manifest, prm)
+    return selecting.draw(
+        project=generation.project, prm=prm, chosen=rules.of(generation.project), seed=seed, pace=pace
+    )
 
 
 def _keep(generation: Generation, prm: PRM, batch: Batch, total: int) -> Iterator[Chunk]:
@@ -68,6 +72,7 @@ def _open(generation: Generation, batch: Batch, number: int, total: int, now: dt
         acquisition=batch.acquisition,
         n_policy=batch.count("policy"),
         n_uniform=batch.count("uniform"),
+        reading=batch.pace.as_dict(),
         drift={"value": batch.drift.value, "n": batch.drift.n, "is_alarming": batch.drift.is_alarming},
         now=now,
     )

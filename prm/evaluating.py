@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats
+from labeling.agreement.arrays import Floats, Ints
 from labeling.agreement.result import Interval, Reason
 from labeling.benchmarks import lists_of
 from labeling.models import Manifest
-from prm import cleaning, packing, registry
+from prm import cleaning, hazards, packing, registry
 from prm import labels as labels_
 from prm.backends import asked
 from prm.evaluation import audit_report, best_of_n, concordance, contamination, gate, report
@@ -18,11 +18,10 @@ from prm.evaluation.audit_report import Outcomes, figure
 from prm.evaluation.report import Judged
 from prm.labels import Labels
 from prm.models import PRM
-from prm.selection import platt, semantics
-from prm.selection.semantics import Semantics
+from prm.selection import platt
+from prm.selection.platt import Calibration
 from prm.texts import Text
 
-_FIRST_VALUE = 0.5
 BATCH = 64
 _CANDIDATES, _LEAST_PROBLEMS = (2, 4, 8, 16), 5
 
@@ -52,22 +51,22 @@ def reserve_of(manifest: Manifest) -> Reserve:
     return Reserve(labels_.read(kept), kept)
 
 
-def hazards(prm: PRM, texts: Sequence[Text]) -> Floats:
-    """P(wrong) of every step, end to end, before calibration."""
+def scores(prm: PRM, texts: Sequence[Text]) -> tuple[Floats, Ints]:
+    """One number of every step, end to end, NaN for context; and how many each trace has."""
     backend, parts = registry.backend_of(prm), []
     for start in range(0, len(texts), BATCH):
         some = [text.asked for text in texts[start : start + BATCH]]
         parts += asked.checked(backend.score(some), some, prm.semantics)
+    is_rateable = np.array([each for text in texts for each in text.is_rateable], dtype=np.bool_)
     lengths = np.array([len(text.steps) for text in texts], dtype=np.int64)
-    scores = np.concatenate(parts) if parts else np.zeros(0)
-    means = Semantics(prm.semantics)
-    return semantics.hazards(
-        scores=scores, starts=np.cumsum(lengths) - lengths, semantics=means, first_value=_FIRST_VALUE
-    )
+    return np.where(is_rateable, np.concatenate(parts) if parts else np.zeros(0), np.nan), lengths
 
 
 def judge(prm: PRM, reserve: Reserve) -> Found:
-    found = labels_.judged(reserve.texts, reserve.labels.first_errors, hazards(prm, reserve.texts))
+    said, lengths = scores(prm, reserve.texts)
+    first_value = hazards.first_value(prm, said, lengths)
+    p_wrong = hazards.raw(prm, said, lengths, first_value=first_value)
+    found = labels_.judged(reserve.texts, reserve.labels.first_errors, p_wrong)
     steps = found.labelled()
     line = platt.fit(hazards=steps.p_wrong, is_wrong=steps.is_wrong, n_traces=len(found.lengths))
     has_both = bool(steps.is_wrong.any() and not steps.is_wrong.all())
@@ -81,9 +80,14 @@ def judge(prm: PRM, reserve: Reserve) -> Found:
             "best_of_n": _best_of_n(found, reserve.texts),
         },
         audits=_audits(prm, found, reserve.texts),
-        calibration={"intercept": line.intercept, "slope": line.slope, "n": line.n_traces, "is_fitted": line.is_fitted},
+        calibration=_calibration(line, first_value),
         threshold=report.best_threshold(found) if has_both else None,
     )
+
+
+def _calibration(line: Calibration, first_value: float) -> dict[str, Any]:
+    told = {"intercept": line.intercept, "slope": line.slope, "n": line.n_traces, "is_fitted": line.is_fitted}
+    return {**told, "first_value": first_value}
 
 
 def compare(candidate: Found, current: Found | None, *, is_current: bool) -> gate.Verdict:

@@ -148,12 +148,13 @@ def note_batch(
     acquisition: str,
     n_policy: int,
     n_uniform: int,
+    reading: dict[str, Any],
     drift: dict[str, Any],
     now: dt.datetime,
 ) -> None:
     """The drift of what is served is shown beside the gate's figures; it comes too late to hold anything."""
     gate = {**generation.gate, "length_drift": drift}
-    chosen = {"acquisition": acquisition, "n_policy": n_policy, "n_uniform": n_uniform}
+    chosen = {"acquisition": acquisition, "n_policy": n_policy, "n_uniform": n_uniform, "reading": reading}
     _move(generation, Stage.SELECT, batch=batch, gate=gate, **chosen)
 
 

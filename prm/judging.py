@@ -78,7 +78,9 @@ def hazards_of(backend: Backend, traces: Sequence[Trace], means: Semantics) -> F
         parts += asked.checked(backend.score(some), some, means)
     lengths = np.array([len(trace.steps) for trace in traces], dtype=np.int64)
     scores = np.concatenate(parts) if parts else np.zeros(0)
-    return semantics.hazards(scores=scores, starts=np.cumsum(lengths) - lengths, semantics=means)
+    starts = np.cumsum(lengths) - lengths
+    before = semantics.first_value(scores=scores, starts=starts)
+    return semantics.hazards(scores=scores, starts=starts, semantics=means, first_value=before)
 
 
 def n_in(training: Benchmark, judged: Benchmark) -> int:

@@ -44,6 +44,7 @@ class _Report:
     rater: int
     negative: int | None
     last: int | None
+    ms: int | None  # active time
 
 
 def of_manifest(manifest: Manifest) -> Labels:
@@ -71,6 +72,12 @@ def error_shares(manifest: Manifest) -> dict[int, float]:
     return {trace: sum(each) / len(each) for trace, each in said.items()}
 
 
+def times(manifest: Manifest) -> list[tuple[int, int, float]]:
+    """Of each timed submission its trace, how many steps were read, and in how many seconds."""
+    reports = _reports(manifest)
+    return [(each.trace, each.last + 1, each.ms / 1000) for each in reports if each.last is not None and each.ms]
+
+
 def _reports(manifest: Manifest) -> list[_Report]:
     of_this = Q(**{f"{_TURNS}__revision": F("submission__revision"), f"{_TURNS}__judgments__option__position": 0})
     of_this &= Q(**{f"{_TURNS}__step__is_rateable": True})
@@ -83,7 +90,13 @@ def _reports(manifest: Manifest) -> list[_Report]:
             last=Max(f"{_TURNS}__step__position", filter=of_this & Q(**{f"{rating}__isnull": False})),
         )
     )
-    columns = ("submission__assignment__trace_id", "submission__assignment__rater_id", "negative", "last")
+    columns = (
+        "submission__assignment__trace_id",
+        "submission__assignment__rater_id",
+        "negative",
+        "last",
+        "submission__total_ms",
+    )
     return [_Report(*row) for row in rows.values_list(*columns)]
 
 

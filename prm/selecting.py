@@ -19,6 +19,7 @@ from prm import pools, rules
 from prm.evaluation import audits
 from prm.evaluation.audits import Audit
 from prm.models import PRM, LoopRules
+from prm.pacing import Pace
 from prm.pools import Drawable
 from prm.selection import acquisitions, draws
 from prm.selection.cost import Reading
@@ -38,6 +39,7 @@ class Batch:
     draws: list[Drawn]
     pool_size: int
     acquisition: str
+    pace: Pace  # what reading was taken to cost
     drift: Audit  # corr(score, length) among what the policy drew minus the pool's: a loop that feeds on length
 
     @property
@@ -49,12 +51,14 @@ class Batch:
         return sum(draw.arm == arm for draw in self.draws)
 
 
-def draw(*, project: Project, prm: PRM, chosen: LoopRules, seed: int) -> Batch:
+def draw(*, project: Project, prm: PRM, chosen: LoopRules, seed: int, pace: Pace) -> Batch:
     """Reads the pool and draws; writes nothing."""
     drawable, acquisition = pools.of(prm), rules.in_force(chosen)
-    found = draw_from(drawable, acquisition=acquisition, chosen=chosen, uniform=project.uniform_share, seed=seed)
+    found = draw_from(
+        *(drawable, pace.reading), acquisition=acquisition, chosen=chosen, uniform=project.uniform_share, seed=seed
+    )
     drawn = [_drawn(each, drawable.trace_ids) for each in found]
-    return Batch(drawn, drawable.pool.n, acquisition, _drift(drawable.pool, found))
+    return Batch(drawn, drawable.pool.n, acquisition, pace, _drift(drawable.pool, found))
 
 
 def _drift(pool: Pool, found: Sequence[Draw]) -> Audit:
@@ -70,18 +74,12 @@ def _drift(pool: Pool, found: Sequence[Draw]) -> Audit:
 
 
 def draw_from(
-    drawable: Drawable,
-    *,
-    acquisition: str,
-    chosen: LoopRules,
-    uniform: float,
-    seed: int,
-    reading: Reading | None = None,
+    drawable: Drawable, reading: Reading, *, acquisition: str, chosen: LoopRules, uniform: float, seed: int
 ) -> list[Draw]:
     if not drawable.pool.n:
         return []
     return draws.batch(
-        scores=acquisitions.scores(acquisition, drawable.pool, reading or Reading()),
+        scores=acquisitions.scores(acquisition, drawable.pool, reading),
         problems=drawable.pool.problems,
         domains=drawable.pool.domains,
         places=drawable.places,

@@ -11,14 +11,11 @@ from django.db.models import F
 from accounts.models import User
 from labeling.agreement.arrays import Floats
 from labeling.models import Project
-from prm import registry
+from prm import hazards, registry
 from prm.backends import asked
 from prm.backends.asked import Trace
 from prm.models import PRM, Use
 from prm.models.prm import BackendKind, Purpose
-from prm.selection import platt, semantics
-from prm.selection.platt import Calibration
-from prm.selection.semantics import Semantics
 
 MOST_STEPS = 20_000  # of one call: a request must be answered in seconds
 
@@ -71,19 +68,13 @@ def _usable(project: Project, traces: Sequence[Trace], purpose: str) -> PRM:
 
 def _verdict(prm: PRM, scores: Floats) -> Verdict:
     """Calibrated on the reserve where that was possible; the flag is at the threshold that was found there."""
-    raw = semantics.hazards(scores=scores, starts=np.zeros(1, dtype=np.int64), semantics=Semantics(prm.semantics))
-    line = prm.calibration or {}
-    hazards = platt.apply(
-        hazards=raw,
-        calibration=Calibration(
-            line.get("intercept", 0.0), line.get("slope", 1.0), line.get("n", 0), line.get("is_fitted", False)
-        ),
-    )
-    before = np.concatenate([[1.0], np.cumprod(1 - hazards)])
+    length = np.array([len(scores)], dtype=np.int64)
+    raw, found = hazards.raw(prm, scores, length), hazards.calibrated(prm, scores, length)
+    before = np.concatenate([[1.0], np.cumprod(1 - found)])
     above = np.flatnonzero(raw >= prm.threshold)
     return Verdict(
-        p_correct=(1 - hazards).tolist(),
-        first_error=[*(before[:-1] * hazards).tolist(), float(before[-1])],
+        p_correct=(1 - found).tolist(),
+        first_error=[*(before[:-1] * found).tolist(), float(before[-1])],
         p_right=float(before[-1]),
         flagged=int(above[0]) if len(above) else None,
     )

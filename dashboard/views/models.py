@@ -182,6 +182,7 @@ def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told:
         n_new=generations.n_new(project),
         next_number=(running.number if running else _last_number(actor)) + (0 if running else 1),
         payoff=found,
+        reading=loop.reading(project),
         rules=chosen,
         may_train=roles.does(actor, Action.TRAIN),
         **{"register_form": RegisterForm(), "rules_form": RulesForm(initial=vars(chosen)), **told},

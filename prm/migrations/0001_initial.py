@@ -79,6 +79,7 @@ class Migration(migrations.Migration):
                 ('acquisition', models.CharField(blank=True, max_length=200)),
                 ('n_policy', models.PositiveIntegerField(default=0)),
                 ('n_uniform', models.PositiveIntegerField(default=0)),
+                ('reading', models.JSONField(default=dict)),
                 ('payoff', models.JSONField(default=dict)),
                 ('manifest', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.manifest')),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='generations', to='labeling.project')),

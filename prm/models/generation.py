@@ -51,6 +51,7 @@ class Generation(models.Model):
     acquisition = models.CharField(max_length=200, blank=True)  # as it was used
     n_policy = models.PositiveIntegerField(default=0)
     n_uniform = models.PositiveIntegerField(default=0)
+    reading = models.JSONField(default=dict)  # what reading was taken to cost: seconds, and from how many readings
     payoff = models.JSONField(default=dict)
 
     class Meta:

@@ -42,6 +42,7 @@ def test_page_follows_a_generation_from_the_button_to_its_line_in_the_timeline()
     assert Generation.objects.get(project=project).gate["alarms"] == []
     assert "first" in page.partition("Timeline")[2]
     assert "Start generation 2" in page
+    assert "starting values: 0 readings were timed" in page
     assert f"{Draw.objects.filter(project=project).count()} unread" in page
     assert client.get(address(project, "model", version=1)).status_code == 200
     drawn = Draw.objects.filter(project=project).first()
