@@ -43,6 +43,17 @@ def words(name: str, default: str) -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
+def pairs(name: str) -> dict[str, str]:
+    """Values by their own names, written with commas: `one=…,two=…`."""
+    found = {}
+    for word in words(name, ""):
+        key, _, value = (part.strip() for part in word.partition("="))
+        if not key or not value:
+            raise ImproperlyConfigured(f"{name}: {word!r} is not of the form name=value.")
+        found[key] = value
+    return found
+
+
 def database(name: str) -> dict[str, Any] | None:
     """DATABASE_URL as Django's settings, or None where it is not set. Only PostgreSQL is scaled to."""
     url = text(name, "")

@@ -29,6 +29,8 @@ CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project
 # Where files may come in from, beside those that are sent: a folder, and addresses of object stores.
 INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.text("STEPMARK_INCOMING_DIR", "")) else None
 INCOMING_ADDRESSES = env.words("STEPMARK_INCOMING_ADDRESSES", "")
+# Where leads may have snapshots sent to, by name: `lake=s3://bucket/prefix,hub=hf://owner`.
+DESTINATIONS = env.pairs("STEPMARK_DESTINATIONS")
 
 # --- rooms -------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [

@@ -6,7 +6,7 @@ from django import forms
 from django.core.validators import validate_slug
 from django.utils.translation import gettext_lazy as _
 
-from exports import card, statements
+from exports import card, destinations, statements
 from exports.formats import FORMATS
 from exports.formats.path import Rule
 from exports.models import Purpose
@@ -66,12 +66,17 @@ class OrderForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
     reason = forms.CharField(label=_("Why it is taken in"), max_length=500, required=False)
+    deliver_to = forms.MultipleChoiceField(
+        label=_("Send it on, once it is built"), required=False, widget=forms.CheckboxSelectMultiple
+    )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         domains = Problem.objects.filter(project=project).exclude(domain="").values_list("domain", flat=True)
         choices = [(each, each) for each in domains.order_by("domain").distinct()[:50]]
         self.fields["domains"].choices = choices  # type: ignore[attr-defined]  # it is a ChoiceField
+        places = [(name, name) for name in destinations.named()]
+        self.fields["deliver_to"].choices = places  # type: ignore[attr-defined]  # as above
 
     def order(self) -> Order:
         said = self.cleaned_data
@@ -97,6 +102,7 @@ class OrderForm(forms.Form):
             without_duplicates=said["without_duplicates"],
             taken_in=said["taken_in"],
             reason=said["reason"],
+            deliver_to=said["deliver_to"],
         )
 
 

@@ -87,6 +87,7 @@ urlpatterns = [
     path("projects/<slug:slug>/snapshots/of/<slug:name>/standing", snapshots.standing, name="snapshot_standing"),
     path("projects/<slug:slug>/snapshots/of/<slug:name>/cancel", snapshots.cancel, name="cancel_snapshot"),
     path("projects/<slug:slug>/snapshots/of/<slug:name>/retry", snapshots.retry, name="retry_snapshot"),
+    path("projects/<slug:slug>/snapshots/of/<slug:name>/deliver", snapshots.deliver, name="deliver_snapshot"),
     path("projects/<slug:slug>/snapshots/of/<slug:name>/files/<path:file>", snapshots.download, name="snapshot_file"),
     path("projects/<slug:slug>/parts/<int:part>", traces.image, name="part"),
     path("projects/<slug:slug>/settings/", settings.options, name="settings"),

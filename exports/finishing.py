@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from exports import card, drawings, facts, files, snapshots
+from exports import card, deliveries, drawings, facts, files, snapshots
 from exports.card import Told
 from exports.files import Written
 from exports.models import Snapshot
@@ -35,6 +35,8 @@ def _keep(snapshot: Snapshot, now: dt.datetime) -> Progress:
 
 def _is_built(snapshot: Snapshot, written: list[Written], now: dt.datetime) -> Progress:
     snapshots.is_built(snapshot=snapshot, written=written, now=now)
+    for destination in snapshots.order_of(snapshot).deliver_to:
+        deliveries.ask(snapshot=snapshot, destination=destination, by=snapshot.asked_by, now=now)
     return Progress(2, 2)
 
 

@@ -1,5 +1,5 @@
-"""Snapshots: what was asked for, what was built, and what the lead states of a project for its cards. Owned by
-`exports.snapshots`, which alone changes these tables, and `exports.statements`."""
+"""Snapshots: what was asked for, what was built, where it went, and what the lead states of a project for its cards.
+Owned by `exports.snapshots`, `exports.deliveries` and `exports.statements`."""
 
 from typing import ClassVar
 
@@ -115,3 +115,22 @@ class SnapshotFile(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Delivery(models.Model):
+    """A snapshot on its way to a place that is set up for it, by the place's name. Its job knows how far it is."""
+
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
+    destination = models.CharField(max_length=100)
+    address = models.CharField(max_length=700)  # where its files lie, as it was set up when it was asked for
+    asked_at = models.DateTimeField()
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    delivered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["snapshot", "destination"], name="a_snapshot_goes_once_to_a_destination"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.snapshot_id} to {self.destination}"

@@ -29,6 +29,7 @@ class Order(Struct):
     # Reasons for which traces are left out of training, and which are taken in nevertheless. Asks for `reason`.
     taken_in: list[str] = field(default_factory=list)
     reason: str = ""
+    deliver_to: list[str] = field(default_factory=list)  # destinations by name, once it is built
 
     @property
     def by_trace(self) -> bool:

@@ -21,7 +21,7 @@ from django.db.models import F
 
 from accounts.models import User
 from events import log
-from exports import building, orders, planning, statements
+from exports import building, destinations, orders, planning, statements
 from exports.building import Plan, Shelf
 from exports.files import Written
 from exports.models import Purpose, Shard, Snapshot, SnapshotFile
@@ -47,6 +47,7 @@ def order(
     elif wanted.taken_in:
         raise Unfit("An archive takes everything in: there is nothing to give a reason for.")
     orders.check(wanted)
+    destinations.check(wanted.deliver_to)
     try:
         with transaction.atomic():
             made = Snapshot.objects.create(

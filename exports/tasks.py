@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from exports import finishing, snapshots
-from exports.models import Snapshot
+from exports import deliveries, finishing, snapshots
+from exports.models import Delivery, Snapshot
 from jobs import runner
 
 
@@ -20,6 +20,15 @@ def build_shard(job_id: int) -> None:
 @shared_task(name=snapshots.FINISH)
 def finish(job_id: int) -> None:
     runner.run(job_id, lambda job: finishing.finish(_of(job.arguments)))
+
+
+@shared_task(name=deliveries.DELIVER)
+def deliver(job_id: int) -> None:
+    runner.run(job_id, lambda job: deliveries.deliver(_delivery(job.arguments), sent=job.checkpoint.get("sent", 0)))
+
+
+def _delivery(arguments: dict[str, int]) -> Delivery:
+    return Delivery.objects.select_related("snapshot__project", "asked_by").get(pk=arguments["delivery"])
 
 
 def _of(arguments: dict[str, int]) -> Snapshot:

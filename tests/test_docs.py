@@ -22,7 +22,7 @@ MARKDOWN = [path for path in files() if path.endswith(".md")]
 DECISIONS = [path for path in MARKDOWN if path.startswith("docs/adr/") and not path.endswith("README.md")]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.S | re.M)
-READ = {"env.text", "env.yes", "env.number", "env.words", "env.database", "os.environ.get", "os.getenv"}
+READ = {"env.text", "env.yes", "env.number", "env.words", "env.pairs", "env.database", "os.environ.get", "os.getenv"}
 # Set by the system or by a supervisor of ours for its own children, not by people.
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE", "PATH", "HOME"}
 WORDS = (

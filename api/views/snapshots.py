@@ -18,7 +18,7 @@ from rest_framework.reverse import reverse
 from accounts.models import Scope, User
 from api.problems import Problem
 from api.views.door import ProjectView
-from exports import following, ranges, snapshots
+from exports import deliveries, following, ranges, snapshots
 from exports.formats import FORMATS
 from exports.models import Purpose, Snapshot, SnapshotFile
 from exports.orders import ENDINGS, Order, Unfit
@@ -42,13 +42,25 @@ class OrderSerializer(serializers.Serializer[Any]):
     without_duplicates = serializers.BooleanField(default=False)
     taken_in = serializers.ListField(child=serializers.CharField(max_length=100), default=list)
     reason = serializers.CharField(default="", allow_blank=True, max_length=2000, help_text="Why that is taken in.")
-    to = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="s3://… or hf://…, or nowhere.")
+    deliver_to = serializers.ListField(
+        child=serializers.CharField(max_length=100), default=list, help_text="Destinations that are set up, by name."
+    )
 
 
 class FileSerializer(serializers.ModelSerializer[SnapshotFile]):
     class Meta:
         model = SnapshotFile
         fields = ("name", "format", "split", "rows", "size", "sha256")
+
+
+class DeliverySerializer(serializers.Serializer[deliveries.Standing]):
+    destination = serializers.CharField(source="delivery.destination")
+    address = serializers.CharField(source="delivery.address")
+    state = serializers.CharField(help_text="queued, running, done, failed or cancelled")
+    done = serializers.IntegerField(help_text="Files that lie there, of `total`.")
+    total = serializers.IntegerField(allow_null=True)
+    failure = serializers.CharField()
+    delivered_at = serializers.DateTimeField(source="delivery.delivered_at", allow_null=True)
 
 
 class SnapshotSerializer(serializers.Serializer[Snapshot]):
@@ -63,6 +75,7 @@ class SnapshotSerializer(serializers.Serializer[Snapshot]):
     frozen_at = serializers.DateTimeField(allow_null=True)
     built_at = serializers.DateTimeField(allow_null=True)
     files = FileSerializer(many=True)
+    deliveries = DeliverySerializer(many=True)
 
 
 class Snapshots(ProjectView):
@@ -149,5 +162,6 @@ def _told(snapshot: Snapshot) -> dict[str, Any]:
         **{name: getattr(snapshot, name) for name in ("name", "purpose", "order", "asked_at", "frozen_at", "built_at")},
         **{name: getattr(standing, name) for name in ("state", "done", "total", "failure")},
         "files": snapshot.files.order_by("name"),
+        "deliveries": deliveries.of(snapshot),
     }
     return dict(SnapshotSerializer(told).data)  # type: ignore[arg-type]  # its fields are read by name

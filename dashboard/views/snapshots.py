@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard import door, page
 from dashboard.ordering import OrderForm, StatementForm
-from exports import following, ranges, snapshots, statements
+from exports import deliveries, destinations, following, ranges, snapshots, statements
 from exports.models import Snapshot
 from exports.orders import Unfit
 from jobs import work
@@ -85,6 +85,21 @@ def retry(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     return redirect("dashboard:snapshot", slug, name)
 
 
+@require_POST
+def deliver(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """To a place that is set up; what failed on its way there is tried again."""
+    actor, found = _pair(request, slug, name)
+    if found.built_at is None:
+        raise Http404
+    try:
+        deliveries.ask(
+            snapshot=found, destination=request.POST.get("destination", ""), by=actor.user, now=timezone.now()
+        )
+    except Unfit as error:
+        return page.show(request, actor, "dashboard/snapshot.html", here="snapshots", status=422, **_told(found, error))
+    return redirect("dashboard:snapshot", slug, name)
+
+
 @require_safe
 def download(request: HttpRequest, slug: str, name: str, file: str) -> HttpResponseBase:
     """Only what the snapshot lists: a name is looked up, never followed."""
@@ -94,9 +109,9 @@ def download(request: HttpRequest, slug: str, name: str, file: str) -> HttpRespo
     if not path.is_file():
         raise Http404
     plain = listed.name.replace("/", "-")
-    return ranges.send(
-        request, path, sha256=listed.sha256, name=f"{found.name}-{plain}", content_type="application/octet-stream"
-    )
+    # Figures are shown beside the card; whatever else is only fetched.
+    kind = "image/svg+xml" if plain.endswith(".svg") else "application/octet-stream"
+    return ranges.send(request, path, sha256=listed.sha256, name=f"{found.name}-{plain}", content_type=kind)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -118,10 +133,16 @@ def _pair(request: HttpRequest, slug: str, name: str) -> tuple[Membership, Snaps
     return actor, get_object_or_404(made, project=actor.project, name=name)
 
 
-def _told(found: Snapshot) -> dict[str, Any]:
+def _told(found: Snapshot, refusal: Unfit | None = None) -> dict[str, Any]:
     path = snapshots.folder(found) / "README.md"
     is_built = found.built_at is not None and path.is_file()
+    sent = deliveries.of(found)
+    there = {each.delivery.destination for each in sent}
     return {
+        "refusal": refusal,
+        "deliveries": sent,
+        "is_delivering": any(each.is_at_work for each in sent),
+        "destinations": [name for name in destinations.named() if name not in there],
         "snapshot": found,
         "standing": following.of(found),
         "files": list(found.files.order_by("name")),

@@ -49,6 +49,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Generation": ("prm", ("prm/generations.py",)),
     "LoopRules": ("prm", ("prm/rules.py",)),
     **dict.fromkeys(("Snapshot", "Shard", "SnapshotFile"), ("exports", ("exports/snapshots.py",))),
+    "Delivery": ("exports", ("exports/deliveries.py",)),
     "Statement": ("exports", ("exports/statements.py",)),
     **dict.fromkeys(("Manifest", "ManifestRow"), ("labeling", ("labeling/manifest",))),
 }

@@ -45,5 +45,6 @@ DOORS: dict[str, tuple[Any, ...]] = {
     "dashboard:snapshot_standing": ("get", engineers(200), of_snapshot),
     "dashboard:cancel_snapshot": ("post", engineers(302), of_snapshot),
     "dashboard:retry_snapshot": ("post", engineers(302), of_snapshot),
+    "dashboard:deliver_snapshot": ("post", engineers(404), of_snapshot),
     "dashboard:snapshot_file": ("get", engineers(404), of_file),
 }

@@ -1,5 +1,6 @@
 """A snapshot in an object store, spoken to by its protocol, and in a repository of the hub, by a faithful fake."""
 
+import inspect
 import io
 import urllib.request
 from collections.abc import Iterator
@@ -39,11 +40,12 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 class Hub:
-    """The two calls of the hub's own client that are used, with its arguments."""
+    """The calls of the hub's own client that are used, with its arguments."""
 
     def __init__(self) -> None:
         self.repositories: list[str] = []
         self.files: dict[str, bytes] = {}
+        self.tags: list[str] = []
 
     def create_repo(self, repo_id: str, *, repo_type: str, private: bool, exist_ok: bool) -> None:
         assert (repo_type, private, exist_ok) == ("dataset", True, True)
@@ -53,6 +55,16 @@ class Hub:
         assert repo_id in self.repositories
         assert repo_type == "dataset"
         self.files[path_in_repo] = Path(path_or_fileobj).read_bytes()
+
+    def list_repo_files(self, repo_id: str, *, repo_type: str) -> list[str]:
+        return list(self.files)
+
+    def delete_files(self, repo_id: str, delete_patterns: list[str], *, repo_type: str) -> None:
+        for name in delete_patterns:
+            del self.files[name]
+
+    def create_tag(self, repo_id: str, *, tag: str, repo_type: str, exist_ok: bool) -> None:
+        self.tags.append(tag)
 
 
 def test_send_puts_every_file_into_the_store(store: Any, tmp_path: Path) -> None:
@@ -66,10 +78,19 @@ def test_send_puts_every_file_into_the_store(store: Any, tmp_path: Path) -> None
 
 def test_send_puts_the_manifest_last_into_the_hub() -> None:
     made, hub = make(labelled(2), "trl"), Hub()
-    sending.send(made, sending.HubRepository("hf://owner/name", hub))
-    assert list(hub.files)[-1] == "manifest.json"
+    hub.files = {"data/trl/train-00000-of-00002.jsonl": b"of an older one", ".gitattributes": b"the hub's own"}
+    sent = list(sending.send(made, sending.HubRepository("hf://owner/name", hub)))
+    assert sent[-1] == "manifest.json"
     assert hub.files["README.md"].startswith(b"---\n")
-    assert set(hub.files) == set(made.files.values_list("name", flat=True))
+    assert set(hub.files) == {*made.files.values_list("name", flat=True), ".gitattributes"}
+    assert hub.tags == [made.name]
+
+
+def test_fake_hub_has_the_arguments_of_the_real_one() -> None:
+    real = pytest.importorskip("huggingface_hub").HfApi
+    for name in ("create_repo", "upload_file", "list_repo_files", "delete_files", "create_tag"):
+        asked = set(inspect.signature(getattr(Hub, name)).parameters)
+        assert asked <= set(inspect.signature(getattr(real, name)).parameters), name
 
 
 def test_send_says_what_it_cannot() -> None:
@@ -78,5 +99,5 @@ def test_send_says_what_it_cannot() -> None:
     made, hub = make(labelled(1), "trl"), Hub()
     (snapshots.folder(made) / "README.md").unlink()
     with pytest.raises(sending.CannotSend, match=r"README\.md"):
-        sending.send(made, sending.HubRepository("hf://owner/name", hub))
+        list(sending.send(made, sending.HubRepository("hf://owner/name", hub)))
     assert "manifest.json" not in hub.files

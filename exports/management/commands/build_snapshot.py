@@ -17,7 +17,7 @@ from django.db import connections, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from exports import finishing, sending, snapshots
+from exports import destinations, finishing, sending, snapshots
 from exports.formats import FORMATS
 from exports.formats.path import Rule
 from exports.models import Purpose, Snapshot
@@ -47,7 +47,11 @@ class Command(BaseCommand):
         parser.add_argument("--without-duplicates", action="store_true")
         parser.add_argument("--take-in", action="append", default=[], metavar="REASON")
         parser.add_argument("--reason", default="", help="why it is taken in: stands in the card")
-        parser.add_argument("--to", metavar="URL", help="also send it to s3://bucket/prefix or hf://owner/name")
+        parser.add_argument(
+            "--to",
+            metavar="PLACE",
+            help="also send it to a destination that is set up, by name, or to s3://bucket/prefix or hf://owner/name",
+        )
         parser.add_argument("--workers", type=int, default=1, help="processes that write shards at the same time")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -76,9 +80,11 @@ class Command(BaseCommand):
         if options["to"]:
             self._send(made, options["to"])
 
-    def _send(self, made: Snapshot, address: str) -> None:
+    def _send(self, made: Snapshot, place: str) -> None:
+        is_known = place in destinations.named()
+        address = destinations.address_of(place, project=made.project.slug, snapshot=made.name) if is_known else place
         try:
-            sent = sending.send(made, sending.place_of(address))
+            sent = list(sending.send(made, sending.place_of(address)))
         except sending.CannotSend as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_("%(n)s files were sent to %(address)s") % {"n": len(sent), "address": address})

@@ -104,3 +104,25 @@ def test_statement_is_kept_and_counted(client: Client, cast: Cast) -> None:
     assert answer.status_code == 302
     assert statements.of(cast.project)["policy"] == "Qwen"
     assert "1 of 11 statements" in client.get(url("snapshots", cast)).content.decode()
+
+
+def test_deliver_asks_once_and_says_what_is_not_set_up(client: Client, cast: Cast, settings: Any) -> None:
+    settings.DESTINATIONS = {"lake": "s3://sets"}
+    made = make(cast.project, "trl")
+    address = url("deliver_snapshot", cast, name=made.name)
+    page = client.get(url("snapshot", cast, name=made.name)).content.decode()
+    assert f'action="{address}"' in page
+    refused = client.post(address, {"destination": "s3://elsewhere"})
+    assert refused.status_code == 422
+    assert "no destination called s3://elsewhere" in refused.content.decode()
+    client.post(address, {"destination": "lake"})
+    page = client.get(url("snapshot", cast, name=made.name)).content.decode()
+    assert "Waiting for a worker." in page
+    assert url("snapshot_standing", cast, name=made.name) in page
+    Job.objects.filter(kind="exports.deliver").update(
+        state="failed", failure="No such bucket.", done=1, total=4, ended_at=made.asked_at
+    )
+    page = client.get(url("snapshot", cast, name=made.name)).content.decode()
+    assert "No such bucket. 1 of 4 files are there" in page
+    client.post(address, {"destination": "lake"})
+    assert Job.objects.get(kind="exports.deliver").state == "queued"

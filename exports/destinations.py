@@ -1,0 +1,32 @@
+"""Where leads may have snapshots sent to: places that whoever runs the platform has set up, by name. Nobody types an
+address or a key into a page. Reads the settings, knows no rows."""
+
+from collections.abc import Iterable
+
+from django.conf import settings
+
+from exports.orders import Unfit
+
+S3, HUB = "s3://", "hf://"
+
+
+def named() -> dict[str, str]:
+    """Addresses by name."""
+    return dict(settings.DESTINATIONS)
+
+
+def check(names: Iterable[str]) -> None:
+    """Raises Unfit where one of them is not set up."""
+    known = named()
+    unknown = sorted(set(names) - known.keys())
+    if unknown:
+        listed = ", ".join(known) or "none"
+        raise Unfit(f"There is no destination called {', '.join(unknown)}. Set up are: {listed}.")
+
+
+def address_of(name: str, *, project: str, snapshot: str) -> str:
+    """Below a prefix each snapshot has a folder of its own; below an owner on the hub, a repository."""
+    base = named()[name].rstrip("/")
+    if base.startswith(HUB):
+        return base if "/" in base.removeprefix(HUB) else f"{base}/{snapshot}"
+    return f"{base}/{project}/{snapshot}"
