@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from exports import card_head
+from exports import card_head, card_trust
 from exports.files import Written
 from exports.orders import Order
 
@@ -54,6 +54,7 @@ class Told(Struct):
     facts: dict[str, Any]
     tallies: dict[str, dict[str, Any]]
     files: list[Written]
+    figures: dict[str, str]  # drawings by file: what each shows
 
 
 def write(told: Told) -> str:
@@ -69,7 +70,7 @@ def _body(told: Told) -> Iterator[str]:
     yield _what(told)
     yield _stated(told)
     yield _labels(told)
-    yield _trust(told)
+    yield card_trust.write(told.facts, told.figures)
     yield _selection(told)
     yield _left_out(told)
     yield _becomes(told)
@@ -111,7 +112,8 @@ def _labels(told: Told) -> str:
     facts, statement = told.facts, told.statement
     lines = [
         f"- Raters: {_listed(facts['rater_kinds'], 'unknown')}. {_cell(statement.get('raters', ''))}",
-        f"- Pay: {_cell(statement.get('pay', ''))}",
+        f"- Pay: {_cell(statement.get('pay', ''))}{_pay(facts['process'])}",
+        *_process(facts["process"]),
         f"- Made: {_listed(facts['origins'], 'unknown')}",
         f"- Guideline versions: {_listed(facts['guidelines'], 'none')}",
         f"- Saw the reference answer: {_listed(facts['saw_reference_answer'], 'not recorded')}",
@@ -121,11 +123,32 @@ def _labels(told: Told) -> str:
         f"- Base models in the traces: {_listed(facts['base_models'], NOT_STATED)}",
         f"- Policies in the traces: {_listed(facts['policies'], NOT_STATED)}",
         f"- Scaffolds in the traces: {_listed(facts['scaffolds'], 'none')}",
+        f"- PRMs that chose traces: {_listed(facts['choosing_prms'], 'none')}",
+        f"- PRM whose scores of steps are in the long table: {_plain(told.plan.get('prm_label', '')) or 'none'}",
         f"- Cut into steps by: {_listed(facts['segmenters'], 'the file itself')}",
     ]
     if any(facts["machines"]):
         lines.append(f"- Machines among the raters: {_listed(facts['machines'], 'none of these')}")
     return "\n".join(["## How labels were made", "", *lines])
+
+
+def _pay(process: Mapping[str, Any]) -> str:
+    return f" The project pays {process['pay']} an hour." if process.get("pay") else ""
+
+
+def _process(process: Mapping[str, Any]) -> Iterator[str]:
+    """How raters came to rate here, as the project stood when the snapshot was made."""
+    yield f"- Readings of a trace: {process['overlap']}, up to {process['overlap_limit']} where raters differ"
+    taught = process["training_traces"]
+    yield f"- Training: {f'{taught:,} traces with explained answers' if taught else 'none on the platform'}"
+    if process["screening_traces"]:
+        yield (
+            f"- Screening: {process['screening_traces']:,} traces, passed with {process['pass_share']:.0%} right; "
+            f"{process['screened']:,} of the raters here passed it"
+        )
+    else:
+        yield "- Screening: none on the platform"
+    yield f"- Hidden checks: {process['hidden_gold']:,} traces with known answers among the work"
 
 
 def _listed(counts: Mapping[str, int], nothing: str) -> str:
@@ -134,56 +157,11 @@ def _listed(counts: Mapping[str, int], nothing: str) -> str:
     return ", ".join(f"{words.get(name, _cell(name))} ({n:,})" for name, n in found) or nothing
 
 
-def _trust(told: Told) -> str:
-    headline = told.facts.get("headline")
-    settled = told.facts["settlements"]
-    known = sum(n for state, n in settled.items() if state)
-    contested = settled.get("contested", 0)
-    share = f"{contested / known:.1%} of the rows whose trace was read" if known else "not known"
-    lines = ["## How far to trust it", "", f"Contested: {share}."]
-    if not headline:
-        return "\n".join([*lines, "", "Agreement was not measured: no trace was read by two raters."])
-    lines += [
-        "",
-        "![Agreement with its intervals](agreement.svg)",
-        "",
-        "| statistic | value | 95 % interval |",
-        "|---|---|---|",
-    ]
-    lines += [f"| {name} | {value} | {interval} |" for name, value, interval in estimates(headline)]
-    lines += [
-        "",
-        "Of the project when it was frozen: the first two scheduled readings of each trace.",
-    ]
-    return "\n".join(lines)
-
-
-SHOWN = {
-    "exact": "First error, exact",
-    "within_one": "First error, within one step",
-    "has_error_kappa": "Has an error, kappa",
-    "alpha_nominal": "Alpha, nominal",
-    "alpha_ordinal": "Alpha, ordinal",
-    "gwet_ac1": "Gwet AC1",
-    "pairwise_agreement": "Pairwise agreement",
-}
-
-
-def estimates(headline: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for key, name in SHOWN.items():
-        found = (headline.get("first_error") or {}).get(key) or (headline.get("steps") or {}).get(key)
-        if isinstance(found, Mapping):
-            value, low, high = (found.get(part) for part in ("value", "low", "high"))
-            interval = (
-                f"[{low:.3f}, {high:.3f}]" if low is not None and high is not None else found.get("interval_reason")
-            )
-            yield name, f"{value:.3f}" if value is not None else str(found.get("reason")), str(interval)
-
-
 def _selection(told: Told) -> str:
     rows = [f"| {each['arm'] or 'not recorded'} | {each['n']:,} | {_range(each)} |" for each in told.facts["arms"]]
     plan = told.plan
     lines = ["## How traces were chosen", "", "| arm | rows | probability of the draw |", "|---|---|---|", *rows, ""]
+    lines += card_trust.drawn(told.figures, "selection.svg")
     if plan.get("n_weighted"):
         lines.append(
             f"Rows carry `q` and a weight: 1 / (q × traces left), no more than 10, made to average one. The "
@@ -204,7 +182,7 @@ REASONS = {
     "screening": "screening of raters",
     "gold": "gold",
     "training": "training of raters",
-    "canary": "a canary",
+    "canary": "has the problem of a canary",
     "benchmark": "on the list of a benchmark",
     "overlap": "shares half of its 13-word runs with a problem that judges",
     "duplicate": "says what another trace says",

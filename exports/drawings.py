@@ -1,45 +1,147 @@
-"""Small figures of a card, as SVG that carries its own colours: a card is read where our style sheets are not. Pure."""
+"""Small figures of a card, as SVG that carries its own colours: a card is read where our style sheets are not. Pure.
+
+Every number that is drawn is written beside it.
+"""
 
 import contextlib
-from collections.abc import Mapping
-from typing import Any
-from xml.sax.saxutils import escape
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
 
-from exports import card
+from exports import card_trust
 
-_WIDTH, _ROW, _LEFT, _RIGHT = 520, 26, 190, 380
+_WIDTH, _ROW, _LEFT, _RIGHT = 560, 24, 190, 390
+_INK, _QUIET, _LINE, _BAR = "#16191d", "#5a6270", "#d5d9e0", "#3f5f8a"
+_OF_RATINGS = {"-1": "#b3372f", "0": "#8a919e", "1": "#2c7a51"}
+_MOST_PLACES = 15
 
 
-def agreement(headline: Mapping[str, Any]) -> str:
-    """Each statistic with its interval, between 0 and 1 (what is below nought stands at nought)."""
-    rows = list(card.estimates(headline))
-    height = _ROW * len(rows) + 30
+class Bar(NamedTuple):
+    name: str
+    share: float  # of the longest that there could be
+    told: str
+    colour: str = _BAR
+
+
+class Span(NamedTuple):
+    """A value with its interval, as the card writes them; or the reason why there is none."""
+
+    name: str
+    value: str
+    interval: str
+
+
+Draw = Callable[[str, Sequence[Any]], str]  # what it shows, and rows of the drawing's own kind
+
+
+def of(facts: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Each figure that there is something to draw for: its file, what it shows, and the drawing."""
+    agreement = facts.get("agreement")
+    spans = [Span(*each) for each in card_trust.estimates(agreement)] if agreement else []
+    domains = list(_domains(agreement["domains"])) if agreement and len(agreement["domains"]) > 1 else []
+    wanted: Sequence[tuple[str, str, Draw, Sequence[Any]]] = (
+        ("labels.svg", "How ratings spread", bars, list(_ratings(facts.get("labels", {})))),
+        ("first_errors.svg", "Where readings saw the first error", bars, list(_places(facts.get("first_errors", {})))),
+        ("agreement.svg", "Agreement with 95 % intervals", intervals, spans),
+        ("domains.svg", "Agreement on the first error by domain", intervals, domains),
+        ("selection.svg", "How traces came to be read", bars, list(_arms(facts["arms"], plan))),
+    )
+    for name, shows, draw, rows in wanted:
+        if rows:
+            yield name, shows, draw(shows, rows)
+
+
+def _ratings(labels: Mapping[str, int]) -> Iterator[Bar]:
+    total = sum(labels.values())
+    names = {"-1": "negative (-1)", "0": "neutral (0)", "1": "positive (+1)"}
+    for key, name in names.items() if total else ():
+        n = labels.get(key, 0)
+        yield Bar(name, n / total, f"{n / total:.1%} ({n:,})", _OF_RATINGS[key])
+
+
+def _places(counted: Mapping[str, int]) -> Iterator[Bar]:
+    """By the number of the step as people count, from 1; far ones together; then readings without an error."""
+    found = {int(place): n for place, n in counted.items() if place.isdecimal()}
+    near = {place: found.get(place, 0) for place in range(min(max(found, default=-1) + 1, _MOST_PLACES))}
+    bars = [(f"step {place + 1}", n) for place, n in near.items()]
+    bars += [(f"later than step {_MOST_PLACES}", sum(n for place, n in found.items() if place >= _MOST_PLACES))]
+    bars += [("no error", counted.get("none", 0)), ("given up before", counted.get("cut_off", 0))]
+    total, longest = sum(counted.values()), max((n for _, n in bars), default=0)
+    for name, n in bars:
+        if n or name.startswith("step"):
+            yield Bar(name, n / longest if longest else 0.0, f"{n:,} ({n / total:.1%})")
+
+
+def _domains(rows: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
+    for row in rows:
+        value, interval = card_trust.told(row["exact"])
+        yield Span(f"{row['key'] or 'no domain'} ({row['n_traces']:,})", value, interval)
+
+
+def _arms(arms: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> Iterator[Bar]:
+    """Rows by arm; and of what was drawn with a known probability, how many equal draws it is worth."""
+    total = sum(each["n"] for each in arms)
+    for each in arms if total else ():
+        yield Bar(each["arm"] or "not recorded", each["n"] / total, f"{each['n']:,} rows ({each['n'] / total:.1%})")
+    drawn = plan.get("n_weighted")
+    if drawn:
+        worth = plan["effective_sample_size"]
+        yield Bar("effective sample size", worth / drawn, f"{worth:,.0f} of {drawn:,} draws", _INK)
+
+
+def bars(shows: str, rows: Sequence[Bar]) -> str:
+    parts = []
+    for number, row in enumerate(rows):
+        y = _ROW * number + 6
+        width = round((_RIGHT - _LEFT) * min(max(row.share, 0.0), 1.0), 1)
+        parts += [
+            _text(0, y + 13, row.name),
+            f'<rect x="{_LEFT}" y="{y}" width="{_RIGHT - _LEFT}" height="14" fill="{_LINE}" opacity=".4"/>',
+            f'<rect x="{_LEFT}" y="{y}" width="{width}" height="14" fill="{row.colour}"/>',
+            _text(_RIGHT + 12, y + 13, row.told),
+        ]
+    return _whole(shows, _ROW * len(rows) + 8, parts)
+
+
+def intervals(shows: str, rows: Sequence[Span]) -> str:
+    """Each between 0 and 1; what is below nought stands at nought."""
+    parts = []
+    for number, row in enumerate(rows):
+        parts += _span(_ROW * number + 16, row)
+    foot = _ROW * len(rows) + 18
+    parts += [_text(_x(place), foot, f"{place:g}", anchor="middle", colour=_QUIET) for place in (0, 0.5, 1)]
+    return _whole(shows, foot + 8, parts)
+
+
+def _span(y: int, row: Span) -> list[str]:
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
-        ' role="img" aria-label="Agreement with 95 % intervals" font-family="sans-serif" font-size="12">',
-        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>',
+        _text(0, y + 4, row.name),
+        f'<path d="M{_x(0)} {y}H{_x(1)}" stroke="{_LINE}"/>',
+        _text(_RIGHT + 12, y + 4, f"{row.value} {row.interval}"),
     ]
-    for number, (name, value, interval) in enumerate(rows):
-        parts += _row(_ROW * number + 18, name, value, interval)
-    foot = height - 8
-    for place in (0, 0.5, 1):
-        parts.append(f'<text x="{_x(place)}" y="{foot}" text-anchor="middle" fill="#5a6270">{place:g}</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def _row(y: int, name: str, value: str, interval: str) -> list[str]:
-    parts = [
-        f'<text x="0" y="{y + 4}" fill="#16191d">{escape(name)}</text>',
-        f'<path d="M{_x(0)} {y}H{_x(1)}" stroke="#d5d9e0"/>',
-        f'<text x="{_RIGHT + 12}" y="{y + 4}" fill="#16191d">{escape(value)} {escape(interval)}</text>',
-    ]
-    if interval.startswith("["):
-        low, high = (float(each) for each in interval[1:-1].split(","))
-        parts.append(f'<path d="M{_x(low)} {y}H{_x(high)}" stroke="#5a6270" stroke-width="3"/>')
+    if row.interval.startswith("["):
+        low, high = (float(each) for each in row.interval[1:-1].split(","))
+        parts.append(f'<path d="M{_x(low)} {y}H{_x(high)}" stroke="{_QUIET}" stroke-width="3"/>')
     with contextlib.suppress(ValueError):  # a reason instead of a value
-        parts.append(f'<circle cx="{_x(float(value))}" cy="{y}" r="4" fill="#16191d"/>')
+        parts.append(f'<circle cx="{_x(float(row.value))}" cy="{y}" r="4" fill="{_INK}"/>')
     return parts
 
 
 def _x(value: float) -> float:
     return round(_LEFT + (_RIGHT - _LEFT) * min(max(value, 0.0), 1.0), 1)
+
+
+def _text(x: float, y: float, text: str, *, anchor: str = "start", colour: str = _INK) -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{colour}">{escape(_short(text))}</text>'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 30 else f"{text[:29]}…"
+
+
+def _whole(shows: str, height: int, parts: Sequence[str]) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
+        f' role="img" aria-label={quoteattr(shows)} font-family="sans-serif" font-size="12">'
+    )
+    return "\n".join([head, f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>', *parts, "</svg>"]) + "\n"

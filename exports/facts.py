@@ -4,8 +4,9 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
-from labeling.models import Manifest, ManifestRow
-from labeling.quality import figures
+from exports import agreeing, ratings
+from labeling.models import Gold, Manifest, ManifestRow, ScreeningResult
+from labeling.models.quality import GoldUse
 
 _ASSIGNMENT = "submission__assignment__"
 # What is counted, by the path from a row of the manifest.
@@ -25,7 +26,8 @@ _COUNTED = {
     "policies": "trace__provenance__policy",
     "scaffolds": "trace__provenance__scaffold",
     "segmenters": "trace__provenance__segmenter",
-    "settlements": "trace__settlement__state",
+    "contested": "is_contested",
+    "choosing_prms": f"{_ASSIGNMENT}draw__prm",
     "outcomes": "trace__is_right",
 }
 
@@ -40,13 +42,14 @@ def gather(frozen: Manifest) -> dict[str, Any]:
         submissions=Count("submission"),
     )
     counted = {name: _counts(rows, path) for name, path in _COUNTED.items()}
-    shown = figures.read(project_id=frozen.project_id)
     return {
         **totals,
         **counted,
+        **ratings.count(frozen),
         "arms": _arms(rows),
         "sources": _sources(rows),
-        "headline": shown.content.get("headline") if shown else None,
+        "process": _process(frozen, rows),
+        "agreement": agreeing.of_rows(frozen),
     }
 
 
@@ -69,3 +72,20 @@ def _arms(rows: Any) -> list[dict[str, Any]]:
 def _sources(rows: Any) -> list[dict[str, Any]]:
     found = rows.order_by().values_list("trace__source__name", "trace__source__licence").annotate(n=Count("pk"))
     return [{"name": name or "", "licence": licence or "", "n": n} for name, licence, n in sorted(found, key=str)]
+
+
+def _process(frozen: Manifest, rows: Any) -> dict[str, Any]:
+    """How raters came to rate, as the project stands now."""
+    project = frozen.project
+    known = dict(Gold.objects.filter(trace__project=project).values_list("use").annotate(n=Count("pk")))
+    passed = ScreeningResult.objects.filter(has_passed=True, rater__in=rows.values(f"{_ASSIGNMENT}rater"))
+    return {
+        "overlap": project.overlap,
+        "overlap_limit": project.overlap_limit,
+        "training_traces": known.get(GoldUse.TRAINING, 0),
+        "screening_traces": known.get(GoldUse.SCREENING, 0),
+        "hidden_gold": known.get(GoldUse.HIDDEN, 0),
+        "pass_share": project.screening_pass_share,
+        "screened": passed.values("rater").distinct().count(),
+        "pay": f"{project.pay_per_hour} {project.currency}" if project.pay_per_hour is not None else "",
+    }

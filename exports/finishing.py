@@ -41,12 +41,11 @@ def _is_built(snapshot: Snapshot, written: list[Written], now: dt.datetime) -> P
 
 
 def write(snapshot: Snapshot, into: Path) -> list[Written]:
-    """README.md, its drawing, and manifest.json, below this folder."""
+    """README.md, its figures, and manifest.json, below this folder."""
     about = told(snapshot)
     written = []
-    headline = about.facts.get("headline")
-    if headline:
-        written.append(files.write_text(into / "agreement.svg", drawings.agreement(headline)))
+    for name, _shows, drawn in drawings.of(about.facts, about.plan):
+        written.append(files.write_text(into / name, drawn))
     written.append(files.write_text(into / "README.md", card.write(about)))
     written.append(files.write_json(into / "manifest.json", described(snapshot, about)))
     return written
@@ -72,6 +71,7 @@ def told(snapshot: Snapshot) -> Told:
         facts=snapshot.figures["facts"],
         tallies=snapshot.figures["tallies"],
         files=data_files(snapshot),
+        figures={name: shows for name, shows, _ in drawings.of(snapshot.figures["facts"], snapshot.plan)},
     )
 
 

@@ -1,10 +1,14 @@
 """The Celery tasks of this room."""
 
+import datetime as dt
+
 from celery import shared_task
 
 from exports import deliveries, finishing, snapshots
 from exports.models import Delivery, Snapshot
 from jobs import runner
+
+LONG = dt.timedelta(minutes=5)
 
 
 @shared_task(name=snapshots.PREPARE)
@@ -19,7 +23,8 @@ def build_shard(job_id: int) -> None:
 
 @shared_task(name=snapshots.FINISH)
 def finish(job_id: int) -> None:
-    runner.run(job_id, lambda job: finishing.finish(_of(job.arguments)))
+    """What is counted for the card of a large set takes its time."""
+    runner.run(job_id, lambda job: finishing.finish(_of(job.arguments)), lease=LONG)
 
 
 @shared_task(name=deliveries.DELIVER)

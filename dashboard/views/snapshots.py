@@ -1,5 +1,6 @@
 """Snapshots: order one, follow it, fetch its files, read its card; and what the lead states for cards."""
 
+import re
 from typing import Any
 
 from django.contrib import messages
@@ -23,6 +24,7 @@ from people.roles import Action
 
 SHOWN = 50
 CARD_SHOWN = 200_000
+_FIGURE = re.compile(r"^!\[([^\]]+)\]\(([a-z_]+\.svg)\)$", re.M)  # what it shows, and its file
 
 
 @require_safe
@@ -147,6 +149,7 @@ def _told(found: Snapshot, refusal: Unfit | None = None) -> dict[str, Any]:
         "standing": following.of(found),
         "files": list(found.files.order_by("name")),
         "left_out": sorted(found.manifest.left_out.items()) if found.manifest else [],
+        "figures": _FIGURE.findall(path.read_text(encoding="utf-8")[:CARD_SHOWN]) if is_built else [],
         "card": _card(path.read_text(encoding="utf-8")[:CARD_SHOWN]) if is_built else "",
     }
 
@@ -154,7 +157,7 @@ def _told(found: Snapshot, refusal: Unfit | None = None) -> dict[str, Any]:
 def _card(text: str) -> SafeString:
     """The words without the head, through the allow-list: what a lead stated may be anything."""
     words = text.split("---\n", 2)[-1].strip().partition("\n")[2]
-    return mark_safe(rendering.to_html(words.replace("![Agreement with its intervals](agreement.svg)", "")))  # noqa: S308  from the allow-list
+    return mark_safe(rendering.to_html(_FIGURE.sub("", words)))  # noqa: S308  from the allow-list
 
 
 def _list(request: HttpRequest, actor: Membership, form: OrderForm, *, status: int = 200) -> HttpResponse:

@@ -3,14 +3,20 @@
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from django.utils import timezone
 
 from exports import card, drawings, finishing, snapshots, statements
-from exports.formats import FORMATS
+from exports.formats import FORMATS, columns
+from labeling import judging
+from labeling.choosing import Filters
+from labeling.models import Problem, Project, Rater
+from tests import factories
 from tests.exports.test_snapshots import content, labelled, make
+from tests.labeling.judging.clients import Client as Browser
 
 pytestmark = pytest.mark.django_db
 
@@ -69,12 +75,82 @@ def test_card_says_how_traces_were_chosen_and_what_was_left_out() -> None:
     assert "| neutral | counts as right |" in text
 
 
-def test_agreement_is_drawn_with_its_interval_or_the_reason() -> None:
-    headline = {
-        "steps": {"alpha_nominal": {"value": 0.5, "low": 0.4, "high": 0.6}},
-        "first_error": {"exact": {"value": None, "reason": "no unit has two ratings", "interval_reason": "none"}},
+def submitted(project: Project, domain: str, *ratings: list[int]) -> None:
+    """A trace of this domain with a reading for each."""
+    trace = factories.make_trace(project, ["Take one.", "Add two.", "That is four."])
+    Problem.objects.filter(pk=trace.problem_id).update(domain=domain)
+    for each in ratings:
+        rater = factories.make_rater(project)
+        client = Browser(factories.make_assignment(rater, trace))
+        client.send(*(client.write(step, rating) for step, rating in enumerate(each)))
+        judging.submit(**client.place, now=factories.NOW, by=rater.user)
+
+
+def test_agreement_is_that_of_the_rows_and_not_of_the_project() -> None:
+    """Of four traces read twice one is filtered away by its domain; of none both readings are one rater's."""
+    project = factories.make_project(overlap=2, reserve_problem_share=0.0)
+    for domain in ("sums", "sums", "roots"):
+        submitted(project, domain, [1, -1], [1, -1])
+    submitted(project, "other", [1, 1, 1], [-1])
+    made = make(project, "trl", filters=Filters(domains=["sums", "roots"]))
+    found = made.figures["facts"]["agreement"]
+    assert (found["n_traces"], found["first_error"]["exact"]["value"]) == (3, 1.0)
+    assert [(row["key"], row["n_traces"]) for row in found["domains"]] == [("sums", 2), ("roots", 1)]
+    assert "Of the 3 traces among the rows" in content(made, "README.md").decode()
+    one = Rater.objects.filter(project=project).earliest("pk")
+    assert make(project, "trl", filters=Filters(labelers=[one.labeler])).figures["facts"]["agreement"] is None
+    whole = make(project, "trl").figures["facts"]
+    assert whole["agreement"]["first_error"]["exact"]["value"] == 0.75
+    assert whole["labels"] == {"-1": 7, "0": 0, "1": 9}
+    assert whole["first_errors"] == {"0": 1, "1": 6, "none": 1}
+
+
+def test_figures_stand_in_the_card_and_beside_it() -> None:
+    project = factories.make_project(overlap=2, reserve_problem_share=0.0)
+    for domain in ("sums", "roots & <powers>"):
+        submitted(project, domain, [1, -1], [1, -1])
+    made = make(project, "trl")
+    shown = {name: shows for shows, name in re.findall(r"!\[(.+)\]\((.+\.svg)\)", content(made, "README.md").decode())}
+    assert list(shown) == ["labels.svg", "first_errors.svg", "agreement.svg", "domains.svg", "selection.svg"]
+    for name, shows in shown.items():
+        assert ElementTree.fromstring(content(made, name)).get("aria-label") == shows
+        assert len(content(made, name)) < 6000
+
+
+def test_figures_write_every_number_that_they_draw() -> None:
+    facts: dict[str, Any] = {
+        "labels": {"-1": 1, "0": 0, "1": 3},
+        "first_errors": {"1": 3, "20": 1, "none": 4, "cut_off": 2},
+        "arms": [{"arm": "policy", "n": 4, "low": 0.1, "high": 0.2}],
+        "agreement": {
+            "steps": {"alpha_nominal": {"value": 0.5, "low": 0.4, "high": 0.6}},
+            "first_error": {"exact": {"value": None, "reason": "no unit has two ratings", "interval_reason": ""}},
+            "domains": [],
+        },
     }
-    drawn = drawings.agreement(headline)
-    assert "[0.400, 0.600]" in drawn
-    assert "no unit has two ratings" in drawn
-    assert drawn.count("<circle") == 1
+    drawn = {name: text for name, _, text in drawings.of(facts, {"n_weighted": 8, "effective_sample_size": 5.0})}
+    assert "75.0% (3)" in drawn["labels.svg"]
+    places = re.findall(r">(step \d+|later[^<]+|no error|given up before)<", drawn["first_errors.svg"])
+    assert (places[0], places[-3:]) == ("step 1", ["later than step 15", "no error", "given up before"])
+    assert "5 of 8 draws" in drawn["selection.svg"]
+    assert "[0.400, 0.600]" in drawn["agreement.svg"]
+    assert "no unit has two ratings" in drawn["agreement.svg"]
+    assert drawn["agreement.svg"].count("<circle") == 1
+    assert "domains.svg" not in drawn
+
+
+def test_head_is_what_datasets_makes_of_it() -> None:
+    """The hub's own readers of the head: features, and the files of each config."""
+    from datasets import Features
+    from datasets.info import DatasetInfosDict
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard
+
+    formats = [name for name in FORMATS if FORMATS[name].wants_raters]
+    made = make(labelled(12), *formats, validation=0.5)
+    head = DatasetCard(content(made, "README.md").decode()).data
+    found = DatasetInfosDict.from_dataset_card_data(head)
+    configs = MetadataConfigs.from_dataset_card_data(head)
+    assert set(found) == set(configs) == {file.format for file in made.files.all()} & set(formats)
+    for name, info in found.items():
+        assert info.features == Features.from_dict(columns.features(FORMATS[name].columns)), name

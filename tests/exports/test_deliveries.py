@@ -13,7 +13,7 @@ from exports.orders import Order, Unfit
 from exports.tasks import deliver
 from jobs.models import Job
 from tests import factories
-from tests.exports.test_sending import Hub, store  # noqa: F401  a fixture
+from tests.exports.test_sending import Hub
 from tests.exports.test_snapshots import labelled, make
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def send(made: Snapshot, destination: str) -> deliveries.Standing:
     return found
 
 
-def test_delivery_goes_into_a_folder_of_its_own_and_once(store: Any, settings: Any) -> None:  # noqa: F811  the fixture
+def test_delivery_goes_into_a_folder_of_its_own_and_once(store: Any, settings: Any) -> None:
     settings.DESTINATIONS = {"lake": "s3://sets/stepmark/"}
     made = make(labelled(2), "trl")
     found = send(made, "lake")
@@ -54,7 +54,7 @@ def test_delivery_goes_into_a_folder_of_its_own_and_once(store: Any, settings: A
 
 
 def test_delivery_that_is_refused_says_why_and_goes_on_when_it_is_tried_again(
-    store: Any,  # noqa: F811  the fixture
+    store: Any,
     settings: Any,
 ) -> None:
     settings.DESTINATIONS = {"lake": "s3://later"}
