@@ -39,6 +39,7 @@ class Batch(msgspec.Struct, kw_only=True):
     writes: list[WriteMessage] = []
     reason: str = ""
     revision: int | None = None  # the one that the rater was at work on
+    active_ms: int = 0  # since the last write
 
     def writes_in(self) -> list[judging.WriteIn]:
         return [each.write() for each in self.writes]

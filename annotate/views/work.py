@@ -141,6 +141,7 @@ def _end(request: HttpRequest, assignment: int, verb: Callable[..., Submission])
         writes=batch.writes_in(),
         reason=batch.reason,
         revision=batch.revision,
+        active_ms=batch.active_ms,
         now=timezone.now(),
         by=_me(request),
     )

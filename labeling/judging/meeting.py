@@ -5,6 +5,7 @@ Within a client a lower sequence never wins. Between clients the write that saw 
 the same, the later arrival. The last applied write of a cell is what stands there, so the history alone decides.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -62,7 +63,7 @@ def stands(new: Mark, standing: Mark | None, own_newest: int) -> bool:
     return standing is None or standing.client == new.client or new.seen >= standing.seen
 
 
-def meet(standing: Standing, batch: Batch) -> Meeting:
+def meet(standing: Standing, batch: Batch, *, now: dt.datetime) -> Meeting:
     """What becomes of what stands when this batch arrives. Nothing is written here."""
     client, writes = batch.client, batch.writes
     in_order = sorted(writes, key=_SEQUENCE)
@@ -72,11 +73,11 @@ def meet(standing: Standing, batch: Batch) -> Meeting:
     marks, newest = _marks(standing.history, client)
     arrivals = _arrivals(standing, client, fresh, marks, newest)
     applied = [each.write for each in arrivals if each.was_applied]
-    turns, judgments = _turns(standing, fresh, applied), _judgments(applied)
+    turns, judgments = _turns(standing, fresh, applied, now), _judgments(applied)
     if len(applied) == len(writes):
         return Meeting(arrivals, turns, judgments, lost=())
-    now = _Now(standing, turns, judgments)
-    return Meeting(arrivals, turns, judgments, tuple(_lost(now, client, in_order, marks, newest)))
+    after = _Now(standing, turns, judgments)
+    return Meeting(arrivals, turns, judgments, tuple(_lost(after, client, in_order, marks, newest)))
 
 
 _SEQUENCE = attrgetter("sequence")
@@ -135,15 +136,20 @@ def _arrivals(
     return tuple(arrivals)
 
 
-def _turns(standing: Standing, fresh: Sequence[WriteIn], applied: Sequence[WriteIn]) -> dict[int, TurnRow]:
+def _turns(
+    standing: Standing, fresh: Sequence[WriteIn], applied: Sequence[WriteIn], now: dt.datetime
+) -> dict[int, TurnRow]:
     """The turns that the new writes begin or change. Time counts for each of them, whether or not it won."""
     if standing.is_closed:
         return {}
+    most_ms = standing.facts.most_ms(now)
     turns: dict[int, TurnRow] = {}
     for write in fresh:
         turn = turns.get(write.step) or standing.turns.get(write.step) or _first(standing, write.step)
         shown, chosen, written_text, comment, active_ms = turn
-        turns[write.step] = TurnRow(shown, chosen, written_text, comment, (active_ms or 0) + write.active_ms)
+        turns[write.step] = TurnRow(
+            shown, chosen, written_text, comment, min(most_ms, (active_ms or 0) + write.active_ms)
+        )
     for write in applied:
         if PARTS[write.kind] != "rating":
             turns[write.step] = _changed(turns[write.step], write, len(standing.steps[write.step].options))

@@ -61,14 +61,14 @@ def _record_unlocked(batch: Batch, now: dt.datetime) -> Recorded | None:
     found = _read(batch)
     if found.facts.is_removed or found.facts.is_withdrawn:
         return None
-    met = meeting.meet(found, batch)
+    met = meeting.meet(found, batch, now=now)
     version = keeping.keep(standing=found, meeting=met, client=batch.client, now=now)
     return None if version is None else _recorded(found, met, batch, version, now)
 
 
 def _record_locked(batch: Batch, now: dt.datetime) -> Recorded:
     found = _read(batch)
-    met = meeting.meet(found, batch)
+    met = meeting.meet(found, batch, now=now)
     version = keeping.keep(standing=found, meeting=met, client=batch.client, now=now)
     if version is None:
         raise RuntimeError(f"assignment {batch.assignment_id} moved while it was locked")

@@ -68,6 +68,18 @@ class Facts(NamedTuple):
     is_removed: bool
     is_withdrawn: bool
     lease_ends_at: dt.datetime | None
+    held_at: dt.datetime | None
+    opened_at: dt.datetime | None
+
+    def most_ms(self, now: dt.datetime) -> int:
+        """Nobody was longer at a trace than it was in their hands, whatever their clock says. A little more is the
+        rounding of two clocks, not a lie."""
+        begun_at = self.held_at or self.opened_at
+        return _MOST_MS if begun_at is None else int((now - begun_at + _SLACK) / _MS)
+
+
+_MS, _SLACK = dt.timedelta(milliseconds=1), dt.timedelta(seconds=5)
+_MOST_MS = 2**31 - 1
 
 
 class Standing(NamedTuple):
@@ -147,7 +159,7 @@ def _facts(found: list[Any]) -> Facts:
     """SQLite has neither booleans nor times with a zone: it keeps 0 and 1, and times in UTC that do not say so."""
     for place in _FLAGS:
         found[place] = bool(found[place])
-    found[-1] = statements.in_utc(found[-1])
+    found[-3:] = map(statements.in_utc, found[-3:])
     return Facts(*found)
 
 
@@ -172,7 +184,7 @@ def _listed(numbers: set[int]) -> Any:
 _READ = """
 SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitted_revision,
   a.reopened_at IS NOT NULL, a.holds_slot, a.purpose, p.protocol, p.lease_seconds, t.kind,
-  r.removed_at IS NOT NULL, t.withdrawn_at IS NOT NULL, a.lease_ends_at,
+  r.removed_at IS NOT NULL, t.withdrawn_at IS NOT NULL, a.lease_ends_at, a.held_at, a.opened_at,
   (SELECT {rows}({row}(s.id, s.position, s.is_rateable,
      (SELECT {rows}({row}(o.position, o.id)) FROM labeling_option o WHERE o.step_id = s.id))){text}
    FROM labeling_step s WHERE s.trace_id = a.trace_id {at_steps}),

@@ -33,14 +33,19 @@ def submit(
     reason: str = "",
     revision: int | None = None,
     ending: FinishReason | None = None,
+    active_ms: int = 0,
 ) -> Submission:
     """Keep the remaining writes and submit: as the protocol says, or with an ending of the rater's own, which asks no
     protocol. A second click gives the same submission; `revision`, where the client says which one it means, keeps a
-    message that was long on its way from ending a correction begun since.
+    message that was long on its way from ending a correction begun since. `active_ms` came after the last
+    write.
 
     Raises Incomplete or OthersStand: then the writes are kept, and nothing is submitted. It commits what it keeps, so
     do not call it inside a transaction that an error would undo."""
-    batch, asked = checked(assignment_id, rater_id, client, writes), _Asked(ending, reason, revision, by)
+    batch, asked = (
+        checked(assignment_id, rater_id, client, writes),
+        _Asked(ending, reason, revision, by, max(0, active_ms)),
+    )
     made = _finish_unlocked(batch, asked, now) if statements.on_postgresql() else None
     return made or _finish_locked(batch, asked, now)
 
@@ -57,13 +62,14 @@ class _Asked(NamedTuple):
     note: str
     revision: int | None
     by: User | None
+    active_ms: int
 
 
 def _finish_unlocked(batch: Batch, asked: _Asked, now: dt.datetime) -> Submission | None:
     """Read first, and locked by the statement that writes, if all is still as it was read. None where it is not, or
     where there is anything to do besides; then nothing was written."""
     found = standing.read(batch, steps=None)
-    met = meeting.meet(found, batch)
+    met = meeting.meet(found, batch, now=now)
     if not _is_plain(found, asked) or _fault(found, met, asked):
         return None
     with transaction.atomic():
@@ -83,7 +89,7 @@ def _finish_locked(batch: Batch, asked: _Asked, now: dt.datetime) -> Submission:
     with transaction.atomic():
         recording.hold(batch=batch, now=now, and_trace=True)
         found = standing.read(batch, steps=None)
-        met = meeting.meet(found, batch)
+        met = meeting.meet(found, batch, now=now)
         keeping.keep(standing=found, meeting=met, client=batch.client, now=now)
         telling.late_arrival(standing=found, meeting=met, now=now)
         earlier = _earlier(found, asked)
@@ -136,7 +142,7 @@ def _submit(after: Standing, asked: _Asked, now: dt.datetime) -> Submission | No
     ending = asked.ending or protocols.finish_reason(facts.protocol, after.rated())
     is_late = facts.state not in (*OPEN_STATES, AssignmentState.SUBMITTED)
     counts_as = _counts_as(facts, now) if is_late else None
-    made = _made(after, ending, asked.note, now)
+    made = _made(after, ending, asked, now)
     if not _put_down(made, facts, counts_as, now):
         return None
     closing.close(standing=after, now=now)
@@ -167,16 +173,17 @@ def _counts_as(facts: Facts, now: dt.datetime) -> Population:
     return queue.take_slot(assignment_id=facts.assignment, now=now) or Population.EXTRA
 
 
-def _made(after: Standing, ending: FinishReason, note: str, now: dt.datetime) -> Submission:
+def _made(after: Standing, ending: FinishReason, asked: _Asked, now: dt.datetime) -> Submission:
     facts = after.facts
+    spent = sum(turn.active_ms or 0 for turn in after.turns.values()) + asked.active_ms
     return Submission(
         project_id=facts.project,
         assignment_id=facts.assignment,
         revision=facts.revision,
         submitted_at=now,
         finish_reason=ending.value,
-        finish_note=note,
-        total_ms=sum(turn.active_ms or 0 for turn in after.turns.values()),
+        finish_note=asked.note,
+        total_ms=min(facts.most_ms(now), spent),
         is_quality_control=facts.purpose == Purpose.GOLD,
         is_screening=facts.purpose == Purpose.SCREENING,
     )

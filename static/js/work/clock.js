@@ -1,6 +1,8 @@
-// Active time: counts only while the page is visible and the person has done something lately.
+// Active time: counts only while the page is visible and the person has done something lately, in one page at a time.
+// It is measured by a clock that nobody can set. The server believes no more than the trace was in the person's hands.
 
 export const IDLE_AFTER = 30_000; // reading a long step takes a while without touching anything
+const TELL_EVERY = 500;
 
 export class ActiveClock {
   #since = null;
@@ -12,9 +14,19 @@ export class ActiveClock {
     this.visible = visible;
   }
 
+  // No scrolling: the page scrolls by itself. Who touches one page is not at another one, seen beside it or not.
   listen(target = document) {
-    for (const kind of ["keydown", "pointerdown", "pointermove", "wheel", "touchstart", "scroll"]) {
-      target.addEventListener(kind, () => this.touch(), { passive: true, capture: true });
+    const others = new BroadcastChannel("stepmark-clock");
+    others.onmessage = () => this.pause();
+    let toldAt = -Infinity;
+    const touched = () => {
+      this.touch();
+      if (this.now() - toldAt < TELL_EVERY) return;
+      toldAt = this.now();
+      others.postMessage("here");
+    };
+    for (const kind of ["keydown", "pointerdown", "pointermove", "wheel", "touchstart", "touchmove"]) {
+      target.addEventListener(kind, touched, { passive: true, capture: true });
     }
     document.addEventListener("visibilitychange", () => (this.visible() ? this.touch() : this.pause()));
     return this;

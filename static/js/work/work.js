@@ -213,7 +213,7 @@ class WorkPage {
   #leave(verb, body) {
     this.#leaving = true;
     this.supply.leave(this.work.trace);
-    this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision } });
+    this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision, active_ms: this.clock.take() } });
     if (this.work.trace.after) followTo(this.outbox, this.work.trace);
     else this.#next();
   }

@@ -235,3 +235,17 @@ def test_somebody_judged_since_looks_at_the_newest_write(assignment: Assignment,
     Client(assignment).rate([1])
     assert judging.somebody_judged_since(now)
     assert not judging.somebody_judged_since(now + dt.timedelta(seconds=1))
+
+
+def test_record_believes_no_more_time_than_the_trace_was_in_hand(assignment: Assignment, now: dt.datetime) -> None:
+    """A client that lies, or whose clock runs wild: what it says is kept, and counts for what it can be."""
+    client = Client(assignment)
+    Assignment.objects.filter(pk=assignment.pk).update(held_at=now, opened_at=now + dt.timedelta(seconds=20))
+    client.send(
+        client.write(0, 1, active_ms=3_600_000), client.write(1, 1, active_ms=30_000), now=now + dt.timedelta(minutes=1)
+    )
+    turns = Turn.objects.order_by("step__position")
+    assert list(turns.values_list("active_ms", flat=True)) == [65_000, 30_000]
+    assert list(Write.objects.order_by("sequence").values_list("active_ms", flat=True)) == [3_600_000, 30_000]
+    client.send(client.write(0, 0, active_ms=3_600_000), now=now + dt.timedelta(minutes=2))
+    assert turns[0].active_ms == 125_000

@@ -175,3 +175,19 @@ def test_submit_takes_few_statements(assignment: Assignment, on_postgresql: bool
     # What stands, and inside a savepoint of the test's transaction what is written: the submission with its assignment,
     # the event, the count. SQLite takes two statements for the first and for the last.
     assert len(queries) == (6 if on_postgresql else 8)
+
+
+def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:
+    """Somebody who looks it all over, or gives up after minutes without a rating, has worked."""
+    client = Client(assignment)
+    client.send(client.write(0, 1, active_ms=900))
+    submission = judging.give_up(**client.place, reason="No figure.", now=factories.NOW, by=None, active_ms=2_000)
+    assert submission.total_ms == 2_900
+
+
+def test_submit_believes_no_more_time_than_the_trace_was_in_hand(assignment: Assignment, now: dt.datetime) -> None:
+    client = Client(assignment)
+    writes = [client.write(step, 1, active_ms=40_000) for step in range(3)]
+    submission = submit(client, *writes, now=now + dt.timedelta(minutes=1), active_ms=86_400_000)
+    assert submission.total_ms == 65_000
+    assert list(Turn.objects.values_list("active_ms", flat=True)) == [40_000] * 3
