@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from dashboard import names, reading
 from dashboard.reading import Rung
-from labeling import quality
+from labeling import numbering, quality
 from labeling.models import Assignment, Gold, Guideline, Judgment, Settlement, Trace
 from labeling.models.assignment import Purpose
 from labeling.quality import first_errors
@@ -42,6 +42,7 @@ class Voice:
     name: str
     assignment: Assignment
     report: first_errors.Report | None
+    error: int | None  # number of the step with the first error
     said: dict[int, Said] = field(default_factory=dict)  # by the step's position
 
     @property
@@ -92,8 +93,15 @@ def voices_of(trace: Trace, actor: Membership, *, with_names: bool = False) -> l
     rows = list(found.select_related("rater__user").order_by("submitted_at", "pk"))
     latest = [(row.pk, row.submitted_revision) for row in rows]
     reports = {report.assignment_id: report for report in first_errors.of_revisions(latest)}
+    numbers = numbering.of(trace_ids=[trace.pk])
     voices = {
-        row.pk: Voice(letter, names.of(row.rater, actor) if with_names else "", row, reports.get(row.pk))
+        row.pk: Voice(
+            letter,
+            names.of(row.rater, actor) if with_names else "",
+            row,
+            report := reports.get(row.pk),
+            reading.error_of(report, trace.pk, numbers),
+        )
         for letter, row in zip(cycle(LETTERS), rows, strict=False)
     }
     for judgment in _judgments(voices):

@@ -82,7 +82,10 @@ class ReasonForm(forms.Form):
 def _places(trace: Trace) -> list[tuple[str, Any]]:
     """Where a first error may be: at no step, or at one of those that are rated."""
     steps = trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
-    return [("none", _("no error")), *((str(step), _("step %(n)d") % {"n": step + 1}) for step in steps)]
+    return [
+        ("none", _("no error")),
+        *((str(step), _("step %(n)d") % {"n": n}) for n, step in enumerate(steps, start=1)),
+    ]
 
 
 class KnownForm(forms.Form):
@@ -146,7 +149,10 @@ class DecisionForm(NoteForm):
     def told(self) -> str:
         """The decision in words."""
         place: int | None = self.cleaned_data["first_error"]
-        return str(_("no error") if place is None else _("first error at step %(n)d") % {"n": place + 1})
+        words = dict(self.fields["first_error"].choices)  # type: ignore[attr-defined]  # it is a ChoiceField
+        if place is None:
+            return str(words["none"])
+        return str(_("first error at %(step)s") % {"step": words[str(place)]})
 
 
 class PauseForm(forms.Form):

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 from django.http import QueryDict
-from django.utils.translation import gettext as _
 
-from dashboard import paging
+from dashboard import paging, reading
 from dashboard.charts import words
-from labeling import quality
+from labeling import numbering, quality
 from labeling.models import Gold, GoldAnswer, Project
 from labeling.models.quality import Verdict
 
@@ -21,13 +20,7 @@ class Row:
 
     gold: Gold
     met: quality.Accuracy
-
-    @property
-    def accepted(self) -> str:
-        return ", ".join(
-            _("no error") if place is None else _("step %(n)d") % {"n": place + 1}
-            for place in self.gold.accepted_first_errors
-        )
+    accepted: str  # where its first error may be seen
 
     @property
     def share(self) -> str:
@@ -58,7 +51,15 @@ def rows(golds: Sequence[Gold]) -> list[Row]:
     counted: dict[tuple[int, str], int] = {
         (gold, verdict): n for gold, verdict, n in answers.values_list("gold", "verdict").annotate(Count("pk"))
     }
-    return [Row(gold, _met({each: counted.get((gold.pk, each.value), 0) for each in Verdict})) for gold in golds]
+    numbers = numbering.of(trace_ids={gold.trace_id for gold in golds})
+    return [
+        Row(
+            gold,
+            _met({each: counted.get((gold.pk, each.value), 0) for each in Verdict}),
+            reading.accepted(gold, numbers),
+        )
+        for gold in golds
+    ]
 
 
 def _met(n: dict[Verdict, int]) -> quality.Accuracy:

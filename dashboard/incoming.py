@@ -2,7 +2,7 @@
 
 import datetime as dt
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ _TABLES = (".csv", ".parquet")
 
 @dataclass(frozen=True)
 class Rung:
-    number: int
+    number: int | None  # as raters will see it: context has none
     text: str
     n_options: int
     is_rateable: bool
@@ -79,7 +79,7 @@ def shown(found: Preview) -> Iterator[Shown]:
     for record in found.first:
         rated = _ratings(record)
         steps = record.steps or [StepRecord([]) for _ in rated]
-        rungs = [_rung(number, step, record, rated) for number, step in enumerate(steps[:_SHOWN_STEPS])]
+        rungs = [_rung(place, steps, record, rated) for place in range(min(len(steps), _SHOWN_STEPS))]
         yield Shown(record, rungs, len(steps) - len(rungs))
 
 
@@ -88,14 +88,16 @@ def _ratings(record: TraceRecord) -> dict[int, int | None]:
     return {turn.position: turn.path_rating() for turn in turns}
 
 
-def _rung(number: int, step: StepRecord, record: TraceRecord, rated: dict[int, int | None]) -> Rung:
+def _rung(place: int, steps: Sequence[StepRecord], record: TraceRecord, rated: dict[int, int | None]) -> Rung:
     """A step of a trace; a live one has those that its rater was shown."""
+    step = steps[place]
+    number = sum(each.is_rateable for each in steps[: place + 1]) if step.is_rateable else None
     texts = [option.text for option in step.options]
     if not texts:
-        turn = next(turn for turn in record.submissions[0].turns if turn.position == number)
+        turn = next(turn for turn in record.submissions[0].turns if turn.position == place)
         texts = [judgment.text for judgment in turn.shown or ()]
     first = texts[0] if texts else ""
-    return Rung(number + 1, first, len(texts), step.is_rateable, rated.get(number), number in rated)
+    return Rung(number, first, len(texts), step.is_rateable, rated.get(place), place in rated)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,17 @@ happened to it. Reads alone, in a fixed number of queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+
+from django.utils.translation import gettext as _
 
 from accounts.models import User
-from dashboard import names, reasons
+from dashboard import happenings, names, reasons
+from dashboard.happenings import Happened
 from events.models import Event
 from labeling.models import AddedSlot, Assignment, Consensus, Gold, Option, Part, QueueEntry, Settlement, Trace
 from labeling.models.assignment import AssignmentState
+from labeling.numbering import Numbers
 from labeling.quality import first_errors
 from people.models import Membership
 
@@ -31,11 +36,8 @@ class Rung:
     kind: str
     is_rateable: bool
     texts: list[Text]
+    number: int | None = None  # as raters see it: context has none
     rating: int | None = None  # of the consensus
-
-    @property
-    def number(self) -> int:
-        return self.position + 1
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,12 @@ class Reading:
     assignment: Assignment
     name: str
     report: first_errors.Report | None
+    error: int | None  # number of the step that it saw the first error in
     is_gold: bool
 
     @property
     def is_open(self) -> bool:
         return self.assignment.state in (AssignmentState.HELD, AssignmentState.OPENED)
-
-
-@dataclass(frozen=True)
-class Happened:
-    event: Event
-    by: str
 
 
 def rungs(trace: Trace, consensus: Consensus | None = None) -> list[Rung]:
@@ -69,18 +66,34 @@ def rungs(trace: Trace, consensus: Consensus | None = None) -> list[Rung]:
         rung.texts.append(texts[option.pk])
     for part in Part.objects.filter(option__step__trace=trace).defer("data").order_by("position"):
         texts[part.option_id].parts.append(part)
-    for step, option, rating, *_ in consensus.labels if consensus else ():
+    for step, option, rating, *_more in consensus.labels if consensus else ():
         if option == 0 and step in found:
             found[step].rating = rating
+    for number, rung in enumerate((each for each in found.values() if each.is_rateable), start=1):
+        rung.number = number
     return list(found.values())
 
 
-def readings(trace: Trace, actor: Membership) -> list[Reading]:
+def readings(trace: Trace, actor: Membership, numbers: Numbers) -> list[Reading]:
     rows = Assignment.objects.filter(trace=trace).select_related("rater__user", "guideline", "lane")
     assignments = list(rows.order_by("pk"))
     latest = [(row.pk, row.submitted_revision) for row in assignments if row.submitted_revision]
     reports = {report.assignment_id: report for report in first_errors.of_revisions(latest)}
-    return [Reading(row, names.of(row.rater, actor), reports.get(row.pk), row.purpose != "work") for row in assignments]
+    return [
+        Reading(
+            row,
+            names.of(row.rater, actor),
+            report := reports.get(row.pk),
+            error_of(report, trace.pk, numbers),
+            row.purpose != "work",
+        )
+        for row in assignments
+    ]
+
+
+def error_of(report: first_errors.Report | None, trace_id: int, numbers: Numbers) -> int | None:
+    """The number of the step that a reading saw the first error in."""
+    return None if report is None or report.position is None else numbers.at(trace_id, report.position)
 
 
 @dataclass(frozen=True)
@@ -93,29 +106,44 @@ class Standing:
     gold: Sequence[Gold]
     added: Sequence[AddedSlot]
     why: str
+    error: int | None  # number of the step with the first error, as the project stands behind it
+    accepted: Sequence[tuple[Gold, str]]  # each gold with where its error is seen, in words
 
 
-def standing(trace: Trace) -> Standing:
+def standing(trace: Trace, numbers: Numbers) -> Standing:
     entries = list(QueueEntry.objects.filter(trace=trace).select_related("lane", "draw").order_by("pk"))
     settlement = Settlement.objects.filter(trace=trace).first()
+    consensus = Consensus.objects.filter(trace=trace).select_related("fit").order_by("-revision").first()
+    gold = list(Gold.objects.filter(trace=trace, retired_at=None).select_related("made_by").order_by("pk"))
+    error = consensus.first_error if consensus else None
     return Standing(
         settlement=settlement,
-        consensus=Consensus.objects.filter(trace=trace).select_related("fit").order_by("-revision").first(),
+        consensus=consensus,
         entries=entries,
-        gold=list(Gold.objects.filter(trace=trace, retired_at=None).select_related("made_by").order_by("pk")),
+        gold=gold,
         added=list(AddedSlot.objects.filter(trace=trace).order_by("round")),
         why=reasons.why(trace, settlement, entries),
+        error=None if error is None else numbers.at(trace.pk, error),
+        accepted=[(each, accepted(each, numbers)) for each in gold],
     )
 
 
-def history(trace: Trace, read: Sequence[Reading], actor: Membership) -> list[Happened]:
+def accepted(gold: Gold, numbers: Numbers) -> str:
+    """Where the first error of a gold trace may be seen, in words."""
+    return ", ".join(
+        _("no error") if place is None else _("step %(n)d") % {"n": numbers.at(gold.trace_id, place)}
+        for place in gold.accepted_first_errors
+    )
+
+
+def history(trace: Trace, read: Sequence[Reading], actor: Membership, numbers: Numbers) -> list[Happened]:
     """What the log says of the trace and of everything that anybody did with it, the newest first."""
     subjects = [f"trace:{trace.pk}", *(f"assignment:{each.assignment.pk}" for each in read)]
     events = list(Event.objects.filter(subject__in=subjects).order_by("-pk")[:HISTORY])
     people = _people({event.by for event in events if event.by is not None})
     if not names.sees_names(actor):
         people.update({each.assignment.rater.user_id or 0: each.name for each in read})
-    return [Happened(event, people.get(event.by or 0, "")) for event in events]
+    return [happenings.told(event, people.get(event.by or 0, ""), partial(numbers.at, trace.pk)) for event in events]
 
 
 def _people(keys: set[int]) -> dict[int, str]:

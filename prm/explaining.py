@@ -25,14 +25,10 @@ _UNSURE = 0.25  # of what is not known about the first error; the step with the 
 class Doubt:
     """One step: P(right | all before right), and which share of the uncertainty lies there."""
 
-    position: int
+    number: int  # as raters see it: context is not counted
     p_right: float | None  # None for context
     share: float
     is_unsure: bool
-
-    @property
-    def number(self) -> int:
-        return self.position + 1
 
 
 @dataclass(frozen=True)
@@ -136,7 +132,8 @@ def _doubts(prm: PRM, trace: Trace) -> list[Doubt]:
     shares = survival.still_right_before(pool) * acquisitions.step_entropy(pool.hazards)
     shares = shares / max(float(shares.sum()), 1e-12)
     least = min(_UNSURE, float(shares.max(initial=1e-12)))
+    numbers = np.cumsum(~np.isnan(scores))
     return [
-        Doubt(position, None if np.isnan(score) else 1 - float(hazard), float(share), bool(share >= least))
-        for position, (score, hazard, share) in enumerate(zip(scores, pool.hazards, shares, strict=True))
+        Doubt(int(number), None if np.isnan(score) else 1 - float(hazard), float(share), bool(share >= least))
+        for number, score, hazard, share in zip(numbers, scores, pool.hazards, shares, strict=True)
     ]

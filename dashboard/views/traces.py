@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import door, page, reading, search
 from dashboard.forms import GoldForm, ReasonForm
-from labeling import admission, quality, queue
+from labeling import admission, numbering, quality, queue
 from labeling.models import Assignment, Part, Trace
 from people import roles
 from people.models import Membership
@@ -96,8 +96,9 @@ def _pair(request: HttpRequest, slug: str, trace: int, action: Action) -> tuple[
 
 
 def _page(request: HttpRequest, actor: Membership, trace: Trace, *, status: int = 200, **told: Any) -> HttpResponse:
-    standing = reading.standing(trace)
-    read = reading.readings(trace, actor)
+    numbers = numbering.of(trace_ids=[trace.pk])
+    standing = reading.standing(trace, numbers)
+    read = reading.readings(trace, actor, numbers)
     told.setdefault("gold_form", GoldForm(trace=trace))
     if roles.does(actor, Action.TRAIN):  # whoever rates must not see scores first
         told["why"] = explaining.why(trace, gold=standing.gold, entries=standing.entries)
@@ -111,7 +112,7 @@ def _page(request: HttpRequest, actor: Membership, trace: Trace, *, status: int 
         standing=standing,
         rungs=reading.rungs(trace, standing.consensus),
         readings=read,
-        history=reading.history(trace, read, actor),
+        history=reading.history(trace, read, actor, numbers),
         may_make_gold=roles.does(actor, Action.MAKE_GOLD),
         may_withdraw=roles.does(actor, Action.BRING_IN) and trace.withdrawn_at is None,
         may_take_back=roles.does(actor, Action.PAUSE),

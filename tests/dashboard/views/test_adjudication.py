@@ -115,5 +115,5 @@ def test_adjudicate_costs_the_same_for_many(
     for number in range(others):
         contest(cast, minutes=number)
     client.force_login(cast.reviewer)
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(11):
         page(client, cast)

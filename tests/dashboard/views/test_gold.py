@@ -67,7 +67,7 @@ def test_listed_costs_the_same_for_many(
         Gold.objects.create(trace=trace, use="hidden", accepted_first_errors=[0], made_at=NOW)
     client.force_login(cast.lead)
     address = reverse("dashboard:gold", args=[cast.project.slug])
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         response = client.get(address)
     assert len(response.context["golds"].rows) == min(n, 50)
     older = response.context["rows"].older
@@ -132,7 +132,7 @@ def test_one_shows_its_steps_at_the_same_cost(
     trace = factories.make_trace(cast.project, ["<script>alert(1)</script> $x^2$"] * n)
     gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.lead)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         shown = client.get(reverse("dashboard:gold_one", args=[cast.project.slug, gold.pk])).content.decode()
     assert shown.count("&lt;script&gt;alert(1)") == n
     assert "<script>alert" not in shown

@@ -8,10 +8,12 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from events.models import Event
-from labeling import queue
+from labeling import admission, judging, quality, queue
 from labeling.models import Gold, Rater, Settlement, Trace
 from labeling.models.assignment import AssignmentState
+from labeling.models.quality import GoldUse
 from tests import factories
+from tests.labeling.judging.clients import Client as JudgingClient
 from tests.people.cast import Cast, make_cast
 
 pytestmark = pytest.mark.django_db
@@ -103,7 +105,7 @@ def test_one_costs_the_same_for_many(
     for _ in range(n):
         factories.make_assignment(factories.make_rater(cast.project), trace)
     client.force_login(cast.lead)
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
         client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk]))
 
 
@@ -168,3 +170,26 @@ def test_take_back_finds_nothing_of_another_project(client: Client, cast: Cast) 
     assert client.post(address).status_code == 404
     assignment.refresh_from_db()
     assert assignment.lease_ends_at == factories.NOW + dt.timedelta(minutes=30)
+
+
+def test_steps_are_numbered_as_their_raters_see_them(client: Client, cast: Cast) -> None:
+    """What is only read has no number, neither beside the step nor where somebody speaks of one."""
+    client.force_login(cast.owner)
+    trace = factories.make_trace(cast.project, ["Read me.", "Call.", "Result.", "Answer."])
+    trace.steps.filter(position__in=[0, 2]).update(is_rateable=False)
+    assignment = factories.make_assignment(factories.make_rater(cast.project), trace)
+    judging_client = JudgingClient(assignment)
+    judging_client.send(judging_client.write(1, 1), judging_client.write(3, -1))
+    judging.submit(**judging_client.place, now=factories.NOW, by=None)
+    admission.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[3], by=cast.lead, now=factories.NOW)
+    quality.decide(trace_id=trace.pk, first_error=3, by=cast.lead, now=factories.NOW)
+    address = [cast.project.slug, trace.pk]
+    page = client.get(reverse("dashboard:trace", args=address))
+    assert [rung.number for rung in page.context["rungs"]] == [None, 1, None, 2]
+    text = page.content.decode()
+    assert "first error at step 2" in text
+    assert "First error: step 2" in text  # in the history
+    assert "step 4" not in text
+    gold = client.get(reverse("dashboard:gold", args=address[:1])).context["golds"].rows
+    assert [row.accepted for row in gold] == ["step 2"]
+    assert "error 2</td>" in client.get(reverse("dashboard:adjudicate_trace", args=address)).content.decode()

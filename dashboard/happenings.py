@@ -1,0 +1,91 @@
+"""What the log says of a trace, in words. Events are named for programs; people read sentences. Reads nothing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from events.models import Event
+from labeling.models.assignment import FinishReason
+from labeling.models.quality import GoldUse
+from labeling.quality import reasons
+
+Number = Callable[[int], int]  # from a step's position to the number that people see
+
+_WHAT = {
+    "submission.made": gettext_lazy("Submitted"),
+    "trace.given_up": gettext_lazy("Given up"),
+    "trace.not_settled": gettext_lazy("Problem reported as bad"),
+    "assignment.skipped": gettext_lazy("Skipped"),
+    "assignment.released": gettext_lazy("Went back to the queue"),
+    "assignment.reopened": gettext_lazy("Opened again to be corrected"),
+    "correction.asked": gettext_lazy("Correction asked for"),
+    "correction.answered": gettext_lazy("Correction answered"),
+    "correction.discarded": gettext_lazy("Correction left unfinished"),
+    "gold.made": gettext_lazy("Made gold"),
+    "gold.corrected": gettext_lazy("Gold corrected"),
+    "gold.retired": gettext_lazy("Gold retired"),
+    "trace.contested": gettext_lazy("Contested"),
+    "trace.decided": gettext_lazy("Decided by a person"),
+    "trace.sent_back": gettext_lazy("Sent back for one more reading"),
+    "trace.withdrawn": gettext_lazy("Withdrawn"),
+    "trace.reinstated": gettext_lazy("Taken back into the project"),
+    "writes.arrived_for_withdrawn_trace": gettext_lazy("Ratings came after it was withdrawn, and are kept"),
+    "writes.arrived_from_removed_rater": gettext_lazy("Ratings of somebody who had left came in, and are kept"),
+}
+
+
+@dataclass(frozen=True)
+class Happened:
+    event: Event
+    by: str
+    what: str
+    detail: str
+
+
+def told(event: Event, by: str, number: Number) -> Happened:
+    what = str(_WHAT.get(event.what, event.what))
+    return Happened(event, by, what, ". ".join(part for part in _details(event, number) if part))
+
+
+def _details(event: Event, number: Number) -> list[str]:
+    detail = event.detail
+    if event.what == "trace.contested":
+        return [str(reasons.REASONS.get(detail.get("reason"), detail.get("reason", ""))).rstrip(".")]
+    if event.what == "gold.corrected":
+        return [
+            _("from %(before)s to %(after)s") % {each: _places(detail[each], number) for each in ("before", "after")}
+        ]
+    return [
+        _ended(detail),
+        _decided(event, number),
+        _use(detail),
+        str(detail.get("reason") or detail.get("note") or ""),
+    ]
+
+
+def _ended(detail: Mapping[str, Any]) -> str:
+    """How a submission ended, and which one it was."""
+    reason, revision = detail.get("finish_reason"), detail.get("revision", 1)
+    words = str(FinishReason(reason).label) if reason in FinishReason.values else ""
+    again = _("revision %(n)d") % {"n": revision} if words and revision > 1 else ""
+    late = _("after the lease had ended") if detail.get("was_late") else ""
+    return ", ".join(part for part in (words, again, late) if part)
+
+
+def _decided(event: Event, number: Number) -> str:
+    if event.what == "correction.answered":
+        return _("corrected") if event.detail.get("was_corrected") else _("left as it is")
+    if event.what == "trace.decided" and "first_error" in event.detail:
+        return _("First error: %(place)s") % {"place": _places([event.detail["first_error"]], number)}
+    return ""
+
+
+def _use(detail: Mapping[str, Any]) -> str:
+    return str(GoldUse(detail["use"]).label) if detail.get("use") in GoldUse.values else ""
+
+
+def _places(places: Sequence[int | None], number: Number) -> str:
+    return ", ".join(_("no error") if place is None else _("step %(n)d") % {"n": number(place)} for place in places)
