@@ -212,18 +212,12 @@ def _slice_table(slices: Sequence[Slice]) -> Table:
         Column(_("Slice")),
         *(Column(name, is_number=True, reads=words.share) for name in (_("alpha nominal"), _("from"), _("to"))),
         Column(_("units"), is_number=True),
-        Column(_("first error exact"), is_number=True, reads=words.share),
+        *(Column(name, is_number=True, reads=words.share) for name in (_("first error exact"), _("from"), _("to"))),
+        Column(_("traces"), is_number=True),
     )
-    rows = [
-        (
-            each.group,
-            each.name,
-            each.alpha.value,
-            each.alpha.low,
-            each.alpha.high,
-            each.alpha.n,
-            each.exact.value if each.exact else None,
-        )
-        for each in slices
-    ]
+    rows = [(each.group, each.name, *_told(each.alpha), *_told(each.exact)) for each in slices]
     return Table("slices", _("agreement by slice"), columns, rows)
+
+
+def _told(figure: Figure | None) -> tuple[float | None, float | None, float | None, int]:
+    return (figure.value, figure.low, figure.high, figure.n) if figure else (None, None, None, 0)

@@ -102,7 +102,7 @@ def _person(
         blamed=_share(consensus.get("blamed"), consensus.get("n")),
         others=_share(others.get("same"), others.get("pairs")),
         flags=(),
-        pay=money.told(project, money.cost(project, active_ms)),
+        pay=money.told(project, money.cost(project, told.get("paid_ms", 0))),
         seen_at=seen_at,
     )
     return replace(person, flags=_flags(person, project, told.get("flags", ())))

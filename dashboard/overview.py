@@ -42,7 +42,7 @@ def of(project: Project, now: dt.datetime, *, weeks: int | None = None) -> Overv
     pace = [day.settled for day in days][-forecast.DAYS :]
     end = forecast.end(pace, remaining=total - settled, today=today)
     headline = content["headline"]
-    spent = money.cost(project, sum(day.active_ms for day in days))
+    spent = money.cost(project, sum(day.paid_ms for day in days))
     steps = content["settled"]["steps"]
     return Overview(
         shown=shown,
@@ -79,5 +79,5 @@ def _day(day: dt.date, settled: dict[str, Any], worked: dict[str, Any]) -> Day:
         ended=settled.get("settled", 0),
         contested=settled.get("contested", 0),
         steps=settled.get("steps", 0),
-        active_ms=worked.get("active_ms", 0),
+        paid_ms=worked.get("paid_ms", 0),
     )

@@ -27,7 +27,7 @@ class Day:
     ended: int  # of the readings: settled, decided, or contested
     contested: int
     steps: int
-    active_ms: int
+    paid_ms: int
 
     @property
     def settled(self) -> int:
@@ -154,7 +154,7 @@ def _lane_note(lane: Depth) -> str:
 def _cost(project: Project, days: Sequence[Day]) -> Chart:
     rows: list[tuple[dt.date, float | None, int]] = []
     for week in _weeks(days):
-        spent, steps = money.cost(project, sum(day.active_ms for day in week)), sum(day.steps for day in week)
+        spent, steps = money.cost(project, sum(day.paid_ms for day in week)), sum(day.steps for day in week)
         rows.append((week[0].day, float(spent / Decimal(steps)) if spent is not None and steps else None, steps))
     drawn = [bars.Bar(_date(day), cost) for day, cost, _steps in rows if cost is not None]
 

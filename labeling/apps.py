@@ -17,6 +17,7 @@ class LabelingConfig(AppConfig):
             "labeling_manifest",
             "labeling_manifestrow",
             "labeling_consensus",
+            "labeling_fit",
         )
         post_migrate.connect(pages.on_migrated, sender=self)  # moves no data: it says how tables are packed
         yielding.register(judging.somebody_judged_since)

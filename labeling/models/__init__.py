@@ -11,6 +11,7 @@ from labeling.models.quality import Gold, GoldAnswer, GoldRating, Manifest, Mani
 from labeling.models.queue import AddedSlot, Draw, Lane, QueueEntry, QueueReader
 from labeling.models.rater import Rater
 from labeling.models.trace import Option, Part, Step, Trace
+from labeling.models.workday import WorkDay
 
 __all__ = [
     "AddedSlot",
@@ -51,5 +52,6 @@ __all__ = [
     "Tally",
     "Trace",
     "Turn",
+    "WorkDay",
     "Write",
 ]

@@ -43,6 +43,9 @@ class Tally(models.Model):
     second_end = models.PositiveIntegerField(null=True, blank=True)
     is_first_censored = models.BooleanField()
     is_second_censored = models.BooleanField(null=True, blank=True)
+    # The kind of the step at which each saw it; blank for none.
+    first_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
+    second_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
 
     negative = counter()
     neutral = counter()

@@ -11,7 +11,7 @@ class Fit(models.Model):
     """How raters of a project err, by all readings up to then, and how far that was right on hidden gold. Never
     changed: a consensus names the fit that its probability is of."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="fits", db_index=False)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="fits", db_index=False)
     number = models.PositiveIntegerField()
     made_at = models.DateTimeField()
     n_traces = models.PositiveIntegerField()

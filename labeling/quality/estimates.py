@@ -47,3 +47,8 @@ def of_first_errors(reports: Reports, *, with_bootstrap: bool = False) -> dict[s
         "pairs": found.pairs,
         "pairs_with_a_censored_report": found.pairs_with_a_censored_report,
     }
+
+
+def of_places(reports: Reports) -> dict[str, Any]:
+    """Of traces that were chosen by where an error was seen: whether there is one cannot be asked of them."""
+    return {name: told for name, told in of_first_errors(reports).items() if name != "has_error_kappa"}

@@ -7,12 +7,14 @@
                  "n_traces", "n_traces_read_twice", "is_audit_slice"}: of all traces that were read, or of the
                  audit slice where a policy has chosen some
     domain, generation, guideline, step_kind
-                 lists of {"key", "steps", "first_error" (not for step_kind), "n_traces"}; guideline 0 is none, -1 two
+                 lists of {"key", "steps", "first_error", "n_traces"}; guideline 0 is none, -1 two. Of a kind of step
+                 "first_error" is over traces in which either saw it at such a step: "exact" and "within_one" alone
     pair         list of {"raters": [id, id], "steps", "first_error"}, those with most in common first
     position     list of {"step", "n", "agree", "both", "one"} over rateable steps from 0: pairs of readings that had
                  both come so far, the share that says the same of it, how often both or one alone call it wrong
-    raters       {rater id: {"readings", "active_ms", "steps", "gold": {"n", "right", "missed", "blamed", "gave_up",
-                 "low", "high"}, "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
+    raters       {rater id: {"readings", "active_ms" of work, "paid_ms" of all that they submitted, "steps",
+                 "gold": {"n", "right", "missed", "blamed", "gave_up", "low", "high"},
+                 "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
                  "flags": [key of `labeling.quality.flags`]}}
     confusion    {"counts": 3 × 3 (consensus by what was said, over -1, 0, +1), "recall": {"-1": …}, "over_credit",
                  "over_blame", "n_traces"}: the latest settled traces
@@ -20,7 +22,7 @@
     watching     {"bar", "gold_a_rater", "false_pauses"}: of a hundred raters exactly at the bar, in a month
     settled      {"traces", "steps", "of": how many there are to settle}
     settled_days list of {"day", "settled", "contested", "steps"}: what came to an end of its readings on each day
-    days         list of {"day", "readings", "active_ms"} of the last 60 days
+    days         list of {"day", "readings", "active_ms", "paid_ms"}: every day since the beginning with any work
 
 An ESTIMATE is {"value", "low", "high", "reason", "interval_reason", "bootstrap", "bootstrap_reason", "n", "n_paired",
 "n_problems"}: a value or the reason why there is none. `course(project_id=...)` gives the headline day by day.
@@ -36,7 +38,7 @@ from django.db.models import QuerySet
 
 from labeling.agreement.reports import Reports
 from labeling.models import DailyFigures, Figures
-from labeling.quality import estimates, populations, positions, workload
+from labeling.quality import estimates, populations, positions, workdays, workload
 from labeling.quality.populations import Meetings
 
 MOST_PAIRS = 100
@@ -86,6 +88,7 @@ def compute(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     """Compute all figures of a project and keep them. What is submitted meanwhile makes them stale again."""
     Figures.objects.filter(pk=project_id).update(is_stale=False)
     began = time.perf_counter()
+    workdays.count(project_id=project_id, now=now)
     content = of_project(project_id=project_id, now=now)
     took = round(1000 * (time.perf_counter() - began))
     Figures.objects.update_or_create(
@@ -132,6 +135,9 @@ def _slices(project_id: int, by: str, meetings: Meetings, within: list[int] | No
         if by in meetings.keys:
             chosen = np.asarray(meetings.keys[by] == key)
             told |= {"first_error": _first_errors(meetings.reports(chosen)), "n_traces": int(chosen.sum())}
+        elif by == "step_kind":
+            chosen = meetings.at_kind(key)
+            told |= {"first_error": estimates.of_places(meetings.reports(chosen)), "n_traces": int(chosen.sum())}
         rows.append(told)
     return rows
 

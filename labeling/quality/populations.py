@@ -115,7 +115,12 @@ class Meetings:
     is_censored: Bools  # (traces, 2)
     raters: Ints  # (traces, 2); -1 for nobody
     problems: Ints
+    kinds: npt.NDArray[Any]  # (traces, 2): of the step at which each saw it; blank for none
     keys: dict[str, npt.NDArray[Any]]
+
+    def at_kind(self, kind: str) -> Bools:
+        """Traces in which at least one of the two saw the first error at a step of this kind."""
+        return np.asarray((self.kinds == kind).any(axis=1))
 
     def reports(self, chosen: Bools) -> Reports:
         """Those of the chosen traces, by which agreement on the first error is computed."""
@@ -138,11 +143,12 @@ def of_first_errors(*, project_id: int, within: Sequence[int] | None = None) -> 
     found = statements.rows(
         f"SELECT DISTINCT t.trace_id, t.n_steps, t.first_end, COALESCE(t.second_end, -1), t.is_first_censored,"  # noqa: S608  made of constants
         f" COALESCE(t.is_second_censored, false), t.first_rater_id, COALESCE(t.second_rater_id, -1), t.problem_id,"
-        f" p.domain, t.generation, {_GUIDELINE} FROM labeling_tally t {_JOINS['domain']} {_JOINS['guideline']}"
+        f" p.domain, t.generation, {_GUIDELINE}, t.first_kind, t.second_kind"
+        f" FROM labeling_tally t {_JOINS['domain']} {_JOINS['guideline']}"
         f" WHERE {_POPULATION}{among}",
         [project_id, project_id, *traces],
     )
-    columns = list(zip(*found, strict=True)) if found else [()] * 12
+    columns = list(zip(*found, strict=True)) if found else [()] * 14
     whole = [np.array(column, dtype=np.int64) for column in (*columns[:9], columns[10], columns[11])]
     return Meetings(
         n_steps=whole[1],
@@ -150,6 +156,7 @@ def of_first_errors(*, project_id: int, within: Sequence[int] | None = None) -> 
         is_censored=np.column_stack(whole[4:6]).astype(np.bool_),
         raters=np.column_stack(whole[6:8]),
         problems=whole[8],
+        kinds=np.array([*columns[12:14]], dtype=object).T.reshape(-1, 2),
         keys={"domain": np.array(columns[9], dtype=object), "generation": whole[9], "guideline": whole[10]},
     )
 

@@ -11,7 +11,7 @@ from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling.models import Figures, Project, Settlement
 from labeling.models.project import ProjectState
-from labeling.quality import fits, gold, settlements, tallies, watching
+from labeling.quality import fits, gold, settlements, tallies, watching, workdays
 
 KIND = "labeling.recount"
 CHUNK = 20
@@ -60,10 +60,15 @@ def _end(project_id: int, done: int, drifted: int, now: dt.datetime) -> Progress
     proven = watching.prove(project_id=project_id, now=now)
     settlements.look_again(project_id=project_id, now=now)
     fits.ask(project_id=project_id, by=None, now=now)
+    other_days = workdays.count(project_id=project_id, now=now, from_first=True)
     figures = Figures.objects.filter(pk=project_id)
     figures.update(recounted_at=now, drifted_traces=drifted)
-    if drifted:
+    if drifted or other_days:
         figures.update(is_stale=True)
+    if drifted:
         subject, detail = f"project:{project_id}", {"traces": drifted}
         log.append(what="tallies.drifted", by=None, now=now, project=project_id, subject=subject, detail=detail)
-    return Progress(done, result={"traces": done, "drifted": drifted, "gold_retired": retired, "proven": proven})
+    return Progress(
+        done,
+        result={"traces": done, "drifted": drifted, "gold_retired": retired, "proven": proven, "work_days": other_days},
+    )

@@ -22,10 +22,11 @@ from labeling.quality import settlements
 _COLUMNS = (
     *("trace_id", "step_kind", "project_id", "problem_id", "generation", "first_id", "second_id", "first_rater_id"),
     *("second_rater_id", "guideline_id", "has_two_guidelines", "n_steps", "first_end", "second_end"),
-    *("is_first_censored", "is_second_censored", "negative", "neutral", "positive", "negative_negative"),
+    *("is_first_censored", "is_second_censored", "first_kind", "second_kind"),
+    *("negative", "neutral", "positive", "negative_negative"),
     *("negative_neutral", "negative_positive", "neutral_neutral", "neutral_positive", "positive_positive"),
 )
-COUNTERS = _COLUMNS[16:]
+COUNTERS = _COLUMNS[18:]
 
 
 def count(*, trace_id: int, now: dt.datetime) -> None:
@@ -119,7 +120,8 @@ report AS (
   SELECT x.trace_id, x.turn, x.id, x.rater_id, x.guideline_id, x.draw_id,
     COALESCE(p.place, CASE WHEN x.was_cut_off THEN COALESCE(p.n_rated, 0)
                            ELSE (SELECT MAX(st.n_steps) FROM step st WHERE st.trace_id = x.trace_id) END) AS ends_at,
-    p.place IS NULL AND x.was_cut_off AS is_censored
+    p.place IS NULL AND x.was_cut_off AS is_censored,
+    COALESCE((SELECT st.kind FROM step st WHERE st.trace_id = x.trace_id AND st.place = p.place), '') AS ends_on
   FROM reading x LEFT JOIN stopped p ON p.trace_id = x.trace_id AND p.turn = x.turn),
 met AS (
   SELECT trace_id, kind, option_id, MIN(rating) AS low, MAX(rating) AS high, COUNT(*) AS n
@@ -130,7 +132,7 @@ _ROWS = """
 SELECT c.trace_id, c.kind, q.project_id, q.problem_id, COALESCE(d.batch, 0), one.id, two.id, one.rater_id, two.rater_id,
   one.guideline_id, two.id IS NOT NULL AND COALESCE(one.guideline_id, 0) <> COALESCE(two.guideline_id, 0),
   (SELECT MAX(st.n_steps) FROM step st WHERE st.trace_id = c.trace_id), one.ends_at, two.ends_at, one.is_censored,
-  two.is_censored, {columns}
+  two.is_censored, one.ends_on, COALESCE(two.ends_on, ''), {columns}
 FROM counted c
 JOIN asked q ON q.trace_id = c.trace_id
 JOIN report one ON one.trace_id = c.trace_id AND one.turn = 1

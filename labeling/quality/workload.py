@@ -15,14 +15,12 @@ from django.db.models.functions import TruncDate
 import statements
 from labeling.agreement import confusion, proportions, sequential
 from labeling.agreement.arrays import Floats
-from labeling.models import Assignment, Gold, GoldAnswer, Judgment, Project, Report, Settlement, Submission, Trace
-from labeling.models.assignment import AssignmentState
+from labeling.models import Gold, GoldAnswer, Judgment, Project, Report, Settlement, Trace
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import consensus, flags
+from labeling.quality import consensus, flags, workdays
 from labeling.quality.populations import Meetings
 
 LATEST = 300  # settled traces that step ratings are held against
-DAYS = 60
 MONTH = dt.timedelta(days=30)
 _PLACE = {-1: 0, 0: 1, 1: 2}
 
@@ -33,7 +31,7 @@ def of_project(*, project_id: int, meetings: Meetings, now: dt.datetime) -> dict
         "confusion": _confusion(project_id),
         "settlements": _settlements(project_id),
         "settled": _settled(project_id),
-        "days": _days(project_id, now),
+        "days": workdays.by_day(project_id),
         "watching": _watching(project_id, now),
         "settled_days": _settled_days(project_id),
     }
@@ -45,11 +43,9 @@ def _raters(project_id: int, meetings: Meetings) -> dict[str, dict[str, Any]]:
     for rater, readings, passed, errors in reports.values_list("rater_id").annotate(
         Count("pk"), Sum("n_passed"), Count("first_error")
     ):
-        found[str(rater)] |= {"readings": readings, "steps": passed + errors, "active_ms": 0}
-    spent = Submission.objects.filter(project_id=project_id, assignment__purpose="work")
-    for rater, total in spent.values_list("assignment__rater_id").annotate(Sum("total_ms")):
-        if str(rater) in found:
-            found[str(rater)]["active_ms"] = total or 0
+        found[str(rater)] |= {"readings": readings, "steps": passed + errors, "active_ms": 0, "paid_ms": 0}
+    for rater, (active, paid) in workdays.by_rater(project_id).items():
+        found[str(rater)] |= {"active_ms": active, "paid_ms": paid}
     for part, rows in (
         ("gold", _gold(project_id)),
         ("consensus", _against_consensus(project_id)),
@@ -165,21 +161,6 @@ def _settled_days(project_id: int) -> list[dict[str, Any]]:
         {"day": day.isoformat(), "settled": n, "contested": contested, "steps": steps.get(day) or 0}
         for day, n, contested in counted
     ]
-
-
-def _days(project_id: int, now: dt.datetime) -> list[dict[str, Any]]:
-    since = now - dt.timedelta(days=DAYS)
-    done = Assignment.objects.filter(
-        project_id=project_id, state=AssignmentState.SUBMITTED, submitted_at__gte=since, purpose="work"
-    )
-    rows = done.annotate(day=TruncDate("submitted_at")).values_list("day").annotate(Count("pk")).order_by("day")
-    spent = dict(
-        Submission.objects.filter(project_id=project_id, revision=1, assignment__in=done)
-        .annotate(day=TruncDate("submitted_at"))
-        .values_list("day")
-        .annotate(Sum("total_ms"))
-    )
-    return [{"day": day.isoformat(), "readings": n, "active_ms": spent.get(day) or 0} for day, n in rows]
 
 
 def _watching(project_id: int, now: dt.datetime) -> dict[str, Any]:

@@ -23,12 +23,13 @@ from labeling.models import (
     Project,
     Rater,
     Settlement,
+    Step,
     Tally,
     Trace,
     Turn,
 )
 from labeling.models.quality import GoldUse
-from labeling.quality import figures, flags, populations, recounting, refreshing, settling
+from labeling.quality import figures, flags, populations, recounting, refreshing, settling, tallies
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -103,7 +104,7 @@ def test_compute_tells_first_errors_and_raters(project: Project) -> None:
     assert sum(row["others"]["pairs"] for row in told.values()) == 24
     assert all(row["consensus"]["right"] == row["consensus"]["n"] for row in told.values() if "consensus" in row)
     assert content["confusion"]["over_credit"] in (0.0, None)
-    assert content["days"] == [{"day": "2026-11-18", "readings": 24, "active_ms": 0}]
+    assert content["days"] == [{"day": "2026-11-18", "readings": 24, "active_ms": 0, "paid_ms": 0}]
 
 
 def test_withdrawn_traces_count_nowhere(project: Project) -> None:
@@ -160,7 +161,7 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
     job = Job.objects.get(kind=recounting.KIND)
     assert runner.run(job.pk, recounting.chunks, sleep=lambda seconds: None) == JobState.DONE
     job.refresh_from_db()
-    assert job.result == {"traces": 12, "drifted": 1, "gold_retired": 0, "proven": 0}
+    assert job.result == {"traces": 12, "drifted": 1, "gold_retired": 0, "proven": 0, "work_days": 0}
     shown = quality.figures_of(project_id=project.pk)
     assert shown is not None
     assert (shown.drifted_traces, shown.is_stale) == (1, True)
@@ -250,3 +251,25 @@ def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Pr
     assert quality.figures_of(project_id=other.pk) is not None
     assert quality.figures_of(project_id=project.pk) is None
     assert project.pk in figures.stale(now=LATER)
+
+
+def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt.datetime) -> None:
+    """Also right after the nightly recount; a trace whose readings differ counts for both kinds."""
+    project = factories.make_project()
+    raters = scene.raters(project, 2)
+    for ends in ((0, 0), (0, 1), (1, 1), (None, 1), (None, None), (2, 2)):
+        trace = factories.make_trace(project, ["Think.", "Call.", "Say."])
+        Step.objects.filter(trace=trace, position=1).update(kind="action")
+        for rater, end in zip(raters, ends, strict=True):
+            scene.submit(rater, trace, [1, 1, 1] if end is None else [*[1] * end, -1])
+    expected = {"action": (1 / 3, 3), "reasoning": (2 / 3, 3)}
+    for wipes in (False, True):
+        if wipes:
+            Tally.objects.all().delete()
+            assert tallies.recount(trace_ids=list(Trace.objects.values_list("pk", flat=True)), now=now) == 6
+        found = figures.of_project(project_id=project.pk, now=now)["step_kind"]
+        exact = {row["key"]: row["first_error"]["exact"] for row in found}
+        assert {key: (one["value"], one["n_paired"]) for key, one in exact.items()} == expected
+        assert {row["key"]: row["n_traces"] for row in found} == {"action": 3, "reasoning": 3}
+        assert "has_error_kappa" not in found[0]["first_error"]
+        assert exact["action"]["interval_reason"] == "fewer than 5 problems"

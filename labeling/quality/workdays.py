@@ -1,0 +1,94 @@
+"""Keeps what each rater worked on each day. Alone writes work days.
+
+A day that is over changes by corrections alone, so that soon after a submit only the last counted day and what came
+after are counted; the night counts every day anew and says how many differed. Days are those of UTC.
+"""
+
+import datetime as dt
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Q, Sum
+from django.db.models.functions import TruncDate
+
+from labeling.models import Submission, WorkDay
+from labeling.models.assignment import AssignmentState, Origin, Purpose
+from labeling.models.rater import RaterKind
+
+_Counted = dict[tuple[dt.date, int], tuple[int, int, int]]
+
+
+def count(*, project_id: int, now: dt.datetime, from_first: bool = False) -> int:
+    """Bring the work days up to date. Says of how many that were over the count is another."""
+    last = WorkDay.objects.filter(project_id=project_id).aggregate(day=Max("day"))["day"]
+    since = None if from_first else last
+    wanted = _submitted(project_id, since)
+    with transaction.atomic():
+        kept = _kept(project_id, since)
+        differing = sorted(key for key in wanted.keys() | kept.keys() if wanted.get(key) != kept.get(key))
+        _write(project_id, {key: wanted.get(key) for key in differing})
+    return sum(last is not None and day < last for day, _ in differing)
+
+
+def by_rater(project_id: int) -> dict[int, tuple[int, int]]:
+    """The active time of work, and all that is paid, of each rater since the beginning."""
+    rows = WorkDay.objects.filter(project_id=project_id).values_list("rater_id")
+    return {rater: (active, paid) for rater, active, paid in rows.annotate(Sum("active_ms"), Sum("paid_ms")).order_by()}
+
+
+def by_day(project_id: int) -> list[dict[str, Any]]:
+    """Every day since the beginning on which somebody worked."""
+    sums = {"n": Sum("readings"), "active": Sum("active_ms"), "paid": Sum("paid_ms")}
+    rows = WorkDay.objects.filter(project_id=project_id).values_list("day").annotate(**sums).order_by("day")
+    return [
+        {"day": day.isoformat(), "readings": n, "active_ms": active, "paid_ms": paid} for day, n, active, paid in rows
+    ]
+
+
+def _submitted(project_id: int, since: dt.date | None) -> _Counted:
+    """From the submissions that members made here, by the day of the first revision."""
+    rows = Submission.objects.filter(
+        project_id=project_id,
+        assignment__project_id=project_id,
+        assignment__state=AssignmentState.SUBMITTED,
+        assignment__origin=Origin.HERE,
+        assignment__rater__kind=RaterKind.MEMBER,
+    )
+    if since is not None:
+        rows = rows.filter(assignment__submitted_at__gte=dt.datetime.combine(since, dt.time.min, dt.UTC))
+    is_work = Q(assignment__purpose=Purpose.WORK)
+    by_day = rows.annotate(day=TruncDate("assignment__submitted_at", tzinfo=dt.UTC)).order_by()
+    counted = by_day.values_list("day", "assignment__rater_id").annotate(
+        n=Count("pk", filter=is_work & Q(revision=1)),
+        active=Sum("total_ms", filter=is_work),
+        paid=Sum("total_ms"),
+    )
+    return {(day, rater): (n, active or 0, paid or 0) for day, rater, n, active, paid in counted}
+
+
+def _kept(project_id: int, since: dt.date | None) -> _Counted:
+    rows = WorkDay.objects.filter(project_id=project_id)
+    rows = rows if since is None else rows.filter(day__gte=since)
+    columns = ("day", "rater_id", "readings", "active_ms", "paid_ms")
+    return {(day, rater): (n, active, paid) for day, rater, n, active, paid in rows.values_list(*columns)}
+
+
+def _write(project_id: int, counted: dict[tuple[dt.date, int], tuple[int, int, int] | None]) -> None:
+    gone = Q(pk=None)
+    for (day, rater), found in counted.items():
+        if found is None:
+            gone |= Q(day=day, rater_id=rater)
+    WorkDay.objects.filter(gone, project_id=project_id).delete()
+    rows = [
+        WorkDay(project_id=project_id, day=day, rater_id=rater, readings=n, active_ms=active, paid_ms=paid)
+        for (day, rater), found in counted.items()
+        if found is not None
+        for n, active, paid in [found]
+    ]
+    WorkDay.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["project", "day", "rater"],
+        update_fields=["readings", "active_ms", "paid_ms"],
+        batch_size=500,
+    )
