@@ -10,7 +10,7 @@ from labeling.importing import segmenters
 from labeling.importing.readers import labelled, strictjson
 from labeling.importing.records import ProblemRecord, ProvenanceRecord, TraceRecord
 
-SEGMENTER = "lines 1"
+SEGMENTER = "lines 2"
 _ANSWER = re.compile(r"(?:^|\n)(?:A:|####)\s*(.+?)\s*$")
 
 

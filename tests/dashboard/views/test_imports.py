@@ -78,7 +78,7 @@ def test_look_shows_bad_lines_and_brings_nothing(client: Client, project: Projec
 def test_look_again_reads_with_what_was_said(client: Client, project: Project) -> None:
     look = sent(client, json.dumps({"problem": "2 + 2?", "text": "One. Then two.\nThree."}).encode())
     said = {**CHOICES, "format": "native", "look": "1"}
-    by_line, by_sentence = (client.post(look, {**said, "segmenter": name}) for name in ("lines 1", "sentences 1"))
+    by_line, by_sentence = (client.post(look, {**said, "segmenter": name}) for name in ("lines 2", "sentences 2"))
     assert [len(response.context["shown"][0].rungs) for response in (by_line, by_sentence)] == [2, 3]
     assert not Job.objects.exists()
 
