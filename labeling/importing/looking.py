@@ -73,9 +73,7 @@ def format_of(path: Path, *, named: str = "auto") -> str:
     if named != "auto":
         return formats.named(named).name
     with files.open_file(path) as stream:
-        table = tables.kind_of(files.inner_name(path))
-        found = formats.detect_table(stream, table) if table else formats.detect(stream.read(formats.HEAD))
-    return found.name
+        return formats.detect(stream, table=tables.kind_of(files.inner_name(path))).name
 
 
 def records(path: Path, asked: Asked, *, look: Look | None = None) -> Iterator[TraceRecord | BadLine]:

@@ -1,20 +1,22 @@
 """Chat messages with tool calls, as OpenAI's interface and tau-bench write them, one message a step.
 
 What the model said or did can be rated; what others said, and what tools gave back, is context. Labels of messages, as
-AgentProcessBench has them, are read where they are.
+AgentProcessBench has them, are read where they are. A record may be nothing but its messages: then each array is one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from labeling.importing.readers import strictjson
+from labeling.importing.readers import arrays, messages, strictjson
+from labeling.importing.readers.messages import Message
+from labeling.importing.readers.objects import Found
 from labeling.importing.records import (
+    BadLine,
     JudgmentRecord,
-    OptionRecord,
-    PartRecord,
     ProblemRecord,
     ProvenanceRecord,
     StepRecord,
@@ -25,31 +27,6 @@ from labeling.importing.records import (
 
 SEGMENTER = "chat turns 1"
 ANNOTATORS = "AgentProcessBench annotators"
-_KINDS = {"system": "system", "developer": "system", "user": "user", "tool": "observation", "function": "observation"}
-
-
-class Function(Struct, gc=False):
-    name: str = ""
-    arguments: str | dict[str, object] | None = ""
-
-
-class Call(Struct, gc=False):
-    function: Function
-    id: str | None = ""
-
-
-class Piece(Struct, gc=False):
-    type: str
-    text: str = ""
-    image_url: dict[str, object] | str = ""
-
-
-class Message(Struct, gc=False):
-    role: str
-    content: str | list[Piece] | None = None
-    tool_calls: list[Call] | None = None
-    tool_call_id: str | None = ""
-    name: str | None = ""
 
 
 class Scenario(Struct, gc=False, frozen=True):
@@ -63,80 +40,77 @@ class Info(Struct, gc=False, frozen=True):
 class Item(Struct, gc=False):
     messages: list[Message] | UnsetType = UNSET
     traj: list[Message] | UnsetType = UNSET
-    task_id: int | str = ""
-    trial: int | str = ""
-    id: int | str = ""
-    model: str = ""
+    task_id: int | str | None = ""
+    trial: int | str | None = ""
+    id: int | str | None = ""
+    total_index: int | None = None
+    question: str | None = ""
+    data_source: str | None = ""
+    model: str | None = ""
     reward: float | None = None
-    info: Info = Info()
-    step_labels: dict[str, Literal[-1, 0, 1]] | UnsetType = UNSET
+    info: Info | None = Info()
+    step_labels: dict[str, Literal[-1, 0, 1]] | None = None
     final_label: int | bool | None = None
 
 
-decoder = msgspec.json.Decoder(Item)
+decoder = msgspec.json.Decoder(Item | list[Message])
 
 
 def looks_like(record: object) -> bool:
-    messages = record.get("messages", record.get("traj")) if isinstance(record, dict) else None
-    return isinstance(messages, list) and bool(messages) and isinstance(messages[0], dict) and "role" in messages[0]
+    given = record.get("messages", record.get("traj")) if isinstance(record, dict) else None
+    return _is_message(given[0] if isinstance(given, list) and given else record)
 
 
-def traces(item: Item) -> Iterator[TraceRecord]:
-    messages = item.messages or item.traj or []
-    if not messages:
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and "role" in value and bool({"content", "tool_calls"} & value.keys())
+
+
+def joined(given: Iterable[Found | BadLine]) -> Iterator[Found | BadLine]:
+    """The values of a file, of which messages that stand in one array make one value."""
+    values = iter(given)
+    first = next(values, None)
+    if first is None:
+        return
+    is_array = isinstance(first, Found) and first.array and _is_message_text(first.raw)
+    rest = chain([first], values)
+    yield from arrays.joined(rest) if is_array else rest
+
+
+def _is_message_text(raw: bytes) -> bool:
+    try:
+        return _is_message(msgspec.json.decode(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def traces(given: Item | list[Message]) -> Iterator[TraceRecord]:
+    item = given if isinstance(given, Item) else Item(messages=given)
+    path = () if isinstance(given, list) else ("messages",) if item.messages else ("traj",)
+    there = item.messages or item.traj or []
+    if not there:
         raise strictjson.Misfit((), "no messages in this record")
-    steps = [_step(position, message) for position, message in enumerate(messages)]
+    steps = [messages.step(position, message, (*path, position)) for position, message in enumerate(there)]
     is_right = _is_right(item)
     yield TraceRecord(
-        problem=ProblemRecord(item.info.task.instruction or _asked(messages)),
+        problem=ProblemRecord(
+            item.question or (item.info or Info()).task.instruction or _asked(there),
+            domain=(item.data_source or "")[:100],
+        ),
         steps=steps,
-        ref=".".join(str(part) for part in (item.id, item.task_id, item.trial) if part != ""),
+        ref=".".join(
+            str(part) for part in (item.id, item.total_index, item.task_id, item.trial) if part not in ("", None)
+        ),
         is_right=is_right,
         outcome_by="" if is_right is None else "file",
-        provenance=ProvenanceRecord(policy=item.model, segmenter=SEGMENTER),
-        submissions=[] if item.step_labels is UNSET else [_submission(item.step_labels, steps)],
+        provenance=ProvenanceRecord(policy=item.model or "", segmenter=SEGMENTER),
+        submissions=[] if item.step_labels is None else [_submission(item.step_labels, steps)],
     )
 
 
-def _step(position: int, message: Message) -> StepRecord:
-    kind = _KINDS.get(message.role) or ("action" if message.tool_calls else "reasoning")
-    parts = tuple(_parts(message, is_result=kind == "observation"))
-    is_plain = len(parts) == 1 and parts[0].kind == "text"
-    option = OptionRecord("\n".join(_shown(part) for part in parts), parts=() if is_plain else parts)
-    return StepRecord([option], kind=kind, is_rateable=message.role not in _KINDS, source_position=position)
-
-
-def _parts(message: Message, *, is_result: bool) -> Iterator[PartRecord]:
-    content = message.content
-    if isinstance(content, str) and is_result:
-        yield PartRecord(
-            "result", content, name=(message.name or "")[:200], call_ref=(message.tool_call_id or "")[:200]
-        )
-    elif isinstance(content, str):
-        yield PartRecord("text", content)
-    else:
-        yield from (_piece(piece) for piece in content or ())
-    for call in message.tool_calls or ():
-        given = call.function.arguments
-        arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-        yield PartRecord("call", arguments, name=call.function.name[:200], call_ref=(call.id or "")[:200])
-
-
-def _piece(piece: Piece) -> PartRecord:
-    if piece.type != "image_url":
-        return PartRecord("text", piece.text)
-    url = piece.image_url if isinstance(piece.image_url, str) else str(piece.image_url.get("url", ""))
-    return PartRecord("image", url)
-
-
-def _shown(part: PartRecord) -> str:
-    return f"{part.name}({part.text})" if part.kind == "call" else part.text
-
-
-def _asked(messages: list[Message]) -> str:
+def _asked(there: list[Message]) -> str:
     """What the first person said."""
-    first = next((message for message in messages if message.role == "user"), messages[0])
-    return "\n".join(_shown(part) for part in _parts(first, is_result=False))
+    first = next((message for message in there if message.role == "user"), there[0])
+    return messages.said(first, ())
 
 
 def _is_right(item: Item) -> bool | None:

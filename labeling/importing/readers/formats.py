@@ -1,9 +1,9 @@
 """Every format that can be read, by name, and how one is told from its first record."""
 
 import inspect
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
@@ -19,13 +19,14 @@ from labeling.importing.readers import (
     prm800k,
     prmbench,
     processbench,
+    strictjson,
     swe_agent,
     tables,
     trl,
 )
 from labeling.importing.records import BadLine, TraceRecord
 
-HEAD = 1 << 20  # as much of a file as detection looks at
+TRIED = 20  # records of which detection takes the first that can be read
 
 Read = Callable[[BinaryIO], Iterator[TraceRecord | BadLine]]
 
@@ -44,11 +45,12 @@ class UnknownFormat(Exception):
 
 
 def _of(name: str, module: Any, counts_from: int | None = None) -> Format:
+    joined = getattr(module, "joined", iter)
     # Cells of a table are text: a number or a truth value is made of it where the format has one.
     lax = msgspec.json.Decoder(module.decoder.type, strict=False)
 
     def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
-        return objects.read(stream, module.decoder, module.traces)
+        return objects.read_values(joined(objects.values(stream)), module.decoder, module.traces)
 
     def read_table(stream: BinaryIO, kind: str, traces: Any = module.traces) -> Iterator[TraceRecord | BadLine]:
         decoder = lax if kind == tables.CSV else module.decoder
@@ -56,7 +58,11 @@ def _of(name: str, module: Any, counts_from: int | None = None) -> Format:
 
     def read_cut(stream: BinaryIO, kind: str | None, segmenter: str) -> Iterator[TraceRecord | BadLine]:
         traces = partial(module.traces, segmenter=segmenter)
-        return read_table(stream, kind, traces) if kind else objects.read(stream, module.decoder, traces)
+        return (
+            read_table(stream, kind, traces)
+            if kind
+            else objects.read_values(joined(objects.values(stream)), module.decoder, traces)
+        )
 
     cuts = read_cut if "segmenter" in inspect.signature(module.traces).parameters else None
     return Format(name, read, module.looks_like, read_table, counts_from, cuts)
@@ -100,14 +106,23 @@ def read(stream: BinaryIO, *, format: str, table: str | None, segmenter: str = "
     return found.read_table(stream, table)
 
 
-def detect_table(stream: BinaryIO, table: str) -> Format:
-    first = next(tables.rows(stream, table), None)
-    return _told_by(json.loads(first.raw) if isinstance(first, objects.Found) else None)
+def detect(stream: BinaryIO, *, table: str | None = None) -> Format:
+    """The format whose records look like the first one of the file that can be read at all."""
+    refused: BadLine | None = None
+    for found in islice(tables.rows(stream, table) if table else objects.values(stream), TRIED):
+        if isinstance(found, BadLine):
+            refused = refused or found
+            continue
+        try:
+            return _told_by(strictjson.decode(found.raw, _anything))
+        except strictjson.Refused as error:
+            refused = refused or found.bad(error)
+    if refused is None:
+        raise UnknownFormat("the file holds no record: name the format it would be in")
+    raise UnknownFormat(f"no record can be read: {refused}")
 
 
-def detect(head: bytes) -> Format:
-    """The format whose records look like the first one of the file."""
-    return _told_by(objects.first_value(head))
+_anything = msgspec.json.Decoder(object)
 
 
 def _told_by(first: object) -> Format:

@@ -16,7 +16,7 @@ def cut_steps(pieces: Iterable[Piece]) -> list[StepRecord]:
 
 def turns(texts: Sequence[str], ratings: Sequence[int | None]) -> list[TurnRecord]:
     """One turn for each rating; texts beyond the last one were not looked at."""
-    return [_turn(position, texts[position], rating) for position, rating in enumerate(ratings)]
+    return [turn(position, texts[position], rating) for position, rating in enumerate(ratings)]
 
 
 def first_error(texts: Sequence[str], index: int | None) -> list[TurnRecord]:
@@ -28,6 +28,6 @@ def finish_reason(index: int | None) -> str:
     return "solution" if index is None else "found_error"
 
 
-def _turn(position: int, text: str, rating: int | None) -> TurnRecord:
+def turn(position: int, text: str, rating: int | None) -> TurnRecord:
     chosen = None if rating == -1 else 0
     return TurnRecord(position, shown=[JudgmentRecord(text, rating)], chosen=chosen)

@@ -1,11 +1,12 @@
 """Math-Shepherd: problem and steps in one text, a tag after each step, and the same text with + and - for the tags.
 
-The ratings come from rollouts, not from people: they are a machine's. OpenRLHF's form, a list `value` instead of the
-second text, is read as well.
+The ratings come from rollouts, not from people: they are a machine's. OpenRLHF's form, a list `value` of signs or of
+numbers instead of the second text, is read as well.
 """
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -32,7 +33,7 @@ _RATINGS = {"+": 1, "-": -1}
 class Item(Struct, gc=False):
     input: str
     label: str | UnsetType = UNSET
-    value: list[float] | UnsetType = UNSET
+    value: list[float | Literal["+", "-"]] | UnsetType = UNSET
     task: str = ""
 
 
@@ -92,6 +93,12 @@ def _values(item: Item, steps: list[StepRecord]) -> list[TurnRecord]:
     if len(values) != len(steps):
         raise strictjson.Misfit(("value",), f"{len(values)} values for {len(steps)} steps")
     return [
-        TurnRecord(position, shown=[JudgmentRecord(step.options[0].text, value=value)])
+        _turn(position, step.options[0].text, value)
         for position, (step, value) in enumerate(zip(steps, values, strict=True))
     ]
+
+
+def _turn(position: int, text: str, value: float | str) -> TurnRecord:
+    if isinstance(value, str):
+        return labelled.turn(position, text, _RATINGS[value])
+    return TurnRecord(position, shown=[JudgmentRecord(text, value=value)])

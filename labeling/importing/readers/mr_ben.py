@@ -1,23 +1,38 @@
 """MR-Ben: solutions of several models with the first wrong step, a string that counts from 1; "N/A" means none.
 
-The file is one object that groups the solutions by question; a single solution a line is read as well.
+The file is one object that groups the solutions by question; a single solution a line is read as well. In the part on
+coding a solution is one text, and its first wrong step is a line of it, word for word.
 """
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 import msgspec
 from msgspec import Struct
 
+from labeling.importing import segmenters
 from labeling.importing.readers import labelled, strictjson
-from labeling.importing.records import ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
+from labeling.importing.readers.objects import Found
+from labeling.importing.records import (
+    BadLine,
+    ProblemRecord,
+    ProvenanceRecord,
+    StepRecord,
+    SubmissionRecord,
+    TraceRecord,
+)
 
 ANNOTATORS = "MR-Ben annotators"
-_NONE = {"n/a", ""}
+SEGMENTER = "lines 2"
+_NONE = "n/a"
+_UNPLACED = -1  # there is an error, and the file does not say where
 
 
 class Item(Struct, gc=False):
     Question: str
-    Model_Solution_Steps: list[str]
+    Model_Solution_Steps: list[str] | str
     Model_Solution_First_Error_Step: str | int
     Question_UUID: str = ""
     Subject: str = ""
@@ -29,7 +44,10 @@ class Item(Struct, gc=False):
     Model_Solution_Error_Reason: str | list[str] | None = ""
 
 
-decoder = msgspec.json.Decoder(object)
+decoder = msgspec.json.Decoder(Item)
+_anything = msgspec.json.Decoder(object)
+_json = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
 
 
 def looks_like(record: object) -> bool:
@@ -39,51 +57,95 @@ def looks_like(record: object) -> bool:
     return isinstance(record, dict) and "Model_Solution_First_Error_Step" in record
 
 
-def traces(value: object) -> Iterator[TraceRecord]:
-    try:
-        if isinstance(value, dict) and "Question" not in value:
-            items = [item for group in msgspec.convert(value, dict[str, list[Item]]).values() for item in group]
+def joined(given: Iterable[Found | BadLine]) -> Iterator[Found | BadLine]:
+    """Each solution as a value by itself, so that a bad one is refused alone."""
+    for found in given:
+        if isinstance(found, BadLine):
+            yield found
+            continue
+        try:
+            value = strictjson.decode(found.raw, _anything)
+            strictjson.check(found.raw)
+        except strictjson.Refused as refused:
+            yield found.bad(refused)
+            continue
+        is_grouped = isinstance(value, dict) and "Question" not in value
+        if is_grouped and all(isinstance(group, list) for group in cast(dict[str, object], value).values()):
+            yield from _solutions(found)
         else:
-            items = [msgspec.convert(value, Item)]
-    except msgspec.ValidationError as error:
-        raise strictjson.misfit(error) from error
-    for item in items:
-        yield _trace(item)
+            yield found
 
 
-def _trace(item: Item) -> TraceRecord:
-    index = _index(item)
+def _solutions(found: Found) -> Iterator[Found]:
+    """What stands in the lists of an object, which is known to hold nothing but lists."""
+    text = found.raw.decode()
+    at, line, begun = 1, found.line, -found.column + 1
+    while text[(at := _after_space(text, at)) : at + 1] != "}":
+        at = _after_space(text, _json.raw_decode(text, at)[1]) + 1  # past the name, and into the list
+        while text[(at := _after_space(text, at)) : at + 1] != "]":
+            end = _json.raw_decode(text, at)[1]
+            line, begun = line + text.count("\n", max(begun, 0), at), max(text.rfind("\n", 0, at) + 1, begun)
+            yield Found(text[at:end].encode(), line, at - begun + 1)
+            at = end
+        at += 1
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def traces(item: Item) -> Iterator[TraceRecord]:
+    given = item.Model_Solution_Steps
+    steps = _lines(given) if isinstance(given, str) else labelled.steps(given)
+    texts = [step.options[0].text for step in steps]
+    index = _line_of(item, texts) if isinstance(given, str) else _index(item, len(steps))
     is_right = {"correct": True, "incorrect": False}.get(item.Model_Solution_Correctness.lower())
-    reasons = item.Model_Solution_Error_Reason or ""
-    return TraceRecord(
+    yield TraceRecord(
         problem=ProblemRecord(
             "\n".join(filter(None, [item.Question, item.Options])),
             answer=item.Ground_Truth_Answer,
             solution=item.Ground_Truth_Analysis,
             domain=item.Subject[:100],
         ),
-        steps=labelled.steps(item.Model_Solution_Steps),
+        steps=steps,
         ref=f"{item.Question_UUID} {item.Sampled_Model}".strip(),
         is_right=is_right,
         outcome_by="" if is_right is None else "file",
-        provenance=ProvenanceRecord(policy=item.Sampled_Model),
-        submissions=[
-            SubmissionRecord(
-                labelled.first_error(item.Model_Solution_Steps, index),
-                labeler=ANNOTATORS,
-                finish_reason=labelled.finish_reason(index),
-                finish_note=reasons if isinstance(reasons, str) else "\n\n".join(reasons),
-            )
-        ],
+        provenance=ProvenanceRecord(policy=item.Sampled_Model, segmenter=SEGMENTER if isinstance(given, str) else ""),
+        submissions=[] if index == _UNPLACED else [_submission(item, texts, index)],
     )
 
 
-def _index(item: Item) -> int | None:
+def _lines(text: str) -> list[StepRecord]:
+    return labelled.cut_steps(segmenters.cut(text, segmenter=SEGMENTER))
+
+
+def _submission(item: Item, texts: list[str], index: int | None) -> SubmissionRecord:
+    reasons = item.Model_Solution_Error_Reason or ""
+    return SubmissionRecord(
+        labelled.first_error(texts, index),
+        labeler=ANNOTATORS,
+        finish_reason=labelled.finish_reason(index),
+        finish_note=reasons if isinstance(reasons, str) else "\n\n".join(reasons),
+    )
+
+
+def _line_of(item: Item, texts: list[str]) -> int | None:
+    """The line that the file names word for word; of one that stands there twice, or not at all, nobody knows."""
+    given = str(item.Model_Solution_First_Error_Step).strip()
+    if given.lower() == _NONE:
+        return None
+    found = [position for position, text in enumerate(texts) if text.strip() == given]
+    return found[0] if len(found) == 1 else _UNPLACED
+
+
+def _index(item: Item, n_steps: int) -> int | None:
     """The file counts from 1, and as text."""
     given = str(item.Model_Solution_First_Error_Step).strip()
-    if given.lower() in _NONE:
+    if given.lower() == _NONE:
         return None
-    n_steps = len(item.Model_Solution_Steps)
     if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= n_steps:
-        raise strictjson.Misfit((), f'first error step "{given}" is none of the {n_steps} steps, which count from 1')
+        reason = f'first error step "{given}" is none of the {n_steps} steps, which count from 1 (N/A: no error)'
+        raise strictjson.Misfit(("Model_Solution_First_Error_Step",), reason)
     return int(given) - 1

@@ -1,10 +1,9 @@
-"""Finds the JSON values of a file one by one, in bounded memory: lines of JSON, one array of records, or one record.
+"""Finds the JSON values of a file one by one, in bounded memory: lines of JSON, arrays of records, or one record.
 
 What the records mean is told by the reader of a format, which is given each value decoded.
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -28,6 +27,7 @@ class Found(NamedTuple):
     raw: bytes
     line: int
     column: int = 1
+    array: int = 0  # in which array of the file it stands, counted from 1; 0: in none
 
     def bad(self, refused: strictjson.Refused) -> BadLine:
         """The place inside the value as a place in the file."""
@@ -126,23 +126,35 @@ class _Cursor:
         self.at = 0
         return gone
 
-    def skip(self, ignored: bytes) -> None:
+    def skip(self, ignored: bytes) -> bytes:
+        """Go past what is ignored; what is there then."""
         while True:
             stripped = self.text.lstrip(ignored)
             self.drop(len(self.text) - len(stripped))
             if stripped or not self.more():
-                return
+                return stripped
 
 
 def _items(stream: BinaryIO, number: int, line: bytes, limit: int) -> Iterator[Found | BadLine]:
-    """The items of one array, each as soon as it is whole."""
+    """The items of one array after the other, each as soon as it is whole."""
     cursor = _Cursor(stream, number, line)
-    cursor.skip(_SPACE)
-    cursor.drop(1)
+    array = 0
+    while cursor.skip(_SPACE).startswith(b"["):
+        array += 1
+        cursor.drop(1)
+        for item in _items_of_one(cursor, limit):
+            yield item._replace(array=array) if isinstance(item, Found) else item
+            if isinstance(item, BadLine):
+                return
+    if cursor.text:
+        yield BadLine(cursor.line, cursor.column, "more text after the end of the array")
+
+
+def _items_of_one(cursor: _Cursor, limit: int) -> Iterator[Found | BadLine]:
     while True:
         cursor.skip(_SPACE)
         if cursor.text.startswith(b"]"):
-            yield from _after_array(cursor)
+            cursor.drop(1)
             return
         place = cursor.line, cursor.column
         end = _end_of_item(cursor, limit)
@@ -152,13 +164,6 @@ def _items(stream: BinaryIO, number: int, line: bytes, limit: int) -> Iterator[F
         yield Found(cursor.drop(end).rstrip(), *place)
         if cursor.text.startswith(b","):
             cursor.drop(1)
-
-
-def _after_array(cursor: _Cursor) -> Iterator[BadLine]:
-    cursor.drop(1)
-    cursor.skip(_SPACE)
-    if cursor.text:
-        yield BadLine(cursor.line, cursor.column, "more text after the end of the array")
 
 
 def _why_no_end(cursor: _Cursor, limit: int) -> str:
@@ -199,13 +204,3 @@ def _end_of_string(cursor: _Cursor, at: int, limit: int) -> int | None:
         if at > len(cursor.text) - 1 and not cursor.more():
             return None
     return None
-
-
-def first_value(head: bytes) -> object:
-    """The first record of a file from its beginning alone, as far as it is whole; to tell formats apart."""
-    text = head.decode("utf-8", errors="ignore").lstrip("\ufeff \t\r\n")
-    decoder = json.JSONDecoder()
-    try:
-        return decoder.raw_decode(text[1:].lstrip() if text.startswith("[") else text)[0]
-    except (ValueError, RecursionError):
-        return None

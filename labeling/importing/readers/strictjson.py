@@ -51,10 +51,15 @@ class Misfit(Exception):
 
 def misfit(error: msgspec.ValidationError) -> Misfit:
     """What the library says of a value that was decoded already."""
+    return Misfit(*_placed(error))
+
+
+def _placed(error: Exception) -> "tuple[_Path, str]":
     reason, _, place = str(error).partition(" - at `$")
-    place = place.rstrip("`")
-    path = tuple(name or int(index) for name, index in _PATH_STEP.findall(place) if index != "...")
-    return Misfit(path, f"{reason}, in {place.lstrip('.')}" if place else reason)
+    reason = reason.replace("Invalid enum value", "not one of the values allowed:")
+    place = place.rstrip("`").lstrip(".")
+    path = tuple(name or int(index) for name, index in _PATH_STEP.findall(f".{place}") if index != "...")
+    return path, f"{reason}, in {place}" if place else reason
 
 
 def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
@@ -86,7 +91,7 @@ def examine(line: bytes) -> "dict[_Path, int]":
         text = line.decode()
     except UnicodeDecodeError as error:
         column = len(line[: error.start].decode()) + 1
-        raise Refused(column, f"the byte 0x{line[error.start]:02x} is not UTF-8") from error
+        raise Refused(column, f"the byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8") from error
     walk = _Walk(text)
     end = walk.value(walk.after_space(0), ())
     if walk.after_space(end) != len(text):
@@ -97,15 +102,10 @@ def examine(line: bytes) -> "dict[_Path, int]":
 def _explain(line: bytes, error: Exception) -> NoReturn:
     """The library says what is wrong by path; people need a column."""
     offsets = examine(line)
-    reason, is_placed, place = str(error).partition(" - at `$.")
-    if not is_placed:
-        raise Refused(1, reason) from error
-    reason = reason.replace("Invalid enum value", "not one of the values allowed:")
-    place = place.rstrip("`")
-    path = tuple(name or int(index) for name, index in _PATH_STEP.findall("." + place) if index != "...")
+    path, reason = _placed(error)
     while path not in offsets:
         path = path[:-1]
-    raise Refused(offsets[path] + 1, f"{reason}, in {place}") from error
+    raise Refused(offsets[path] + 1, reason) from error
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -81,8 +81,16 @@ def _context(position: int, message: Message) -> StepRecord:
 
 
 def _text(message: Message) -> str:
+    """Newer agents write a message as a list of pieces, of which those of text are what was said."""
     content = message.content
-    return content if isinstance(content, str) else msgspec.json.encode(content).decode()
+    if isinstance(content, str) or content is None:
+        return content or ""
+    return "\n".join(_piece(piece) for piece in content)
+
+
+def _piece(piece: object) -> str:
+    text = piece.get("text") if isinstance(piece, dict) else piece
+    return text if isinstance(text, str) else msgspec.json.encode(piece).decode()
 
 
 def _steps(turn: Turn, *, source_position: int) -> Iterator[StepRecord]:

@@ -29,8 +29,11 @@ FILES = [
 
 
 def read(path: Path) -> list[TraceRecord]:
-    with path.open("rb") as stream:
-        found = list(formats.detect(path.read_bytes()[: formats.HEAD]).read(stream))
+    return given(path.read_bytes())
+
+
+def given(content: bytes) -> list[TraceRecord]:
+    found = list(formats.detect(io.BytesIO(content)).read(io.BytesIO(content)))
     bad = [str(item) for item in found if isinstance(item, BadLine)]
     assert not bad
     return [item for item in found if isinstance(item, TraceRecord)]
@@ -47,7 +50,7 @@ def test_detect_and_read_real_files(
     shared_data: Path, name: str, format: str, n_traces: int, n_submissions: int
 ) -> None:
     path = shared_data / name
-    assert formats.detect(path.read_bytes()[: formats.HEAD]).name == format
+    assert formats.detect(io.BytesIO(path.read_bytes())).name == format
     records = read(path)
     assert len(records) == n_traces
     assert sum(len(record.submissions) for record in records) == n_submissions
@@ -162,4 +165,4 @@ def test_named_and_detect_say_what_there_is() -> None:
     with pytest.raises(UnknownFormat, match="prm800k, processbench"):
         formats.named("docx")
     with pytest.raises(UnknownFormat, match="none of the formats"):
-        formats.detect(b'{"a": 1}')
+        formats.detect(io.BytesIO(b'{"a": 1}'))

@@ -85,9 +85,6 @@ def test_values_refuses_what_is_too_long_in_bounded_memory() -> None:
     assert "longer than" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [(b'[{"a": 1}, {"b', {"a": 1}), (b'\xef\xbb\xbf{"a": 1}\n{', {"a": 1}), (b"text", None), (b'{"a": "', None)],
-)
-def test_first_value_reads_a_beginning(head: bytes, expected: object) -> None:
-    assert objects.first_value(head) == expected
+def test_values_reads_arrays_one_after_the_other() -> None:
+    found = values(b'[{"a": 1}, {"b": 2}]\n[]\n\n[{"c": 3}]\n')
+    assert [(item.array, item.line) for item in found if isinstance(item, Found)] == [(1, 1), (1, 1), (3, 4)]

@@ -50,8 +50,8 @@ def decode_and_check(line: bytes) -> None:
         (b'{"name": "a\x00"}', 10, None),
         (b'{"name": "\\ud800"}', 10, "half a surrogate pair (\\ud800) in this string"),
         (b'{"name": "x", "o": "\\udc00"}', 20, "half a surrogate pair (\\udc00) in this string"),
-        ('{"näme": "'.encode() + b'\xff"}', 11, "the byte 0xff is not UTF-8"),
-        (b'{"name": "x", "o": "\xff"}', 21, "the byte 0xff is not UTF-8"),
+        ('{"näme": "'.encode() + b'\xff"}', 11, "the byte 0xff is not UTF-8: save the file as UTF-8"),
+        (b'{"name": "x", "o": "\xff"}', 21, "the byte 0xff is not UTF-8: save the file as UTF-8"),
         (b"\xef\xbb\xbf{}", 1, None),
     ],
 )

@@ -31,7 +31,7 @@ def parquet_of(rows: list[dict[str, object]]) -> bytes:
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_read_takes_csv(mark: bytes) -> None:
     content = mark + CSV.encode()
-    assert formats.detect_table(io.BytesIO(content), "csv").name == "native"
+    assert formats.detect(io.BytesIO(content), table="csv").name == "native"
     first, second = read(content, "native", "csv")
     assert isinstance(first, TraceRecord)
     assert isinstance(second, TraceRecord)
@@ -46,7 +46,7 @@ def test_read_takes_parquet_of_any_format() -> None:
         {"problem": "p", "steps": ["a", "c"], "label": -1, "id": "y", "final_answer_correct": None},
     ]
     content = parquet_of(rows)
-    assert formats.detect_table(io.BytesIO(content), "parquet").name == "processbench"
+    assert formats.detect(io.BytesIO(content), table="parquet").name == "processbench"
     found = read(content, "processbench", "parquet")
     assert [record.ref for record in found if isinstance(record, TraceRecord)] == ["x", "y"]
     assert [record.is_right for record in found if isinstance(record, TraceRecord)] == [False, None]
