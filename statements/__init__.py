@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import orjson
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
@@ -67,6 +68,17 @@ def moment(at: dt.datetime | None) -> dt.datetime | str | None:
     if at is None or on_postgresql():
         return at
     return str(at)[:-6] if at.tzinfo is dt.UTC else str(at.astimezone(dt.UTC).replace(tzinfo=None))
+
+
+def among(column: str) -> str:
+    """The condition that a column holds one of many; its parameter is `listed`."""
+    return f"{column} = ANY (%s)" if on_postgresql() else f"{column} IN (SELECT value FROM json_each(%s))"  # noqa: S608  names of our own columns
+
+
+def listed(values: Iterable[Any]) -> Any:
+    """Many values as one parameter, so that the text of a statement does not depend on their number."""
+    in_order = sorted(set(values))
+    return in_order if on_postgresql() else orjson.dumps(in_order).decode()
 
 
 def in_utc(at: dt.datetime | None) -> dt.datetime | None:

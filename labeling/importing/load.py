@@ -141,9 +141,8 @@ def _enqueue(project: Project, traces: list[KnownTrace], now: dt.datetime) -> in
     reserve = [trace.pk for trace in traces if trace.is_reserve]
     others = [trace.pk for trace in traces if not trace.is_reserve]
     return sum(
-        queue.enqueue(project_id=project.pk, arm=arm, trace_ids=ids, slots=project.overlap, now=now)
+        queue.enqueue_new(project_id=project.pk, arm=arm, trace_ids=ids, slots=project.overlap, now=now)
         for arm, ids in ((Arm.RESERVE, reserve), (Arm.UNIFORM, others))
-        if ids
     )
 
 

@@ -44,7 +44,10 @@ class SubmissionRows:
         return {trace for trace in self._with_votes if self._readings[trace] >= self._project.overlap}
 
     def place(self, numbered: Sequence[Numbered], traces: TraceRows) -> None:
-        new = self._only_new(list(_submissions(numbered, traces.of)))
+        given = list(_submissions(numbered, traces.of))
+        new = self._only_new(given) if given else []
+        if not new:
+            return
         traces.fetch_steps(submission.trace for submission in new)
         rater_ids = self._rater_ids([submission.record for submission in new])
         self._fetch_attempts(new)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import UNSET
 
+import statements
 from labeling.importing import bulk, identity
 from labeling.importing.records import (
     LIVE,
@@ -18,7 +19,7 @@ from labeling.importing.records import (
     TraceRecord,
 )
 from labeling.importing.rows import OPTION, PART, PROBLEM, STEP, TRACE, Numbered, Rows
-from labeling.models import Problem, Project, Provenance, Source, Step, Trace
+from labeling.models import Project, Provenance, Source, Step
 from labeling.texts import normal as normal_text
 
 UNDONE = "the import was undone"  # why a trace was withdrawn that comes back when its file does
@@ -107,8 +108,8 @@ class TraceRows:
 
     def _place_problems(self, digests: list[str], problems: list[ProblemRecord]) -> dict[str, tuple[int, bool]]:
         """The id of each problem, and whether it is set aside for evaluation."""
-        found = Problem.objects.filter(project=self._project, digest__in=set(digests))
-        known = {digest: (pk, reserve) for digest, pk, reserve in found.values_list("digest", "pk", "is_reserve")}
+        found = statements.rows(_PROBLEMS + statements.among("digest"), (self._project.pk, statements.listed(digests)))
+        known = {digest: (pk, bool(is_reserve)) for digest, pk, is_reserve in found}
         for digest, problem in zip(digests, problems, strict=True):
             if digest not in known:
                 known[digest] = self._add_problem(digest, problem)
@@ -130,9 +131,8 @@ class TraceRows:
         return pk, is_reserve
 
     def _find(self, digests: list[str]) -> dict[str, KnownTrace]:
-        found = Trace.objects.filter(project=self._project, digest__in=set(digests))
-        rows = list(found.values_list("digest", "pk", "kind", "withdrawn_at", "withdrawn_reason"))
-        withdrawn = [(pk, reason) for _, pk, _, at, reason in rows if at is not None]
+        rows = statements.rows(_TRACES + statements.among("digest"), (self._project.pk, statements.listed(digests)))
+        withdrawn = [(pk, reason) for _, pk, _, is_withdrawn, reason in rows if is_withdrawn]
         self.undone = [pk for pk, reason in withdrawn if reason == UNDONE]
         self.withdrawn_met += len(withdrawn) - len(self.undone)
         return {digest: KnownTrace(pk, kind, is_new=False) for digest, pk, kind, *_ in rows}
@@ -183,11 +183,19 @@ class TraceRows:
             return None
         digest = hashlib.sha256(msgspec.json.encode(record, order="sorted")).hexdigest()
         if digest not in self._provenances:
-            row, _ = Provenance.objects.get_or_create(
-                project=self._project, digest=digest, defaults=msgspec.structs.asdict(record)
-            )
-            self._provenances[digest] = row.pk
+            found = statements.rows(_PROVENANCE, (self._project.pk, digest))
+            self._provenances[digest] = found[0][0] if found else self._new_provenance(record, digest)
         return self._provenances[digest]
+
+    def _new_provenance(self, record: ProvenanceRecord, digest: str) -> int:
+        return Provenance.objects.create(project=self._project, digest=digest, **msgspec.structs.asdict(record)).pk
+
+
+# Asked for each few traces while people wait for SQLite's lock: Django takes ten times as long to write them.
+_PROBLEMS = "SELECT digest, id, is_reserve FROM labeling_problem WHERE project_id = %s AND "
+_TRACES = """
+SELECT digest, id, kind, withdrawn_at IS NOT NULL, withdrawn_reason FROM labeling_trace WHERE project_id = %s AND """
+_PROVENANCE = "SELECT id FROM labeling_provenance WHERE project_id = %s AND digest = %s"
 
 
 def _live_steps(record: TraceRecord) -> list[StepRecord]:

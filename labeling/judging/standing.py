@@ -131,7 +131,7 @@ def _at(steps: set[int], batch: Batch) -> statements.Statement:
     """A rating is often alone, and SQLite finds one number faster than a list of one."""
     if len(batch.writes) == 1 and not statements.on_postgresql():
         return _ON_SQLITE.one, (*list(steps) * 3, batch.client, batch.writes[0].sequence)
-    places, sequences = _listed(steps), _listed({write.sequence for write in batch.writes})
+    places, sequences = statements.listed(steps), statements.listed(write.sequence for write in batch.writes)
     texts = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
     return texts.some, (places, places, places, batch.client, sequences)
 
@@ -172,12 +172,6 @@ def _bool(value: Any) -> bool | None:
 
 def _decoded(text: str | None) -> list[Any]:
     return orjson.loads(text) if text and text != "[]" else []
-
-
-def _listed(numbers: set[int]) -> Any:
-    """Numbers as one parameter."""
-    listed = sorted(numbers)
-    return listed if statements.on_postgresql() else orjson.dumps(listed).decode()
 
 
 # One text for both engines: they differ in how rows become JSON and in how a list is looked into.

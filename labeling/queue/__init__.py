@@ -14,7 +14,7 @@ from labeling.queue.drawing import (
     serve_draws,
 )
 from labeling.queue.emptiness import why_nothing
-from labeling.queue.filling import close_lane, depth, enqueue, fixed_key, reinstate, take_out, withdraw
+from labeling.queue.filling import close_lane, depth, enqueue, enqueue_new, fixed_key, reinstate, take_out, withdraw
 from labeling.queue.leases import lapse_due, open_held, release, release_held, renew
 from labeling.queue.refusals import (
     LeaseLost,
@@ -51,6 +51,7 @@ __all__ = [
     "depth",
     "drawable",
     "enqueue",
+    "enqueue_new",
     "fixed_key",
     "forget_draws",
     "is_handed_out",

@@ -32,6 +32,27 @@ def test_enqueue_shuffles_a_uniform_lane_alike_each_time(now: dt.datetime) -> No
     assert orders[0] not in (ids, ids[::-1])
 
 
+def test_enqueue_new_stands_where_enqueue_would_put_it(now: dt.datetime) -> None:
+    project = factories.make_project()
+    ids = [trace.pk for trace in line.make_traces(project, 5)]
+    queue.enqueue_new(project_id=project.pk, arm="uniform", trace_ids=ids, slots=2, now=now)
+    columns = ("trace", "lane__arm", "key", "slots", "slots_left", "is_open", "draw")
+    new = set(QueueEntry.objects.values_list(*columns))
+    QueueEntry.objects.all().delete()
+    queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=ids, slots=2, now=now)
+    assert new == set(QueueEntry.objects.values_list(*columns))
+
+
+def test_enqueue_new_is_found_by_whoever_came_to_the_bottom(now: dt.datetime) -> None:
+    project = factories.make_project()
+    rater = factories.make_rater(project)
+    first, second = (trace.pk for trace in line.make_traces(project, 2))
+    queue.enqueue_new(project_id=project.pk, arm="uniform", trace_ids=[first], slots=1, now=now)
+    assert line.claim_all(rater, now) == [first]
+    queue.enqueue_new(project_id=project.pk, arm="uniform", trace_ids=[second], slots=1, now=now)
+    assert line.claim_all(rater, now) == [second]
+
+
 def test_enqueue_keeps_the_order_of_a_policy_lane(now: dt.datetime) -> None:
     project = factories.make_project()
     ids = [trace.pk for trace in line.make_traces(project, 4)][::-1]
