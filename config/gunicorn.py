@@ -8,6 +8,8 @@ from machine import lifeline
 
 worker_class = "gthread"
 workers = env.number("STEPMARK_WEB_WORKERS", default=1, least=1)
+# The master loads the application and its workers share what they do not change; one that died is back at once.
+preload_app = True
 threads = env.number("STEPMARK_WEB_THREADS", default=8, least=1)
 # An idle browser connection costs nothing here, and a new one costs a rater a round trip.
 keepalive = 30

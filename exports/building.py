@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from exports import splits
-from exports.files import Lines, Table, Written
+from exports.files import Lines, Written
 from exports.formats import FORMATS, Format, prm800k
 from exports.formats.examples import Agreed, Example
 from exports.formats.tally import Tally
@@ -17,6 +17,9 @@ from labeling import manifest
 from labeling.models import Consensus, Manifest
 from labeling.readings import Reading
 from prm import scores
+
+if TYPE_CHECKING:
+    from exports.tables import Table
 
 Place = Callable[[str, str, str], str]  # format, split and ending, to a file's name
 
@@ -104,20 +107,24 @@ class Shelf:
                 licence=self._plan.licences.get(together[0].facts.source or "", ""),
             )
 
-    def _file(self, name: str, split: str) -> Lines | Table:
+    def _file(self, name: str, split: str) -> "Lines | Table":
         found = self._files.get((name, split))
         if found is None:
             found = self._files[name, split] = self._open(name, split)
         return found
 
-    def _open(self, name: str, split: str) -> Lines | Table:
+    def _open(self, name: str, split: str) -> "Lines | Table":
         is_weights = name.endswith(".weights")
         of: Format = FORMATS[name.removesuffix(".weights")]
         ending: str = self._order.ending
         if ending == "parquet" and is_weights:
             ending = "jsonl"  # line for line
         path = self._folder / self._name(name, split, ending)
-        return Table(path, of.columns) if ending == "parquet" else Lines(path, ending)
+        if ending != "parquet":
+            return Lines(path, ending)
+        from exports.tables import Table
+
+        return Table(path, of.columns)
 
     def close(self) -> list[Written]:
         written = []

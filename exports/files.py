@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import zstandard
 from msgspec import Struct
 
-from exports.formats import columns
-from exports.formats.columns import Columns, Row
+from exports.formats.columns import Row
 
-_ROW_GROUP = 10_000
 _LEVEL = 6
 
 
@@ -69,37 +66,6 @@ def _packed(data: bytes, ending: str) -> bytes:
     if ending.endswith(".zst"):
         return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(data)
     return data
-
-
-class Table:
-    """Parquet with zstd and its features beside the schema. Rows wait until they fill a group."""
-
-    def __init__(self, path: Path, of: Columns) -> None:
-        self.path, self._schema = path, columns.schema(of)
-        self._unfinished = path.with_name(path.name + ".unfinished")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = pq.ParquetWriter(self._unfinished, self._schema, compression="zstd")
-        self._waiting: list[Row] = []
-        self.rows = 0
-
-    def write_rows(self, rows: Sequence[Row]) -> None:
-        self._waiting.extend(rows)
-        self.rows += len(rows)
-        while len(self._waiting) >= _ROW_GROUP:
-            self._group(self._waiting[:_ROW_GROUP])
-            self._waiting = self._waiting[_ROW_GROUP:]
-
-    def _group(self, rows: list[Row]) -> None:
-        self._file.write_batch(columns.batch(rows, self._schema))
-
-    def close(self) -> Written:
-        if self._waiting:
-            self._group(self._waiting)
-        self._file.close()
-        with self._unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        self._unfinished.replace(self.path)
-        return Written(self.path.name, self.rows, self.path.stat().st_size, sha256(self.path))
 
 
 def sha256(path: Path) -> str:

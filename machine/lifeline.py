@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from types import FrameType
 
@@ -22,6 +23,18 @@ def tie_to_parent(parent: int) -> bool:
     if os.getppid() != parent:  # it died before the promise was given
         os.kill(os.getpid(), signal.SIGKILL)
     return True
+
+
+def stay_with_parent(parent: int, *, pause: float = 0.3) -> None:
+    """For a process that branched off. Where the kernel promises nothing, a thread looks whether the parent lives."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(pause)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if not tie_to_parent(parent):
+        threading.Thread(target=look, daemon=True).start()
 
 
 def watch_parent(parent: int, command: list[str], *, pause: float = 0.3) -> int:

@@ -1,10 +1,16 @@
-"""Secrets of scorers elsewhere: kept sealed under the platform's key, opened only to ask them. Writes nothing."""
+"""Secrets of scorers elsewhere: kept sealed under the platform's key, opened only to ask them. Writes nothing.
+
+Most platforms have no such secret: what seals them is imported when the first one comes.
+"""
 
 import base64
 import hashlib
+from typing import TYPE_CHECKING
 
-from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 
 class CannotOpen(Exception):
@@ -16,12 +22,16 @@ def seal(secret: str) -> bytes:
 
 
 def unseal(sealed: bytes) -> str:
+    from cryptography.fernet import InvalidToken
+
     try:
         return _box().decrypt(bytes(sealed)).decode()
     except InvalidToken:
         raise CannotOpen("The PRM's secret was sealed under another SECRET_KEY. Register it again.") from None
 
 
-def _box() -> Fernet:
+def _box() -> "Fernet":
+    from cryptography.fernet import Fernet
+
     key = hashlib.sha256(b"prm.sealing\0" + settings.SECRET_KEY.encode()).digest()
     return Fernet(base64.urlsafe_b64encode(key))

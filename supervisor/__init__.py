@@ -1,6 +1,7 @@
 """Starts the whole platform on one machine and keeps it running. Knows programs, not what they do.
 
-It runs before anything is installed: all but `prepare` use the standard library alone.
+It runs before anything is installed: all but `trunk` and what it loads (`prepare`, `web`, `background`) use
+the standard library alone.
 """
 
 

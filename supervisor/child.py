@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from machine import lifeline
 from supervisor import place
@@ -17,23 +18,36 @@ LONGEST_PAUSE = 10.0
 # A program that lived this long was well: its next pause is short again.
 WELL_AFTER = 20.0
 FULL_LOG = 20_000_000
+# The exit code of a program for which another try would end alike. The last line of its log says why.
+CANNOT_BEGIN = os.EX_CONFIG
+
+
+class Process(Protocol):
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def terminate(self) -> None: ...
+
+
+class Beginning(Protocol):
+    def __call__(self, *, output: int) -> Process: ...
 
 
 @dataclass
 class Child:
     name: str
-    command: list[str]
-    env: Mapping[str, str]
+    begin: Beginning
     log: Path
     deaths: int = 0
-    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _process: Process | None = field(default=None, repr=False)
     _started: float = 0.0
     _wait_until: float = 0.0
 
     def start(self) -> None:
         _turn_over(self.log)
         with self.log.open("ab") as log:
-            self._process = start(self.command, env=self.env, output=log.fileno())
+            self._process = self.begin(output=log.fileno())
         self._started = time.monotonic()
 
     @property
@@ -43,23 +57,27 @@ class Child:
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def ended_with(self) -> int | None:
+        """The exit code of a program that ended and was not looked after since."""
+        return self._process.poll() if self._process else None
+
     def keep_alive(self) -> str:
         """Look after the program once. Says what happened when it had died, and starts it again when that is due."""
         if self.is_alive():
             return ""
         if self._process is not None:
-            return self._note_death(self._process)
+            return self._note_death(self._process, self._process.wait())
         if time.monotonic() >= self._wait_until:
             self.start()
         return ""
 
-    def _note_death(self, process: subprocess.Popen[bytes]) -> str:
+    def _note_death(self, process: Process, code: int) -> str:
         kill_group(process.pid)  # what it had started itself must not hold the port
         now = time.monotonic()
         self.deaths = 1 if now - self._started > WELL_AFTER else self.deaths + 1
         self._wait_until = now + min(LONGEST_PAUSE, 0.1 * 2**self.deaths)
         self._process = None
-        return f"{self.name} {_end_of(process.returncode)} and is started again; its log is {self.log}"
+        return f"{self.name} {_end_of(code)} and is started again; its log is {self.log}"
 
     def ask_to_stop(self) -> None:
         if self.is_alive() and self._process is not None:
@@ -76,16 +94,17 @@ class Child:
         self._process = None
 
 
-def start(command: list[str], *, env: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
-    """Start a program that dies with us, in a process group of its own: Ctrl-C reaches us alone."""
+def start(command: list[str], *, env: Mapping[str, str], output: int, speaks: bool = False) -> subprocess.Popen[bytes]:
+    """Start a program that dies with us, in a process group of its own: Ctrl-C reaches us alone. One that speaks to the
+    person in front of the console has only its errors in the log."""
     guard = [sys.executable, "-I", lifeline.__file__, str(os.getpid())]
     return subprocess.Popen(  # noqa: S603 (the supervisor's own list of programs)
         [*guard, *command],
         env=dict(env),
         cwd=place.BASE,
         stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
+        stdout=None if speaks else output,
+        stderr=output,
         start_new_session=True,
     )
 
@@ -97,6 +116,11 @@ def kill_group(pid: int) -> None:
 
 def _end_of(code: int) -> str:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
 
 def _turn_over(log: Path) -> None:

@@ -1,13 +1,10 @@
-"""Makes the database, the static files and, on a first start, the demo ready: one Django process before the servers.
-
-Run by the supervisor inside `.venv/`: `python -m supervisor.prepare [--demo]`. What it prints is for the person.
-"""
+"""Makes the database, the static files and, on a first start, the demo ready, before the servers begin. What it prints
+is for the person."""
 
 import hashlib
 import sys
 from pathlib import Path
 
-import django
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
@@ -76,17 +73,12 @@ def _unfinished() -> Path:
     return Path(settings.DATA_DIR) / "demo_unfinished"
 
 
-def main(arguments: list[str]) -> int:
+def main(*, with_demo: bool) -> int:
     from django.db import DatabaseError
 
     try:
-        django.setup()
-        prepare(with_demo="--demo" in arguments)
+        prepare(with_demo=with_demo)
     except (ImproperlyConfigured, DatabaseError, OSError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

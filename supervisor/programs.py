@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
-from supervisor import broker, install, place
+from supervisor import broker, child, install, place
 from supervisor.child import Child
 
 
@@ -26,16 +27,15 @@ def embedded_broker(folder: Path, env: Mapping[str, str]) -> Child | None:
     """A broker of our own, unless REDIS_URL names one."""
     if env.get("REDIS_URL") or env.get("REDIS_URL_FILE"):
         return None
-    return Child("valkey", broker.command(folder), env, folder / "logs" / "valkey.log")
+    return Child("valkey", partial(child.start, broker.command(folder), env=env), folder / "logs" / "valkey.log")
 
 
-def platform(folder: Path, port: int, env: Mapping[str, str]) -> list[Child]:
-    modules = {
-        "web": ["gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{port}", "config.wsgi"],
-        "worker": ["supervisor.background", "worker"],
-        "beat": ["supervisor.background", "beat"],
-    }
-    return [
-        Child(name, [str(install.PYTHON), "-m", *module], env, folder / "logs" / f"{name}.log")
-        for name, module in modules.items()
-    ]
+def platform(folder: Path, port: int, env: Mapping[str, str], *, with_demo: bool) -> Child:
+    """Everything of ours, in the processes that `trunk` branches into. It says itself what becomes of them."""
+    command = [str(install.PYTHON), "-m", "supervisor.trunk", str(port), *(["--demo"] if with_demo else [])]
+    return Child("trunk", partial(child.start, command, env=env, speaks=True), folder / "logs" / "trunk.log")
+
+
+def greeting(folder: Path) -> str:
+    """What the preparation had to say to the person."""
+    return (folder / "logs" / "prepare.log").read_text(errors="replace").strip()

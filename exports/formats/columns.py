@@ -1,36 +1,12 @@
-"""Columns of a table, said once: as types of Parquet, and as features of the Hugging Face card. Pure."""
+"""Columns of a table, said once: `arrow` makes types of Parquet of them, this features of a Hugging Face card. Pure."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-import pyarrow as pa
 
 # A column is a name of a type, a list of one type ["string"], or a list of objects [{"role": "string"}].
 Type = str | list[Any] | dict[str, Any]
 Columns = Mapping[str, Type]
 Row = dict[str, Any]
-
-_ARROW = {"string": pa.string(), "bool": pa.bool_(), "int64": pa.int64(), "float64": pa.float64()}
-
-
-def schema(columns: Columns) -> pa.Schema:
-    """With the features beside it, so that no reader has to guess what an empty column holds."""
-    about = json.dumps({"info": {"features": features(columns)}})
-    fields = [pa.field(name, _arrow(kind)) for name, kind in columns.items()]
-    return pa.schema(fields, metadata={"huggingface": about})
-
-
-def _arrow(kind: Type) -> pa.DataType:
-    if isinstance(kind, str):
-        return _ARROW[kind]
-    if isinstance(kind, list):
-        return pa.list_(_arrow(kind[0]))
-    return pa.struct([pa.field(name, _arrow(inner)) for name, inner in kind.items()])
-
-
-def batch(rows: list[Row], of: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, schema=of)
 
 
 def features(columns: Columns) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from tests.supervisor import platform
 class OneMachine:
     """`./run`: the supervisor starts again what dies, and a person starts the supervisor again."""
 
-    parts = ("web", "worker", "broker", "supervisor")
-    _words: Mapping[str, str] = {"web": "gunicorn", "worker": "background worker", "broker": "valkey-server"}
+    parts = ("web", "worker", "broker", "trunk", "supervisor")
+    _words: Mapping[str, str] = {"broker": "valkey-server"}
 
     def __init__(self, folder: Path) -> None:
         self.data, self.port = folder / "data", place.free_port(0)
@@ -47,7 +47,7 @@ class OneMachine:
             servers.wait_until(lambda: not self.running.family(), what="the end of the family")
             self.start()
             return
-        word = self._words[part]
+        word = self._words.get(part, f"stepmark-{part}")
         pids = [pid for pid, command in self.running.family().items() if word in command]
         if pids:
             os.kill(chance.choice(pids), signal.SIGKILL)

@@ -89,7 +89,7 @@ def kill_at_random(house: House, job: Job, chance: random.Random) -> Counter[str
     victims = ["worker", *rest]
     for part in victims:
         house.kill(part, chance)
-        if part in {"worker", "supervisor"}:
+        if part in {"worker", "trunk", "supervisor"}:
             let_the_lease_run_out()
         time.sleep(chance.uniform(0.3, 1.5))
     return Counter(victims)

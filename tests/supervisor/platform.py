@@ -10,6 +10,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from machine import names
+
 BASE = Path(__file__).resolve().parents[2]
 PATIENCE = 150.0  # an upper bound for waiting, not a measure
 
@@ -77,8 +79,16 @@ class Platform:
         return {pid: command for pid, command, env in _processes() if mark in env.split(b"\0")}
 
     def member(self, word: str) -> int:
-        """The oldest process with this word in its command, or 0."""
+        """The oldest process with this word in its name or command, or 0."""
         return min((pid for pid, command in self.family().items() if word in command), default=0)
+
+    def megabytes(self) -> float:
+        """What all of them hold, what they share counted once; the supervisor too."""
+        held = 0
+        for pid in [self.process.pid, *self.family()]:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            held += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        return held / 1024
 
     def end(self) -> None:
         """Whatever a test left running."""
@@ -112,7 +122,9 @@ def _processes() -> list[tuple[int, str, bytes]]:
         try:
             if folder.name.isdecimal():
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found.append((int(folder.name), command, (folder / "environ").read_bytes()))
+                found.append(
+                    (int(folder.name), f"{names.name_of(folder)} {command}", (folder / "environ").read_bytes())
+                )
         except OSError:  # it ended while we looked
             continue
     return found

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
-from exports.formats import FORMATS, columns, path, prm800k, processbench
+from exports.formats import FORMATS, arrow, path, prm800k, processbench
 from exports.formats.path import Row, Rule
 from exports.formats.tally import Tally
 from labeling.importing.readers import formats
@@ -79,6 +79,7 @@ def test_rows_put_what_an_agent_saw_into_the_prompt() -> None:
     ]
 
 
+@settings(deadline=None)  # pyarrow looks for pandas when it makes its first batch
 @given(prm.lines())
 def test_writers_hold_no_label_after_an_error_and_no_empty_row(line: bytes) -> None:
     found = prm800k_reader.parse(line, number=1)
@@ -89,9 +90,9 @@ def test_writers_hold_no_label_after_an_error_and_no_empty_row(line: bytes) -> N
         assert all(row["labels"][:-1])
     assert list(prm800k.write([found])) == [line + b"\n"]
     for name, each in FORMATS.items():
-        schema = columns.schema(each.columns)
+        schema = arrow.schema(each.columns)
         if each.is_table:
-            columns.batch(written(name, found), schema)
+            arrow.batch(written(name, found), schema)
 
 
 def test_write_math_shepherd_is_read_back_alike() -> None:

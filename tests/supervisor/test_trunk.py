@@ -1,0 +1,37 @@
+"""What web server and worker share, and what they must not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Each is tens of megabytes or tenths of a second for somebody who may never need it.
+HEAVY = {
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "joblib",
+    "obstore",
+    "huggingface_hub",
+    "cryptography.fernet",
+    "fido2",
+    "qrcode",
+}
+LOAD = """
+import sys, threading
+from supervisor import trunk
+trunk.load()
+from django.db import connections
+assert all(one.connection is None for one in connections.all(initialized_only=True)), "connected before the fork"
+assert threading.active_count() == 1, threading.enumerate()
+print(*sys.modules)
+"""
+
+
+def test_load_imports_nothing_heavy_connects_to_nothing_and_begins_no_thread(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "SECRET_KEY": "for the test", "STEPMARK_DATA": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LOAD], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "django" in done.stdout.split()
+    assert set(done.stdout.split()) & HEAVY == set()
