@@ -58,6 +58,7 @@ urlpatterns = [
     path("projects/<slug:slug>/generations/<int:number>/retry", models.retry, name="retry_generation"),
     path("projects/<slug:slug>/", figures.show_overview, name="overview"),
     path("projects/<slug:slug>/annotators/", figures.show_annotators, name="annotators"),
+    path("projects/<slug:slug>/annotators/<int:rater>/", figures.show_annotator, name="annotator"),
     path("projects/<slug:slug>/annotators/<int:rater>/pause", figures.pause_rater, name="pause_rater"),
     path("projects/<slug:slug>/annotators/<int:rater>/resume", figures.resume_rater, name="resume_rater"),
     path("projects/<slug:slug>/annotators/<int:rater>/train-again", figures.train_again, name="train_again"),

@@ -8,10 +8,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import agreement_page, annotators_page, door, overview, page, threads, todo
+from dashboard import agreement_page, annotators_page, door, overview, page, person_page, threads, todo
 from dashboard.forms import PauseForm
 from labeling import admission, quality, raters
 from labeling.models import Rater
+from labeling.models.rater import RaterKind
 from people.models import Membership
 from people.roles import Action
 
@@ -56,7 +57,8 @@ def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 def show_annotators(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.PAUSE)
-    found = annotators_page.of(actor.project, actor)
+    asked = {name: request.GET.get(name, "")[:100] for name in ("choice", "q")}
+    found = annotators_page.of(actor, timezone.now(), **asked)
     return page.show(
         request,
         actor,
@@ -66,6 +68,15 @@ def show_annotators(request: HttpRequest, slug: str) -> HttpResponse:
         annotators=found,
         answered=threads.answered(actor.project),
     )
+
+
+@require_safe
+@never_cache
+def show_annotator(request: HttpRequest, slug: str, rater: int) -> HttpResponse:
+    actor = door.enter(request, slug, Action.PAUSE)
+    members = Rater.objects.filter(project=actor.project, kind=RaterKind.MEMBER).select_related("user")
+    shown = person_page.of(get_object_or_404(members, pk=rater), actor, request.GET)
+    return page.show(request, actor, "dashboard/person.html", here="annotators", shown=shown, rows=shown.page)
 
 
 @require_POST

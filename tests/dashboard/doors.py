@@ -73,6 +73,7 @@ DOORS: dict[str, tuple[Any, ...]] = {
     "dashboard:cancel_job": ("post", readers(302, reviewer=403), of_ended_job),
     "dashboard:overview": ("get", readers(200), in_project),
     "dashboard:annotators": ("get", managers(200), in_project),
+    "dashboard:annotator": ("get", managers(200), of_rater),
     "dashboard:pause_rater": ("post", managers(302), of_rater, {"reason": "See me."}),
     "dashboard:resume_rater": ("post", managers(302), of_rater),
     "dashboard:train_again": ("post", managers(302), of_rater),

@@ -5,11 +5,15 @@ import datetime as dt
 import io
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from dashboard import flagging
+from labeling import raters
 from labeling.models import Rater, Settlement
 from labeling.quality import figures, refreshing
 from people import members
@@ -31,11 +35,11 @@ def cast(client: Client) -> Cast:
 
 def at_work(cast: Cast, n: int) -> None:
     """Two raters agree on every trace but the last, on which one sees an error at once."""
-    raters = scene.raters(cast.project, 2)
+    two = scene.raters(cast.project, 2)
     for number in range(n):
         trace = factories.make_trace(cast.project, ["One.", "Two."])
-        scene.submit(raters[0], trace, [1, -1])
-        scene.submit(raters[1], trace, [1, -1] if number < n - 1 else [-1])
+        scene.submit(two[0], trace, [1, -1])
+        scene.submit(two[1], trace, [1, -1] if number < n - 1 else [-1])
     refreshing.refresh(now=factories.NOW)
 
 
@@ -117,3 +121,48 @@ def test_review_shows_what_others_said_and_asks_once(client: Client, cast: Cast)
     assert again.status_code == 422
     assert "already" in again.content.decode()
     assert client.get(address + "?revision=9").status_code == 404
+
+
+def test_annotators_are_found_by_name_and_by_what_is_so(client: Client, cast: Cast) -> None:
+    at_work(cast, 2)
+    address = reverse("dashboard:annotators", args=[cast.project.slug])
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    raters.pause(rater=rater, reason="See me.", by=cast.lead, now=factories.NOW)
+
+    def listed(asked: str) -> list[str]:
+        return [each.name for each in client.get(address + asked).context["annotators"].listed]
+
+    assert len(listed("")) == 3
+    assert listed("?choice=paused") == listed("?q=ANNOTATOR") == ["annotator"]
+    assert listed("?choice=paused&q=nobody") == listed("?choice=flagged") == []
+    assert "Nobody like that" in client.get(address + "?q=nobody").content.decode()
+
+
+def test_annotator_shows_what_they_read_and_how_it_stands(client: Client, cast: Cast) -> None:
+    at_work(cast, 3)
+    rater = Rater.objects.filter(project=cast.project).exclude(user=cast.annotator).latest("pk")
+    address = reverse("dashboard:annotator", args=[cast.project.slug, rater.pk])
+    shown = client.get(address).context["shown"]
+    assert [read.found for read in shown.reads] == [f"first error at step {n}" for n in (1, 2, 2)]
+    assert shown.reads[-1].stands == "settled: first error at step 2"
+    assert not any(read.is_off for read in shown.reads)
+    assert shown.person.others.told.endswith("of 3")
+    cost = CaptureQueriesContext(connection)
+    with cost:
+        client.get(address)
+    at_work(cast, 9)
+    with CaptureQueriesContext(connection) as again:
+        client.get(address)
+    assert len(again) == len(cost) <= 15
+
+
+def test_flags_say_why_with_n_and_interval() -> None:
+    much, little = flagging.Share(58, 0.31, 0.22, 0.42), flagging.Share(58, 0.05, 0.02, 0.1)
+    (flag,) = flagging.of(raised=[], missed=much, blamed=little, gold=flagging.Share(0, None, None, None), bar=0.8)
+    assert flag.name == "over-credit"
+    assert ".31 [.22, .42] of 58" in flag.why
+    low = flagging.Share(20, 0.4, 0.22, 0.61)
+    assert [each.name for each in flagging.of(raised=[], missed=little, blamed=little, gold=low, bar=0.8)] == [
+        "below the gold bar"
+    ]
+    assert not flagging.of(raised=[], missed=little, blamed=little, gold=low, bar=0.6)

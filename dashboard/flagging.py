@@ -1,0 +1,70 @@
+"""What a lead should look at in somebody's work: each with the reason in words, its n and interval. Reads nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from dashboard.charts import words
+from labeling.models import Rater
+from labeling.models.rater import RaterStage
+from labeling.quality.flags import FLAGS
+
+FEW = 5  # below which nothing is said of somebody; the interval does the rest
+MUCH = 0.2  # of traces on which the first error was missed, or seen too early
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many, with its interval."""
+
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def shown(self) -> str:
+        return words.share(self.value)
+
+    @property
+    def interval(self) -> str:
+        return words.interval(self.low, self.high)
+
+    @property
+    def told(self) -> str:
+        """ ".31 [.22, .42] of 58" """
+        return _("%(share)s %(interval)s of %(n)d") % {"share": self.shown, "interval": self.interval, "n": self.n}
+
+
+@dataclass(frozen=True)
+class Flag:
+    name: str
+    why: str
+
+
+def stage(rater: Rater) -> str:
+    """How far somebody is on the way in, where they are not at work."""
+    stages = {
+        RaterStage.TRAINING: _("training"),
+        RaterStage.SCREENING: _("screening"),
+        RaterStage.FAILED: _("screened out"),
+    }
+    return str(stages.get(RaterStage(rater.stage), ""))
+
+
+def of(*, raised: Sequence[str], missed: Share, blamed: Share, gold: Share, bar: float | None) -> list[Flag]:
+    """Those that the domain raised, and those that follow from the figures on the same line."""
+    names: dict[str, Any] = {"fast": _("fast"), "neutral": _("much neutral"), "no_errors": _("finds no errors")}
+    flags = [Flag(str(names.get(key, key)), str(FLAGS.get(key, ""))) for key in raised]
+    if missed.n >= FEW and (missed.low or 0) > MUCH:
+        why = _("Went past the settled first error on %(told)s settled traces; more than %(much)s is much.")
+        flags.append(Flag(_("over-credit"), why % {"told": missed.told, "much": words.share(MUCH)}))
+    if blamed.n >= FEW and (blamed.low or 0) > MUCH:
+        why = _("Saw an error before the settled one on %(told)s settled traces; more than %(much)s is much.")
+        flags.append(Flag(_("over-blame"), why % {"told": blamed.told, "much": words.share(MUCH)}))
+    if bar is not None and gold.n >= FEW and gold.high is not None and gold.high < bar:
+        why = _("Right on %(told)s hidden gold traces: the whole interval lies below the project’s bar of %(bar)s.")
+        flags.append(Flag(_("below the gold bar"), why % {"told": gold.told, "bar": words.share(bar)}))
+    return flags
