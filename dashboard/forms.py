@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 
 from labeling.models import Project, Trace
 from labeling.models.project import Protocol
-from labeling.models.quality import GoldUse
 from people import messaging, roles
 from people.models import Membership, Role
 
@@ -86,44 +85,6 @@ def _places(trace: Trace) -> list[tuple[str, Any]]:
         ("none", _("no error")),
         *((str(step), _("step %(n)d") % {"n": n}) for n, step in enumerate(steps, start=1)),
     ]
-
-
-class KnownForm(forms.Form):
-    """What is known of a trace. More than one place may be right where readers could see it either way."""
-
-    accepted_first_errors = forms.MultipleChoiceField(
-        label=_("First error"),
-        widget=forms.CheckboxSelectMultiple,
-        help_text=_("Every place that counts as right."),
-    )
-    explanation = forms.CharField(
-        label=_("Explanation"),
-        required=False,
-        max_length=5000,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Shown in training, after the answer."),
-    )
-
-    def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["accepted_first_errors"].choices = _places(trace)  # type: ignore[attr-defined]  # it is a MultipleChoiceField
-        self._trace = trace
-
-    def clean_accepted_first_errors(self) -> list[int | None]:
-        chosen: list[str] = self.cleaned_data["accepted_first_errors"]
-        return [None if each == "none" else int(each) for each in chosen]
-
-
-class GoldForm(KnownForm):
-    """What is known, and what it is used for."""
-
-    use = forms.ChoiceField(label=_("Use"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
-
-    def clean_use(self) -> GoldUse:
-        use = GoldUse(self.cleaned_data["use"])
-        if self._trace.gold.filter(use=use, retired_at=None).exists():
-            raise ValidationError(_("The trace is already gold for this use."))
-        return use
 
 
 class NoteForm(forms.Form):

@@ -11,8 +11,8 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import door, gold_page, page, reading
-from dashboard.forms import KnownForm
+from dashboard import door, gold_forms, gold_page, page, reading
+from dashboard.gold_forms import KnownForm
 from labeling import quality
 from labeling.models import Gold
 from people.models import Membership
@@ -31,9 +31,7 @@ def listed(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 def one(request: HttpRequest, slug: str, gold: int) -> HttpResponse:
     actor, found = _pair(request, slug, gold)
-    known = ["none" if place is None else str(place) for place in found.accepted_first_errors]
-    form = KnownForm(trace=found.trace, initial={"accepted_first_errors": known, "explanation": found.explanation})
-    return _page(request, actor, found, form=form)
+    return _page(request, actor, found, form=KnownForm(trace=found.trace, initial=gold_forms.initial(found)))
 
 
 @require_POST

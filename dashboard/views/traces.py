@@ -11,7 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import door, page, reading, search
-from dashboard.forms import GoldForm, ReasonForm
+from dashboard.forms import ReasonForm
+from dashboard.gold_forms import GoldForm
 from labeling import admission, numbering, quality, queue
 from labeling.models import Assignment, Part, Trace
 from people import roles

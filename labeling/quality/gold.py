@@ -42,7 +42,7 @@ def make_gold(
     by: User | None,
     now: dt.datetime,
     explanation: str = "",
-    ratings: Mapping[int, int] | None = None,
+    ratings: Mapping[int, int | None] | None = None,
     explanations: Mapping[int, str] | None = None,
 ) -> Gold:
     """Say where the first error of a trace may be seen: positions of steps, None for "there is no error".
@@ -61,10 +61,7 @@ def make_gold(
             made_by=by,
             made_at=now,
         )
-        GoldRating.objects.bulk_create(
-            GoldRating(gold=gold, option_id=option, rating=rating, explanation=(explanations or {}).get(option, ""))
-            for option, rating in (ratings or {}).items()
-        )
+        _rate_anew(gold, ratings or {}, explanations or {})
         log.append(what="gold.made", by=by, now=now, project=trace.project_id, subject=f"trace:{trace.pk}")
     return gold
 
@@ -82,9 +79,15 @@ def correct_gold(
     by: User | None,
     now: dt.datetime,
     explanation: str | None = None,
+    ratings: Mapping[int, int | None] | None = None,
+    explanations: Mapping[int, str] | None = None,
 ) -> int:
-    """What was held for known is not so. Answers given before are judged anew; says how many now stand otherwise."""
-    _refuse_impossible(gold.trace, accepted_first_errors, {})
+    """What was held for known is not so. Answers given before are judged anew; says how many now stand otherwise.
+
+    `ratings` are by option: those that are named are said anew, None takes one away. Where none are named, those that
+    cannot be true any more go.
+    """
+    _refuse_impossible(gold.trace, accepted_first_errors, ratings or {})
     with transaction.atomic():
         settlements.hold(trace_ids=[gold.trace_id])
         gold.refresh_from_db(fields=["accepted_first_errors", "explanation"])
@@ -92,6 +95,10 @@ def correct_gold(
         gold.accepted_first_errors = list(accepted_first_errors)
         gold.explanation = gold.explanation if explanation is None else explanation
         gold.save(update_fields=["accepted_first_errors", "explanation"])
+        if ratings is None:
+            _forget_contradicted(gold)
+        else:
+            _rate_anew(gold, ratings, explanations or {})
         changed = scoring.judge_anew(gold=gold, now=now)
         _say("gold.corrected", gold, by, now, before=before, after=gold.accepted_first_errors, changed=changed)
     return changed
@@ -135,7 +142,28 @@ def _say(what: str, gold: Gold, by: User | None, now: dt.datetime, **detail: obj
     log.append(what=what, by=by, now=now, project=gold.trace.project_id, subject=subject, detail=detail)
 
 
-def _refuse_impossible(trace: Trace, first_errors: Sequence[int | None], ratings: Mapping[int, int]) -> None:
+def _rate_anew(gold: Gold, ratings: Mapping[int, int | None], explanations: Mapping[int, str]) -> None:
+    GoldRating.objects.filter(gold=gold, option__in=ratings).delete()
+    GoldRating.objects.bulk_create(
+        GoldRating(gold=gold, option_id=option, rating=rating, explanation=explanations.get(option, ""))
+        for option, rating in ratings.items()
+        if rating is not None
+    )
+
+
+def _forget_contradicted(gold: Gold) -> None:
+    """A step of the trace that is called negative before the first error, or not negative where the error is."""
+    own = GoldRating.objects.filter(gold=gold, option__position=0)
+    places = [place for place in gold.accepted_first_errors if place is not None]
+    wrong = own.filter(rating=-1).exclude(option__step__position__in=places)
+    if len(places) == len(gold.accepted_first_errors):
+        wrong = wrong.filter(option__step__position__lt=max(places))
+        if len(places) == 1:
+            own.filter(option__step__position=places[0]).exclude(rating=-1).delete()
+    wrong.delete()
+
+
+def _refuse_impossible(trace: Trace, first_errors: Sequence[int | None], ratings: Mapping[int, int | None]) -> None:
     if not first_errors:
         raise NotKnowable(_("Say where the first error may be seen, or that there is none."))
     rateable = set(trace.steps.filter(is_rateable=True).values_list("position", flat=True))

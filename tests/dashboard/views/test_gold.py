@@ -89,6 +89,46 @@ def test_correct_judges_answers_anew_and_keeps_who_did_it(client: Client, cast: 
     assert Event.objects.filter(what="gold.corrected", by=cast.reviewer.pk).exists()
 
 
+def test_correct_keeps_what_is_said_of_each_step_for_training(client: Client, cast: Cast) -> None:
+    gold = make_gold(cast, 1)
+    first, second = (step.options.get(position=0).pk for step in gold.trace.steps.order_by("position")[:2])
+    address = reverse("dashboard:correct_gold", args=[cast.project.slug, gold.pk])
+    client.force_login(cast.lead)
+    told = {
+        "accepted_first_errors": ["1"],
+        f"rating_{first}": "1",
+        f"why_{first}": "It counts.",
+        f"why_{second}": "No.",
+    }
+    assert client.post(address, told).status_code == 302
+    assert set(gold.ratings.values_list("option", "rating", "explanation")) == {
+        (first, 1, "It counts."),
+        (second, -1, "No."),  # the first error is negative without being said so
+    }
+    shown = client.get(reverse("dashboard:gold_one", args=[cast.project.slug, gold.pk])).content.decode()
+    assert "It counts." in shown
+    quality.correct_gold(gold=gold, accepted_first_errors=[0], by=None, now=NOW)  # as adjudication does
+    assert list(gold.ratings.values_list("option", "rating")) == [(second, -1)]
+    client.post(address, {"accepted_first_errors": ["none"]})
+    assert not gold.ratings.exists()
+
+
+@pytest.mark.parametrize(
+    ("accepted", "rating", "why"),
+    [("none", "-1", ""), ("1", "-1", ""), ("0", "1", ""), ("1", "", "Because."), ("1", "7", "")],
+)
+def test_correct_refuses_what_contradicts_itself(
+    accepted: str, rating: str, why: str, client: Client, cast: Cast
+) -> None:
+    gold = make_gold(cast, 1)
+    first = gold.trace.steps.get(position=0).options.get(position=0).pk
+    told = {"accepted_first_errors": [accepted], f"rating_{first}": rating, f"why_{first}": why}
+    client.force_login(cast.lead)
+    address = reverse("dashboard:correct_gold", args=[cast.project.slug, gold.pk])
+    assert client.post(address, told).status_code == 422
+    assert not gold.ratings.exists()
+
+
 @pytest.mark.parametrize("told", [{}, {"accepted_first_errors": ["99"]}, {"accepted_first_errors": ["x"]}])
 def test_correct_refuses_what_cannot_be_known(told: dict[str, list[str]], client: Client, cast: Cast) -> None:
     gold = make_gold(cast, 0)
@@ -132,7 +172,7 @@ def test_one_shows_its_steps_at_the_same_cost(
     trace = factories.make_trace(cast.project, ["<script>alert(1)</script> $x^2$"] * n)
     gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.lead)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         shown = client.get(reverse("dashboard:gold_one", args=[cast.project.slug, gold.pk])).content.decode()
     assert shown.count("&lt;script&gt;alert(1)") == n
     assert "<script>alert" not in shown
