@@ -38,6 +38,9 @@ class _Row(NamedTuple):
     domain: str
     reference_answer: str | None
     shows_reference_answer: bool
+    is_right: bool | None
+    shows_final_verdict: bool
+    has_parts: bool
     steps: str | None
 
 
@@ -45,7 +48,7 @@ def of(assignment_id: int) -> dict[str, Any]:
     row = _Row(*statements.rows(_ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE, [assignment_id])[0])
     steps = _steps(orjson.loads(row.steps or "[]"))
     is_agent = any(step["kind"] in _AGENT_KINDS for step in steps)
-    if is_agent:
+    if row.has_parts:
         _add_parts(row.trace, steps)
     return {
         **_head(row),
@@ -81,6 +84,7 @@ def _problem(row: _Row) -> dict[str, Any]:
         "text": row.text,
         "domain": row.domain,
         "reference_answer": row.reference_answer if row.shows_reference_answer else None,
+        "is_answer_right": bool(row.is_right) if row.shows_final_verdict and row.is_right is not None else None,
     }
 
 
@@ -118,12 +122,15 @@ def _by_place(row: Any) -> tuple[int, int]:
     return row[0], row[3]
 
 
-# Whether the reference answer is shown was fixed when the trace was opened; before that, the project says it. One text
-# for both engines: they differ in how rows become JSON.
+# Whether the reference answer and the verdict are shown was fixed when the trace was opened; before that, the project
+# says it. One text for both engines: they differ in how rows become JSON.
 _READ = """
 SELECT a.id, a.trace_id, a.version, a.revision, a.state, a.purpose, a.reopened_at IS NOT NULL, a.lease_ends_at,
   p.protocol, p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,
   b.text, b.domain, b.reference_answer, COALESCE(a.saw_reference_answer, p.shows_reference_answer),
+  t.is_right, COALESCE(a.saw_final_verdict, p.shows_final_verdict),
+  EXISTS (SELECT 1 FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id
+          JOIN labeling_part c ON c.option_id = o.id WHERE s.trace_id = a.trace_id),
   (SELECT {rows}({row}(s.position, s.kind, s.is_rateable, o.position, o.text)){text}
    FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id)
 FROM labeling_assignment a

@@ -9,7 +9,7 @@ from labeling.texts import formulas
 
 LENGTH = 120
 _LOOKED_AT = 1500  # characters: what comes later is in no title
-_BOXED = r"\\boxed\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+_BOXED = r"\\boxed\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\}"
 _LINES = r"(?:equation|align|alignat|gather)\*?"
 _DISPLAYED = rf"\$\$(.+?)\$\$|\\\[(.+?)\\\]|(\\begin\{{{_LINES}\}}.*?\\end\{{{_LINES}\}})"
 _IN_LINE = rf"\\\((.+?)\\\)|\$(?!\s)((?:\\.|[^$\\\n]|\n(?!\n))+?)(?<![\s\\])\$(?!\d)|({_BOXED})"

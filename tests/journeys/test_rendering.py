@@ -51,8 +51,10 @@ def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
     assert page.locator(".diff .a").inner_text() == "+new"
     fold = page.locator(".fold summary")
     expect(fold).to_contain_text("801 lines")
+    assert page.locator(".obs [data-slot=body] pre").inner_text().count("line of output") == 11  # its end
     fold.click()
-    expect(page.locator(".fold pre")).to_contain_text("line of output")
+    expect(page.locator(".obs pre:visible")).to_have_count(1)  # the whole instead of its end
+    assert page.locator(".fold pre").inner_text().count("line of output") == 800
     image = page.locator("img.step__image")
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("naturalWidth", 1)
@@ -62,6 +64,47 @@ def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.count() == 1)
     assert ratings() == [1, -1, 1]
+
+
+JSON = """async (source) => {
+  const { optionBody } = await import('/static/js/work/text.js');
+  const box = document.createElement('div');
+  box.append(optionBody({ kind: 'action' }, { parts: [{ kind: 'call', name: 'f', text: source }] }, (word) => word));
+  return box.textContent;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ('{"id":12345678901234567890,"x":1.50}', '{"id": 12345678901234567890, "x": 1.50}'),
+        ('{"a":1,"a":[]}', '{"a": 1, "a": []}'),
+        (
+            '{"long": "%s", "empty": {}, "list": [1, {"b": "\\u00e9,:"}]}' % ("x" * 60),
+            '{\n  "long": "%s",\n  "empty": {},\n  "list": [\n    1,\n    {\n      "b": "\\u00e9,:"\n    }\n  ]\n}'
+            % ("x" * 60),
+        ),
+        ('{"code": "%s\\ndef f():"}' % ("# " * 40), '{\n  "code": "%s\ndef f():"\n}' % ("# " * 40)),
+        ('{"broken": ', '{"broken": '),
+        ("ls -la", "ls -la"),
+    ],
+)
+def test_a_call_is_set_out_and_says_what_the_model_wrote(source: str, shown: str, visit: Visit) -> None:
+    """Numbers too long for a browser, a name that comes twice: nothing is mended on the way."""
+    assert visit(factories.make_user()).evaluate(JSON, source) == shown
+
+
+def test_maths_between_lines_is_typeset_and_hostile_text_holds_nothing_up(visit: Visit) -> None:
+    lines = (
+        r"So \begin{align*} x &= 1 \\ y &= \frac{1}{\sqrt{2}} \end{align*} and \boxed{\frac{1}{\sqrt{\frac{1}{2}}}}."
+    )
+    openings = r"\[" * 2000 + "$$ " * 900
+    day = Day([lines, openings, "$" + "x+" * 2500 + "1$", r"\boxed{" * 600])
+    page = day.begin(visit(day.user))
+    expect(page.locator("#step-0 .katex")).to_have_count(2)
+    expect(page.locator("#step-0 .tex-source")).to_have_count(0)
+    press(page, "3333")
+    expect(page.locator("#submit")).to_have_text("Submit: no error found")
 
 
 def test_a_long_trace_and_a_huge_step_stay_fluent(visit: Visit) -> None:

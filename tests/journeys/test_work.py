@@ -165,8 +165,15 @@ def test_two_tabs_meet_and_the_one_that_lost_is_shown_both(visit: Visit) -> None
 NO_STORE = "IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };"
 FULL = "IDBObjectStore.prototype.add = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
+# What answers nothing: another page blocks the way to the store; the disk dies after it was opened, or in the middle.
+BLOCKED = "IDBFactory.prototype.open = () => ({});"
+DEAD = """
+  const silent = { add: () => ({}), getAll: () => ({}), delete: () => ({}) };
+  IDBDatabase.prototype.transaction = () => ({ objectStore: () => silent });
+"""
 
-@pytest.mark.parametrize("refusing", [NO_STORE, FULL])
+
+@pytest.mark.parametrize("refusing", [NO_STORE, FULL, BLOCKED, DEAD])
 def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, visit: Visit) -> None:
     day = Day(["One.", "Two."], ["Next."])
     page = visit(day.user)
@@ -184,6 +191,20 @@ def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, vi
     expect(page.locator("#step-0")).to_contain_text("Next.")
     eventually(page, lambda: Submission.objects.count() == 1)
     assert ratings() == [1, 1]
+
+
+def test_a_disk_that_dies_in_the_middle_takes_nothing_with_it(visit: Visit) -> None:
+    day = Day(["One.", "Two."], protocol="every_step")
+    page = day.begin(visit(day.user))
+    page.context.set_offline(True)
+    press(page, "3")
+    expect(page.locator("#save")).to_contain_text("1 rating waiting for the network")
+    page.evaluate(DEAD)
+    press(page, "1")
+    expect(page.locator("#save")).to_contain_text("2 ratings waiting for the network: leave this tab open")
+    page.context.set_offline(False)
+    saved(page)
+    assert ratings() == [1, -1]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])

@@ -19,12 +19,16 @@ export class Ladder {
   }
 
   // Typesetting a hidden trace ahead costs the hand nothing; the page swaps it in whole.
-  typeset() {
-    typeset(this.node);
+  typeset(atOnce) {
+    typeset(this.node, atOnce).then(() => this.#reachWideFormulas());
+    return this;
+  }
+
+  // What scrolls sideways must be within reach of the keyboard.
+  #reachWideFormulas() {
     for (const wide of this.node.querySelectorAll(".tex--display")) {
       if (wide.scrollWidth > wide.clientWidth) Object.assign(wide, { tabIndex: 0, role: "group", ariaLabel: this.say("formula") });
     }
-    return this;
   }
 
   #build() {
@@ -32,6 +36,9 @@ export class Ladder {
     slot(this.node, "problem").replaceChildren(problemBody(problem.text));
     slot(this.node, "domain").textContent = problem.domain || this.say("problem");
     slot(this.node, "count").textContent = this.say("steps", { count: this.work.rateable().length });
+    const verdict = slot(this.node, "verdict");
+    verdict.hidden = problem.is_answer_right === null;
+    if (!verdict.hidden) verdict.textContent = this.say(problem.is_answer_right ? "answer_right" : "answer_wrong");
     const answer = slot(this.node, "answer");
     answer.hidden = !problem.reference_answer;
     if (problem.reference_answer) answer.replaceChildren(this.say("reference_answer"), " ", problemBody(problem.reference_answer));

@@ -1,5 +1,5 @@
 // The browser's own store. What a person typed is here before it goes anywhere, and stays until the server has it.
-// A browser that stores nothing (private mode, a full disk) has it kept by this tab alone: `isLasting` then says no.
+// A browser that stores nothing (private mode, a full or dying disk) has it kept by this tab alone: `isLasting` then says no.
 
 const NAME = "stepmark";
 const VERSION = 1;
@@ -16,6 +16,17 @@ const done = (work) =>
     work.onabort = work.onerror = () => reject(work.error);
   });
 
+// A disk that dies, or another page that blocks the way, answers nothing at all: that is a refusal too.
+const PATIENCE = 2500;
+
+const within = (answering) => {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error("the store does not answer")), PATIENCE);
+  });
+  return Promise.race([answering, late]).finally(() => clearTimeout(timer));
+};
+
 function opened(user) {
   const opening = indexedDB.open(`${NAME}-${user}`, VERSION);
   opening.onupgradeneeded = () => {
@@ -30,12 +41,13 @@ const FIRST_HERE = 2 ** 50;
 
 export class Store {
   #here = []; // what the disk has refused
+  #taken = new Map(); // what it took from this page: should it die, this page still has it
   #last = FIRST_HERE;
 
   static async open(user) {
     let database = null;
     try {
-      database = await opened(user);
+      database = await within(opened(user));
     } catch {
       // no disk for this page: it works all the same, and says so
     }
@@ -45,6 +57,7 @@ export class Store {
   constructor(database) {
     this.database = database;
     this.isLasting = database !== null;
+    if (database) database.onclose = () => this.#isDead();
   }
 
   // Resolves when the item is on disk as far as the browser can tell, not before. After the first that it refuses all
@@ -52,7 +65,9 @@ export class Store {
   async put(item) {
     if (this.isLasting) {
       try {
-        return await this.#write(item);
+        const id = await within(this.#write(item));
+        this.#taken.set(id, { ...item, id });
+        return id;
       } catch {
         this.isLasting = false;
       }
@@ -62,17 +77,36 @@ export class Store {
   }
 
   async all() {
-    const kept = this.database ? await settled(this.database.transaction("items").objectStore("items").getAll()) : [];
-    return [...kept, ...this.#here];
+    return [...(await this.#onDisk()), ...this.#here];
   }
 
   async drop(ids) {
     this.#here = this.#here.filter((item) => !ids.includes(item.id));
+    for (const id of ids) this.#taken.delete(id);
     const kept = ids.filter((id) => id < FIRST_HERE);
-    if (!kept.length) return;
-    const work = this.database.transaction("items", "readwrite");
-    for (const id of kept) work.objectStore("items").delete(id);
-    await done(work);
+    if (!kept.length || !this.database) return;
+    try {
+      const work = this.database.transaction("items", "readwrite");
+      for (const id of kept) work.objectStore("items").delete(id);
+      await within(done(work));
+    } catch {
+      this.#isDead(); // what stays there is sent once more some day, and the server knows it
+    }
+  }
+
+  async #onDisk() {
+    if (!this.database) return this.#taken.values();
+    try {
+      return await within(settled(this.database.transaction("items").objectStore("items").getAll()));
+    } catch {
+      this.#isDead();
+      return this.#taken.values();
+    }
+  }
+
+  #isDead() {
+    this.database = null;
+    this.isLasting = false;
   }
 
   async #write(item) {

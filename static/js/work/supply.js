@@ -29,7 +29,7 @@ export class Supply {
   // When half of the present trace is done: early enough to be there, late enough not to keep it from others for long.
   prefetch() {
     this.#ahead ??= this.fetch(false)
-      .then((ladder) => ladder.typeset())
+      .then((ladder) => ladder.typeset(0))
       .catch(() => null);
   }
 

@@ -62,6 +62,7 @@ class WorkPage {
     this.stage.replaceChildren(ladder.node);
     ladder.typeset();
     document.title = say("title", { project: config.project });
+    this.#keptUntil(this.work.trace.lease_ends_at);
     this.clock.take();
     // The first rating opens a held trace as well; this tells the server when reading begins.
     if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch((error) => this.#notOpened(ladder, error));
@@ -225,7 +226,12 @@ class WorkPage {
     for (const lost of answer.lost ?? []) {
       if (lost.part === "rating") this.#showLost({ ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
     }
-    if (answer.lease_ends_at) document.getElementById("lease").textContent = new Date(answer.lease_ends_at).toLocaleTimeString([], { timeStyle: "short" });
+    if (answer.lease_ends_at) this.#keptUntil(answer.lease_ends_at);
+  }
+
+  #keptUntil(moment) {
+    const shown = moment ? new Date(moment).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) : "";
+    document.getElementById("lease").textContent = shown;
   }
 
   // Another tab or device won: the page shows what stands, and keeps what was meant here in sight.

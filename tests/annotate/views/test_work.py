@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from labeling.models import Assignment, Judgment, Project, Rater, Submission, Write
+from labeling.models import Assignment, Judgment, Option, Part, Project, Rater, Submission, Trace, Write
 from people.models import Membership
 from tests import factories
 
@@ -62,6 +62,28 @@ def test_claim_gives_the_trace_with_its_content_and_nothing_that_a_rater_may_not
     assert trace["state"] == "opened"
     told = json.dumps(trace)
     assert not any(word in told for word in ("gold", "purpose", "arm", "score", "lane", "verifier"))
+
+
+@pytest.mark.parametrize(("shows", "is_right", "told"), [(False, True, None), (True, None, None), (True, False, False)])
+def test_claim_tells_whether_the_answer_is_right_where_the_project_shows_it(
+    shows: bool, is_right: bool | None, told: bool | None, project: Project
+) -> None:
+    Project.objects.update(shows_final_verdict=shows)
+    Trace.objects.update(is_right=is_right, outcome_by="" if is_right is None else "file")
+    me = AtWork(project)
+    assert me.claim()["problem"]["is_answer_right"] is told
+    assert Assignment.objects.get().saw_final_verdict is shows
+    Project.objects.update(shows_final_verdict=not shows)  # what was fixed at opening stays
+    content = me.client.get(f"/work/{Assignment.objects.get().pk}/content").json()
+    assert content["problem"]["is_answer_right"] is told
+
+
+def test_claim_gives_the_images_of_any_trace_not_of_agents_alone(project: Project) -> None:
+    for option in Option.objects.filter(step__position=0):
+        Part.objects.create(option=option, position=0, kind="image", name="Plot", media_type="image/png", data=b"x")
+    trace = AtWork(project).claim()
+    assert trace["is_agent"] is False
+    assert [part["kind"] for part in trace["steps"][0]["options"][0]["parts"]] == ["image"]
 
 
 def test_claim_says_in_words_when_nothing_is_left(project: Project) -> None:
