@@ -61,7 +61,7 @@ class _Reader:
     def _character(self, character: str) -> str:
         if character == "{":
             return self._group()
-        return {"-": "−", "~": " ", "&": " ", "}": "", "'": "′", "$": ""}.get(character, character)
+        return {"-": "−", "~": " ", "&": " ", "}": "", "'": "′", "$": "", "\\": ""}.get(character, character)
 
     def _raised(self, mark: str, before: str) -> str:
         read = self._argument().strip()
@@ -146,7 +146,7 @@ class _Reader:
             if token[0] == "}":
                 self.at += 1
                 break
-            out += self._one("") or token[0].replace("{", "")
+            out += self._one("") or token[0].strip("{\\")
         return out
 
     def _apart(self, before: str, read: str) -> str:

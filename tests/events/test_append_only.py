@@ -37,11 +37,12 @@ def test_triggers_stand_on_every_registered_table() -> None:
         "labeling_submission",
         "labeling_guideline",
         "labeling_consensus",
+        "labeling_fit",
         "labeling_manifest",
         "labeling_manifestrow",
     }
     assert append_only.missing() == []
-    assert triggers() == OPERATIONS[connection.vendor] * 7
+    assert triggers() == OPERATIONS[connection.vendor] * 8
 
 
 @pytest.mark.django_db

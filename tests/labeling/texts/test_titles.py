@@ -1,7 +1,7 @@
 """What lists show of a text: one line without source."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from labeling.texts import formulas, titles
@@ -62,6 +62,8 @@ def test_of_ends_at_a_word_and_reads_a_formula_that_the_cut_left_open() -> None:
     assert titles.of(long, 20) == "Sum 1/2 + 1/2 +…"
 
 
+@example("\\")
+@example(r"\text{a\ b\}")
 @given(st.text(st.sampled_from("\\{}$^_&[]() \nfracsqt12x+-=,.") | st.characters(codec="utf-8"), max_size=300))
 def test_of_never_fails_and_is_one_short_line(text: str) -> None:
     title = titles.of(text, 80)
