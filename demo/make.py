@@ -23,6 +23,9 @@ from people import projects as projects_of_people
 from people.models import Membership, Role
 
 SEED = "stepmark"
+RESERVE_SHARE = (
+    0.25  # of claims, until it is labelled: more than usual, so that the first gate has something to judge on
+)
 OVERLAP_LIMIT = 3  # then it is contested: lower than usual, so that there is something to decide
 PAY_PER_HOUR = Decimal("19.20")
 GOLD_READINGS = 50  # then it is known by heart
@@ -121,6 +124,7 @@ def _project(plan: Plan, by: User, now: dt.datetime) -> Project:
         description=plan.description,
         protocol=plan.protocol,
         overlap_limit=OVERLAP_LIMIT,
+        reserve_share=RESERVE_SHARE,
         pay_per_hour=PAY_PER_HOUR,
         screening_attempts=2,
     )

@@ -103,9 +103,9 @@ def _read_one(
 ) -> None:
     """The next in turn takes a trace, rates it and submits. Whoever is paused, or has nothing left, leaves it."""
     chance = dice("demo", project.slug, rater.number, number)
-    arm = chance.random()
+    is_gold, arm = chance.random() < _GOLD_SHARE, chance.uniform(project.gold_share, 1)
     try:
-        claim = queue.claim(rater_id=row.pk, now=at, opened=True, chance=0.0 if arm < _GOLD_SHARE else arm)
+        claim = queue.claim(rater_id=row.pk, now=at, opened=True, chance=0.0 if is_gold else arm)
     except queue.QueueRefusal:
         return
     said = simulated.ratings(told[claim.trace_id], rater, chance, to_the_end=project.protocol == Protocol.EVERY_STEP)

@@ -8,7 +8,9 @@ from demo import make, rating, records, simulated
 from labeling import quality, queue
 from labeling.models import GoldAnswer, Rater, Settlement, Submission, Tally
 from labeling.quality import consensus
+from prm.evaluation.gate import Why
 from tests.demo.test_make import walk_in
+from tests.prm import loop
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +33,10 @@ def test_rate_fills_every_chart_matrix_and_queue(demo: make.Demo, now: dt.dateti
     assert quality.course(project_id=maths.pk).count() >= 5
     assert len(found["raters"]) == len(simulated.RATERS)
     assert quality.contested(project_id=maths.pk).exists()
+    gate = loop.run_generation(maths, now).gate  # the reserve is read: the first gate has something to judge on
+    assert gate["why"] == Why.FIRST
+    assert gate["counts"]["problems"] >= 8
+    assert gate["figures"]["risk_set_auc_length_matched"]["interval"]
     # Twice is no more: nothing is left to look at, and nothing is made again.
     before = Submission.objects.count()
     make.make(now=now)
