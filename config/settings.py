@@ -168,6 +168,7 @@ CELERY_BEAT_SCHEDULE = {
     # Seconds after a submit, without a message for each: consensus, further opinions, figures.
     "settle and count what was submitted": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
     "count everything anew": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
+    "forget scores of old PRMs": {"task": "prm.forget_scores", "schedule": crontab(hour="3", minute="35")},
     "forget sessions that ended": {"task": "accounts.forget_ended_sessions", "schedule": crontab(hour="3", minute="5")},
 }
 CELERY_TIMEZONE = "UTC"

@@ -9,11 +9,15 @@ import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
 
 from labeling.agreement.arrays import Floats
-from labeling.models import Project, Trace
+from labeling.models import Draw, Project, Trace
 from labeling.models.trace import TraceKind
 from prm import packing, registry
-from prm.models import PRM, Score
+from prm.models import PRM, Generation, Score
+from prm.models.generation import RUNNING
 from prm.texts import Text
+
+KEPT_FOR = dt.timedelta(days=14)  # after a later version became current
+_PART = 500
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,34 @@ def write(*, prm: PRM, texts: Sequence[Text], scores: Sequence[Floats], now: dt.
         for text, each in zip(texts, scores, strict=True)
     ]
     return len(Score.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500))
+
+
+def forget_old(*, now: dt.datetime) -> int:
+    """Scores of versions that a later one took over from long ago. What a draw was made by stays, so that it can be
+    explained; so do those of the version that a rollback goes to. Says how many were forgotten."""
+    forgotten = 0
+    for prm in _outdated(now):
+        last = 0
+        while part := list(_by_trace(prm, last)):
+            last = part[-1]
+            old = Score.objects.filter(prm=prm, trace__in=part)
+            drawn = Draw.objects.filter(trace=OuterRef("trace"), prm=prm.label)
+            forgotten += old.filter(~Exists(drawn)).delete()[0]
+    return forgotten
+
+
+def _outdated(now: dt.datetime) -> list[PRM]:
+    later = PRM.objects.filter(project=OuterRef("project"), is_current=True, version__gt=OuterRef("version"))
+    is_settled = Exists(later.filter(made_current_at__lt=now - KEPT_FOR).exclude(predecessor=OuterRef("pk")))
+    busy = Generation.objects.filter(stage__in=RUNNING)
+    used = Exists(busy.filter(candidate=OuterRef("pk"))) | Exists(busy.filter(scored_with=OuterRef("pk")))
+    found = PRM.objects.filter(is_settled, ~used, Exists(Score.objects.filter(prm=OuterRef("pk"))))
+    return list(found.defer("weights", "trained").order_by("pk"))
+
+
+def _by_trace(prm: PRM, after: int) -> QuerySet[Score, int]:
+    mine = Score.objects.filter(prm=prm, trace__gt=after).order_by("trace_id")
+    return mine.values_list("trace_id", flat=True)[:_PART]
 
 
 def scorable(project: Project | int) -> QuerySet[Trace]:

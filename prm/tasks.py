@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from jobs import runner
-from prm import generations
+from prm import generations, scores
 
 LEASE = dt.timedelta(minutes=3)  # a chunk may wait for a scorer elsewhere, or fit a model
 
@@ -35,3 +35,8 @@ def select(job_id: int) -> None:
 @shared_task(name="prm.start_due")
 def start_due() -> None:
     generations.start_due(now=timezone.now())
+
+
+@shared_task(name="prm.forget_scores")
+def forget_scores() -> None:
+    scores.forget_old(now=timezone.now())

@@ -1,10 +1,12 @@
 """Scores in shards, from a scorer elsewhere: what goes wrong leaves everything as it was, and says why."""
 
+import datetime as dt
+
 import pytest
 
 from jobs.models import Job, JobState
-from labeling.models import Project, QueueEntry
-from prm import generations, registry, scores, scoring
+from labeling.models import Draw, Project, QueueEntry
+from prm import generations, registry, rules, scores, scoring
 from prm.models import PRM, Score
 from prm.models.generation import Stage
 from prm.registry import Identity
@@ -95,3 +97,21 @@ def test_generation_with_a_scorer_that_went_away_stays_at_its_stage_and_goes_on_
     generation.refresh_from_db()
     assert generation.stage == Stage.DONE
     assert registry.current(project.pk) == (prm if generation.has_passed else None)
+
+
+def test_old_scores_are_forgotten_except_what_draws_and_a_rollback_need() -> None:
+    project = loop.make_project(labelled=40, unread=20)
+    rules.change(project=project, by=None, now=factories.NOW, batch_size=8)
+    versions = [loop.run_generation(project, factories.NOW + dt.timedelta(hours=n)).candidate for n in range(3)]
+    for number, prm in enumerate(versions):
+        assert prm is not None
+        registry.make_current(prm=prm, by=None, now=factories.NOW + dt.timedelta(hours=number))
+    before = [Score.objects.filter(prm=prm).count() for prm in versions]
+    assert scores.forget_old(now=factories.NOW + scores.KEPT_FOR) == 0
+    forgotten = scores.forget_old(now=factories.NOW + scores.KEPT_FOR + dt.timedelta(days=1))
+    after = [Score.objects.filter(prm=prm).count() for prm in versions]
+    first = versions[0]
+    assert first is not None
+    drawn_by_first = Draw.objects.filter(prm=first.label).values("trace").distinct().count()
+    assert after == [drawn_by_first, *before[1:]]
+    assert forgotten == before[0] - drawn_by_first > 0
