@@ -44,6 +44,9 @@ class Look:
         self._report.see(record)
         self._problems.add(int(identity.of_problem(record.problem)[:16], 16))
 
+    def see_ratings(self, record: TraceRecord) -> None:
+        self._report.see_ratings(record)
+
     def see_private(self, record: TraceRecord) -> bool:
         return self._report.see_private(privacy.texts(record))
 
@@ -81,6 +84,8 @@ def records(path: Path, asked: Asked, *, look: Look | None = None) -> Iterator[T
     with files.open_file(path) as stream:
         table = tables.kind_of(files.inner_name(path))
         for record in formats.read(stream, format=asked.format, table=table, segmenter=asked.segmenter):
+            if look is not None and asked.labels == "none" and isinstance(record, TraceRecord):
+                look.see_ratings(record)  # what the file holds, though none of it comes in
             made = record if isinstance(record, BadLine) else _made(record, asked, look)
             if look is not None:
                 look.refuse(made) if isinstance(made, BadLine) else look.see(made)

@@ -67,6 +67,9 @@ class Report(Struct):
         _count(self.outcomes, [{True: "right", False: "wrong", None: "unknown"}[record.is_right]])
         if record.provenance and record.provenance.segmenter:
             _count(self.segmenters, [record.provenance.segmenter])
+        self.see_ratings(record)
+
+    def see_ratings(self, record: TraceRecord) -> None:
         for submission in record.submissions:
             self._see_submission(submission)
         self._see_outcome(record)
@@ -91,7 +94,7 @@ class Report(Struct):
         for turn in submission.turns:
             self.written_steps += turn.written is not None
             _count(self.ratings, [str(judgment.rating) for judgment in turn.shown or ()])
-        if submission.finish_reason in _PATH_ENDS and not (submission.is_quality_control or submission.is_screening):
+        if submission.finish_reason in _PATH_ENDS and not submission.is_quality_control:
             path = [rating for turn in submission.turns if (rating := turn.path_rating()) is not None]
             self.paths += 1
             self.paths_with_error += -1 in path

@@ -54,12 +54,16 @@ def _held(report: Report) -> Iterator[Figure]:
     yield from _each({key: n for key, n in report.labels_by.items() if key in people}, people)
     machines = ((name, n) for name, n in sorted(report.labels_by.items()) if name not in people)
     yield from (Figure(_("ratings by a machine, %s") % name, _n(n)) for name, n in machines)
-    yield from (Figure(_("finish reason %s") % name, _n(n)) for name, n in sorted(report.finish_reasons.items()))
+    ends = (
+        (_("finish reason %s") % name if name != "None" else _("no finish reason"), n)
+        for name, n in sorted(report.finish_reasons.items())
+    )
+    yield from (Figure(name, _n(n)) for name, n in ends)
     yield from _unless_nought((_("steps written by raters"), report.written_steps))
 
 
 def _ratings(report: Report) -> Iterator[Figure]:
-    """Of all options, and of the paths alone: without screening, gold-checked and unfinished ones."""
+    """Of all options, and of the paths alone, without gold-checked and unfinished ones: so the published figures are."""
     names = {"1": _("rated +1"), "0": _("rated 0"), "-1": _("rated -1"), "None": _("shown and not rated")}
     yield from _shares(report.ratings, names)
     on_paths = {"1": _("on the paths: +1"), "0": _("on the paths: 0"), "-1": _("on the paths: -1")}
