@@ -14,6 +14,13 @@ RATIO_LIMIT = 300
 _PACKED_PIECE = 1024
 FREE = 64 * 1024 * 1024  # however small the file, so much may come of it
 
+_STRANGE = {
+    b"\x1f\x8b": "packed with gzip: unpack it, or let its name end in .gz, once",
+    b"\x28\xb5\x2f\xfd": "packed with zstd: unpack it, or let its name end in .zst, once",
+    b"PK\x03\x04": "a ZIP archive or an office document: unpack it, or save it as CSV",
+    b"PAR1": "Parquet: let its name end in .parquet",
+}
+
 
 class Unreadable(Exception):
     """The file is not there, is damaged, or unpacks to more than any honest file."""
@@ -22,14 +29,29 @@ class Unreadable(Exception):
 def open_file(path: Path, *, free: int = FREE) -> BinaryIO:
     """The bytes in the file, unpacked where its name ends in .gz or .zst."""
     try:
+        if path.exists() and not path.is_file():
+            raise Unreadable(f"{path}: not a file")  # a pipe or a device would never end
         raw = path.open("rb")
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror}") from error
-    if path.suffix not in {".gz", ".zst"}:
-        return raw
-    limit = free + RATIO_LIMIT * path.stat().st_size
-    unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else _Zstd(raw)
-    return io.BufferedReader(_Bounded(cast(BinaryIO, unpacked), raw, path, limit))
+    if path.suffix in {".gz", ".zst"}:
+        limit = free + RATIO_LIMIT * path.stat().st_size
+        unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else _Zstd(raw)
+        raw = io.BufferedReader(_Bounded(cast(BinaryIO, unpacked), raw, path, limit))
+    try:
+        _refuse_strange(raw, path)
+    except Unreadable:
+        raw.close()
+        raise
+    return raw
+
+
+def _refuse_strange(stream: io.BufferedReader, path: Path) -> None:
+    """What begins like the packing of something else is told as that, and not as text that is none."""
+    beginning = stream.peek(4)[:4]
+    for mark, advice in _STRANGE.items():
+        if beginning.startswith(mark) and not (mark == b"PAR1" and path.suffix.lower() == ".parquet"):
+            raise Unreadable(f"{path}: {advice}")
 
 
 def inner_name(path: Path) -> str:

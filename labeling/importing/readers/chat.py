@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from labeling.importing.readers import arrays, messages, strictjson
+from labeling.importing.readers.labelled import Name, ShortName
 from labeling.importing.readers.messages import Message
 from labeling.importing.readers.objects import Found
 from labeling.importing.records import (
@@ -40,13 +41,13 @@ class Info(Struct, gc=False, frozen=True):
 class Item(Struct, gc=False):
     messages: list[Message] | UnsetType = UNSET
     traj: list[Message] | UnsetType = UNSET
-    task_id: int | str | None = ""
-    trial: int | str | None = ""
-    id: int | str | None = ""
+    task_id: int | ShortName | None = ""
+    trial: int | ShortName | None = ""
+    id: int | ShortName | None = ""
     total_index: int | None = None
     question: str | None = ""
     data_source: str | None = ""
-    model: str | None = ""
+    model: Name | None = ""
     reward: float | None = None
     info: Info | None = Info()
     step_labels: dict[str, Literal[-1, 0, 1]] | None = None

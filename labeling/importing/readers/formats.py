@@ -47,6 +47,7 @@ class UnknownFormat(Exception):
 def _of(name: str, module: Any, counts_from: int | None = None) -> Format:
     joined = getattr(module, "joined", iter)
     # Cells of a table are text: a number or a truth value is made of it where the format has one.
+    texts = tables.texts_of(module.decoder.type)
     lax = msgspec.json.Decoder(module.decoder.type, strict=False)
 
     def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
@@ -54,7 +55,7 @@ def _of(name: str, module: Any, counts_from: int | None = None) -> Format:
 
     def read_table(stream: BinaryIO, kind: str, traces: Any = module.traces) -> Iterator[TraceRecord | BadLine]:
         decoder = lax if kind == tables.CSV else module.decoder
-        return objects.read_values(tables.rows(stream, kind), decoder, traces)
+        return objects.read_values(tables.rows(stream, kind, texts=texts), decoder, traces)
 
     def read_cut(stream: BinaryIO, kind: str | None, segmenter: str) -> Iterator[TraceRecord | BadLine]:
         traces = partial(module.traces, segmenter=segmenter)

@@ -33,6 +33,8 @@ def traces(record: dict[str, object], segmenter: str = SEGMENTER) -> Iterator[Tr
         solutions = {model: msgspec.convert(given, Attempt) for model, given in _solutions(record)}
     except msgspec.ValidationError as error:
         raise strictjson.misfit(error) from error
+    if long := next((model for model in solutions if len(model) > 200), None):
+        raise strictjson.Misfit((long,), "a model's name has 200 characters at most")
     if not solutions:
         raise strictjson.Misfit((), "no model's solution in this record")
     problem = ProblemRecord(question, answer=_answer(truth or ""), solution=truth)

@@ -1,9 +1,16 @@
 """What readers of labelled formats share: turns from ratings, steps from texts."""
 
 from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from msgspec import Meta
 
 from labeling.importing.records import JudgmentRecord, OptionRecord, StepRecord, TurnRecord
 from labeling.importing.segmenters import Piece
+
+# What a trace, a problem or a model is called: two short ones and what joins them make one name.
+Name = Annotated[str, Meta(max_length=200)]
+ShortName = Annotated[str, Meta(max_length=80)]
 
 
 def steps(texts: Iterable[str]) -> list[StepRecord]:

@@ -6,6 +6,7 @@ from typing import BinaryIO
 from labeling.importing.records import BadLine
 
 LINE_LIMIT = 32 * 1024 * 1024
+_PIECE = 1 << 16
 _MARK = b"\xef\xbb\xbf"  # the byte order mark that some editors put first; it is no part of the data
 
 
@@ -32,7 +33,8 @@ def read(
         if number == 1:
             line = line.removeprefix(_MARK)
         if len(line) > limit and not line.endswith(b"\n"):
-            _skip_rest(stream, limit)
+            del line  # as long as a line may be: its rest is read beside nothing
+            _skip_rest(stream)
             yield BadLine(number, limit + 1, f"the line is longer than {limit:,} bytes: split the record or the file")
         elif line.strip():
             yield number, line.removesuffix(b"\n")
@@ -44,6 +46,6 @@ def _line(stream: BinaryIO, beginning: bytes, limit: int) -> bytes:
     return beginning + stream.readline(limit + 1 - len(beginning))
 
 
-def _skip_rest(stream: BinaryIO, limit: int) -> None:
-    while (piece := stream.readline(limit)) and not piece.endswith(b"\n"):
+def _skip_rest(stream: BinaryIO) -> None:
+    while (piece := stream.readline(_PIECE)) and not piece.endswith(b"\n"):
         pass

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from labeling.importing import segmenters
 from labeling.importing.readers import labelled, strictjson
+from labeling.importing.readers.labelled import ShortName
 from labeling.importing.readers.objects import Found
 from labeling.importing.records import (
     BadLine,
@@ -34,12 +35,12 @@ class Item(Struct, gc=False):
     Question: str
     Model_Solution_Steps: list[str] | str
     Model_Solution_First_Error_Step: str | int
-    Question_UUID: str = ""
+    Question_UUID: ShortName = ""
     Subject: str = ""
     Options: str | None = ""
     Ground_Truth_Answer: str | None = None
     Ground_Truth_Analysis: str | None = None
-    Sampled_Model: str = ""
+    Sampled_Model: ShortName = ""
     Model_Solution_Correctness: str = ""
     Model_Solution_Error_Reason: str | list[str] | None = ""
 

@@ -23,7 +23,7 @@ _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"
 
 class Step(Struct, gc=False, forbid_unknown_fields=True):
     text: str
-    alternatives: list[str] = []
+    alternatives: Annotated[list[str], Meta(max_length=1000)] = []
     kind: _Kind = "reasoning"
     rateable: bool = True
 

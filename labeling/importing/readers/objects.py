@@ -28,9 +28,13 @@ class Found(NamedTuple):
     line: int
     column: int = 1
     array: int = 0  # in which array of the file it stands, counted from 1; 0: in none
+    cells: tuple[tuple[int, int], ...] = ()  # of a row: where each cell begins in the text, and the cell's number
 
     def bad(self, refused: strictjson.Refused) -> BadLine:
         """The place inside the value as a place in the file."""
+        if self.cells:
+            before_it = [number for begin, number in self.cells if begin < refused.column]
+            return BadLine(self.line, max(before_it, default=1), refused.reason)
         before = self.raw.decode(errors="replace")[: refused.column - 1]
         below = before.count("\n")
         column = refused.column - before.rfind("\n") - 1 if below else self.column + refused.column - 1

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from labeling.importing.readers import labelled, strictjson
+from labeling.importing.readers.labelled import ShortName
 from labeling.importing.records import ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
 
 AUTHORS = "PRMBench authors"
@@ -15,8 +16,8 @@ class Item(Struct, gc=False):
     modified_question: str
     modified_process: list[str]
     error_steps: list[int]
-    idx: str = ""
-    classification: str = ""
+    idx: ShortName = ""
+    classification: ShortName = ""
     reason: str | None = ""
 
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from labeling.importing.readers import labelled, strictjson
+from labeling.importing.readers.labelled import Name
 from labeling.importing.records import ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
 
 EXPERTS = "ProcessBench experts"
@@ -15,8 +16,8 @@ class Item(Struct, gc=False):
     problem: str
     steps: list[str]
     label: int
-    id: str = ""
-    generator: str = ""
+    id: Name = ""
+    generator: Name = ""
     final_answer_correct: bool | UnsetType | None = UNSET
 
 

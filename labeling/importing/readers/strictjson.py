@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 DEPTH_LIMIT = 200
+NUMBER_LIMIT = 1000  # characters: longer ones are no numbers but a way to keep a program busy
 _T = TypeVar("_T")
 _Path = tuple[str | int, ...]
 
@@ -196,6 +197,8 @@ class _Walk:
         match = _SCALAR.match(self.text, at)
         if match is None:
             self._malformed(at, "expected a value")
+        if match.end() - at > NUMBER_LIMIT:
+            raise Refused(at + 1, f"a number of {match.end() - at:,} characters")
         return match.end()
 
     def _malformed(self, at: int, reason: str) -> NoReturn:

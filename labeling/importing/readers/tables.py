@@ -1,12 +1,14 @@
 """Rows of CSV and Parquet files as the JSON records that they stand for, so that every format can come in a table.
 
-A CSV cell is text. One that begins with a bracket or a brace is read as JSON (lists of steps, of labels); an empty one
-is a key left out; numbers and truth values are made of text where the format asks for them. Places of errors are rows.
+A CSV cell is text. One that begins with a bracket or a brace is read as JSON where the format has lists or objects
+there (steps, labels); an empty one is a key left out; numbers and truth values are made of text where the format asks
+for them. The places of errors are rows and cells.
 """
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 import msgspec
@@ -26,20 +28,43 @@ def kind_of(name: str) -> str | None:
     return ending if ending in {CSV, PARQUET} else None
 
 
-def rows(stream: BinaryIO, kind: str) -> Iterator[Found | BadLine]:
-    return _csv_rows(stream) if kind == CSV else _parquet_rows(stream)
+def rows(stream: BinaryIO, kind: str, *, texts: Collection[str] = ()) -> Iterator[Found | BadLine]:
+    """Each row as a record. The cells under the names in `texts` are text, however they begin."""
+    return _csv_rows(stream, texts) if kind == CSV else _parquet_rows(stream)
 
 
-def _csv_rows(stream: BinaryIO) -> Iterator[Found | BadLine]:
+def texts_of(record: Any) -> frozenset[str]:
+    """The keys that a record of this type has for texts and for nothing longer."""
+    info = msgspec.inspect.type_info(record)
+    kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    fields = (field for kind in kinds if isinstance(kind, msgspec.inspect.StructType) for field in kind.fields)
+    return frozenset(field.encode_name for field in fields if _is_text(field.type))
+
+
+def _is_text(kind: msgspec.inspect.Type) -> bool:
+    kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    longer = msgspec.inspect.CollectionType | msgspec.inspect.DictType | msgspec.inspect.StructType
+    return any(isinstance(one, msgspec.inspect.StrType) for one in kinds) and not any(
+        isinstance(one, longer) for one in kinds
+    )
+
+
+def _csv_rows(stream: BinaryIO, texts: Collection[str]) -> Iterator[Found | BadLine]:
     csv.field_size_limit(lines.LINE_LIMIT)
     reader = csv.reader(_texts(stream), strict=True)
+    begun = 1
     try:
         names = next(reader, [])
+        begun = reader.line_num + 1
         for cells in reader:
             if cells:
-                yield _row(names, cells, reader.line_num)
-    except (csv.Error, UnicodeDecodeError, _TooLong) as error:
-        yield BadLine(reader.line_num + 1, 1, f"not CSV: {error}")
+                yield _row(names, cells, begun, texts)
+            begun = reader.line_num + 1
+    except UnicodeDecodeError as error:
+        wrong = error.object[error.start]
+        yield BadLine(reader.line_num + 1, 1, f"the byte 0x{wrong:02x} is not UTF-8: save the file as UTF-8")
+    except (csv.Error, _TooLong) as error:
+        yield BadLine(begun, 1, f"not CSV: {error}")
 
 
 class _TooLong(Exception):
@@ -55,18 +80,42 @@ def _texts(stream: BinaryIO) -> Iterator[str]:
         is_first = False
 
 
-def _row(names: list[str], cells: list[str], line: int) -> Found | BadLine:
-    if len(cells) != len(names) or len(set(names)) != len(names):
-        return BadLine(line, 1, f"{len(cells)} cells under {len(names)} names (each name once)")
-    try:
-        record = {name: _value(cell) for name, cell in zip(names, cells, strict=True) if cell}
-    except (ValueError, RecursionError) as error:
-        return BadLine(line, 1, f"a cell begins like JSON and is none: {error}")
-    return Found(json.dumps(record).encode(), line)
+def _row(names: list[str], cells: list[str], line: int, texts: Collection[str]) -> Found | BadLine:
+    if len(set(names)) != len(names):
+        return BadLine(line, 1, f"two columns have one name: {', '.join(names)[:200]}")
+    if len(cells) != len(names):
+        return BadLine(line, 1, f"{len(cells)} cells under {len(names)} names")
+    return _found(
+        [_text(cell) if name in texts else _value(cell) for name, cell in zip(names, cells, strict=True)], names, line
+    )
 
 
-def _value(cell: str) -> Any:
-    return json.loads(cell) if cell.lstrip()[:1] in {"[", "{"} else cell
+def _value(cell: str) -> bytes:
+    """What begins like JSON and is none is a text: the format says whether one may stand there."""
+    if cell.lstrip()[:1] in {"[", "{"}:
+        with suppress(ValueError, RecursionError):
+            json.loads(cell)
+            return cell.encode()
+    return _text(cell)
+
+
+def _text(cell: str) -> bytes:
+    return msgspec.json.encode(cell) if cell else b""
+
+
+def _found(values: Iterable[bytes], names: list[str], line: int) -> Found:
+    """The record as its own text would have it. A value that is empty was left out."""
+    pieces: list[bytes] = []
+    cells: list[tuple[int, int]] = []
+    at = 0
+    for number, (name, value) in enumerate(zip(names, values, strict=True), start=1):
+        if not value:
+            continue
+        piece = b"%b%b: %b" % (b", " if pieces else b"{", msgspec.json.encode(name), value)
+        cells.append((at, number))
+        at += len(piece.decode())
+        pieces.append(piece)
+    return Found(b"".join(pieces or [b"{"]) + b"}", line, cells=tuple(cells))
 
 
 def _parquet_rows(stream: BinaryIO) -> Iterator[Found | BadLine]:
@@ -76,10 +125,12 @@ def _parquet_rows(stream: BinaryIO) -> Iterator[Found | BadLine]:
 
     number = 0
     try:
-        for batch in parquet.ParquetFile(stream).iter_batches(batch_size=_ROWS):
+        file = parquet.ParquetFile(stream)
+        names = list(file.schema_arrow.names)
+        for batch in file.iter_batches(batch_size=_ROWS):
             for record in batch.to_pylist():
                 number += 1
-                given = {name: value for name, value in record.items() if value is not None}
-                yield Found(msgspec.json.encode(given), number)
+                values = [msgspec.json.encode(value) if value is not None else b"" for value in record.values()]
+                yield _found(values, names, number)
     except (pyarrow.ArrowException, OSError, TypeError) as error:
         yield BadLine(number + 1, 1, f"not a Parquet file that can be read: {error}")

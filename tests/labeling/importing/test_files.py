@@ -1,6 +1,7 @@
 """Files that come in packed."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_open_file_does_not_drown(tmp_path: Path, suffix: str) -> None:
 def test_open_file_says_that_a_file_is_damaged(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"x.{suffix}"
     path.write_bytes(b"not packed at all")
-    with files.open_file(path) as stream, pytest.raises(Unreadable, match="damaged"):
+    with pytest.raises(Unreadable, match="damaged"), files.open_file(path) as stream:
         stream.read()
 
 
@@ -68,5 +69,31 @@ def test_open_file_tells_a_file_that_was_cut_off_from_one_that_has_ended(tmp_pat
     packed = zstandard.ZstdCompressor().compress(bytes(range(256)) * 40)
     for length in range(1, len(packed), 7):
         path.write_bytes(packed[:length])
-        with files.open_file(path) as stream, pytest.raises(files.Unreadable, match="damaged"):
+        with pytest.raises(files.Unreadable, match="damaged"), files.open_file(path) as stream:
             stream.read()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "advice"),
+    [
+        ("x.jsonl", gzip.compress(TEXT), "let its name end in .gz, once"),
+        ("x.jsonl.gz", gzip.compress(gzip.compress(TEXT)), "let its name end in .gz, once"),
+        ("x.jsonl.gz", gzip.compress(zstandard.compress(TEXT)), "let its name end in .zst, once"),
+        ("x.csv", b"PK\x03\x04 and more", "save it as CSV"),
+        ("x.jsonl", b"PAR1 and more", "let its name end in .parquet"),
+    ],
+    ids=["gz unnamed", "gz twice", "zst in gz", "zip", "parquet unnamed"],
+)
+def test_open_file_tells_what_is_packed_otherwise_than_its_name_says(
+    tmp_path: Path, name: str, content: bytes, advice: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(Unreadable, match=advice):
+        files.open_file(tmp_path / name)
+
+
+def test_open_file_refuses_what_would_never_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.jsonl")
+    for path in (tmp_path / "x.jsonl", tmp_path, Path("/dev/zero")):
+        with pytest.raises(Unreadable, match="not a file"):
+            files.open_file(path)

@@ -128,6 +128,8 @@ BAD = [
     ("native", {"problem": "p", "steps": [], "typo": 1}, None, "unknown field `typo`"),
     ("native", {"problem": "p", "text": "a", "segmenter": "by mood"}, 44, "no segmenter is called"),
     ("mr_ben", {"Question": "q"}, 1, "missing required field"),
+    ("processbench", {"problem": "p", "steps": [], "label": -1, "id": "x" * 201}, 50, "length <= 200, in id"),
+    ("gsm8k", {"question": "p", "m" * 201: {"solution": "s"}}, 224, "a model's name has 200 characters at most"),
 ]
 
 
@@ -139,6 +141,14 @@ def test_read_refuses_misfits_at_their_place(
     assert isinstance(bad, BadLine)
     assert reason in bad.reason
     assert column in (None, bad.column)
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_read_refuses_numbers_that_nobody_means(digits: int) -> None:
+    """More digits than Python makes a number of, where a format looks at none of them."""
+    line = b'{"messages": [{"role": "user", "content": "hi"}], "seed": 1' + b"0" * digits + b"}"
+    (found,) = formats.named("chat").read(io.BytesIO(line))
+    assert (digits > 1000) == (str(found) == "line 1, column 59: a number of 5,001 characters")
 
 
 def test_read_native_takes_all_that_its_page_promises() -> None:

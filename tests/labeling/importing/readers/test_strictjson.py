@@ -53,6 +53,7 @@ def decode_and_check(line: bytes) -> None:
         ('{"näme": "'.encode() + b'\xff"}', 11, "the byte 0xff is not UTF-8: save the file as UTF-8"),
         (b'{"name": "x", "o": "\xff"}', 21, "the byte 0xff is not UTF-8: save the file as UTF-8"),
         (b"\xef\xbb\xbf{}", 1, None),
+        (b'{"name": "x", "o": 1' + b"0" * 5000 + b"}", 20, "a number of 5,001 characters"),
     ],
 )
 def test_decode_says_where_and_why(line: bytes, column: int, reason: str | None) -> None:

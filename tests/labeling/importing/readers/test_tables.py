@@ -40,6 +40,16 @@ def test_read_takes_csv(mark: bytes) -> None:
     assert (second.problem.text, second.is_right) == ("Two\nlines, and a comma", None)
 
 
+def test_read_takes_texts_that_begin_like_json() -> None:
+    """Problems of MATH begin with a drawing, those of exams with their points."""
+    content = b'problem,text\n"[asy] draw(x); [/asy] Say.","{a} is one. So it is."\n[1],[2]\n'
+    drawn, short = read(content, "native", "csv")
+    assert isinstance(drawn, TraceRecord)
+    assert isinstance(short, TraceRecord)
+    assert (drawn.problem.text, short.problem.text) == ("[asy] draw(x); [/asy] Say.", "[1]")
+    assert drawn.steps[0].options[0].text == "{a} is one."
+
+
 def test_read_takes_parquet_of_any_format() -> None:
     rows: list[dict[str, object]] = [
         {"problem": "p", "steps": ["a", "b"], "label": 1, "id": "x", "final_answer_correct": False},
@@ -56,11 +66,14 @@ def test_read_takes_parquet_of_any_format() -> None:
     ("content", "table", "expected"),
     [
         (b"problem,steps\np\n", "csv", "line 2, column 1: 1 cells under 2 names"),
-        (b'problem,steps\np,"[1"\n', "csv", "line 2, column 1: a cell begins like JSON and is none"),
-        (b'problem,steps\np,"[1]"\n', "csv", "Expected `str | object`, got `int`"),
-        (b'problem,steps\n"p,x\n', "csv", "not CSV"),
-        (b"problem,steps\n\xff,x\n", "csv", "not CSV"),
-        (b'problem,steps\n"p\x00","[""a""]"\n', "csv", "NUL"),
+        (b'problem,steps\np,"[1"\n', "csv", "line 2, column 2: Expected `array`, got `str`, in steps"),
+        (b'problem,steps\np,"[1]"\n', "csv", "line 2, column 2: Expected `str | object`, got `int`, in steps[0]"),
+        (b'problem,steps\n"p\nq","[1]"\n', "csv", "line 2, column 2: Expected"),
+        (b'problem,ref,steps\np,,"[{""text"": ""a"", ""text"": ""b""}]"\n', "csv", 'line 2, column 3: the key "text"'),
+        (b"problem,problem\np,x\n", "csv", "line 2, column 1: two columns have one name: problem, problem"),
+        (b'problem,steps\n"p,x\n', "csv", "line 2, column 1: not CSV"),
+        (b"problem,steps\n\xff,x\n", "csv", "line 2, column 1: the byte 0xff is not UTF-8: save the file as UTF-8"),
+        (b'problem,steps\n"p\x00","[""a""]"\n', "csv", "line 2, column 1: a NUL"),
         (b"nothing of the kind", "parquet", "not a Parquet file that can be read"),
     ],
 )
