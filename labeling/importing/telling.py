@@ -63,7 +63,7 @@ def _held(report: Report) -> Iterator[Figure]:
 
 
 def _ratings(report: Report) -> Iterator[Figure]:
-    """Of all options, and of the paths alone, without gold-checked and unfinished ones: so the published figures are."""
+    """Of all options, and of the paths alone: without gold-checked and unfinished ones, as the published figures."""
     names = {"1": _("rated +1"), "0": _("rated 0"), "-1": _("rated -1"), "None": _("shown and not rated")}
     yield from _shares(report.ratings, names)
     on_paths = {"1": _("on the paths: +1"), "0": _("on the paths: 0"), "-1": _("on the paths: -1")}
