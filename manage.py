@@ -3,6 +3,8 @@
 
 import os
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 
 def take_data_folder(arguments: list[str]) -> list[str]:
@@ -20,16 +22,44 @@ def take_data_folder(arguments: list[str]) -> list[str]:
     return rest
 
 
+def use_own_python() -> None:
+    """What `./run` installed is what the commands need, whichever Python they were started with."""
+    own = Path(__file__).resolve().parent / ".venv" / "bin" / "python"
+    if find_spec("django") is None:
+        if not own.exists() or Path(sys.executable) == own:
+            sys.exit("Stepmark is not installed here yet: start ./run once, or pip install -r requirements.txt.")
+        os.execv(own, [str(own), *sys.argv])  # noqa: S606 (the same program, by the Python that has what it needs)
+
+
+def explain(error: Exception) -> None:
+    """Leave in one sentence where nothing was set up yet."""
+    from django.conf import settings
+    from django.db import DatabaseError, connection
+
+    try:
+        is_empty = isinstance(error, DatabaseError) and not connection.introspection.table_names()
+    except DatabaseError:
+        is_empty = False
+    if is_empty:
+        where = settings.DATA_DIR if connection.vendor == "sqlite" else "the database"
+        sys.exit(f"Nothing is in {where} yet: start ./run once, or name another folder with --data.")
+
+
 def main() -> None:
+    use_own_python()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     arguments = take_data_folder(sys.argv)
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
+    from django.db import DatabaseError
 
     try:
         execute_from_command_line(arguments)
     except ImproperlyConfigured as error:
         sys.exit(f"Stepmark cannot run: {error}")
+    except DatabaseError as error:
+        explain(error)
+        raise
 
 
 if __name__ == "__main__":

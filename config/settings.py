@@ -10,7 +10,7 @@ from csp.constants import NONE, SELF
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config import env, logs, secret
+from config import env, logs, origin, secret
 from machine import sockets
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -20,7 +20,7 @@ DATA_DIR = Path(env.text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve()
 # One machine: SQLite and a Valkey of our own under DATA_DIR. Many machines: PostgreSQL and Redis by their URLs.
 _database = env.database("DATABASE_URL")
 EMBEDDED = _database is None
-ORIGIN = env.text("STEPMARK_ORIGIN", "http://127.0.0.1:8000").rstrip("/")
+ORIGIN = (env.text("STEPMARK_ORIGIN", "") or origin.of(DATA_DIR)).rstrip("/")
 DEBUG = env.yes("STEPMARK_DEBUG", default=False)
 SECRET_KEY = env.text("SECRET_KEY", "") or secret.key_of(DATA_DIR, may_make_one=EMBEDDED)
 ALLOWED_HOSTS = [*env.words("STEPMARK_HOSTS", "127.0.0.1,localhost,[::1]"), urlsplit(ORIGIN).hostname or "localhost"]

@@ -80,3 +80,9 @@ def test_manage_says_in_one_line_what_is_wrong_with_the_settings(
     assert ended.returncode == 1
     assert ended.stderr.count("\n") == 1
     assert hint in ended.stderr
+
+
+def test_manage_says_that_nothing_was_set_up_yet(tmp_path: Path) -> None:
+    ended = manage("import_traces", "README.md", "--project", "x", "--format", "chat", "--data", str(tmp_path))
+    assert ended.returncode == 1
+    assert ended.stderr == f"Nothing is in {tmp_path} yet: start ./run once, or name another folder with --data.\n"

@@ -1,6 +1,7 @@
 """Writes what was judged in a project into files: `manage.py build_snapshot --project SLUG --out DIR`.
 
-Exit codes: 0 it is built, 1 it cannot be made as asked (why is said), 2 the command was not understood.
+Exit codes: 0 it is built, 1 it cannot be made as asked (why is said), 2 the command was not understood, 130 stopped
+by Ctrl-C.
 """
 
 import multiprocessing
@@ -24,12 +25,18 @@ from exports.models import Purpose, Snapshot
 from exports.orders import ENDINGS, Order, Unfit
 from jobs import yielding
 from jobs.runner import Chunk, Progress
+from jobs.terminal import Bar
 from labeling.choosing import Filters
 from labeling.models import Project
 
+STOPPED = 130  # what shells say of a program that was interrupted
+
 
 class Command(BaseCommand):
-    help = "Freezes what was judged in a project and writes it into files. `archive` holds all of it as it is."
+    help = (
+        "Freezes what was judged in a project and writes it into files. `archive` holds all of it as it is. "
+        "Exit codes: 0 it is built, 1 it cannot be made as asked, 2 the command was not understood, 130 stopped."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
@@ -73,7 +80,15 @@ class Command(BaseCommand):
             )
         except Unfit as error:
             raise CommandError(str(error)) from error
-        self._build(made, options["workers"])
+        self._bar = Bar(self.stderr)
+        try:
+            self._build(made, options["workers"])
+        except KeyboardInterrupt:
+            self._bar.clear()
+            snapshots.cancel(snapshot=made, by=None, now=timezone.now())
+            message = _("Stopped: the snapshot %(name)s is not built.") % {"name": made.name}
+            raise CommandError(message, returncode=STOPPED) from None
+        self._bar.clear()
         made.refresh_from_db()
         _copy(snapshots.folder(made), options["out"])
         self._say(made, options["out"])
@@ -122,9 +137,7 @@ class Command(BaseCommand):
 
     def _show(self, done: int, made: Snapshot) -> None:
         total = made.manifest.n_rows if made.manifest else 0
-        if self.stderr.isatty():
-            done = min(done, total)
-            self.stderr.write(f"\r{done:,} / {total:,} ({100 * done // max(total, 1)} %)", ending="")
+        self._bar.show(_("Building:"), min(done, total), total)
 
     def _say(self, made: Snapshot, out: Path) -> None:
         assert made.manifest is not None

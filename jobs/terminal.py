@@ -1,0 +1,57 @@
+"""Progress on a terminal: one line that is written over, with the time that is left at the pace so far."""
+
+import time
+from typing import Protocol
+
+WIDTH = 24
+_PAUSE = 0.1  # seconds between two drawings: more often nobody sees, and it costs
+_MARK = "\r\x1b[2K"
+
+
+class Stream(Protocol):
+    def isatty(self) -> bool: ...
+    def write(self, text: str, style_func: None = None, ending: str | None = None, /) -> object: ...
+
+
+class Bar:
+    """Where nobody looks, in a script or a log, it draws nothing."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._is_seen = stream.isatty()
+        self._began: tuple[float, int] | None = None
+        self._drawn_at = 0.0
+
+    def show(self, words: str, done: int, total: int | None = None) -> None:
+        now = time.monotonic()
+        if total and self._began is None:
+            self._began = now, done
+        if self._is_seen and (now - self._drawn_at >= _PAUSE or done == total):
+            self._drawn_at = now
+            self._stream.write(_MARK + line(words, done, total, self._left(now, done, total)), None, "")
+
+    def clear(self) -> None:
+        """The line is free for what comes next."""
+        if self._is_seen:
+            self._stream.write(_MARK, None, "")
+
+    def _left(self, now: float, done: int, total: int | None) -> float | None:
+        if not total or self._began is None or done <= self._began[1]:
+            return None
+        began, before = self._began
+        return (now - began) / (done - before) * (total - done)
+
+
+def line(words: str, done: int, total: int | None, left: float | None) -> str:
+    if not total:
+        return f"{words} {done:,}"
+    full = WIDTH * done // total
+    bar = "█" * full + "░" * (WIDTH - full)
+    time_left = "" if left is None else f"  {_clock(left)} left"
+    return f"{words} {bar} {done:,} / {total:,} ({100 * done // total} %){time_left}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,97 @@
+"""Bringing a file in from the command line: whose the project is, how it ends, what it says."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from labeling.models import Project, Trace
+from people.models import Membership, Role
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "traces.jsonl"
+    lines = [{"problem": f"What is {n} + 1?", "steps": [f"It is {n + 1}."]} for n in range(3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def import_traces(path: Path, *arguments: str, project: str = "maths") -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command("import_traces", str(path), "--project", project, *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def test_import_traces_makes_a_project_that_its_owner_sees(file: Path) -> None:
+    user = factories.make_user()
+    assert "3  new traces" in import_traces(file, "--by", user.username)[0]
+    assert Membership.objects.get(project__slug="maths").role == Role.OWNER
+    assert Membership.objects.get(project__slug="maths").user == user
+
+
+def test_import_traces_says_that_nobody_sees_the_project(file: Path) -> None:
+    assert "--by USER makes you its owner" in import_traces(file)[1]
+    user = factories.make_user()
+    assert import_traces(file, "--by", user.username)[1] == ""
+    assert Membership.objects.get(project__slug="maths").user == user
+    other = factories.make_user()
+    import_traces(file, "--by", other.username)  # somebody owns it by now
+    assert Membership.objects.filter(project__slug="maths").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "project", "message"),
+    [
+        (["--by", "nobody"], "maths", "There is no user nobody"),
+        ([], "no address!", "--project no address!: Enter a valid"),
+        (["--format", "chat"], "maths", "3 of 3 records are bad, nothing was imported"),
+        (["--labels", "judge"], "maths", "need the name of the one that rated"),
+    ],
+)
+def test_import_traces_refuses_before_anything_comes_in(
+    file: Path, arguments: list[str], project: str, message: str
+) -> None:
+    with pytest.raises(CommandError, match=message) as refused:
+        import_traces(file, *arguments, project=project)
+    assert refused.value.returncode == 1
+    assert not Trace.objects.exists()
+
+
+def test_import_traces_makes_no_project_for_a_file_that_nobody_can_read(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="No such file"):
+        import_traces(tmp_path / "nothing.jsonl")
+    assert not Project.objects.exists()
+
+
+class Terminal(StringIO):
+    """Somebody looks at it, and presses Ctrl-C when these words appear."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words = words
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self.words in text:
+            raise KeyboardInterrupt
+        return super().write(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "n_in"),
+    [("Looking through", "Stopped. Nothing came in.", 0), ("/ 3 (", "Stopped after 3 of 3 records, which are in.", 3)],
+)
+def test_import_traces_stopped_says_what_is_in(file: Path, words: str, told: str, n_in: int) -> None:
+    with pytest.raises(CommandError) as stopped:
+        call_command("import_traces", str(file), "--project", "maths", stderr=Terminal(words))
+    assert (stopped.value.returncode, told in str(stopped.value), Trace.objects.count()) == (130, True, n_in)
+    assert f"{3 - n_in}  new traces" in import_traces(file)[0]
