@@ -45,7 +45,9 @@ class HasScope(permissions.BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         if not isinstance(request.auth, ApiToken):
             raise exceptions.NotAuthenticated(_("Send a token: “Authorization: Bearer …”. People make them on a page."))
-        scope = view.scopes[request.method]
+        scope = view.scopes.get("GET" if request.method == "HEAD" else request.method)
+        if scope is None:
+            raise exceptions.MethodNotAllowed(request.method or "")
         if scope not in request.auth.scopes:
             raise exceptions.PermissionDenied(_("This token lacks the scope “%(scope)s”.") % {"scope": scope.value})
         return True

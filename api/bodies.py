@@ -11,17 +11,30 @@ from api.problems import Problem
 PIECE = 1 << 20
 
 
-def size_of(request: Request) -> int:
-    """What was announced. A body without its length cannot be read here, and one that was cut off not be told."""
+def size_of(request: Request) -> int | None:
+    """What was announced; None where the body comes in chunks, of which the web server knows the last one. A body with
+    neither cannot be told from one that was cut off."""
     announced = request.headers.get("Content-Length", "")
+    if _is_chunked(request):
+        return None
     if not announced.isdecimal() or "Transfer-Encoding" in request.headers:
-        raise Problem(_("Send the length of the body (Content-Length), not chunks."), status_code=411)
+        raise Problem(_("Send the length of the body (Content-Length), or send it in chunks."), status_code=411)
     if announced == "0":
         raise Problem(_("The body is empty: send the file as the body."), status_code=status.HTTP_400_BAD_REQUEST)
     return int(announced)
 
 
 def pieces(request: Request) -> Iterator[bytes]:
-    stream = request._request
-    while piece := stream.read(PIECE):
-        yield piece
+    stream = request._request.META["wsgi.input"] if _is_chunked(request) else request._request
+    try:
+        while piece := stream.read(PIECE):
+            yield piece
+    except OSError as error:
+        message = _("The body was cut off: send it again.")
+        raise Problem(message, status_code=status.HTTP_400_BAD_REQUEST) from error
+
+
+def _is_chunked(request: Request) -> bool:
+    """Whether the web server puts chunks together and says where the last one ends."""
+    is_ended = "wsgi.input_terminated" in request._request.META
+    return is_ended and request.headers.get("Transfer-Encoding", "").lower() == "chunked"

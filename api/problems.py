@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.http import Http404
+from django.utils.translation import gettext as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
@@ -28,6 +30,8 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
         told = {"detail": "Some of what was sent cannot be used.", "errors": response.data}
     else:
         detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
+        if isinstance(exc, Http404):  # its own words are about tables
+            detail = _("There is nothing here, or not for you.")
         told = {"detail": str(detail), **getattr(exc, "more", {})}
     response.data = {"type": "about:blank", "status": response.status_code, **told}
     response.content_type = "application/problem+json"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from jobs.models import Job, JobState
@@ -50,3 +51,10 @@ class ImportChoices(serializers.Serializer[Any]):
     licence = serializers.CharField(default="", allow_blank=True, max_length=200)
     statement = serializers.CharField(default="", allow_blank=True, max_length=2000, help_text="Where it comes from.")
     is_lenient = serializers.BooleanField(default=False, help_text="Leave bad lines out, instead of taking nothing.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """A slip of the pen would bring the file in otherwise than it was meant."""
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({name: [_("There is no such choice.")] for name in unknown})
+        return attrs

@@ -22,5 +22,5 @@ class ProjectView(APIView):
     def enter(self, request: Request, slug: str) -> Membership:
         user = cast(User, request.user)
         membership = get_object_or_404(Membership.objects.of(user).select_related("project"), project__slug=slug)
-        roles.require(membership, self.actions[cast(str, request.method)])
+        roles.require(membership, self.actions["GET" if request.method == "HEAD" else cast(str, request.method)])
         return membership

@@ -1,5 +1,6 @@
 """Traces in over HTTP: the answer follows the import, and nothing half-done stays behind."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,14 @@ def cast() -> Cast:
     return make_cast()
 
 
+def address_of(cast: Cast) -> str:
+    return reverse("api:imports", args=[cast.project.slug])
+
+
 def send(
     program: Client, cast: Cast, body: bytes = GOOD, *, query: str = "", headers: dict[str, str] | None = None
 ) -> Any:
-    address = reverse("api:imports", args=[cast.project.slug]) + query
-    return program.post(address, body, content_type="application/x-ndjson", headers=headers)
+    return program.post(address_of(cast) + query, body, content_type="application/x-ndjson", headers=headers)
 
 
 def kept(folder: Path) -> list[Path]:
@@ -89,6 +93,7 @@ def test_key_makes_a_request_repeatable(cast: Cast, folder: Path) -> None:
     [
         ("?format=xml", GOOD, "Some of what was sent"),
         ("?labels=judge", GOOD, "need the name"),
+        ("?lenient=true", GOOD, "Some of what was sent"),
         ("", b'{"a": 1}\n', "format"),
         ("?name=a.gz", GOOD, "a.gz"),
     ],
@@ -106,11 +111,42 @@ def test_what_cannot_be_read_is_refused_and_not_kept(
 def test_body_says_its_length_and_keeps_its_word(cast: Cast, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = programs.of(cast.engineer)
     assert send(program, cast, b"").status_code == 411
-    chunked = send(program, cast, headers={"Transfer-Encoding": "chunked"})
+    chunked = send(program, cast, headers={"Transfer-Encoding": "chunked"})  # of a server that knows no last one
     assert (chunked.status_code, "Content-Length" in programs.problem(chunked)) == (411, True)
     monkeypatch.setattr(uploads, "LARGEST", 10)
     assert send(program, cast).status_code == 413
     assert kept(folder) == []
+
+
+class CutOff(io.BytesIO):
+    """As the web server gives chunks of which the last one never came."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(size) or self._end()
+
+    def _end(self) -> bytes:
+        raise OSError
+
+
+@pytest.mark.parametrize(("body", "status"), [(io.BytesIO(GOOD), 202), (CutOff(GOOD), 400)])
+def test_body_may_come_in_chunks(body: io.BytesIO, status: int, cast: Cast, folder: Path) -> None:
+    body.seek(0)
+    given: dict[str, Any] = {"wsgi.input": body, "wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
+    answer = programs.of(cast.engineer).generic("POST", address_of(cast), **given)
+    assert answer.status_code == status
+    assert [path.read_bytes() for path in kept(folder)] == ([GOOD] if status == 202 else [])
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE"])
+def test_methods_that_are_not_there_are_told(method: str, cast: Cast) -> None:
+    program = programs.of(cast.engineer)
+    assert "not allowed" in programs.problem(program.generic(method, address_of(cast)))
+    assert program.head(address_of(cast)).status_code == 200
+
+
+def test_what_is_not_there_is_told_without_names_of_tables(cast: Cast) -> None:
+    missing = programs.of(cast.engineer).get(reverse("api:imports", args=["nothing"]))
+    assert (missing.status_code, programs.problem(missing)) == (404, "There is nothing here, or not for you.")
 
 
 @pytest.mark.parametrize(("person", "status"), [("stranger", 404), ("annotator", 403), ("reviewer", 403)])
