@@ -9,8 +9,9 @@ _PAGES = ("/health/ready", "/accounts/login/")
 
 
 def load() -> None:
-    """What gunicorn would import by itself, later and for each process anew."""
-    for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "gunicorn.workers.gthread", "config.wsgi"):
+    """What gunicorn would import by itself, later and for each process anew. The application is not among it: it looks
+    at its static files when it is made, and those are collected first."""
+    for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "gunicorn.workers.gthread"):
         import_module(name)
 
 
