@@ -125,9 +125,9 @@ def _person(rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.d
 
 def _share(part: int | None, n: int | None) -> Share:
     if not n:
-        return Share(0, None, None, None)
+        return Share(None, None, None, 0)
     around = proportions.wilson(right=part or 0, n=n)
-    return Share(n, (part or 0) / n, around.low, around.high)
+    return Share((part or 0) / n, around.low, around.high, n)
 
 
 def _table(people: Sequence[Person]) -> Table:

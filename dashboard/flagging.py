@@ -16,21 +16,10 @@ MUCH = 0.2  # of traces on which the first error was missed, or seen too early
 
 
 @dataclass(frozen=True)
-class Share:
+class Share(words.Span):
     """So many of so many, with its interval."""
 
     n: int
-    value: float | None
-    low: float | None
-    high: float | None
-
-    @property
-    def shown(self) -> str:
-        return words.share(self.value)
-
-    @property
-    def interval(self) -> str:
-        return words.interval(self.low, self.high)
 
     @property
     def told(self) -> str:

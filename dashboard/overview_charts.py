@@ -49,8 +49,9 @@ def of(
     charts = {
         "progress": _progress(days, before, end, total),
         "contested": _contested(days),
-        "queue": _queue(project),
     }
+    if waiting := _queue(project):
+        charts["queue"] = waiting
     if project.pay_per_hour is not None:
         charts["cost"] = _cost(project, days)
     if course:
@@ -135,9 +136,11 @@ def _contested(days: Sequence[Day]) -> Chart:
     return Chart(svg, Table("contested", _("contested share by week"), columns, rows))
 
 
-def _queue(project: Project) -> Chart:
+def _queue(project: Project) -> Chart | None:
     lanes = queue.depth(project_id=project.pk)
     found = [bars.Bar(str(Arm(lane.arm).label), lane.n_open, _lane_note(lane)) for lane in lanes if lane.n_open]
+    if not found:
+        return None
     found.sort(key=lambda bar: -bar.value)
     svg = bars.across(found, name=_("Traces waiting, by arm"), reads=words.count)
     columns = (Column(_("Arm")), Column(_("Waiting"), is_number=True), Column(_("Generation")))

@@ -74,25 +74,14 @@ def why(reason: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(words.Span):
     """One statistic as a page shows it: never the value alone."""
 
     key: str
     kind: Kind
-    value: float | None
-    low: float | None
-    high: float | None
     n: int
     n_problems: int
     why: str  # there is no value, or no interval
-
-    @property
-    def shown(self) -> str:
-        return words.share(self.value)
-
-    @property
-    def interval(self) -> str:
-        return words.interval(self.low, self.high)
 
     @property
     def is_low(self) -> bool:

@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from jobs.models import Job, JobState
-from labeling.models import Rater, Settlement
+from labeling.models import Rater, Settlement, Trace
 from labeling.models.consensus import SettlementState
+from labeling.models.rater import RaterKind
 from people import roles
 from people.models import Membership, Message
 from people.roles import Action
@@ -26,8 +27,8 @@ class Waiting:
     why: str
 
 
-def of(actor: Membership) -> list[Waiting]:
-    """In the order in which they cost the project most."""
+def of(actor: Membership, *, is_new: bool = False) -> list[Waiting]:
+    """In the order in which they cost the project most; in a project without a submission, what comes first."""
     slug, project = actor.project.slug, actor.project
     contested = Settlement.objects.filter(project=project, state=SettlementState.CONTESTED)
     paused = Rater.objects.filter(project=project, paused_at__isnull=False, removed_at=None)
@@ -44,9 +45,26 @@ def of(actor: Membership) -> list[Waiting]:
         for action, rows, what, address in asked
         if roles.does(actor, action) and (n := _count(rows))
     ]
+    if is_new:
+        found += _beginnings(actor)
     if project.guideline_id is None and roles.does(actor, Action.GUIDE):
         why = _("raters are told nothing until one is published")
         found.append(Waiting("", _("Publish a guideline"), reverse("dashboard:guideline", args=[slug]), why))
+    return found
+
+
+def _beginnings(actor: Membership) -> list[Waiting]:
+    slug, project = actor.project.slug, actor.project
+    found = []
+    if roles.does(actor, Action.BRING_IN) and not Trace.objects.filter(project=project).exists():
+        why = _("from a file; you see how it would come in before it does")
+        found.append(Waiting("", _("Bring traces in"), reverse("dashboard:imports", args=[slug]), why))
+    if (
+        roles.does(actor, Action.INVITE)
+        and not Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None).exists()
+    ):
+        why = _("by a link for one person or for many")
+        found.append(Waiting("", _("Invite annotators"), reverse("dashboard:people", args=[slug]), why))
     return found
 
 

@@ -1,6 +1,7 @@
 """Numbers as they are written here: a share without its nought, its interval in brackets."""
 
 import math
+from dataclasses import dataclass
 
 
 def share(value: float | None) -> str:
@@ -14,6 +15,23 @@ def share(value: float | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"[{share(low)}, {share(high)}]"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A value with its interval, as it is written."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def shown(self) -> str:
+        return share(self.value)
+
+    @property
+    def interval(self) -> str:
+        return interval(self.low, self.high)
 
 
 def percent(value: float | None) -> str:

@@ -26,7 +26,7 @@ def show_overview(request: HttpRequest, slug: str) -> HttpResponse:
     weeks = WEEKS if request.GET.get("weeks") == str(WEEKS) else None
     found = overview.of(actor.project, timezone.now(), weeks=weeks)
     tables = [chart.table for chart in found.charts.values()] if found else []
-    waiting = todo.of(actor)
+    waiting = todo.of(actor, is_new=found is None)
     return page.show(
         request,
         actor,

@@ -74,30 +74,16 @@ def look(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @never_cache
-def one(request: HttpRequest, slug: str, job: int) -> HttpResponse:
+def one(request: HttpRequest, slug: str, job: int, *, is_part: bool = False) -> HttpResponse:
     actor, found = _job(request, slug, job)
-    return _show(request, actor, incoming.of_job(found, timezone.now()))
+    return _show(request, actor, incoming.of_job(found, timezone.now()), is_part=is_part)
 
 
 @require_safe
 @never_cache
-def standing(request: HttpRequest, slug: str, job: int) -> HttpResponse:
-    actor, found = _job(request, slug, job)
-    return _fragment(request, actor, incoming.of_job(found, timezone.now()))
-
-
-@require_safe
-@never_cache
-def brought(request: HttpRequest, slug: str, source: int) -> HttpResponse:
+def brought(request: HttpRequest, slug: str, source: int, *, is_part: bool = False) -> HttpResponse:
     actor, found = _source(request, slug, source)
-    return _show(request, actor, incoming.of_source(found, timezone.now()))
-
-
-@require_safe
-@never_cache
-def source_standing(request: HttpRequest, slug: str, source: int) -> HttpResponse:
-    actor, found = _source(request, slug, source)
-    return _fragment(request, actor, incoming.of_source(found, timezone.now()))
+    return _show(request, actor, incoming.of_source(found, timezone.now()), is_part=is_part)
 
 
 @require_POST
@@ -205,10 +191,9 @@ def _source(request: HttpRequest, slug: str, source: int) -> tuple[Membership, S
     return actor, get_object_or_404(Source.objects.select_related("project"), project=actor.project, pk=source)
 
 
-def _show(request: HttpRequest, actor: Membership, found: Standing) -> HttpResponse:
+def _show(request: HttpRequest, actor: Membership, found: Standing, *, is_part: bool) -> HttpResponse:
+    """The page of one import, or the part of it that is asked for again while something is under way."""
+    if is_part:
+        return render(request, "dashboard/_import_standing.html", {"project": actor.project, "standing": found})
     name = found.source.name if found.source else incoming.name_of(found.job) if found.job else ""
     return page.show(request, actor, "dashboard/import.html", here="imports", standing=found, name=name)
-
-
-def _fragment(request: HttpRequest, actor: Membership, found: Standing) -> HttpResponse:
-    return render(request, "dashboard/_import_standing.html", {"project": actor.project, "standing": found})

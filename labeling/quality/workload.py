@@ -16,6 +16,7 @@ import statements
 from labeling.agreement import confusion, proportions, sequential
 from labeling.agreement.arrays import Floats
 from labeling.models import Gold, GoldAnswer, Judgment, Project, Report, Settlement, Trace
+from labeling.models.consensus import ConsensusSource
 from labeling.models.quality import GoldUse, Verdict
 from labeling.quality import consensus, flags, workdays
 from labeling.quality.populations import Meetings
@@ -73,7 +74,8 @@ def _accuracy(verdicts: Counter[str]) -> dict[str, Any]:
 
 
 def _against_consensus(project_id: int) -> dict[int, dict[str, int]]:
-    """Reports that were not cut off, held against the places that the project stands behind."""
+    """Reports that were not cut off, held against the places that the project stands behind. What one reading alone
+    has settled is left out: held against itself it is always right."""
     rows = statements.rows(_AGAINST_CONSENSUS, [project_id])
     return {
         rater: {"n": n, "right": right, "missed": missed, "blamed": n - right - missed}
@@ -88,6 +90,7 @@ SELECT r.rater_id, COUNT(*),
 FROM labeling_report r
 JOIN labeling_settlement s ON s.trace_id = r.trace_id AND s.state IN ('settled', 'decided')
 JOIN labeling_consensus c ON c.trace_id = r.trace_id AND c.revision = s.consensus_revision
+  AND (c.n_votes > 1 OR c.source <> 'raters')
 WHERE r.project_id = %s AND NOT r.is_censored
 GROUP BY r.rater_id"""
 
@@ -102,8 +105,9 @@ def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
 
 
 def _confusion(project_id: int) -> dict[str, Any]:
-    """Step ratings against the consensus, over the traces settled last."""
-    newest = list(consensus.current(project_id=project_id).order_by("-made_at", "-pk")[:LATEST])
+    """Step ratings against the consensus of several, over the traces settled last."""
+    several = consensus.current(project_id=project_id).exclude(source=ConsensusSource.RATERS, n_votes__lt=2)
+    newest = list(several.order_by("-made_at", "-pk")[:LATEST])
     known = {(row.trace_id, step, option): rating for row in newest for step, option, rating, *_ in row.labels}
     rated = Judgment.objects.filter(
         turn__assignment__report__trace_id__in=[row.trace_id for row in newest],

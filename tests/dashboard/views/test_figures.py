@@ -50,6 +50,18 @@ def test_pages_say_what_is_missing_before_anything_is_there(name: str, client: C
     assert any(word in response.content.decode() for word in ("Nothing has been", "no gold read yet"))
 
 
+def test_overview_of_an_empty_project_says_what_comes_first(client: Client, cast: Cast) -> None:
+    address = reverse("dashboard:overview", args=[cast.project.slug])
+
+    def asked() -> list[str]:
+        return [str(each.what) for each in client.get(address).context["todo"]]
+
+    assert asked() == ["Bring traces in", "Publish a guideline"]  # somebody rates here already
+    factories.make_trace(cast.project)
+    members.remove(membership=cast.membership(cast.annotator), by=cast.lead, now=factories.NOW)
+    assert asked() == ["Invite annotators", "Publish a guideline"]
+
+
 @pytest.mark.parametrize(("name", "expected"), [("overview", 10), ("annotators", 6), ("agreement", 5)])
 @pytest.mark.parametrize("n", [3, 12])
 def test_pages_cost_the_same_for_many(
@@ -157,11 +169,11 @@ def test_annotator_shows_what_they_read_and_how_it_stands(client: Client, cast: 
 
 
 def test_flags_say_why_with_n_and_interval() -> None:
-    much, little = flagging.Share(58, 0.31, 0.22, 0.42), flagging.Share(58, 0.05, 0.02, 0.1)
-    (flag,) = flagging.of(raised=[], missed=much, blamed=little, gold=flagging.Share(0, None, None, None), bar=0.8)
+    much, little = flagging.Share(0.31, 0.22, 0.42, 58), flagging.Share(0.05, 0.02, 0.1, 58)
+    (flag,) = flagging.of(raised=[], missed=much, blamed=little, gold=flagging.Share(None, None, None, 0), bar=0.8)
     assert flag.name == "over-credit"
     assert ".31 [.22, .42] of 58" in flag.why
-    low = flagging.Share(20, 0.4, 0.22, 0.61)
+    low = flagging.Share(0.4, 0.22, 0.61, 20)
     assert [each.name for each in flagging.of(raised=[], missed=little, blamed=little, gold=low, bar=0.8)] == [
         "below the gold bar"
     ]

@@ -273,3 +273,15 @@ def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt
         assert {row["key"]: row["n_traces"] for row in found} == {"action": 3, "reasoning": 3}
         assert "has_error_kappa" not in found[0]["first_error"]
         assert exact["action"]["interval_reason"] == "fewer than 5 problems"
+
+
+def test_what_one_reading_settled_is_no_yardstick_for_it(now: dt.datetime) -> None:
+    project = factories.make_project(overlap=1)
+    trace = factories.make_trace(project, ["One.", "Two."])
+    rater = factories.make_rater(project)
+    scene.submit(rater, trace, [1, -1])
+    quality.settle(project_id=project.pk, trace_ids=[trace.pk], now=now)
+    told = figures.of_project(project_id=project.pk, now=now)
+    assert told["settled"]["traces"] == 1
+    assert "consensus" not in told["raters"][str(rater.pk)]
+    assert told["confusion"]["n_traces"] == 0
