@@ -16,7 +16,8 @@ AXOLOTL = {"prompt": str, "completions": list, "labels": list}
 def main(folders: list[str]) -> None:
     for folder in map(Path, folders):
         read_all(folder)
-    rows = load(Path(folders[0]), "trl")
+    trained_on = next(folder for folder in folders if Path(folder).name == "jsonl")
+    rows = load(Path(trained_on), "trl")
     check_fields(rows)
     train(rows)
     print("2 steps were trained")
@@ -39,7 +40,16 @@ def read_all(folder: Path) -> None:
     for name, rows in expected.items():
         found = sum(len(split) for split in load(folder, name).values())
         assert found == rows, f"{name}: {found} rows were read, {rows} are there"
+        check_columns(folder, name)
         print(f"{folder.name}: {name}, {rows} rows")
+
+
+def check_columns(folder: Path, name: str) -> None:
+    """The first and the last row as they were written, where that is known."""
+    expected = folder / "expected" / f"{name}.json"
+    if expected.exists():
+        rows = load(folder, name)["train"]
+        assert [rows[0], rows[-1]] == json.loads(expected.read_text()), f"{name}: {rows[0]} {rows[-1]}"
 
 
 def check_fields(rows: Any) -> None:

@@ -1,11 +1,14 @@
 """Makes the snapshots that `tests/trainers/check.py` reads: `python -m tests.trainers.fill FOLDER`, with a data folder
 of its own."""
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import django
+import msgspec
 
 
 def main(folder: Path) -> None:
@@ -29,12 +32,56 @@ def main(folder: Path) -> None:
             problem = f"Two and two and {number}?"
             lines.write(prm.line(problem=problem, labeler=f"r{number % 3}", steps=steps, finish_reason=finish) + b"\n")
     call_command("import_traces", str(file), "--project", "trained-on")
+    graded = folder / "graded.jsonl"
+    told = {"problem": "What is 1 + 1?", "steps": ["It is 2."], "final_answer": "2", "is_right": True, "policy": "m"}
+    plain = {"problem": "What is 2 + 1?", "steps": ["It is 2."], "is_right": False}
+    graded.write_text("".join(json.dumps(each) + "\n" for each in (plain, told)))
+    call_command("import_traces", str(graded), "--project", "graded")
     formats = ("prm800k", "trl", "math_shepherd", "rlhflow", "processbench", "steps", "pairs", "first_errors")
     asked = [word for name in formats for word in ("--format", name)]
     for ending in ("jsonl", "jsonl.gz", "jsonl.zst", "parquet"):
         out = folder / ending.replace(".", "-")
         of = asked[2:] if ending == "parquet" else asked  # PRM800K has no Parquet
         call_command("build_snapshot", "--project", "trained-on", "--out", str(out), "--ending", ending, *of)
+        out = folder / f"outcomes-{out.name}"
+        asked_for = ("--format", "outcomes", "--ending", ending)
+        call_command("build_snapshot", "--project", "graded", "--out", str(out), *asked_for)
+        empty_and_full(folder / f"columns-{ending.replace('.', '-')}", ending)
+
+
+def empty_and_full(folder: Path, ending: str) -> None:
+    """Every format by its columns alone: hundreds of rows in which nothing is filled before the first in which all is.
+    Whoever guesses types from the beginning of a file guesses wrong; `expected` is what must be read."""
+    from exports import card_head
+    from exports.files import Lines, Table, Written, write_json, write_text
+    from exports.formats import FORMATS
+
+    written: list[Written] = []
+    for name, of in FORMATS.items():
+        if name == "prm800k" and ending == "parquet":
+            continue
+        path = folder / f"data/{name}/train.{ending}"
+        file = Table(path, of.columns) if ending == "parquet" else Lines(path, ending)
+        for rows in ([sample(of.columns, is_full=False)] * 500, [sample(of.columns, is_full=True)]):
+            file.write_rows(rows)
+        done = file.close()
+        done.name, done.format, done.split = path.relative_to(folder).as_posix(), name, "train"
+        written.append(done)
+        write_json(folder / f"expected/{name}.json", [sample(of.columns, is_full=full) for full in (False, True)])
+    write_text(folder / "README.md", card_head.write("columns", "mit", len(written), written) + "\n")
+    write_json(folder / "manifest.json", {"files": [msgspec.to_builtins(each) for each in written]})
+
+
+VALUES = {"string": "text", "bool": True, "int64": 7, "float64": 0.5}
+
+
+def sample(kind: Any, *, is_full: bool) -> Any:
+    """A value of a column. What stands empty is null, but for what holds other columns, which has them all empty."""
+    if isinstance(kind, str):
+        return VALUES[kind] if is_full else None
+    if isinstance(kind, list):
+        return [sample(kind[0], is_full=is_full)] if is_full or isinstance(kind[0], dict) else []
+    return {name: sample(inner, is_full=is_full) for name, inner in kind.items()}
 
 
 if __name__ == "__main__":
