@@ -19,6 +19,7 @@ from django.db.models import (
     Count,
     Exists,
     F,
+    IntegerField,
     OuterRef,
     Q,
     QuerySet,
@@ -27,7 +28,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Cast, Substr
+from django.db.models.functions import Cast, Coalesce, Substr
 from msgspec import Struct
 
 from labeling import benchmarks
@@ -131,9 +132,14 @@ def _submissions(project: Project, filters: Filters) -> QuerySet[Submission]:
         latest = latest.filter(assignment__is_assisted=not filters.is_blind)
     if filters.guideline_from is not None:
         latest = latest.filter(assignment__guideline__version__gte=filters.guideline_from)
+    if filters.generations is not None:
+        # What is made here carries no round of its own: that of the lane which gave it out.
+        latest = latest.annotate(
+            round=Coalesce("generation", "assignment__lane__generation", output_field=IntegerField())
+        )
+        latest = latest.filter(_is_among("round", filters.generations))
     return latest.filter(
         _is_among("finish_reason", filters.finish_reasons),
-        _is_among("generation", filters.generations),
         _is_among("assignment__purpose", filters.purposes),
         _is_among("assignment__population", filters.populations),
         _is_among("assignment__origin", filters.origins),

@@ -23,6 +23,8 @@ from labeling.importing.records import (
 from labeling.importing.residue import unpack
 
 SEPARATOR = "\x1f"  # between texts; a text that holds it is not plain
+HERE = "here"  # where a submission was made: on our own pages
+SCREENING = -1  # the generation of the screening set, as PRM800K counts
 IS = {None: None, 0: False, 1: True}  # SQLite knows no truth values
 
 
@@ -89,6 +91,13 @@ class Facts(NamedTuple):
     @property
     def arm(self) -> str:
         return self.draw_arm or self.lane_arm or ""
+
+    @property
+    def told_generation(self) -> int | None:
+        """As the file says; of a submission made here, the round that gave it out."""
+        if self.origin != HERE or self.generation is not None:
+            return self.generation
+        return SCREENING if self.is_screening else self.round or 0
 
 
 class Plain(NamedTuple):

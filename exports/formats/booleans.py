@@ -22,12 +22,12 @@ RLHFLOW: Columns = {"conversations": [{"role": "string", "content": "string"}]}
 WEIGHTS: Columns = {"weight": "float64", "q": "float64", "arm": "string", "trace": "int64", "rater": "string"}
 
 
-def _rows(example: Example, rule: Rule, tally: Tally, *, shape: Callable[[Row], Written]) -> Iterator[Written]:
+def _rows(example: Example, rule: Rule, tally: Tally, *, shape: Callable[[Row, str], Written]) -> Iterator[Written]:
     for facts, record in example.labelled(rule, tally):
         row = None
         for row in path.rows(record, rule):
             try:
-                written = shape(row)
+                written = shape(row, record.problem.domain)
             except Unwritable as error:
                 tally.leave_out(str(error))
                 continue
@@ -40,17 +40,18 @@ def _rows(example: Example, rule: Rule, tally: Tally, *, shape: Callable[[Row], 
             tally.leave_out(NOT_RATED)
 
 
-def _trl(row: Row) -> Written:
+def _trl(row: Row, domain: str) -> Written:
     """Truth values and nothing else: a trainer makes integers of them and dies of any other."""
     return {"prompt": row.prompt, "completions": row.steps, "labels": row.labels}
 
 
-def _tagged(row: Row) -> Written:
-    """The same text twice, with a tag and with a sign after each step. A tag inside a step would shift all labels."""
+def _tagged(row: Row, domain: str) -> Written:
+    """The same text twice, with a tag and with a sign after each step. A tag inside a step would shift all labels. The
+    task is the problem's domain, as it is where such files are read."""
     if any(TAG in text for text in (row.prompt, *row.steps)):
         raise Unwritable(f'the tag "{TAG}" is in the text')
     signs = ["+" if label else "-" for label in row.labels]
-    return {"input": _joined(row, [TAG] * len(signs)), "label": _joined(row, signs), "task": ""}
+    return {"input": _joined(row, [TAG] * len(signs)), "label": _joined(row, signs), "task": domain}
 
 
 def _joined(row: Row, marks: list[str]) -> str:
@@ -59,7 +60,7 @@ def _joined(row: Row, marks: list[str]) -> str:
     return f"{row.prompt} " + "\n".join(lines)
 
 
-def _conversation(row: Row) -> Written:
+def _conversation(row: Row, domain: str) -> Written:
     said: list[dict[str, str]] = []
     for number, (text, label) in enumerate(zip(row.steps, row.labels, strict=True)):
         content = text if number else f"{row.prompt} {text}"

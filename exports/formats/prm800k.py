@@ -9,10 +9,12 @@ import json
 from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring_ascii as quoted
 
+from msgspec import UNSET, structs
+
 from exports.formats.columns import Columns
 from labeling.importing.readers import prm800k
-from labeling.importing.records import LIVE, TraceRecord
-from labeling.readings import Facts, Plain, Reading, cell, time
+from labeling.importing.records import LIVE, TraceRecord, TurnRecord
+from labeling.readings import HERE, Facts, Plain, Reading, cell, time
 
 _COMPLETION = {"text": "string", "rating": "int64", "flagged": "bool"}
 _HUMAN = {**_COMPLETION, "source": "string", "corrected_rating": "int64"}
@@ -50,7 +52,7 @@ def lines(readings: Iterable[Reading]) -> Iterator[bytes]:
     for reading in readings:
         line = None if reading.plain is None else _plain(reading.facts, reading.plain)
         if line is None:
-            record = reading.record
+            record = reading.record if reading.facts.origin != HERE else _made_here(reading.facts, reading.record)
             yield (record.residue or prm800k.compose(record)) + b"\n"
         else:
             yield line.encode("ascii")
@@ -69,7 +71,7 @@ def _plain(facts: Facts, plain: Plain) -> str | None:
     own = texts if facts.n_steps == len(options) else f'"{_BETWEEN.join(options[: facts.n_steps])}"'
     return (
         f'{{"labeler": {_text(facts.labeler)}, "timestamp": {_timestamp(time(facts.submitted_at))}, '
-        f'"generation": {_number(facts.generation)}, '
+        f'"generation": {_number(facts.told_generation)}, '
         f'"is_quality_control_question": {_WORDS[facts.is_quality_control]}, '
         f'"is_initial_screening_question": {_WORDS[facts.is_screening]}, '
         f'"question": {{"problem": {quoted(facts.text)}{_reference(facts)}, '
@@ -93,7 +95,31 @@ def _tail(text: str) -> str:
     return _tails.setdefault(text, tail)
 
 
+def _made_here(facts: Facts, record: TraceRecord) -> TraceRecord:
+    """Our own labels as such files have them: what is not known is null and not absent, a round is a number, and where
+    a rater could flag and did not, on alternatives and on a step of the rater's own, that is told."""
+    problem, submission = record.problem, record.submissions[0]
+    if record.kind != LIVE:
+        known = {name: None for name in ("answer", "solution") if getattr(problem, name) is UNSET}
+        problem = structs.replace(problem, **known)
+    turns = [_turn_made_here(turn, is_live=record.kind == LIVE) for turn in submission.turns]
+    said = structs.replace(submission, turns=turns, generation=facts.told_generation)
+    return structs.replace(record, problem=problem, submissions=[said])
+
+
+def _turn_made_here(turn: TurnRecord, *, is_live: bool) -> TurnRecord:
+    first = 0 if is_live else 1  # the trace's own step stands first, and is null in such files
+    shown = [
+        structs.replace(each, flagged=bool(each.flagged)) if place >= first else each
+        for place, each in enumerate(turn.shown or ())
+    ]
+    own = turn.written and structs.replace(turn.written, flagged=bool(turn.written.flagged))
+    return structs.replace(turn, shown=turn.shown and shown, written=own)
+
+
 def _reference(facts: Facts) -> str:
+    if facts.origin == HERE:
+        facts = facts._replace(has_reference_solution=True, has_reference_answer=True)
     solution = f', "ground_truth_solution": {_text(facts.reference_solution)}' if facts.has_reference_solution else ""
     answer = f', "ground_truth_answer": {_text(facts.reference_answer)}' if facts.has_reference_answer else ""
     return solution + answer

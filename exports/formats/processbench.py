@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from exports.formats import path
 from exports.formats.columns import Columns, Row
-from exports.formats.examples import Example
+from exports.formats.examples import Example, own_rating
 from exports.formats.path import Rule
 from exports.formats.tally import Tally
 from labeling.importing.records import LIVE, TraceRecord
@@ -46,10 +45,10 @@ def _label(record: TraceRecord) -> int | None:
     """The first error, or -1; None where the rater stopped before either, as one does who gives up."""
     rated = 0
     for turn in record.submissions[0].turns:
-        judgment = path.own(turn)
-        if judgment is None or judgment.rating is None:
+        rating = own_rating(turn)
+        if rating is None:
             return None
-        if judgment.rating == -1:
+        if rating == -1:
             return turn.position
         rated += 1
     return -1 if rated == sum(step.is_rateable for step in record.steps) else None

@@ -176,7 +176,7 @@ def _rating(facts: Facts, turn: TurnRecord, said: JudgmentRecord, *, is_chosen: 
         "is_chosen": is_chosen,
         "submission": facts.submission,
         "revision": facts.revision,
-        "generation": facts.generation,
+        "generation": facts.told_generation,
         "guideline": facts.guideline,
         "purpose": facts.purpose,
         "population": facts.population,
