@@ -13,6 +13,7 @@ from exports.models import Purpose
 from exports.orders import ENDINGS, REASONS, Order
 from labeling.choosing import Filters
 from labeling.models import Problem, Project
+from labeling.models.assignment import FinishReason
 from labeling.models.queue import Arm
 
 _SIDES = [("in", _("with the others")), ("out", _("left out")), ("only", _("nothing else"))]
@@ -41,6 +42,18 @@ class OrderForm(forms.Form):
             ("negative", _("counts as wrong")),
             ("drop", _("ends the row before it")),
         ],
+    )
+    human_steps = forms.ChoiceField(
+        label=_("A step in the rater's own words"),
+        choices=[("omit", _("ends the row before it")), ("positive", _("counts as right"))],
+        required=False,
+    )
+    has_no_alternatives = forms.BooleanField(label=_("Without rows of alternatives"), required=False)
+    generations = forms.CharField(
+        label=_("Generations"), required=False, max_length=200, help_text=_("With commas; “none” for none.")
+    )
+    finish_reasons = forms.MultipleChoiceField(
+        label=_("Finish reasons"), required=False, choices=FinishReason.choices, widget=forms.CheckboxSelectMultiple
     )
     domains = forms.MultipleChoiceField(label=_("Domains"), required=False, widget=forms.CheckboxSelectMultiple)
     arms = forms.MultipleChoiceField(
@@ -78,12 +91,21 @@ class OrderForm(forms.Form):
         places = [(name, name) for name in destinations.named()]
         self.fields["deliver_to"].choices = places  # type: ignore[attr-defined]  # as above
 
+    def clean_generations(self) -> list[int | None] | None:
+        words = [word.strip() for word in self.cleaned_data["generations"].split(",") if word.strip()]
+        try:
+            return [None if word == "none" else int(word) for word in words] or None
+        except ValueError as error:
+            raise forms.ValidationError(_("Write numbers with commas between them: 0, 1, 2.")) from error
+
     def order(self) -> Order:
         said = self.cleaned_data
         wants_raters = FORMATS[said["formats"][0]].wants_raters
         return Order(
             formats=said["formats"],
             filters=Filters(
+                generations=said["generations"],
+                finish_reasons=said["finish_reasons"] or None,
                 domains=said["domains"] or None,
                 arms=said["arms"] or None,
                 contested=said["contested"],
@@ -95,7 +117,11 @@ class OrderForm(forms.Form):
                 unit="submissions" if wants_raters else "traces",
                 is_consensus=said["ratings"] == "consensus",
             ),
-            rule=Rule(neutral=said["neutral"]),
+            rule=Rule(
+                neutral=said["neutral"],
+                human_steps=said["human_steps"] or "omit",
+                has_alternatives=not said["has_no_alternatives"],
+            ),
             ending=said["ending"],
             validation=said["validation"] / 100,
             test=said["test"] / 100,

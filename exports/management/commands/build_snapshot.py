@@ -4,6 +4,7 @@ Exit codes: 0 it is built, 1 it cannot be made as asked (why is said), 2 the com
 by Ctrl-C.
 """
 
+import datetime as dt
 import multiprocessing
 import os
 import shutil
@@ -28,6 +29,7 @@ from jobs.runner import Chunk, Progress
 from jobs.terminal import Bar
 from labeling.choosing import Filters
 from labeling.models import Project
+from labeling.models.assignment import FinishReason
 
 STOPPED = 130  # what shells say of a program that was interrupted
 
@@ -46,9 +48,11 @@ class Command(BaseCommand):
         parser.add_argument("--ending", default="jsonl", choices=ENDINGS)
         parser.add_argument("--name", help="of the snapshot; otherwise the project's with the next number")
         parser.add_argument("--again", action="store_true", help="write the files of the snapshot --name once more")
-        parser.add_argument("--consensus", action="store_true", help="what all raters stand behind, not what each said")
         parser.add_argument("--neutral", default="positive", choices=["positive", "negative", "drop"])
         parser.add_argument("--human-steps", default="omit", choices=["omit", "positive"])
+        parser.add_argument(
+            "--without-alternatives", action="store_true", help="no rows of options that were not taken"
+        )
         parser.add_argument("--validation", type=float, default=0.0, metavar="SHARE")
         parser.add_argument("--test", type=float, default=0.0, metavar="SHARE")
         parser.add_argument("--without-duplicates", action="store_true")
@@ -60,6 +64,28 @@ class Command(BaseCommand):
             help="also send it to a destination that is set up, by name, or to s3://bucket/prefix or hf://owner/name",
         )
         parser.add_argument("--workers", type=int, default=1, help="processes that write shards at the same time")
+        self._add_filters(parser.add_argument_group("which submissions"))
+
+    def _add_filters(self, group: Any) -> None:
+        """What is not said asks for nothing; what may be said more than once names all that is wanted."""
+        side = ["in", "out", "only"]
+        add = group.add_argument
+        add("--consensus", action="store_true", help="what all raters stand behind, not what each said")
+        add(
+            "--generation",
+            action="append",
+            type=_round,
+            metavar="N",
+            help="a round; `none` for submissions without one",
+        )
+        add("--domain", action="append", metavar="NAME")
+        add("--finish-reason", action="append", choices=FinishReason.values)
+        add("--from", dest="since", type=_moment, metavar="DATE", help="submitted from this day or moment on, in UTC")
+        add("--until", type=_moment, metavar="DATE", help="submitted before it")
+        add("--blind", action="store_true", help="only raters who saw no PRM's scores")
+        add("--contested", default="in", choices=side)
+        add("--gold", default="in", choices=side)
+        add("--min-raters", type=int, default=0, metavar="N", help="of a trace")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
@@ -152,11 +178,14 @@ class Command(BaseCommand):
 
 def _wanted(options: dict[str, Any]) -> Order:
     formats = options["format"] or ["prm800k"]
-    unit = "submissions" if FORMATS[formats[0]].wants_raters else "traces"
     return Order(
         formats=formats,
-        filters=Filters(unit=unit, is_consensus=options["consensus"]),  # type: ignore[arg-type]  # one of the two
-        rule=Rule(neutral=options["neutral"], human_steps=options["human_steps"]),
+        filters=_filters(options),
+        rule=Rule(
+            neutral=options["neutral"],
+            human_steps=options["human_steps"],
+            has_alternatives=not options["without_alternatives"],
+        ),
         ending=options["ending"],
         validation=options["validation"],
         test=options["test"],
@@ -164,6 +193,32 @@ def _wanted(options: dict[str, Any]) -> Order:
         taken_in=options["take_in"],
         reason=options["reason"],
     )
+
+
+def _filters(options: dict[str, Any]) -> Filters:
+    formats = options["format"] or ["prm800k"]
+    return Filters(
+        unit="submissions" if FORMATS[formats[0]].wants_raters else "traces",
+        is_consensus=options["consensus"],
+        generations=options["generation"],
+        domains=options["domain"],
+        finish_reasons=options["finish_reason"],
+        submitted_from=options["since"],
+        submitted_until=options["until"],
+        is_blind=True if options["blind"] else None,
+        contested=options["contested"],
+        gold=options["gold"],
+        min_raters=options["min_raters"],
+    )
+
+
+def _round(text: str) -> int | None:
+    return None if text == "none" else int(text)
+
+
+def _moment(text: str) -> dt.datetime:
+    found = dt.datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def _running(chunks: Iterator[Progress | Chunk]) -> Iterator[Progress]:

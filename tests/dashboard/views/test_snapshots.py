@@ -42,6 +42,9 @@ ORDER = {
     "ratings": "raters",
     "ending": "jsonl",
     "neutral": "drop",
+    "human_steps": "positive",
+    "generations": "5, none",
+    "finish_reasons": ["found_error"],
     "contested": "in",
     "gold": "in",
     "min_raters": "0",
@@ -55,6 +58,11 @@ def test_order_asks_for_what_the_form_says(client: Client, cast: Cast) -> None:
     assert answer.status_code == 302
     made = Snapshot.objects.get()
     assert (made.name, made.order["rule"]["neutral"], made.order["validation"]) == ("first", "drop", 0.1)
+    assert made.order["rule"]["human_steps"] == "positive"
+    assert (made.order["filters"]["generations"], made.order["filters"]["finish_reasons"]) == (
+        [5, None],
+        ["found_error"],
+    )
     assert Job.objects.get().kind == "exports.prepare"
     page = client.get(answer["Location"]).content.decode()
     assert "Being built" in page
@@ -64,7 +72,9 @@ def test_order_asks_for_what_the_form_says(client: Client, cast: Cast) -> None:
     assert "called first already" in again.content.decode()
 
 
-@pytest.mark.parametrize("wrong", [{"name": "a b"}, {"formats": []}, {"taken_in": ["gold"]}, {"validation": "99"}])
+@pytest.mark.parametrize(
+    "wrong", [{"name": "a b"}, {"formats": []}, {"taken_in": ["gold"]}, {"validation": "99"}, {"generations": "one"}]
+)
 def test_order_refuses_what_cannot_be_made(client: Client, cast: Cast, wrong: dict[str, Any]) -> None:
     assert client.post(url("order_snapshot", cast), {**ORDER, **wrong}).status_code == 422
     assert not Snapshot.objects.exists()
