@@ -53,8 +53,9 @@ def empty_and_full(folder: Path, ending: str) -> None:
     """Every format by its columns alone: hundreds of rows in which nothing is filled before the first in which all is.
     Whoever guesses types from the beginning of a file guesses wrong; `expected` is what must be read."""
     from exports import card_head
-    from exports.files import Lines, Table, Written, write_json, write_text
+    from exports.files import Lines, Written, write_json, write_text
     from exports.formats import FORMATS
+    from exports.tables import Table
 
     written: list[Written] = []
     for name, of in FORMATS.items():
