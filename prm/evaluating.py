@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats, Ints
+from labeling.agreement.arrays import Bools, Floats, Ints
 from labeling.agreement.result import Interval, Reason
 from labeling.benchmarks import lists_of
 from labeling.models import Manifest
@@ -17,12 +17,13 @@ from prm.evaluation import audit_report, best_of_n, concordance, contamination, 
 from prm.evaluation.audit_report import Outcomes, figure
 from prm.evaluation.report import Judged
 from prm.labels import Labels
-from prm.models import PRM
+from prm.models import PRM, Score
+from prm.models.prm import BackendKind
 from prm.selection import platt
 from prm.selection.platt import Calibration
 from prm.texts import Text
 
-BATCH = 64
+BATCH, _CHUNK = 64, 2000
 _CANDIDATES, _LEAST_PROBLEMS = (2, 4, 8, 16), 5
 
 
@@ -32,6 +33,10 @@ class Reserve:
 
     texts: list[Text]
     labels: Labels
+
+    def keep(self, is_kept: Bools) -> "Reserve":
+        texts = [text for text, kept in zip(self.texts, is_kept, strict=True) if kept]
+        return Reserve(texts, self.labels.keep(is_kept))
 
 
 @dataclass(frozen=True)
@@ -51,14 +56,36 @@ def reserve_of(manifest: Manifest) -> Reserve:
     return Reserve(labels_.read(kept), kept)
 
 
+def known_to(reserve: Reserve, *prms: PRM | None) -> Reserve:
+    """What all of these PRMs can be judged on: one whose scores are pushed says nothing of what was not pushed."""
+    for prm in prms:
+        if prm is not None and prm.backend == BackendKind.PUSHED:
+            there = _pushed(prm, reserve.texts)
+            reserve = reserve.keep(np.array([text.trace in there for text in reserve.texts], dtype=np.bool_))
+    return reserve
+
+
+def _pushed(prm: PRM, texts: Sequence[Text]) -> dict[int, Floats]:
+    """The scores of each trace; context stays NaN."""
+    found: dict[int, Floats] = {}
+    for start in range(0, len(texts), _CHUNK):
+        ids = [text.trace for text in texts[start : start + _CHUNK]]
+        for trace, kept in Score.objects.filter(prm=prm, trace__in=ids).values_list("trace_id", "numbers"):
+            found[trace] = packing.unpack([bytes(kept)])[0][:, 0]
+    return found
+
+
 def scores(prm: PRM, texts: Sequence[Text]) -> tuple[Floats, Ints]:
     """One number of every step, end to end, NaN for context; and how many each trace has."""
+    lengths = np.array([len(text.steps) for text in texts], dtype=np.int64)
+    if prm.backend == BackendKind.PUSHED:
+        there = _pushed(prm, texts)
+        return np.concatenate([np.zeros(0), *(there[text.trace] for text in texts)]), lengths
     backend, parts = registry.backend_of(prm), []
     for start in range(0, len(texts), BATCH):
         some = [text.asked for text in texts[start : start + BATCH]]
         parts += asked.checked(backend.score(some), some, prm.semantics)
     is_rateable = np.array([each for text in texts for each in text.is_rateable], dtype=np.bool_)
-    lengths = np.array([len(text.steps) for text in texts], dtype=np.int64)
     return np.where(is_rateable, np.concatenate(parts) if parts else np.zeros(0), np.nan), lengths
 
 

@@ -87,7 +87,8 @@ def _evaluate(generation: Generation) -> Iterator[Progress | Chunk]:
     candidate, manifest = generation.candidate, generation.manifest
     assert candidate is not None  # noted with the stage
     assert manifest is not None
-    reserve = evaluating.reserve_of(manifest)
+    current = registry.current(generation.project_id)
+    reserve = evaluating.known_to(evaluating.reserve_of(manifest), candidate, current)
     yield Progress(70, TOTAL)
     found = evaluating.judge(candidate, reserve)
     yield Progress(85, TOTAL)
@@ -95,7 +96,6 @@ def _evaluate(generation: Generation) -> Iterator[Progress | Chunk]:
     for domain, told in transfer.left_out(candidate, labels, reserve):
         found.audits.setdefault("left_out", {})[domain] = told
         yield Progress(90, TOTAL)
-    current = registry.current(generation.project_id)
     is_current = current is not None and current.pk == candidate.pk
     before = evaluating.judge(current, reserve) if current is not None and not is_current else None
     verdict = evaluating.compare(found, before, is_current=is_current)

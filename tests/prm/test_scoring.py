@@ -1,12 +1,14 @@
 """Scores in shards, from a scorer elsewhere: what goes wrong leaves everything as it was, and says why."""
 
 import datetime as dt
+import json
 
 import pytest
 
 from jobs.models import Job, JobState
 from labeling.models import Draw, Project, QueueEntry
-from prm import generations, registry, rules, scores, scoring
+from prm import generations, labels, pushing, registry, rules, scores, scoring, texts
+from prm.backends import arithmetic
 from prm.models import PRM, Score
 from prm.models.generation import Stage
 from prm.registry import Identity
@@ -115,3 +117,30 @@ def test_old_scores_are_forgotten_except_what_draws_and_a_rollback_need() -> Non
     drawn_by_first = Draw.objects.filter(prm=first.label).values("trace").distinct().count()
     assert after == [drawn_by_first, *before[1:]]
     assert forgotten == before[0] - drawn_by_first > 0
+
+
+def test_pushed_prm_is_judged_on_what_was_pushed_of_the_reserve_and_takes_over() -> None:
+    project = loop.make_project(labelled=120, unread=20)
+    first = loop.run_generation(project).candidate
+    assert first is not None
+    rows = list(project.traces.select_related("problem").order_by("pk"))
+    reserve = [row for row in rows if row.problem.is_reserve]
+    read = {text.trace: text for text in texts.of([row.pk for row in rows])}
+    pushed = registry.register(project=project, identity=Identity("pushed", "mine"), by=None, now=factories.NOW)
+    lines = [
+        json.dumps(
+            {"trace": row.pk, "scores": [0.8 - 0.7 * (arithmetic.check(step)[1] > 0) for step in read[row.pk].steps]}
+        )
+        for row in rows
+        if row.pk != reserve[0].pk
+    ]
+    assert pushing.push(prm=pushed, lines=map(str.encode, lines), by=None, now=factories.NOW).added == len(rows) - 1
+    generation = generations.start(project=project, by=None, now=factories.NOW, candidate=pushed)
+    loop.work_off()
+    generation.refresh_from_db()
+    assert (generation.stage, generation.has_passed) == (Stage.DONE, True)
+    n_judged = labels.of_manifest(generation.manifest).is_reserve.sum() if generation.manifest else 0
+    assert generation.gate["counts"]["traces"] in {n_judged, n_judged - 1}
+    assert generation.gate["figures"]["auc"]["value"] > 0.7
+    assert registry.current(project.pk) == pushed
+    assert generation.n_policy > 0

@@ -1,6 +1,7 @@
 """One whole generation in the foreground: snapshot, train or take a registered PRM, judge, gate, score, select."""
 
 import json
+import time
 from argparse import ArgumentParser
 from typing import Any
 
@@ -12,6 +13,8 @@ from jobs.models import Job, JobState
 from labeling.models import Project
 from prm import generations, rules
 from prm.models import PRM, Generation
+
+_LOOK_EVERY = 0.3  # seconds
 
 
 class Command(BaseCommand):
@@ -40,7 +43,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(_told(generation), indent=2))
 
     def _work_off(self, generation: Generation) -> None:
-        """Its jobs one after the other. A worker that takes one up first does no harm: it is done once."""
+        """Its jobs one after the other. A worker that takes one up first does no harm: it is waited for."""
         from prm import choosing, scoring, stages  # scikit-learn takes a second to load: not for --help
 
         handlers = {
@@ -48,13 +51,25 @@ class Command(BaseCommand):
             generations.SCORE: scoring.chunks,
             generations.SELECT: choosing.chunks,
         }
-        while job := Job.objects.filter(subject=generation.subject, state=JobState.QUEUED).order_by("pk").first():
-            self.stderr.write(f"{job.kind} …")
-            runner.run(job.pk, handlers[job.kind])
-            job.refresh_from_db()
+        while (job := _next_job(generation)) is not None:
+            if job.state == JobState.QUEUED:
+                self.stderr.write(f"{job.kind} …")
+                runner.run(job.pk, handlers[job.kind])
+                job.refresh_from_db()
             if job.state == JobState.FAILED:
                 generations.stop(generation=generation, by=None, now=timezone.now())
                 raise CommandError(f"{job.failure} The old scores and the queue are as they were.")
+            if job.state == JobState.RUNNING:
+                time.sleep(_LOOK_EVERY)
+
+
+def _next_job(generation: Generation) -> Job | None:
+    """What failed, else what waits, else what a worker has in hand; None where all is done."""
+    jobs = Job.objects.filter(subject=generation.subject).order_by("pk")
+    for state in (JobState.FAILED, JobState.QUEUED, JobState.RUNNING):
+        if (found := jobs.filter(state=state).first()) is not None:
+            return found
+    return None
 
 
 def _candidate(project: Project, version: int | None) -> PRM | None:
