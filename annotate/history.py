@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
+from annotate import words
 from labeling import judging
 from labeling.models import Assignment, Judgment, Option, Submission
 from labeling.models.assignment import AssignmentState, FinishReason, Origin
@@ -113,6 +114,8 @@ class Line(NamedTuple):
     option: Option
     judgment: Judgment | None
     comment: str
+    corrected: str  # the step as it should read
+    category: str  # in words
 
 
 def lines(assignment: Assignment) -> list[Line]:
@@ -131,6 +134,15 @@ def lines(assignment: Assignment) -> list[Line]:
         if option.position and judgment is None:
             continue
         name = f"{number}.{option.position}" if option.position else str(number)
-        comment = judgment.turn.comment if judgment and option.position == 0 else ""
-        told.append(Line(name if option.step.is_rateable else "", option, judgment, comment))
+        told.append(Line(name if option.step.is_rateable else "", option, judgment, *_said_of(judgment, option)))
     return told
+
+
+def _said_of(judgment: Judgment | None, option: Option) -> tuple[str, str, str]:
+    """What was written about a step: comment, correction, kind of error."""
+    if judgment is None:
+        return "", "", ""
+    category = dict(words.error_categories()).get(judgment.category, judgment.category)
+    if option.position:
+        return "", "", category
+    return judgment.turn.comment, judgment.turn.written_text or "", category

@@ -113,8 +113,8 @@ def test_guideline_that_changes_in_the_middle_is_read_before_the_next_trace(visi
     expect(page.get_by_text("The guideline has changed since you read version 1.")).to_be_visible()
     expect(page.get_by_text("What is new: Units count.")).to_be_visible()
     press(page, "I have read it")
-    heading(page, "You can begin")
-    press(page, "Start work")
+    heading(page, "You can go on")
+    press(page, "Go on")
     expect(page.locator("#step-0")).to_contain_text("Work 1.")
     versions = Assignment.objects.filter(opened_at__isnull=False).order_by("opened_at")
     assert list(versions.values_list("guideline__version", "state")) == [(1, "submitted"), (2, "opened")]
@@ -141,8 +141,8 @@ def test_worker_of_a_crowd_platform_comes_in_comes_back_and_takes_the_code(visit
     again = visit()
     again.goto(address)
     again.get_by_role("button", name="Begin").click()
-    heading(again, "You can begin")
-    press(again, "Start work")
+    heading(again, "You can go on")
+    press(again, "Go on")
     rate(again, "Work 2.", "33")
     again.get_by_role("link", name="Finish and get your completion code").click()
     heading(again, "You have done 3 traces")
@@ -214,16 +214,40 @@ def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
     look(station)
     road.rate(rater, now, first_error=0)
     look(station)
+    look("/")
     admission.try_again(rater_id=rater.pk, by=user, now=now)
     road.rate(rater, now, first_error=0)
     Project.objects.update(screened_out_code="OUT", takes_worker_ids=True)
     look(station)
+    look("/")
+    look(reverse("annotate:lesson", args=[taught.pk]))
     look(reverse("dashboard:people", args=["circles"]), visit(way.lead, width=width, dark=dark))
     stranger = visit(width=width, dark=dark)
     for worker in ("5f3a91d2c4b1", "%7B%7B"):
         look(f"{way.invite()}?PROLIFIC_PID={worker}&STUDY_ID=67aa01", stranger)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
+def test_places_of_the_work_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
+    """Before it, without any left, after a change of the guideline, and paused."""
+    way = Road(training=0, screening=0)
+    user = way.annotator()
+    rater = Rater.objects.select_related("project__guideline", "project__consent_text").get(user=user)
+    now, station = timezone.now(), reverse("annotate:enter", args=["circles"])
     admission.admit(rater_id=rater.pk, by=way.lead, now=now)
-    look(station)
-    look(reverse("annotate:guideline", args=["circles"]))
-    look(reverse("annotate:done", args=["circles"]))
+    Rater.objects.update(agreed_text=rater.project.consent_text, read_guideline=rater.project.guideline)
+    page = visit(user, width=width, dark=dark)
+    guideline, done, work = (reverse(f"annotate:{each}", args=["circles"]) for each in ("guideline", "done", "work"))
+    found = [fault for address in (station, guideline, done) for fault in faults(page, address)]
+    for _ in range(3):
+        road.rate(rater, now, first_error=0)
+    Project.objects.update(completion_code="C1X9", completion_url="https://platform.example/done")
+    found += [fault for address in (done, work, "/") for fault in faults(page, address)]
+    projects.publish_guideline(project=way.project, body="# New", changes="Units.", by=way.lead, now=now)
+    found += [fault for address in ("/", station) for fault in faults(page, address)]
+    Rater.objects.update(
+        read_guideline=way.project.guidelines.get(version=2), paused_at=now, paused_reason="Let us talk."
+    )
+    found += [fault for address in (station, "/") for fault in faults(page, address)]
     assert not found, "\n".join(found)

@@ -7,12 +7,15 @@ from playwright.sync_api import Page
 
 from accounts import links
 from accounts.models import User
-from labeling.models import Turn
+from annotate import history
+from labeling import admission, judging
+from labeling.models import Assignment, Turn
 from people import invitations
 from people.models import Role
 from tests import factories
 from tests.journeys.conftest import Visit, violations
 from tests.journeys.scene import Scene, make_scene
+from tests.labeling.judging.clients import Client
 from tests.labeling.quality import scene as quality
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +27,18 @@ def submitted(scene: Scene) -> int:
     trace = factories.make_trace(scene.project, steps)
     assignment = quality.submit(scene.project.raters.get(user=scene.annotator), trace, [1, 0, -1])
     Turn.objects.filter(assignment=assignment, step__position=2).update(comment="y" * 200)
+    judging.ask_correction(assignment_id=assignment.pk, note="Sure?", by=scene.lead, now=timezone.now())
+    for n in range(history.SIZE + 1):
+        trace = factories.make_trace(scene.project, problem=assignment.trace.problem)
+        factories.make_submitted(assignment.rater, trace, ms=60_000 * n, submitted_at=timezone.now())
     return assignment.pk
+
+
+def in_the_middle_of_one(scene: Scene) -> None:
+    """Home then says where one was, and how the day went."""
+    rater = scene.project.raters.get(user=scene.annotator)
+    begun = admission.claim(rater_id=rater.pk, by=scene.annotator, now=timezone.now(), opened=True)
+    Client(Assignment.objects.get(pk=begun.assignment_id)).rate([1, 0], now=timezone.now())
 
 
 def addresses(scene: Scene, user: User | None) -> list[str]:
@@ -49,7 +63,12 @@ def addresses(scene: Scene, user: User | None) -> list[str]:
         reverse("account_logout"),
     ]
     if user == scene.annotator:
-        pages += [reverse("annotate:history"), reverse("annotate:submitted_one", args=[submitted(scene)])]
+        done = submitted(scene)
+        in_the_middle_of_one(scene)
+        latest, geometry = reverse("annotate:history"), ["geometry"]
+        pages += [latest, f"{latest}?before={done + 9}", reverse("annotate:submitted_one", args=[done])]
+        pages += [reverse("annotate:work", args=geometry), reverse("annotate:enter", args=geometry)]
+        pages += [reverse("annotate:guideline", args=[scene.project.slug]), reverse("tokens")]
     if user == scene.lead:
         pages += [reverse("dashboard:people", args=[scene.project.slug]), reverse("dashboard:new_project")]
         pages += [reverse("dashboard:imports", args=[scene.project.slug])]

@@ -230,4 +230,4 @@ export async function typeset(root, atOnce = AT_ONCE) {
   }
 }
 
-export { size };
+export { json, size };
