@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from exports import card_trust
 
-_WIDTH, _ROW, _LEFT, _RIGHT = 560, 24, 190, 390
+_WIDTH, _ROW, _LEFT, _RIGHT = 500, 24, 180, 300
 _INK, _QUIET, _LINE, _BAR = "#16191d", "#5a6270", "#d5d9e0", "#3f5f8a"
 _OF_RATINGS = {"-1": "#b3372f", "0": "#8a919e", "1": "#2c7a51"}
 _MOST_PLACES = 15
@@ -142,6 +142,6 @@ def _short(text: str) -> str:
 def _whole(shows: str, height: int, parts: Sequence[str]) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
-        f' role="img" aria-label={quoteattr(shows)} font-family="sans-serif" font-size="12">'
+        f' role="img" aria-label={quoteattr(shows)} font-family="sans-serif" font-size="13">'
     )
     return "\n".join([head, f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>', *parts, "</svg>"]) + "\n"

@@ -59,6 +59,22 @@ FROM labeling_manifestrow m
 LEFT JOIN labeling_option o ON o.step_id = s.id
 {where} GROUP BY m.position"""
 
+# The same on PostgreSQL, where each look into an index costs: the options of a trace whose steps follow each other lie
+# side by side, and are read as one stretch. What is not so is not plain, and has other numbers here.
+_TEXTS_ON_POSTGRESQL = """SELECT m.position, CASE WHEN y.n_first = x.n THEN y.n ELSE -1 END, y.n, x.first_step, x.last,
+  x.n_others, y.more, y.joined
+FROM labeling_manifestrow m
+CROSS JOIN LATERAL (
+  SELECT COUNT(*) AS n, MIN(s.id) AS low, MAX(s.id) AS high, MIN(s.id - s.position) AS first_step,
+    MAX(s.id - s.position) AS last, COUNT(*) FILTER (WHERE s.kind <> 'reasoning' OR NOT s.is_rateable) AS n_others
+  FROM labeling_step s WHERE s.trace_id = m.trace_id) AS x
+CROSS JOIN LATERAL (
+  SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE o.position = 0) AS n_first,
+    STRING_AGG(CASE WHEN o.position > 0 THEN o.step_id || ':' || o.id END, ' ' ORDER BY o.step_id, o.position) AS more,
+    STRING_AGG(o.text, CHR(31) ORDER BY o.step_id, o.position) AS joined
+  FROM labeling_option o WHERE o.step_id BETWEEN x.low AND x.high AND x.high - x.low = x.n - 1) AS y
+{where} AND x.n > 0"""
+
 # The first and last step, how many turns, how many of them say more than a rating, times, and ratings.
 _RATINGS = """SELECT m.position, MIN(t.step_id), MAX(t.step_id), COUNT(DISTINCT t.id),
   SUM(CASE WHEN t.shown IS NOT NULL AND t.shown <> '' AND t.written_text IS NULL AND t.comment = '' AND (j.id IS NULL
@@ -79,8 +95,6 @@ _ON_POSTGRESQL = {
     "agg": "STRING_AGG",
     "join": "JOIN",
     "text": "::text",
-    "separator": "CHR(31)",
-    "by_place": " ORDER BY s.position, o.position",
     "by_judgment": " ORDER BY t.step_id, j.option_id",
 }
 # Aggregates cannot sort there before 3.44. They need not: CROSS JOIN keeps the order of the tables, each is read by
@@ -140,7 +154,8 @@ def _read(manifest_id: int, start: int, stop: int) -> _Found:
     where = [manifest_id, start, stop]
     shapes = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
     submissions = statements.rows(_SUBMISSIONS.format_map(shapes), where)
-    texts = {row[0]: row for row in statements.rows(_TEXTS.format_map(shapes), where)}
+    words = _TEXTS_ON_POSTGRESQL if statements.on_postgresql() else _TEXTS
+    texts = {row[0]: row for row in statements.rows(words.format_map(shapes), where)}
     ratings = {row[0]: row for row in statements.rows(_RATINGS.format_map(shapes), where)}
     others = [row[0] for row in submissions if not _is_plain(texts.get(row[0]), ratings.get(row[0]))]
     careful = recomposing.readings(manifest_id, others, {row[0]: row for row in submissions}) if others else {}

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def scene(transactional_db: None, tmp_path: Path, settings: Any) -> Scene:
     settings.DATA_DIR = tmp_path
+    settings.DESTINATIONS = {"lake": "s3://datasets/stepmark"}
     made = make_scene()
     bring_in(made.project, *(prm.line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
     return made
@@ -64,6 +65,11 @@ def test_lead_makes_a_snapshot(scene: Scene, visit: Visit, width: int, dark: boo
     build(Snapshot.objects.get(name="round-3"))
     expect(page.get_by_role("heading", name="Files", level=2)).to_be_visible(timeout=15_000)
     expect(page.get_by_role("cell", name="Qwen2.5-Math-7B")).to_be_visible()
+    drawn = page.get_by_role("img", name="How ratings spread")
+    drawn.scroll_into_view_if_needed()
+    page.wait_for_function("(img) => img.complete && img.naturalWidth > 0", arg=drawn.element_handle())
+    page.get_by_role("button", name="Send it there").click()
+    expect(page.get_by_text("Waiting for a worker.")).to_be_visible()
     assert not barriers(page)
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
     if folder := os.environ.get("STEPMARK_PICTURES"):
