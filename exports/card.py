@@ -111,8 +111,8 @@ def _plain(text: str) -> str:
 def _labels(told: Told) -> str:
     facts, statement = told.facts, told.statement
     lines = [
-        f"- Raters: {_listed(facts['rater_kinds'], 'unknown')}. {_cell(statement.get('raters', ''))}",
-        f"- Pay: {_cell(statement.get('pay', ''))}{_pay(facts['process'])}",
+        f"- Raters: {_listed(facts['rater_kinds'], 'unknown')}; who they are: {_cell(statement.get('raters', ''))}",
+        f"- Pay: {_pay(facts['process'])}{_cell(statement.get('pay', ''))}",
         *_process(facts["process"]),
         f"- Made: {_listed(facts['origins'], 'unknown')}",
         f"- Guideline versions: {_listed(facts['guidelines'], 'none')}",
@@ -133,7 +133,7 @@ def _labels(told: Told) -> str:
 
 
 def _pay(process: Mapping[str, Any]) -> str:
-    return f" The project pays {process['pay']} an hour." if process.get("pay") else ""
+    return f"{process['pay']} an hour in the project's settings; in the lead's words: " if process.get("pay") else ""
 
 
 def _process(process: Mapping[str, Any]) -> Iterator[str]:
