@@ -187,10 +187,13 @@ AUDITS: dict[str, tuple[Any, Any]] = {
         gettext_lazy("in logits; above 0 beyond doubt it reads the outcome"),
     ),
     "auc_right_answers": (
-        gettext_lazy("AUC among right answers"),
-        gettext_lazy("process errors that the outcome does not show"),
+        gettext_lazy("AUC of errors behind right answers"),
+        gettext_lazy("traces with an error that the outcome does not show"),
     ),
-    "auc_wrong_answers": (gettext_lazy("AUC among wrong answers"), gettext_lazy("for comparison")),
+    "auc_wrong_answers": (
+        gettext_lazy("AUC of wrong answers"),
+        gettext_lazy("for comparison: what has become an outcome model is good at this alone"),
+    ),
     "false_confidence": (
         gettext_lazy("False confidence"),
         gettext_lazy("score of .9 or more on a wrong step; alarm where it is above .3 beyond doubt"),

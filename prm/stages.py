@@ -15,6 +15,7 @@ from prm import cleaning, evaluating, generations, registry, scores, transfer
 from prm import labels as labels_
 from prm.backends.builtin import NAME, TooFewLabels
 from prm.evaluating import Found
+from prm.evaluation import audit_report
 from prm.evaluation.gate import Verdict
 from prm.models import PRM, Generation
 from prm.models.generation import Stage
@@ -95,6 +96,7 @@ def _evaluate(generation: Generation) -> Iterator[Progress | Chunk]:
     labels = labels_.of_manifest(manifest)
     for domain, told in transfer.left_out(candidate, labels, reserve):
         found.audits.setdefault("left_out", {})[domain] = told
+        found.audits["domains"]["may_claim_all"] &= audit_report.holds_everywhere({domain: told})
         yield Progress(90, TOTAL)
     is_current = current is not None and current.pk == candidate.pk
     before = evaluating.judge(current, reserve) if current is not None and not is_current else None

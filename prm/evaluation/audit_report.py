@@ -1,8 +1,8 @@
 """Whether a PRM is right for the wrong reason: every audit with its figure, its count, and whether its alarm rings.
 
-    collapse          last-step ratio; what the answer adds to a score beside the label; AUC of process errors among
-                      right answers beside that among wrong ones (a PRM that has become an outcome model keeps the
-                      second and loses the first)
+    collapse          last-step ratio; what the answer adds to a score beside the label; how P(some step wrong) tells
+                      traces with an error among right answers, beside how well it tells wrong answers (a PRM that has
+                      become an outcome model keeps the second and loses the first)
     false confidence  P(score ≥ .9 | wrong), over all, per domain and per place; alarm where its lower end is above .3
     shortcut          the length-matched figure beside length alone; alarm where its interval lies below .5
     transfer          the figure of every domain; nothing is claimed of all while the worst one's interval holds .5
@@ -66,13 +66,19 @@ def _collapse(judged: Judged, outcomes: Outcomes) -> dict[str, Any]:
     return {
         "last_step_ratio": _audit(ratio),
         "outcome_slope": _audit(slope),
-        "auc_right_answers": {**figure(_auc(judged, is_known & is_right)), "is_alarming": False},
-        "auc_wrong_answers": {**figure(_auc(judged, is_known & ~is_right)), "is_alarming": False},
+        "auc_right_answers": {**figure(_auc(judged.keep(is_known & is_right), None)), "is_alarming": False},
+        "auc_wrong_answers": {**figure(_auc(known, ~is_right[is_known])), "is_alarming": False},
     }
 
 
-def _auc(judged: Judged, is_kept: Bools) -> Estimate:
-    return concordance.auc(judged.keep(is_kept).labelled())
+def _auc(judged: Judged, is_case: Bools | None) -> Estimate:
+    """Of traces by P(some step wrong); without cases told, those with an error."""
+    n = len(judged.lengths)
+    passed = np.bincount(judged.traces, weights=np.log1p(-np.minimum(judged.p_wrong, 1 - 1e-9)), minlength=n)
+    nothing, cases = np.zeros(n, dtype=np.int64), judged.truth != NONE if is_case is None else is_case
+    return concordance.auc(
+        Labelled(1 - np.exp(passed), cases, np.zeros(n), nothing, np.arange(n), judged.problems, judged.sources)
+    )
 
 
 def _confidence(judged: Judged, outcomes: Outcomes) -> dict[str, Any]:
@@ -115,8 +121,13 @@ def _transfer(judged: Judged, outcomes: Outcomes) -> dict[str, Any]:
         name: concordance.length_matched_auc(judged.keep(domain == n).labelled())
         for n, name in enumerate(outcomes.domains)
     }
-    may_claim = all(each.interval is not None and each.interval.low > 0.5 for each in found.values())
-    return {"figures": {name: figure(each) for name, each in found.items()}, "may_claim_all": may_claim}
+    figures = {name: figure(each) for name, each in found.items()}
+    return {"figures": figures, "may_claim_all": holds_everywhere(figures)}
+
+
+def holds_everywhere(figures: dict[str, Any]) -> bool:
+    """Nothing is claimed of all domains while the worst one's interval holds .5, or one has none."""
+    return all(each["interval"] is not None and each["interval"][0] > 0.5 for each in figures.values())
 
 
 def _audit(found: Audit) -> dict[str, Any]:

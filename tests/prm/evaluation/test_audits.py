@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prm.evaluation import audits, contamination
+from prm.evaluation import audit_report, audits, contamination
+from prm.evaluation.audit_report import Outcomes
+from prm.evaluation.report import Judged
+from prm.evaluation.steps import NONE
 from tests.prm.evaluation import benchmarks
 
 LONG = (
@@ -29,6 +32,21 @@ def test_last_step_ratio_is_one_for_chance_and_an_alarm_for_an_outcome_model() -
     assert honest.value == pytest.approx(1.0, abs=0.1)
     assert (honest.is_alarming, collapsed.is_alarming) == (False, True)
     assert honest.n == int((~is_right).sum())
+
+
+def test_outcome_model_tells_wrong_answers_and_no_error_behind_a_right_one() -> None:
+    """Four traces of two steps: sound, wrong throughout, and two that are right by luck."""
+    judged = Judged(
+        p_wrong=np.array([0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1]),
+        characters=np.full(8, 20),
+        lengths=np.full(4, 2),
+        truth=np.array([NONE, 1, 0, 1]),
+        problems=np.arange(4),
+        sources=np.zeros(4, dtype=np.int64),
+    )
+    outcomes = Outcomes(domains=["sums"], domain=[0] * 4, is_answer_right=[True, False, True, True])
+    found = audit_report.make(judged, outcomes, contaminated={})["audits"]
+    assert (found["auc_right_answers"]["value"], found["auc_wrong_answers"]["value"]) == (0.5, 1.0)
 
 
 def test_outcome_slope_is_an_alarm_where_scores_read_the_outcome() -> None:
