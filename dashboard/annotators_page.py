@@ -17,6 +17,7 @@ from labeling import quality
 from labeling.agreement import proportions
 from labeling.models import Assignment, Rater
 from labeling.models.rater import RaterKind
+from labeling.quality import watching
 from labeling.quality.figures import Shown
 from people.models import Membership
 
@@ -117,7 +118,7 @@ def _person(rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.d
         blamed=blamed,
         others=_share(others.get("same"), others.get("pairs")),
         stage=flagging.stage(rater),
-        flags=flagging.of(raised=told.get("flags", ()), missed=missed, blamed=blamed, gold=right, bar=project.gold_bar),
+        flags=flagging.of(signs=watching.signs(told), missed=missed, blamed=blamed, gold=right, bar=project.gold_bar),
         pay=money.told(project, money.cost(project, told.get("paid_ms", 0))),
         seen_at=seen_at,
     )

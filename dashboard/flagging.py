@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.translation import gettext as _
 
 from dashboard.charts import words
 from labeling.models import Rater
 from labeling.models.rater import RaterStage
-from labeling.quality.flags import FLAGS
+from labeling.quality.watching import Shown
 
 FEW = 5  # below which nothing is said of somebody; the interval does the rest
 MUCH = 0.2  # of traces on which the first error was missed, or seen too early
@@ -43,10 +42,9 @@ def stage(rater: Rater) -> str:
     return str(stages.get(RaterStage(rater.stage), ""))
 
 
-def of(*, raised: Sequence[str], missed: Share, blamed: Share, gold: Share, bar: float | None) -> list[Flag]:
+def of(*, signs: Sequence[Shown], missed: Share, blamed: Share, gold: Share, bar: float | None) -> list[Flag]:
     """Those that the domain raised, and those that follow from the figures on the same line."""
-    names: dict[str, Any] = {"fast": _("fast"), "neutral": _("much neutral"), "no_errors": _("finds no errors")}
-    flags = [Flag(str(names.get(key, key)), str(FLAGS.get(key, ""))) for key in raised]
+    flags = [Flag(sign.name, _told(sign)) for sign in signs if sign.is_raised]
     if missed.n >= FEW and (missed.low or 0) > MUCH:
         why = _("Went past the settled first error on %(told)s settled traces; more than %(much)s is much.")
         flags.append(Flag(_("over-credit"), why % {"told": missed.told, "much": words.share(MUCH)}))
@@ -57,3 +55,11 @@ def of(*, raised: Sequence[str], missed: Share, blamed: Share, gold: Share, bar:
         why = _("Right on %(told)s hidden gold traces: the whole interval lies below the project’s bar of %(bar)s.")
         flags.append(Flag(_("below the gold bar"), why % {"told": gold.told, "bar": words.share(bar)}))
     return flags
+
+
+def _told(sign: Shown) -> str:
+    """What it is and what is good, the figure with its interval and n, what is usual."""
+    numbers = {"value": f"{sign.value:.2f}", "low": f"{sign.low:.2f}", "high": f"{sign.high:.2f}", "n": sign.n}
+    here = _("Here %(value)s, between %(low)s and %(high)s, of %(n)d.") % numbers
+    usual = "" if sign.usual is None else " " + _("Usual: %(usual)s.") % {"usual": f"{sign.usual:.2f}"}
+    return f"{sign.what} {here}{usual}"

@@ -15,17 +15,20 @@
     raters       {rater id: {"readings", "active_ms" of work, "paid_ms" of all that they submitted, "steps",
                  "gold": {"n", "right", "missed", "blamed", "gave_up", "low", "high"},
                  "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
-                 "flags": [key of `labeling.quality.flags`]}}
+                 "flags": [kind of `labeling.quality.flags` that is raised], "signs": {kind: SIGN}}}
     confusion    {"counts": 3 × 3 (consensus by what was said, over -1, 0, +1), "recall": {"-1": …}, "over_credit",
                  "over_blame", "n_traces"}: the latest settled traces
     settlements  {state: number of traces}
     watching     {"bar", "gold_a_rater", "false_pauses"}: of a hundred raters exactly at the bar, in a month
+    bias         {"missed": [{"step", "n", "share", "low", "high"}], "blamed": [{"from", "to", "n", "share", …}]}: of
+                 hidden gold, errors missed by their step and sound traces blamed by their length
     settled      {"traces", "steps", "of": how many there are to settle}
     settled_days list of {"day", "settled", "contested", "steps"}: what came to an end of its readings on each day
     days         list of {"day", "readings", "active_ms", "paid_ms"}: every day since the beginning with any work
 
 An ESTIMATE is {"value", "low", "high", "reason", "interval_reason", "bootstrap", "bootstrap_reason", "n", "n_paired",
-"n_problems"}: a value or the reason why there is none. `course(project_id=...)` gives the headline day by day.
+"n_problems"}: a value or the reason why there is none. A SIGN is {"value", "low", "high", "n", "usual", "is_raised"};
+`watching.signs` puts it into words. `course(project_id=...)` gives the headline day by day.
 """
 
 import datetime as dt

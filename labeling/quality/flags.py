@@ -1,69 +1,191 @@
 """Signs that somebody's work should be looked at. They send a lead to look, and never pause or ban. Reads only.
 
-Told by the latest readings of a project: steps rated faster than anybody reads, neutral far more often than others,
-never an error where others find some.
+Told by the latest readings of a project. Each sign has its figure, its interval and what is usual; a flag is a sign
+that is raised. Holding a key down rates one step only, so that fast steps are the rater's own.
 """
 
-from typing import NamedTuple
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
+import numpy as np
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 import statements
+from labeling.agreement import signs
+from labeling.agreement.arrays import Floats
+from labeling.agreement.signs import Sign
 
-FLAGS = {
-    "fast": _("Rates many steps in less than 0.4 seconds"),
-    "neutral": _("Rates neutral far more often than others"),
-    "no_errors": _("Never finds an error where others do"),
+
+class Kind(NamedTuple):
+    """What a sign is called, what it is, and what is good."""
+
+    name: Promise
+    what: Promise
+
+
+KINDS = {
+    "fast": Kind(
+        _("many fast steps"), _("Share of steps rated in less than 0.4 seconds. Good: none; raised above one in five.")
+    ),
+    "unread": Kind(
+        _("faster than reading"),
+        _("Share of steps rated faster than 1.5 seconds or ten words a second. Good: few; raised above one in two."),
+    ),
+    "quick": Kind(
+        _("quick traces"),
+        _("How far the usual time for a word lies below that of all, in deviations. Good: near 0; raised below -2.5."),
+    ),
+    "alike": Kind(
+        _("always the same"),
+        _("Longest run of traces that end alike. Raised where chance gives such a run in less than one of a hundred."),
+    ),
+    "neutral": Kind(
+        _("much neutral"),
+        _("Share of steps rated neutral. Raised at three times that of the others, and above one in ten."),
+    ),
+    "no_errors": Kind(
+        _("finds few errors"),
+        _("Share of traces in which an error is seen. Raised where surely below two thirds of that of the others."),
+    ),
+    "falling": Kind(
+        _("tires"),
+        _("Hidden gold right after the first hour of a sitting minus before. Good: 0; raised where it surely falls."),
+    ),
 }
 LATEST = 2000  # readings of a project
-_TOO_FAST_MS, _MUCH_TOO_FAST = 400, 0.2
-_NEUTRAL_TIMES, _NEUTRAL_LEAST = 3, 0.1
-_LEAST_STEPS, _LEAST_READINGS, _USUAL_ERRORS = 30, 20, 0.1
+SITTING = 30 * 60  # seconds without a submit end one
+HOUR = 3600
+_FAST_MS, _LEAST_MS, _WORD_MS = 400, 1500, 100
+_LEAST_STEPS, _LEAST_READINGS, _LEAST_TRACES, _LEAST_GOLD = 30, 20, 10, 10
 
 
-def of_project(*, project_id: int) -> dict[int, list[str]]:
-    """The flags of each rater who has any."""
-    rows = statements.rows(_COUNTED, [project_id, _TOO_FAST_MS])
-    steps, neutral = sum(row[1] for row in rows), sum(row[3] for row in rows)
-    readings, errors = sum(row[4] for row in rows), sum(row[5] for row in rows)
-    usual_neutral = neutral / steps if steps else 0.0
-    usual_errors = errors / readings if readings else 0.0
-    raised = {rater: _of_rater(_Seen(*counts), usual_neutral, usual_errors) for rater, *counts in rows}
-    return {rater: flags for rater, flags in raised.items() if flags}
+def of_project(*, project_id: int) -> dict[int, dict[str, Sign]]:
+    """The signs of each rater, by kind, as far as there is enough to say anything."""
+    seen = _seen(statements.rows(_STEPS, [project_id]))
+    sittings = _sittings(statements.rows(_GOLD.format(**_engine()), [project_id]))
+    every = np.array([each.counts for each in seen.values()], dtype=np.int64).reshape(-1, len(_Counts._fields))
+    times = np.array([time for each in seen.values() for time in each.times])
+    ends = Counter(end for each in seen.values() for end in each.ends)
+    usual = {end: n / ends.total() for end, n in ends.items()}
+    found = {}
+    for rater, mine in seen.items():
+        others = _Counts(*(every.sum(axis=0) - np.array(mine.counts)).tolist())
+        told = _of_rater(mine, others, times, usual) | {"falling": sittings.get(rater)}
+        found[rater] = {kind: sign for kind, sign in told.items() if sign is not None}
+    return found
 
 
-class _Seen(NamedTuple):
-    """What was counted of one rater."""
+def raised(found: Mapping[str, Sign]) -> list[str]:
+    return [kind for kind in KINDS if kind in found and found[kind].is_raised]
+
+
+def plain(found: Mapping[str, Sign]) -> dict[str, dict[str, Any]]:
+    """As figures keep them."""
+    return {kind: asdict(sign) for kind, sign in found.items()}
+
+
+class _Counts(NamedTuple):
+    """Of one rater, or of all others."""
 
     steps: int
     fast: int
+    unread: int
     neutral: int
     readings: int
     errors: int
 
 
-def _of_rater(seen: _Seen, usual_neutral: float, usual_errors: float) -> list[str]:
-    raised = []
-    much_neutral = max(_NEUTRAL_TIMES * usual_neutral, _NEUTRAL_LEAST)
-    if seen.steps >= _LEAST_STEPS and seen.fast > _MUCH_TOO_FAST * seen.steps:
-        raised.append("fast")
-    if seen.steps >= _LEAST_STEPS and seen.neutral > much_neutral * seen.steps:
-        raised.append("neutral")
-    if seen.readings >= _LEAST_READINGS and not seen.errors and usual_errors >= _USUAL_ERRORS:
-        raised.append("no_errors")
-    return raised
+@dataclass
+class _Seen:
+    """What was seen of one rater, reading by reading."""
+
+    counts: _Counts
+    times: list[float]  # log of milliseconds a word
+    ends: list[int | None]  # where the first error was seen
 
 
-_COUNTED = f"""
+def _seen(rows: Iterable[Sequence[Any]]) -> dict[int, _Seen]:
+    """From a row a reading, in order."""
+    found: dict[int, _Seen] = {}
+    for rater, first_error, *steps, ms, words in rows:
+        mine = found.setdefault(rater, _Seen(_Counts(0, 0, 0, 0, 0, 0), [], []))
+        more = (*steps, 1, int(first_error is not None))
+        mine.counts = _Counts(*(before + now for before, now in zip(mine.counts, more, strict=True)))
+        mine.ends.append(first_error)
+        if ms and words:
+            mine.times.append(math.log(ms / words))
+    return found
+
+
+def _of_rater(mine: _Seen, others: _Counts, times: Floats, usual: Mapping[Any, float]) -> dict[str, Sign | None]:
+    counts = mine.counts
+    neutral, errors = _part(others.neutral, others.steps), _part(others.errors, others.readings)
+    much = max(3 * neutral, 0.1)
+    return {
+        "fast": signs.share(counts.fast, counts.steps, below=0.2, least=_LEAST_STEPS),
+        "unread": signs.share(counts.unread, counts.steps, below=0.5, least=_LEAST_STEPS),
+        "quick": signs.quickness(np.array(mine.times), times, least=_LEAST_TRACES),
+        "alike": signs.run(mine.ends, usual, least=_LEAST_READINGS),
+        "neutral": signs.share(counts.neutral, counts.steps, below=much, least=_LEAST_STEPS, usual=neutral),
+        "no_errors": signs.reach(
+            counts.errors, counts.readings, mark=errors * 2 / 3, least=_LEAST_READINGS, usual=errors
+        ),
+    }
+
+
+def _part(part: int, n: int) -> float:
+    return part / n if n else 0.0
+
+
+def _sittings(rows: Iterable[Sequence[Any]]) -> dict[int, Sign | None]:
+    """From a row a submission of a rater, in order: seconds since 1970, and the verdict where it was hidden gold."""
+    parts: dict[int, list[list[int]]] = defaultdict(lambda: [[0, 0], [0, 0]])
+    rater_before, began, last = None, 0.0, 0.0
+    for rater, at, verdict in rows:
+        if rater != rater_before or at - last > SITTING:
+            began = at
+        rater_before, last = rater, at
+        if verdict is not None:
+            part = parts[rater][at - began > HOUR]
+            part[0] += verdict == "right"
+            part[1] += 1
+    return {
+        rater: signs.slope((early[0], early[1]), (late[0], late[1]), least=_LEAST_GOLD)
+        for rater, (early, late) in parts.items()
+    }
+
+
+_STEPS = f"""
 WITH latest AS (
   SELECT r.assignment_id, r.rater_id, r.revision, r.first_error FROM labeling_report r
-  WHERE r.project_id = %s ORDER BY r.assignment_id DESC LIMIT {LATEST})
-SELECT x.rater_id, COUNT(*), COUNT(CASE WHEN u.active_ms < %s THEN 1 END), COUNT(CASE WHEN j.rating = 0 THEN 1 END),
-  COUNT(DISTINCT x.assignment_id),
-  COUNT(DISTINCT CASE WHEN x.first_error IS NOT NULL THEN x.assignment_id END)
-FROM latest x
-JOIN labeling_turn u ON u.assignment_id = x.assignment_id AND u.revision = x.revision
-JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
-JOIN labeling_option o ON o.id = j.option_id AND o.position = 0
-GROUP BY x.rater_id
-"""  # noqa: S608  the one number in it is ours
+  WHERE r.project_id = %s ORDER BY r.assignment_id DESC LIMIT {LATEST}),
+step AS (
+  SELECT x.assignment_id, x.rater_id, x.first_error, u.active_ms, j.rating,
+    LENGTH(o.text) - LENGTH(REPLACE(o.text, ' ', '')) + 1 AS words
+  FROM latest x
+  JOIN labeling_turn u ON u.assignment_id = x.assignment_id AND u.revision = x.revision
+  JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
+  JOIN labeling_option o ON o.id = j.option_id AND o.position = 0)
+SELECT rater_id, first_error, COUNT(*), COUNT(CASE WHEN active_ms < {_FAST_MS} THEN 1 END),
+  COUNT(CASE WHEN active_ms < {_LEAST_MS} OR active_ms < {_WORD_MS} * words THEN 1 END),
+  COUNT(CASE WHEN rating = 0 THEN 1 END), SUM(active_ms), SUM(words)
+FROM step GROUP BY assignment_id, rater_id, first_error ORDER BY assignment_id"""  # noqa: S608  the numbers in it are ours
+
+_GOLD = f"""
+WITH latest AS (
+  SELECT a.id, a.rater_id, a.submitted_at FROM labeling_assignment a
+  WHERE a.project_id = %s AND a.state = 'submitted' AND a.submitted_at IS NOT NULL
+  ORDER BY a.submitted_at DESC LIMIT {LATEST})
+SELECT x.rater_id, {{seconds}}, g.verdict FROM latest x
+LEFT JOIN labeling_goldanswer g ON g.assignment_id = x.id AND g.use = 'hidden'
+ORDER BY x.rater_id, x.submitted_at, x.id"""  # noqa: S608  the number in it is ours
+
+
+def _engine() -> dict[str, str]:
+    on_postgresql = "EXTRACT(EPOCH FROM x.submitted_at)::double precision"
+    on_sqlite = "(julianday(x.submitted_at) - 2440587.5) * 86400.0"
+    return {"seconds": on_postgresql if statements.on_postgresql() else on_sqlite}

@@ -5,6 +5,8 @@ its raters reach. A fixed bar would pause nearly everybody where traces are hard
 """
 
 import datetime as dt
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -12,11 +14,37 @@ from labeling import projects, raters
 from labeling.agreement import sequential
 from labeling.models import GoldAnswer, Project
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import scoring
+from labeling.quality import flags, scoring
 
 FORTNIGHT = dt.timedelta(days=14)  # after which a rater who works is known: `Project.proven_gold_share`
 FIRST = 200  # gold answers of a project that its bar is measured on
 _LOWEST, _HIGHEST = 0.2, 0.99
+
+
+class Shown(NamedTuple):
+    """One sign of a rater as a page shows it: what it is and what is good, its figure, and whether it is raised."""
+
+    kind: str
+    name: str
+    what: str
+    value: float
+    low: float
+    high: float
+    n: int
+    usual: float | None
+    is_raised: bool
+
+
+def signs(told: Mapping[str, Any]) -> list[Shown]:
+    """The signs of one rater in words, those that are raised first; `told` is that rater's part of the figures. A kind
+    of which too little is known is not there."""
+    known = told.get("signs", {})
+    found = [
+        Shown(kind, str(words.name), str(words.what), **known[kind])
+        for kind, words in flags.KINDS.items()
+        if kind in known
+    ]
+    return sorted(found, key=lambda sign: not sign.is_raised)
 
 
 def meet_gold(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | None:

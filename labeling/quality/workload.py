@@ -18,7 +18,7 @@ from labeling.agreement.arrays import Floats
 from labeling.models import Gold, GoldAnswer, Judgment, Project, Report, Settlement, Trace
 from labeling.models.consensus import ConsensusSource
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import consensus, flags, workdays
+from labeling.quality import bias, consensus, flags, workdays
 from labeling.quality.populations import Meetings
 
 LATEST = 300  # settled traces that step ratings are held against
@@ -34,6 +34,7 @@ def of_project(*, project_id: int, meetings: Meetings, now: dt.datetime) -> dict
         "settled": _settled(project_id),
         "days": workdays.by_day(project_id),
         "watching": _watching(project_id, now),
+        "bias": bias.of_project(project_id),
         "settled_days": _settled_days(project_id),
     }
 
@@ -54,8 +55,8 @@ def _raters(project_id: int, meetings: Meetings) -> dict[str, dict[str, Any]]:
     ):
         for rater, told in rows.items():
             found[str(rater)][part] = told
-    for rater, raised in flags.of_project(project_id=project_id).items():
-        found[str(rater)]["flags"] = raised
+    for rater, signs in flags.of_project(project_id=project_id).items():
+        found[str(rater)] |= {"flags": flags.raised(signs), "signs": flags.plain(signs)}
     return dict(found)
 
 

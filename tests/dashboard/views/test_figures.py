@@ -170,11 +170,11 @@ def test_annotator_shows_what_they_read_and_how_it_stands(client: Client, cast: 
 
 def test_flags_say_why_with_n_and_interval() -> None:
     much, little = flagging.Share(0.31, 0.22, 0.42, 58), flagging.Share(0.05, 0.02, 0.1, 58)
-    (flag,) = flagging.of(raised=[], missed=much, blamed=little, gold=flagging.Share(None, None, None, 0), bar=0.8)
+    (flag,) = flagging.of(signs=[], missed=much, blamed=little, gold=flagging.Share(None, None, None, 0), bar=0.8)
     assert flag.name == "over-credit"
     assert ".31 [.22, .42] of 58" in flag.why
     low = flagging.Share(0.4, 0.22, 0.61, 20)
-    assert [each.name for each in flagging.of(raised=[], missed=little, blamed=little, gold=low, bar=0.8)] == [
+    assert [each.name for each in flagging.of(signs=[], missed=little, blamed=little, gold=low, bar=0.8)] == [
         "below the gold bar"
     ]
-    assert not flagging.of(raised=[], missed=little, blamed=little, gold=low, bar=0.6)
+    assert not flagging.of(signs=[], missed=little, blamed=little, gold=low, bar=0.6)

@@ -26,10 +26,9 @@ from labeling.models import (
     Step,
     Tally,
     Trace,
-    Turn,
 )
 from labeling.models.quality import GoldUse
-from labeling.quality import figures, flags, populations, recounting, refreshing, settling, tallies
+from labeling.quality import figures, populations, recounting, refreshing, settling, tallies
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -198,20 +197,6 @@ def test_positions_compare_those_who_had_come_so_far(project: Project) -> None:
         step = row["step"]
         wrong = [(first == step) + (second == step) for first, second in ends if min(first, second) >= step]
         assert (row["n"], row["both"], row["one"]) == (len(wrong), wrong.count(2), wrong.count(1))
-
-
-def test_flags_tell_who_hurries_and_who_never_finds_anything() -> None:
-    project = factories.make_project()
-    hasty, careful = scene.raters(project, 2)
-    for number in range(20):
-        trace = factories.make_trace(project)
-        scene.submit(hasty, trace, [1, 1, 1])
-        scene.submit(careful, trace, [1, -1] if number % 2 else [1, 1, 1])
-    Turn.objects.filter(assignment__rater=hasty).update(active_ms=200)
-    Turn.objects.filter(assignment__rater=careful).update(active_ms=2000)
-    refreshing.settle_due(now=NOW)
-    assert flags.of_project(project_id=project.pk) == {hasty.pk: ["fast", "no_errors"]}
-    assert set(flags.FLAGS) >= {"fast", "no_errors"}
 
 
 def test_look_again_marks_what_is_not_settled(project: Project) -> None:

@@ -1,0 +1,68 @@
+"""Whose work is to be looked at, in figures with intervals and in words."""
+
+import datetime as dt
+
+import pytest
+
+from labeling import quality
+from labeling.models import Turn
+from labeling.models.quality import GoldUse
+from labeling.quality import figures, flags, refreshing, watching
+from tests import factories
+from tests.labeling.quality import scene
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+
+
+def test_flags_tell_who_hurries_and_who_finds_little() -> None:
+    """Each sign says its figure, its interval and what is usual, and in words what it is."""
+    project = factories.make_project()
+    hasty, careful = scene.raters(project, 2)
+    for number in range(20):
+        trace = factories.make_trace(project)
+        scene.submit(hasty, trace, [1, 1, 1])
+        scene.submit(careful, trace, [1, -1] if number % 2 else [1, 1, 1])
+    Turn.objects.filter(assignment__rater=hasty).update(active_ms=200)
+    Turn.objects.filter(assignment__rater=careful).update(active_ms=2000)
+    refreshing.settle_due(now=NOW)
+    found = flags.of_project(project_id=project.pk)
+    assert flags.raised(found[hasty.pk]) == ["fast", "unread", "no_errors"]
+    assert flags.raised(found[careful.pk]) == []
+    sign = found[hasty.pk]["no_errors"]
+    assert (sign.value, sign.low, sign.n, sign.usual) == (0.0, 0.0, 20, 0.5)
+    told = figures.of_project(project_id=project.pk, now=NOW)["raters"][str(hasty.pk)]
+    assert told["flags"] == ["fast", "unread", "no_errors"]
+    shown = watching.signs(told)
+    assert [each.is_raised for each in shown[:4]] == [True, True, True, False]
+    assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
+
+
+def test_flags_tell_who_tires() -> None:
+    project = factories.make_project()
+    rater = factories.make_rater(project)
+    for n in range(24):
+        trace = factories.make_trace(project)
+        quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+        at = NOW + dt.timedelta(minutes=5.5 * n)  # one sitting of two hours
+        scene.submit(rater, trace, [-1] if n < 12 else [1, 1, 1], purpose="gold", now=at)
+    assert flags.of_project(project_id=project.pk) == {}  # nobody is told of who has read no work
+    scene.submit(rater, factories.make_trace(project), [1, 1, 1], now=NOW)
+    refreshing.settle_due(now=NOW)
+    sign = flags.of_project(project_id=project.pk)[rater.pk]["falling"]
+    assert (sign.n, sign.is_raised) == (24, True)
+    assert sign.value == pytest.approx(-1, abs=0.1)
+
+
+def test_bias_tells_misses_by_step_and_blame_by_length() -> None:
+    project = factories.make_project()
+    raters = scene.raters(project, 2)
+    for accepted, said in (([2], ([1, 1, -1], [1, 1, 1])), ([None], ([1, 1, 1], [-1])), ([0, None], ([-1], [-1]))):
+        trace = factories.make_trace(project)
+        quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
+        for rater, ratings in zip(raters, said, strict=True):
+            scene.submit(rater, trace, ratings, purpose="gold")
+    found = figures.of_project(project_id=project.pk, now=NOW)["bias"]
+    assert [(row["step"], row["n"], row["share"]) for row in found["missed"]] == [(2, 2, 0.5)]
+    assert [(row["from"], row["to"], row["n"], row["share"]) for row in found["blamed"]] == [(1, 4, 2, 0.5)]
+    assert 0 < found["missed"][0]["low"] < 0.5 < found["missed"][0]["high"] < 1
