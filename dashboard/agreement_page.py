@@ -47,8 +47,8 @@ class Agreement:
     forest: Svg
     table: Table
     confusion: Matrix
-    over_credit: float | None
-    over_blame: float | None
+    over_credit: Figure
+    over_blame: Figure
     n_settled: int
     pairs: Matrix | None
     lowest: Sequence[Pair]
@@ -72,8 +72,8 @@ def of(project: Project, actor: Membership) -> Agreement | None:
         forest=_forest(figures),
         table=_table(figures),
         confusion=_confusion(content["confusion"]["counts"]),
-        over_credit=content["confusion"]["over_credit"],
-        over_blame=content["confusion"]["over_blame"],
+        over_credit=statistics.figure("over_credit", content["confusion"]["over_credit"]),
+        over_blame=statistics.figure("over_blame", content["confusion"]["over_blame"]),
         n_settled=content["confusion"]["n_traces"],
         pairs=_matrix(pairs),
         lowest=_lowest(pairs),

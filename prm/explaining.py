@@ -77,7 +77,7 @@ def _words(trace: Trace, draw: Draw | None, gold: Sequence[Gold], entries: Seque
     if uses:
         return " ".join(str(sentence) for use, sentence in _KNOWN.items() if use in uses)
     served = [(entry.lane.arm, entry.slots_left > 0) for entry in entries if entry.lane.closed_at is None]
-    arms = {arm for arm, is_open in served if is_open or arm not in _SINCE}
+    arms = {arm for arm, is_open in served if is_open or arm != Arm.TOP_UP}  # a slot that came back is given again
     since = [str(sentence) for arm, sentence in _SINCE.items() if arm in arms]
     return " ".join([_first(trace, draw, arms), *since])
 

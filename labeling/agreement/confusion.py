@@ -27,7 +27,7 @@ def tables(*, reference: Ints, given: Ints, problems: Ints, k: int, n_problems: 
 
 def sample(counted: Floats) -> Sample:
     """The tables as the sums that `estimation.estimate` takes."""
-    flat = counted.reshape(len(counted), -1)
+    flat = counted.reshape(len(counted), counted.shape[1] * counted.shape[2])
     n = int(flat.sum())
     ones = np.ones(len(flat), dtype=np.int64)
     compared = flat.sum(axis=1) > 0

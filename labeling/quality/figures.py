@@ -16,8 +16,8 @@
                  "gold": {"n", "right", "missed", "blamed", "gave_up", "low", "high"},
                  "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
                  "flags": [kind of `labeling.quality.flags` that is raised], "signs": {kind: SIGN}}}
-    confusion    {"counts": 3 × 3 (consensus by what was said, over -1, 0, +1), "recall": {"-1": …}, "over_credit",
-                 "over_blame", "n_traces"}: the latest settled traces
+    confusion    {"counts": 3 × 3 (consensus by what was said, over -1, 0, +1), "recall": {"-1": ESTIMATE, …},
+                 "over_credit", "over_blame": ESTIMATE, "n_traces"}: the latest settled traces
     settlements  {state: number of traces}
     watching     {"bar", "gold_a_rater", "false_pauses"}: of a hundred raters exactly at the bar, in a month
     bias         {"missed": [{"step", "n", "share", "low", "high"}], "blamed": [{"from", "to", "n", "share", …}]}: of

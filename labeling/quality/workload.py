@@ -8,28 +8,23 @@ import datetime as dt
 from collections import Counter, defaultdict
 from typing import Any
 
-import numpy as np
 from django.db.models import Case, Count, F, Q, Sum, When
 from django.db.models.functions import TruncDate
 
 import statements
-from labeling.agreement import confusion, proportions, sequential
-from labeling.agreement.arrays import Floats
-from labeling.models import Gold, GoldAnswer, Judgment, Project, Report, Settlement, Trace
-from labeling.models.consensus import ConsensusSource
+from labeling.agreement import proportions, sequential
+from labeling.models import Gold, GoldAnswer, Project, Report, Settlement, Trace
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import bias, consensus, flags, workdays
+from labeling.quality import bias, confusions, consensus, flags, workdays
 from labeling.quality.populations import Meetings
 
-LATEST = 300  # settled traces that step ratings are held against
 MONTH = dt.timedelta(days=30)
-_PLACE = {-1: 0, 0: 1, 1: 2}
 
 
 def of_project(*, project_id: int, meetings: Meetings, now: dt.datetime) -> dict[str, Any]:
     return {
         "raters": _raters(project_id, meetings),
-        "confusion": _confusion(project_id),
+        "confusion": confusions.of_project(project_id),
         "settlements": _settlements(project_id),
         "settled": _settled(project_id),
         "days": workdays.by_day(project_id),
@@ -103,40 +98,6 @@ def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
     pairs: Counter[int] = Counter(meetings.raters[met].ravel().tolist())
     agreeing: Counter[int] = Counter(meetings.raters[met & same].ravel().tolist())
     return {rater: {"pairs": n, "same": agreeing[rater]} for rater, n in pairs.items()}
-
-
-def _confusion(project_id: int) -> dict[str, Any]:
-    """Step ratings against the consensus of several, over the traces settled last."""
-    several = consensus.current(project_id=project_id).exclude(source=ConsensusSource.RATERS, n_votes__lt=2)
-    newest = list(several.order_by("-made_at", "-pk")[:LATEST])
-    known = {(row.trace_id, step, option): rating for row in newest for step, option, rating, *_ in row.labels}
-    rated = Judgment.objects.filter(
-        turn__assignment__report__trace_id__in=[row.trace_id for row in newest],
-        turn__revision=F("turn__assignment__report__revision"),
-        rating__isnull=False,
-    ).values_list("turn__assignment__trace_id", "turn__step__position", "option__position", "rating")
-    counts: Floats = np.zeros((3, 3))
-    for trace_id, step, option, rating in rated:
-        label = known.get((trace_id, step, option))
-        if label is not None and rating is not None:
-            counts[_PLACE[label], _PLACE[rating]] += 1
-    return _told(counts, len(newest))
-
-
-def _told(counts: Floats, n_traces: int) -> dict[str, Any]:
-    flat = counts.ravel()
-    recalls = {str(value): confusion.recall(place=place, k=3).of(flat) for value, place in _PLACE.items()}
-    return {
-        "counts": counts.astype(int).tolist(),
-        "recall": {name: _number(value) for name, value in recalls.items()},
-        "over_credit": _number(confusion.over_credit(negative=0, k=3).of(flat)),
-        "over_blame": _number(confusion.over_blame(negative=0, k=3).of(flat)),
-        "n_traces": n_traces,
-    }
-
-
-def _number(value: Floats) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _settlements(project_id: int) -> dict[str, int]:

@@ -58,3 +58,9 @@ def test_kappa_of_a_table_has_an_interval() -> None:
     one = confusion.tables(reference=np.zeros(6, int), given=np.zeros(6, int), problems=np.arange(6), k=3, n_problems=6)
     same = estimation.estimate(statistic=confusion.kappa(values=values), sample=confusion.sample(one))
     assert same.reason == Reason.NO_VARIATION
+
+
+def test_sample_of_nothing_says_why() -> None:
+    sample = confusion.sample(np.zeros((0, 3, 3)))
+    found = estimation.estimate(statistic=confusion.over_credit(negative=0, k=3), sample=sample)
+    assert (found.value, found.reason) == (None, Reason.NO_CASES)

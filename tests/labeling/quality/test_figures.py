@@ -102,7 +102,12 @@ def test_compute_tells_first_errors_and_raters(project: Project) -> None:
     assert sum(row["readings"] for row in told.values()) == 24
     assert sum(row["others"]["pairs"] for row in told.values()) == 24
     assert all(row["consensus"]["right"] == row["consensus"]["n"] for row in told.values() if "consensus" in row)
-    assert content["confusion"]["over_credit"] in (0.0, None)
+    over_credit = content["confusion"]["over_credit"]
+    assert (over_credit["value"], over_credit["reason"]) in (
+        (0.0, None),
+        (None, "nothing to count: no case of this kind"),
+    )
+    assert set(content["confusion"]["recall"]) == {"-1", "0", "1"}
     assert content["days"] == [{"day": "2026-11-18", "readings": 24, "active_ms": 0, "paid_ms": 0}]
 
 
@@ -121,7 +126,7 @@ def test_figures_of_nothing_say_why() -> None:
     found = figures.compute(project_id=empty.pk, now=NOW)
     assert found["headline"]["steps"]["alpha_nominal"]["reason"] == "no unit has two ratings"
     assert found["headline"]["first_error"]["exact"]["value"] is None
-    assert found["confusion"]["over_credit"] is None
+    assert found["confusion"]["over_credit"]["reason"] == "nothing to count: no case of this kind"
 
 
 def test_refresh_rests_between_two_rounds(project: Project) -> None:

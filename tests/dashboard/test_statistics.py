@@ -1,0 +1,13 @@
+"""Every reason for which a number is missing has words for people."""
+
+import pytest
+
+from dashboard import statistics
+from labeling.agreement.result import Reason
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_why_has_words_for_every_reason(reason: Reason) -> None:
+    told = statistics.why(reason)
+    assert told.endswith(".")
+    assert told != str(reason)
