@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import door, gold_forms, gold_page, page, reading
 from dashboard.gold_forms import KnownForm
-from labeling import quality
+from labeling import admission, quality
 from labeling.models import Gold
 from people.models import Membership
 from people.roles import Action
@@ -24,7 +24,8 @@ from people.roles import Action
 def listed(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.MAKE_GOLD)
     golds = gold_page.of(actor.project, request.GET)
-    return page.show(request, actor, "dashboard/gold.html", here="gold", golds=golds, rows=golds.page)
+    mix = admission.of_screening(actor.project)
+    return page.show(request, actor, "dashboard/gold.html", here="gold", golds=golds, rows=golds.page, mix=mix)
 
 
 @require_safe

@@ -4,6 +4,7 @@ screening results, and how far a rater has come. Which station comes next is tol
 Called through this module: `admission.consent(...)`."""
 
 from labeling.admission.agreeing import HasChanged, consent, read_guideline
+from labeling.admission.mixing import Mix, of_screening
 from labeling.admission.retraining import train_again
 from labeling.admission.screening import admit, allow_attempt, needed, try_again
 from labeling.admission.sets import Progress, make_gold, place, progress, put_up
@@ -12,6 +13,7 @@ from labeling.admission.training import read_lesson
 
 __all__ = [
     "HasChanged",
+    "Mix",
     "Progress",
     "admit",
     "allow_attempt",
@@ -19,6 +21,7 @@ __all__ = [
     "consent",
     "make_gold",
     "needed",
+    "of_screening",
     "place",
     "progress",
     "put_up",

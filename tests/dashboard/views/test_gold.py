@@ -67,7 +67,7 @@ def test_listed_costs_the_same_for_many(
         Gold.objects.create(trace=trace, use="hidden", accepted_first_errors=[0], made_at=NOW)
     client.force_login(cast.lead)
     address = reverse("dashboard:gold", args=[cast.project.slug])
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         response = client.get(address)
     assert len(response.context["golds"].rows) == min(n, 50)
     older = response.context["rows"].older

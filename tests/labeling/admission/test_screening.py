@@ -7,14 +7,30 @@ from pathlib import Path
 import pytest
 
 from events.models import Event
-from labeling import admission, judging, queue, raters
+from labeling import admission, judging, quality, queue, raters
 from labeling.models import Gold, Project, QueueEntry, Rater, ScreeningResult
 from labeling.models.assignment import Purpose
+from labeling.models.quality import GoldUse
 from tests import factories
 from tests.labeling.admission import road
 from tests.together import at_once, own_file
 
 WRONG = 0  # a step before the error
+
+
+@pytest.mark.django_db
+def test_mix_says_whom_the_set_lets_in(now: dt.datetime) -> None:
+    """A set of sound traces alone is passed by whoever presses one key; half of them wrong is not."""
+    project = road.make_project(screening=2, screening_pass_share=0.75)
+    assert admission.of_screening(project) == (2, 0, 2)
+    for _ in range(8):
+        trace = factories.make_trace(project)
+        quality.make_gold(trace=trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
+    mix = admission.of_screening(project)
+    assert mix == (10, 8, 8)
+    assert mix is not None
+    assert mix.lets_everybody_in
+    assert admission.of_screening(factories.make_project()) is None
 
 
 def make_rater(project: Project, now: dt.datetime) -> Rater:
