@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from dashboard import flagging, money, names
 from dashboard.charts import words
-from dashboard.flagging import Flag, Share
+from dashboard.flagging import Flag, Share, Sign
 from dashboard.tables import Column, Table
 from labeling import quality
 from labeling.agreement import proportions
@@ -37,6 +37,7 @@ class Person:
     others: Share
     stage: str  # on the way in; empty for whoever is at work
     flags: Sequence[Flag]
+    signs: Sequence[Sign]  # of which flags were raised, or not
     pay: str
     seen_at: dt.datetime | None
 
@@ -107,6 +108,7 @@ def _person(rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.d
         _share(part.get(name), part.get("n"))
         for part, name in ((gold, "right"), (consensus, "missed"), (consensus, "blamed"))
     )
+    signs = [Sign(each) for each in watching.signs(told)]
     return Person(
         rater=rater,
         name=names.of(rater, actor),
@@ -118,7 +120,8 @@ def _person(rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.d
         blamed=blamed,
         others=_share(others.get("same"), others.get("pairs")),
         stage=flagging.stage(rater),
-        flags=flagging.of(signs=watching.signs(told), missed=missed, blamed=blamed, gold=right, bar=project.gold_bar),
+        flags=flagging.of(signs=signs, missed=missed, blamed=blamed, gold=right, bar=project.gold_bar),
+        signs=signs,
         pay=money.told(project, money.cost(project, told.get("paid_ms", 0))),
         seen_at=seen_at,
     )

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from dashboard.charts import words
 from labeling.models import Rater
 from labeling.models.rater import RaterStage
-from labeling.quality.watching import Shown
+from labeling.quality import watching
 
 FEW = 5  # below which nothing is said of somebody; the interval does the rest
 MUCH = 0.2  # of traces on which the first error was missed, or seen too early
@@ -27,6 +27,44 @@ class Share(words.Span):
 
 
 @dataclass(frozen=True)
+class Sign:
+    """One of the signs that are watched, as it is written: a length, deviations, or a share."""
+
+    told: watching.Shown
+
+    def _write(self, value: float) -> str:
+        if self.told.kind == "alike":
+            return f"{value:.0f}"
+        return f"{value:.1f}".replace("-", "−") if self.told.kind == "quick" else words.share(value)
+
+    @property
+    def shown(self) -> str:
+        return self._write(self.told.value)
+
+    @property
+    def interval(self) -> str:
+        if self.told.kind == "alike":  # a length is known
+            return ""
+        return f"[{self._write(self.told.low)}, {self._write(self.told.high)}]"
+
+    @property
+    def usual(self) -> str:
+        if self.told.usual is None:
+            return "–"
+        if self.told.kind == "alike":
+            return _("%(n)s by chance") % {"n": f"{self.told.usual:.2g}"}
+        return words.share(self.told.usual)
+
+    @property
+    def why(self) -> str:
+        seen = {"value": self.shown, "interval": self.interval, "n": self.told.n}
+        return _("%(what)s Here: %(seen)s.") % {
+            "what": self.told.what,
+            "seen": " ".join((_("%(value)s %(interval)s, n = %(n)d") % seen).split()).replace(" ,", ","),
+        }
+
+
+@dataclass(frozen=True)
 class Flag:
     name: str
     why: str
@@ -42,9 +80,9 @@ def stage(rater: Rater) -> str:
     return str(stages.get(RaterStage(rater.stage), ""))
 
 
-def of(*, signs: Sequence[Shown], missed: Share, blamed: Share, gold: Share, bar: float | None) -> list[Flag]:
+def of(*, signs: Sequence[Sign], missed: Share, blamed: Share, gold: Share, bar: float | None) -> list[Flag]:
     """Those that the domain raised, and those that follow from the figures on the same line."""
-    flags = [Flag(sign.name, _told(sign)) for sign in signs if sign.is_raised]
+    flags = [Flag(each.told.name, each.why) for each in signs if each.told.is_raised]
     if missed.n >= FEW and (missed.low or 0) > MUCH:
         why = _("Went past the settled first error on %(told)s settled traces; more than %(much)s is much.")
         flags.append(Flag(_("over-credit"), why % {"told": missed.told, "much": words.share(MUCH)}))
@@ -55,11 +93,3 @@ def of(*, signs: Sequence[Shown], missed: Share, blamed: Share, gold: Share, bar
         why = _("Right on %(told)s hidden gold traces: the whole interval lies below the project’s bar of %(bar)s.")
         flags.append(Flag(_("below the gold bar"), why % {"told": gold.told, "bar": words.share(bar)}))
     return flags
-
-
-def _told(sign: Shown) -> str:
-    """What it is and what is good, the figure with its interval and n, what is usual."""
-    numbers = {"value": f"{sign.value:.2f}", "low": f"{sign.low:.2f}", "high": f"{sign.high:.2f}", "n": sign.n}
-    here = _("Here %(value)s, between %(low)s and %(high)s, of %(n)d.") % numbers
-    usual = "" if sign.usual is None else " " + _("Usual: %(usual)s.") % {"usual": f"{sign.usual:.2f}"}
-    return f"{sign.what} {here}{usual}"

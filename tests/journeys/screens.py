@@ -51,6 +51,8 @@ def _shoot_as_lead(page: Page, project: Project) -> None:
     settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED, n_readings__gte=3)
     for name in ("overview", "annotators", "agreement", "adjudicate"):
         _shoot(page, f"lead-{name}", reverse(f"dashboard:{name}", args=[project.slug]))
+    paused = Rater.objects.filter(project=project, paused_at__isnull=False).earliest("pk")
+    _shoot(page, "lead-annotator", reverse("dashboard:annotator", args=[project.slug, paused.pk]))
     _shoot(page, "lead-trace", reverse("dashboard:trace", args=[project.slug, settled.earliest("pk").pk]))
 
 

@@ -14,8 +14,9 @@ from jobs import runner
 from jobs.models import Job
 from labeling import overlapping
 from labeling.importing import bringing
-from labeling.models import Gold, Project, Settlement
+from labeling.models import Gold, Project, Rater, Settlement
 from labeling.models.consensus import SettlementState
+from labeling.models.rater import RaterStage
 from tests import factories
 from tests.journeys.conftest import Visit, violations
 
@@ -109,15 +110,30 @@ def test_lead_of_a_project_at_work_meets_no_barrier_and_reads_agreement(visit: V
             found += faults(page, address)
     assert not found, json.dumps(found, indent=1)
     _watch_decide_and_read_agreement(visit(demo.lead), project)
+    _write_and_be_answered(visit(demo.lead), visit(demo.annotator), project)
 
 
 def _addresses(project: Project) -> list[str]:
     settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED)[0].trace
     read = settled.assignments.filter(submitted_revision__gt=0)[0]
     gold = Gold.objects.filter(trace__project=project)[0]
-    names = ("overview", "annotators", "agreement", "traces", "adjudicate", "gold", "settings", "guideline", "life")
+    rater = Rater.objects.filter(project=project, paused_at__isnull=False)[0]
+    names = (
+        "overview",
+        "annotators",
+        "messages",
+        "agreement",
+        "traces",
+        "adjudicate",
+        "gold",
+        "settings",
+        "guideline",
+        "life",
+    )
     return [
         *(reverse(f"dashboard:{name}", args=[project.slug]) for name in (*names, "jobs")),
+        reverse("dashboard:annotator", args=[project.slug, rater.pk]),
+        reverse("dashboard:thread", args=[project.slug, rater.pk]),
         reverse("dashboard:trace", args=[project.slug, settled.pk]),
         reverse("dashboard:gold_one", args=[project.slug, gold.pk]),
         reverse("dashboard:review", args=[project.slug, read.pk]),
@@ -144,3 +160,23 @@ def _watch_decide_and_read_agreement(page: Page, project: Project) -> None:
     page.get_by_label("What to look at again").fill("Look at step 2 again.")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_text("It stands on the rater’s page")).to_be_visible()
+
+
+def _write_and_be_answered(lead: Page, reader: Page, project: Project) -> None:
+    rater = Rater.objects.filter(project=project, user__username="annotator")
+    rater.update(stage=RaterStage.WORKING, read_guideline=project.guideline_id, agreed_text=project.consent_text_id)
+    lead.goto(reverse("dashboard:annotator", args=[project.slug, rater.get().pk]))
+    lead.get_by_role("link", name="Write", exact=True).click()
+    lead.get_by_label("Message").fill("Is step 2 of the last one sound?")
+    lead.get_by_role("button", name="Send").click()
+    reader.goto(reverse("annotate:work", args=[project.slug]))
+    line = reader.get_by_text("wrote to you")
+    line.click()
+    expect(reader.locator(".letter__text")).to_have_text("Is step 2 of the last one sound?")
+    assert not violations(reader)
+    reader.get_by_label("Answer in a line").fill("It is: 1 2 3.")  # keys that rate sleep in the field
+    reader.keyboard.press("Enter")
+    expect(line).to_have_count(0)
+    expect(reader.locator(".step.is-rated")).to_have_count(0)
+    lead.reload()
+    expect(lead.get_by_text("It is: 1 2 3.")).to_be_visible()

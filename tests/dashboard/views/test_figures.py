@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 from dashboard import flagging
 from labeling import raters
 from labeling.models import Rater, Settlement
-from labeling.quality import figures, refreshing
+from labeling.quality import figures, refreshing, watching
 from people import members
 from people.models import Role
 from tests import factories
@@ -178,3 +178,24 @@ def test_flags_say_why_with_n_and_interval() -> None:
         "below the gold bar"
     ]
     assert not flagging.of(signs=[], missed=little, blamed=little, gold=low, bar=0.6)
+
+
+def test_signs_of_a_rater_are_told_in_words() -> None:
+    told = {
+        "signs": {
+            "fast": {"value": 0.4, "low": 0.3, "high": 0.5, "n": 90, "usual": None, "is_raised": True},
+            "alike": {"value": 12.0, "low": 12.0, "high": 12.0, "n": 40, "usual": 0.001, "is_raised": True},
+            "quick": {"value": -1.25, "low": -1.5, "high": -1.0, "n": 40, "usual": None, "is_raised": False},
+        }
+    }
+    signs = [flagging.Sign(each) for each in watching.signs(told)]
+    assert [(each.shown, each.interval) for each in signs] == [
+        (".40", "[.30, .50]"),
+        ("12", ""),
+        ("−1.2", "[−1.5, −1.0]"),
+    ]
+    none = flagging.Share(None, None, None, 0)
+    flags = flagging.of(signs=signs, missed=none, blamed=none, gold=none, bar=None)
+    assert [each.name for each in flags] == ["many fast steps", "always the same"]
+    assert flags[0].why.endswith("Here: .40 [.30, .50], n = 90.")
+    assert flags[1].why.endswith("Here: 12, n = 40.")
