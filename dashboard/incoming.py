@@ -107,6 +107,7 @@ class Standing:
     source: Source | None
     job: Job | None
     undoing: Job | None
+    undone: dict[str, int]  # what the last taking back came to, where it was asked for on a page
     tables: list[telling.Table]
     bad: list[BadLine]
     n_bad: int
@@ -149,6 +150,7 @@ def _standing(source: Source | None, job: Job | None, now: dt.datetime) -> Stand
         source=source,
         job=job,
         undoing=undo if undo and (undo.state in _AT_WORK or undo.state == JobState.FAILED) else None,
+        undone=undo.result.get("undone", {}) if undo else {},
         tables=telling.told(report, came_in=came_in) if report else [],
         bad=report.bad_lines[:_SHOWN_BAD] if report else [],
         n_bad=report.bad if report else 0,

@@ -186,7 +186,7 @@ DOORS: dict[str, Door] = {
     "dashboard:send_back": Door("post", deciders(302), contested),
     "dashboard:imports": Door("get", bringers(200), in_project),
     "dashboard:send_file": Door("post", bringers(422), in_project),
-    "dashboard:look_at_file": Door("get", members(403, engineer=404, lead=404, owner=404), in_project),  # at no file
+    "dashboard:look_at_file": Door("get", members(403, engineer=302, lead=302, owner=302), in_project),  # at no file
     "dashboard:import": Door("get", bringers(200), of_import),
     "dashboard:import_standing": Door("get", bringers(200), of_import),
     "dashboard:cancel_import": Door("post", bringers(302), of_import),

@@ -57,7 +57,11 @@ def send(request: HttpRequest, slug: str) -> HttpResponse:
 def look(request: HttpRequest, slug: str) -> HttpResponse:
     """The beginning of a file as it would come in. It comes in when the person says so."""
     actor = door.enter(request, slug, Action.BRING_IN)
-    place = _place(request.GET.get("file", ""))
+    try:
+        place = lying.find(request.GET.get("file", ""))
+    except lying.NotThere as error:
+        messages.warning(request, str(error))
+        return redirect("dashboard:imports", slug)
     if request.method != "POST":
         return _look(request, actor, place, ChoicesForm(initial={"format": incoming.format_of(place)}))
     form = ChoicesForm(request.POST)
@@ -139,13 +143,6 @@ def _reference(told: dict[str, Any]) -> str:
     if sent is not None:
         return lying.sent(uploads.keep(name=sent.name or "", parts=sent.chunks(), size=sent.size))
     return lying.find(told.get("beside") or told["address"]).reference
-
-
-def _place(reference: str) -> Place:
-    try:
-        return lying.find(reference)
-    except lying.NotThere:
-        raise Http404 from None
 
 
 def _look(

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import log
@@ -139,6 +140,7 @@ def bring_in(
     if report is None:
         report = yield from _look_through(bringing, bad_lines_to)
     loading = _loading(bringing, report, by)
+    _refuse_another(Path(bringing.path), loading.source)
     total = checkpoint.get("total", report.records + report.bad)
     done = checkpoint.get("done", 0)
     records = looking.records(Path(bringing.path), bringing.choices)
@@ -172,6 +174,12 @@ def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Pr
         yield Progress(0, result={"report": msgspec.to_builtins(report)})
         raise HasBadLines(report)
     return report
+
+
+def _refuse_another(path: Path, source: Source) -> None:
+    """What comes in is what was looked through, not half of one file and half of another."""
+    if files.sha256(path) != source.sha256:
+        raise Failed(_("The file has changed since its import was asked for: import it again."))
 
 
 def _loading(bringing: Bringing, report: Report, by: User | None) -> Loading:

@@ -28,12 +28,7 @@ class Unreadable(Exception):
 
 def open_file(path: Path, *, free: int = FREE) -> BinaryIO:
     """The bytes in the file, unpacked where its name ends in .gz or .zst."""
-    try:
-        if path.exists() and not path.is_file():
-            raise Unreadable(f"{path}: not a file")  # a pipe or a device would never end
-        raw = path.open("rb")
-    except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror}") from error
+    raw = _open(path)
     if path.suffix in {".gz", ".zst"}:
         limit = free + RATIO_LIMIT * path.stat().st_size
         unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else _Zstd(raw)
@@ -44,6 +39,15 @@ def open_file(path: Path, *, free: int = FREE) -> BinaryIO:
         raw.close()
         raise
     return raw
+
+
+def _open(path: Path) -> io.BufferedReader:
+    try:
+        if path.exists() and not path.is_file():
+            raise Unreadable(f"{path}: not a file")  # a pipe or a device would never end
+        return path.open("rb")
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _refuse_strange(stream: io.BufferedReader, path: Path) -> None:
@@ -60,7 +64,7 @@ def inner_name(path: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with _open(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -65,8 +65,9 @@ def test_import_traces_refuses_before_anything_comes_in(
 
 
 def test_import_traces_makes_no_project_for_a_file_that_nobody_can_read(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="No such file"):
-        import_traces(tmp_path / "nothing.jsonl")
+    for format in ("auto", "prm800k"):
+        with pytest.raises(CommandError, match="No such file"):
+            import_traces(tmp_path / "nothing.jsonl", "--format", format)
     assert not Project.objects.exists()
 
 

@@ -85,7 +85,8 @@ class Command(BaseCommand):
         choices = _choices(options)
         choices.check()
         path = self._file(options["file"], bar)
-        looking.format_of(path, named=choices.format)  # before a project is made for a file that nobody can read
+        with files.open_file(path):
+            looking.format_of(path, named=choices.format)  # before a project is made for a file that nobody can read
         by = _user(options["by"])
         project = self._project(options["project"], by, now)
         asked = bringing.prepare(project=project, path=path, choices=choices, now=now)

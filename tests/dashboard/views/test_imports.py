@@ -65,7 +65,9 @@ def test_a_file_is_sent_looked_at_brought_in_and_taken_back(client: Client, proj
     source = Source.objects.get()
     client.post(reverse("dashboard:undo_import", args=["sums", source.pk]))
     assert run(undoing).state == JobState.DONE
-    assert "Taken back on" in text(client.get(reverse("dashboard:brought_in", args=["sums", source.pk])))
+    page = " ".join(text(client.get(reverse("dashboard:brought_in", args=["sums", source.pk]))).split())
+    assert "Taken back on" in page
+    assert "0 traces were removed. 1 trace that was opened or rated is kept with its labels" in page
     assert job.asked_by is not None
 
 
@@ -126,6 +128,15 @@ def test_a_file_beside_the_server_is_chosen(client: Client, project: Project, se
     client.post(response["Location"], {**CHOICES, "bring": "1"})
     assert run().state == JobState.DONE
     assert (settings.INCOMING_DIR / "a.jsonl").exists()  # it is not ours to throw away
+
+
+def test_look_sends_back_to_choose_where_the_file_went(client: Client, project: Project, settings: Any) -> None:
+    (settings.INCOMING_DIR / "a.jsonl").write_bytes(prm.line() + b"\n")
+    look = client.post(reverse("dashboard:send_file", args=["sums"]), {"beside": "beside:a.jsonl"})["Location"]
+    (settings.INCOMING_DIR / "a.jsonl").unlink()
+    response = client.post(look, {**CHOICES, "bring": "1"}, follow=True)
+    assert response.redirect_chain == [(reverse("dashboard:imports", args=["sums"]), 302)]
+    assert "the file is not there any more: send it again" in text(response)
 
 
 @pytest.mark.parametrize("told", [{}, {"beside": "beside:../x"}, {"address": "s3://x/y"}])

@@ -109,6 +109,19 @@ def test_bring_in_is_not_drowned_by_one_endless_line(tmp_path: Path, now: dt.dat
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 120 * 1024
 
 
+def test_bring_in_takes_nothing_of_a_file_that_changed_or_went(tmp_path: Path, now: dt.datetime) -> None:
+    path = tmp_path / "a.jsonl"
+    for change in (lambda: path.write_bytes(prm.line(labeler="ben") + b"\n"), path.unlink):
+        path.write_bytes(GOOD + b"\n")
+        job = bringing.ask(project=factories.make_project(), path=path, choices=Choices(), by=None, now=now)
+        change()
+        runner.run(job.pk, bringing.chunks, sleep=lambda seconds: None)
+        job.refresh_from_db()
+        assert job.state == JobState.FAILED
+        assert "has changed since its import was asked for" in job.failure or "No such file" in job.failure
+        assert not Problem.objects.exists()
+
+
 @pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("zst", zstandard.ZstdCompressor().compress)])
 def test_bring_in_refuses_what_unpacks_to_more_than_it_should(
     ending: str, pack: Any, tmp_path: Path, now: dt.datetime

@@ -97,3 +97,5 @@ def test_open_file_refuses_what_would_never_end(tmp_path: Path) -> None:
     for path in (tmp_path / "x.jsonl", tmp_path, Path("/dev/zero")):
         with pytest.raises(Unreadable, match="not a file"):
             files.open_file(path)
+        with pytest.raises(Unreadable, match="not a file"):
+            files.sha256(path)
