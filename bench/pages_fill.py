@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from bench import queue_fill
-from labeling.models import Assignment, Project
+from labeling.models import Assignment, Project, Rater
+from labeling.models.rater import RaterKind
 from labeling.quality import figures
 from people import members
 from people.models import Role
@@ -28,6 +29,7 @@ def fill(n_traces: int) -> Filled:
     now = timezone.now()
     lead = User.objects.create_user("lead")
     members.join(project=project, user=lead, role=Role.LEAD, now=now)
+    Rater.objects.filter(project=project).update(kind=RaterKind.MEMBER)  # annotators are shown, imported raters are not
     _run(_TEXTS, [])
     _run(_SETTLEMENTS, [connection.ops.adapt_datetimefield_value(now - dt.timedelta(days=DAYS))])
     with connection.cursor() as cursor:
@@ -38,11 +40,14 @@ def fill(n_traces: int) -> Filled:
 
 def _addresses(project: Project) -> dict[str, str]:
     trace = project.traces.order_by("-pk").values_list("pk", flat=True)[:1].get()
-    read = Assignment.objects.filter(project=project).order_by("pk").values_list("trace_id", flat=True)[:1].get()
+    read, rater = (
+        Assignment.objects.filter(project=project).order_by("pk").values_list("trace_id", "rater_id")[:1].get()
+    )
     traces = reverse("dashboard:traces", args=[project.slug])
     pages = (
         "overview",
         "annotators",
+        "messages",
         "agreement",
         "adjudicate",
         "gold",
@@ -54,6 +59,8 @@ def _addresses(project: Project) -> dict[str, str]:
     )
     return {
         **{name: reverse(f"dashboard:{name}", args=[project.slug]) for name in pages},
+        "overview, 4 weeks": reverse("dashboard:overview", args=[project.slug]) + "?weeks=4",
+        "annotator": reverse("dashboard:annotator", args=[project.slug, rater]),
         "traces": traces,
         "traces, in the middle": f"{traces}?before={trace // 2}",
         "traces, contested": f"{traces}?state=contested",

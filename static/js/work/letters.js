@@ -12,8 +12,9 @@ export class Letters {
   }
 
   async look() {
-    const open = document.querySelector("#unread :is([open], :focus-within)"); // somebody is at it
-    if (!open) await this.#show(await this.#ask(this.#address));
+    const text = await this.#ask(this.#address);
+    const atIt = document.querySelector("#unread :is([open], :focus-within)"); // opened, perhaps, while we asked
+    if (!atIt) this.#show(text);
   }
 
   async #send(event) {
