@@ -3,6 +3,7 @@ words with one that judges, which traces say the same, which problems are nearly
 
 import hashlib
 from collections.abc import Generator, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
@@ -10,14 +11,16 @@ from django.db.models import Q, QuerySet
 from exports.building import Plan
 from exports.models import Purpose
 from exports.orders import Order
+from jobs import paging
 from labeling import benchmarks
 from labeling.choosing import Barred
-from labeling.models import BenchmarkProblem, Gold, Option, Problem, Project
+from labeling.models import BenchmarkProblem, Gold, Option, Problem, Project, Trace
 from labeling.models.quality import GoldUse
 from labeling.texts import near_duplicates
 from prm.evaluation import contamination
 
 _CHUNK = 1000
+_TRACES_AT_ONCE = 100  # with the texts of their steps
 
 
 class Planned(NamedTuple):
@@ -40,7 +43,7 @@ def look_around(project: Project, purpose: str, order: Order) -> Generator[int, 
 
 
 def _texts(problems: QuerySet[Problem]) -> Iterator[tuple[int, str, str]]:
-    return problems.order_by("pk").values_list("pk", "normal_digest", "text").iterator(chunk_size=_CHUNK)
+    return paging.by_key(problems, "normal_digest", "text", size=_CHUNK)
 
 
 def _judging() -> QuerySet[Problem]:
@@ -90,9 +93,7 @@ def _duplicates(project: Project) -> Generator[int, None, list[int]]:
     seen: set[bytes] = set()
     found: list[int] = []
     digest, trace_now = hashlib.blake2b(digest_size=16), -1
-    rows = Option.objects.filter(step__trace__project=project, position=0).order_by("step__trace", "step__position")
-    fields = ("step__trace_id", "step__trace__problem__normal_digest", "text")
-    for n, (trace, problem, text) in enumerate(rows.values_list(*fields).iterator(chunk_size=_CHUNK)):
+    for n, (trace, problem, text) in enumerate(_first_options(project)):
         if trace != trace_now:
             _note(digest.digest(), trace_now, seen, found)
             digest, trace_now = hashlib.blake2b(problem.encode(), digest_size=16), trace
@@ -101,6 +102,15 @@ def _duplicates(project: Project) -> Generator[int, None, list[int]]:
             yield n
     _note(digest.digest(), trace_now, seen, found)
     return found
+
+
+def _first_options(project: Project) -> Iterator[tuple[int, str, str]]:
+    """Trace, its problem, and the text of each step's first option."""
+    fields = ("step__trace_id", "step__trace__problem__normal_digest", "text")
+    options = Option.objects.filter(position=0).order_by("step__trace", "step__position").values_list(*fields)
+    traces = paging.by_key(Trace.objects.filter(project=project), size=_CHUNK)
+    while page := [pk for (pk,) in islice(traces, _TRACES_AT_ONCE)]:
+        yield from list(options.filter(step__trace__in=page))
 
 
 def _note(digest: bytes, trace: int, seen: set[bytes], found: list[int]) -> None:

@@ -11,7 +11,9 @@ together or not at all, and a runner that has lost its lease to another keeps ne
             yield partial(write, records)       # (now) -> Progress(done, total, {"line": 40})
 
 A handler without anything to write in the database yields the Progress itself; what it did before may then be done
-twice. A chunk takes less than a lease, with its preparation, or is given a longer one.
+twice. The runner steps aside for people as if that had kept them waiting. A handler that has only read or computed
+yields a `sign_of_life`. Neither keeps a query open meanwhile: see `jobs.paging`. A chunk takes less than a lease, with
+its preparation, or is given a longer one.
 """
 
 import datetime as dt
@@ -47,6 +49,11 @@ Handler = Callable[[Job], Iterator[Progress | Chunk]]
 Clock = Callable[[], dt.datetime]
 
 _room = threading.BoundedSemaphore(AT_ONCE)
+
+
+def sign_of_life(progress: Progress) -> Chunk:
+    """That the job goes on, where it has kept nobody from writing."""
+    return lambda now: progress
 
 
 class LeaseLost(Exception):
@@ -129,19 +136,21 @@ def _work_through(
         prepared = time.perf_counter() - began
         if chunk is None:
             return
-        wrote = _write(job, chunk, clock, lease)
+        waited, wrote = _write(job, chunk, clock, lease)
         # A handler that yields mere progress has written by itself while it prepared.
-        yielding.pause(prepared if isinstance(chunk, Progress) else wrote, now=clock(), sleep=sleep)
+        took = prepared if isinstance(chunk, Progress) else wrote
+        yielding.pause(took, waited=waited, now=clock(), sleep=sleep)
 
 
-def _write(job: Job, chunk: Progress | Chunk, clock: Clock, lease: dt.timedelta) -> float:
-    """The chunk and its checkpoint in one transaction. Says how long others could not write."""
+def _write(job: Job, chunk: Progress | Chunk, clock: Clock, lease: dt.timedelta) -> tuple[float, float]:
+    """The chunk and its checkpoint in one transaction. Says how long others kept it waiting, and it then others."""
+    asked = time.perf_counter()
     with transaction.atomic():
-        began = time.perf_counter()  # SQLite's lock has been taken: the wait for it was not our doing
+        began = time.perf_counter()  # SQLite's lock has been taken
         _see_whether_to_go_on(job)
         progress = chunk if isinstance(chunk, Progress) else chunk(clock())
         _keep(job, progress, clock() + lease)
-    return time.perf_counter() - began
+    return began - asked, time.perf_counter() - began
 
 
 def _see_whether_to_go_on(job: Job) -> None:

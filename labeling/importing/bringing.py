@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import log
-from jobs import work, yielding
+from jobs import runner, work, yielding
 from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
@@ -32,7 +32,7 @@ from labeling.models import Project, Source
 from labeling.models.quality import GoldUse
 
 KIND = "labeling.bring_in"
-AT_ONCE, ALONE, BESIDE_PEOPLE = 1000, 500, 20  # traces in a transaction: on PostgreSQL, on SQLite
+AT_ONCE, ALONE, BESIDE_PEOPLE = 1000, 500, 40  # traces in a transaction: on PostgreSQL, on SQLite
 LOOKED_AT = 2000  # records between two signs of life while a file is looked through
 
 
@@ -147,7 +147,7 @@ def bring_in(
     for number, record in enumerate(islice(records, done)):
         loading.skip(record)
         if number % LOOKED_AT == 0:
-            yield Progress(done, total)
+            yield runner.sign_of_life(Progress(done, total))
     while part := list(islice(records, _size(loading))):
         done += len(part)
         yield partial(_write, loading, part, done, total)
@@ -160,7 +160,7 @@ def report_of(progress: Progress) -> Report:
     return msgspec.convert((progress.result or {}).get("report", {}), Report)
 
 
-def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Progress, None, Report]:
+def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Progress | Chunk, None, Report]:
     """The whole file before anything is written. A strict import ends here at its first bad lines, with all of them."""
     look = looking.Look()
     with bad_lines.writing(bad_lines_to) as writer:
@@ -168,7 +168,7 @@ def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Pr
             if isinstance(record, BadLine):
                 writer.write(record)
             if number % LOOKED_AT == 0:
-                yield Progress(0, result={"looked": number})
+                yield runner.sign_of_life(Progress(0, result={"looked": number}))
     report = look.told()
     if report.bad and not bringing.choices.is_lenient:
         yield Progress(0, result={"report": msgspec.to_builtins(report)})

@@ -3,30 +3,28 @@
 from collections import Counter
 from collections.abc import Generator
 
-from jobs.runner import Progress
+from jobs import paging, runner
 from labeling.importing.report import NearDuplicates
 from labeling.models import Problem, Source
 from labeling.texts.near_duplicates import Collection
 
 AT_MOST = 200_000  # problems of a project: beyond that it would cost more memory than an import may
 EXAMPLES = 5
-_BETWEEN_SIGNS = 2000
 
 
-def look(source: Source, progress: Progress) -> Generator[Progress, None, NearDuplicates | None]:
+def look(source: Source, progress: runner.Progress) -> Generator[runner.Chunk, None, NearDuplicates | None]:
     """Signs of life, then what was found; None where the project has too many problems to look through."""
-    problems = Problem.objects.filter(project=source.project_id).order_by("pk")
+    problems = Problem.objects.filter(project=source.project_id)
     if problems.count() > AT_MOST:
         return None
     collection: Collection[int] = Collection()
     ours: set[int] = set()
-    rows = problems.values_list("pk", "text", "source_id").iterator(chunk_size=_BETWEEN_SIGNS)
-    for number, (pk, text, source_id) in enumerate(rows):
+    for number, (pk, text, source_id) in enumerate(paging.by_key(problems, "text", "source_id")):
         collection.add(pk, text)
         if source_id == source.pk:
             ours.add(pk)
-        if number % _BETWEEN_SIGNS == 0:
-            yield progress
+        if number % paging.PAGE == 0:
+            yield runner.sign_of_life(progress)
     return _told(collection.groups(), ours)
 
 

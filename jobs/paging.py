@@ -1,0 +1,20 @@
+"""Reads many rows for a handler that yields in between.
+
+SQLite refuses to write on a connection that still reads what others have changed meanwhile: a cursor may not stay open
+while the runner writes down how far a job has come. So each page is a query of its own, from where the last one ended.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+
+PAGE = 2000
+
+
+def by_key(rows: QuerySet[Any], *fields: str, size: int = PAGE) -> Iterator[tuple[Any, ...]]:
+    """The primary key and these fields of each row, in the order of the keys."""
+    last = 0
+    while page := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *fields)[:size]):
+        yield from page
+        last = page[-1][0]
