@@ -1,8 +1,8 @@
 """How long a job steps aside between two chunks, so that people at work do not feel it. Decides, never writes.
 
-SQLite has one write lock and hands it out unfairly: whoever asks again at once usually gets it. A job that pauses five
-times as long as it held the lock leaves five sixths of the time to those who judge. While nobody does, a sixth is left
-to whoever begins.
+SQLite has one write lock and hands it out unfairly: whoever asks again at once usually gets it. A job that pauses three
+times as long as it held the lock leaves three quarters of the time to those who judge. Where it had to wait for them
+itself, they are many, and it leaves them more. While nobody judges, a sixth is left to whoever begins.
 """
 
 import datetime as dt
@@ -11,8 +11,11 @@ from collections.abc import Callable
 
 from django.db import connection
 
+from jobs import writing_back
+
 WATCHED = dt.timedelta(seconds=60)
-TO_PEOPLE = 5
+TO_PEOPLE = 3
+TO_MANY = 10  # times as long as the job had to wait
 TO_NOBODY = 0.2
 LONGEST_PAUSE = 2.0  # far below a lease, and still a fair share after the slowest chunk
 
@@ -28,19 +31,21 @@ def register(somebody_worked_since: Question) -> None:
         _questions.append(somebody_worked_since)
 
 
-def pause(took: float, *, now: dt.datetime, sleep: Callable[[float], None] = time.sleep) -> float:
-    """Step aside after a transaction that took so many seconds. Says for how long."""
-    seconds = wanted(took, now=now)
-    if seconds:
-        sleep(seconds)
+def pause(took: float, *, waited: float = 0.0, now: dt.datetime, sleep: Callable[[float], None] = time.sleep) -> float:
+    """Step aside after a transaction that took so many seconds, and had to wait so long. Says for how long."""
+    seconds = wanted(took, waited=waited, now=now)
+    rest = seconds - writing_back.between_chunks()
+    if rest > 0:
+        sleep(rest)
     return seconds
 
 
-def wanted(took: float, *, now: dt.datetime) -> float:
+def wanted(took: float, *, waited: float = 0.0, now: dt.datetime) -> float:
     """PostgreSQL lets others write meanwhile: there a job never steps aside."""
     if connection.vendor != "sqlite":
         return 0.0
-    return min(took * (TO_PEOPLE if is_somebody_at_work(now) else TO_NOBODY), LONGEST_PAUSE)
+    seconds = took * TO_PEOPLE + waited * TO_MANY if is_somebody_at_work(now) else took * TO_NOBODY
+    return min(seconds, LONGEST_PAUSE)
 
 
 def is_somebody_at_work(now: dt.datetime) -> bool:

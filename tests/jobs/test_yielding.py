@@ -31,16 +31,21 @@ def asked() -> Iterator[list[dt.datetime]]:
     yielding._answer = (0.0, False)
 
 
-def test_pause_is_five_times_as_long_while_somebody_works(asked: list[dt.datetime]) -> None:
+def test_pause_is_three_times_as_long_while_somebody_works(asked: list[dt.datetime]) -> None:
     slept: list[float] = []
-    assert yielding.pause(0.01, now=NOW, sleep=slept.append) == pytest.approx(0.05 if on_sqlite else 0)
-    assert slept == ([pytest.approx(0.05)] if on_sqlite else [])
+    assert yielding.pause(0.01, now=NOW, sleep=slept.append) == pytest.approx(0.03 if on_sqlite else 0)
+    assert slept == ([pytest.approx(0.03)] if on_sqlite else [])
     assert asked == ([NOW - dt.timedelta(seconds=60)] if on_sqlite else [])
 
 
 def test_pause_is_a_fifth_of_the_transaction_when_nobody_works(asked: list[dt.datetime]) -> None:
     wanted = yielding.wanted(0.01, now=NOW + dt.timedelta(seconds=31))
     assert wanted == pytest.approx(0.002 if on_sqlite else 0)
+
+
+def test_pause_is_longer_where_people_kept_the_job_waiting(asked: list[dt.datetime]) -> None:
+    wanted = yielding.wanted(0.01, waited=0.004, now=NOW)
+    assert wanted == pytest.approx(0.07 if on_sqlite else 0)
 
 
 def test_pause_asks_once_for_many_chunks(asked: list[dt.datetime]) -> None:
