@@ -33,7 +33,7 @@ ARRIVALS = (Arm.TOP_UP, Arm.OPINION)
 #           their shares, policy takes the rest, and each stands in for the others where they are empty
 # key       where to read on
 # is_held   the lane's newest assignment is held by this rater: nothing new is handed out
-LANES = f"""
+ASKED = """
 asked AS (SELECT CAST(%s AS bigint) AS rater_id, CAST(%s AS double precision) AS chance,
                  CAST(%s AS boolean) AS from_top, CAST(%s AS bigint) AS arrivals_until),
 somebody AS (
@@ -48,17 +48,12 @@ somebody AS (
     JOIN labeling_rater r ON r.id = a.rater_id AND r.paused_at IS NULL AND r.removed_at IS NULL
     JOIN labeling_project p ON p.id = r.project_id AND p.state = 'open'
         AND (p.guideline_id IS NULL OR p.guideline_id = r.read_guideline_id)
-        AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)) one),
-lanes AS MATERIALIZED (
-    SELECT s.*, l.id AS lane_id, l.arm, l.generation,
+        AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)) one)"""
+ARM = """l.id AS lane_id, l.arm, l.generation,
            CASE WHEN l.arm IN ('training', 'screening', 'gold') THEN l.arm ELSE 'work' END AS purpose,
            CASE l.arm WHEN 'training' THEN s.training_attempt WHEN 'screening' THEN s.screening_attempt
                 ELSE 1 END AS attempt,
            CASE WHEN l.arm = 'opinion' THEN 'opinion' ELSE 'scheduled' END AS population,
-           COALESCE(n.state = 'held', false) AS is_held,
-           COALESCE(CASE WHEN s.from_top THEN NULL WHEN n.id IS NULL OR m.read_at >= n.held_at THEN m.key
-                         ELSE n.lane_key END, {TOP}) AS key,
-           COALESCE(CASE WHEN s.from_top OR m.read_at >= n.held_at THEN NULL ELSE n.trace_id END, {TOP}) AS trace_id,
            CASE WHEN s.stage IN ('training', 'screening') THEN CASE WHEN l.arm = s.stage THEN 0 END
                 WHEN s.stage <> 'working' OR l.arm IN ('training', 'screening') THEN NULL
                 WHEN l.arm = 'gold' THEN CASE WHEN s.chance < s.gold_share THEN 0 END
@@ -69,7 +64,14 @@ lanes AS MATERIALIZED (
                                   ELSE 'policy' END THEN 3
                 WHEN l.arm = 'policy' THEN 4
                 WHEN l.arm = 'uniform' THEN 5
-                ELSE 6 END AS place
+                ELSE 6 END AS place"""
+STANDS = f"""
+           COALESCE(CASE WHEN s.from_top THEN NULL WHEN n.id IS NULL OR m.read_at >= n.held_at THEN m.key
+                         ELSE n.lane_key END, {TOP}) AS key,
+           COALESCE(CASE WHEN s.from_top OR m.read_at >= n.held_at THEN NULL ELSE n.trace_id END, {TOP}) AS trace_id"""
+LANES = f"""{ASKED},
+lanes AS MATERIALIZED (
+    SELECT s.*, {ARM}, {STANDS}, COALESCE(n.state = 'held', false) AS is_held
     FROM somebody s
     JOIN labeling_lane l ON l.project_id = s.project_id AND l.closed_at IS NULL
     LEFT JOIN labeling_queuereader m ON m.rater_id = s.rater_id AND m.lane_id = l.id

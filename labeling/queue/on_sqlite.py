@@ -1,18 +1,22 @@
 """Taking a slot on SQLite: looked up without a lock, then written in a transaction of two statements. Whoever holds
-the write lock keeps everybody else from writing."""
+the write lock keeps everybody else from writing.
+
+It is looked up lane by lane, since the first or second has something: how far the rater has come in all the others need
+not be found out."""
 
 import datetime as dt
+import itertools
 from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
 
 import statements
 from labeling.models.assignment import AssignmentState
-from labeling.queue.lanes import ARRIVALS, BOTTOM, HELD_FOR, LANES, MAKE, NEXT, TWO_CLAIMS_MET, Taken
+from labeling.queue.lanes import ARM, ARRIVALS, ASKED, BOTTOM, HELD_FOR, MAKE, NEXT, STANDS, TWO_CLAIMS_MET, Taken
 
 
 class _Lane(NamedTuple):
-    """A lane as LANES tells it."""
+    """A lane that may be served now."""
 
     lane_id: int
     arm: str
@@ -25,23 +29,24 @@ class _Lane(NamedTuple):
     purpose: str
     attempt: int
     population: str
-    key: int
-    trace_id: int
-    place: int | None
+    from_top: bool
     arrivals_until: int
 
-    @property
-    def lags(self) -> bool:
-        return self.key > (self.arrivals_until if self.arm in ARRIVALS else BOTTOM)
+    def lags(self, key: int) -> bool:
+        """Whether a rater who has come to this key has a mark that says so too late."""
+        return key > (self.arrivals_until if self.arm in ARRIVALS else BOTTOM)
 
 
 class _Entry(NamedTuple):
-    """An entry as NEXT tells it."""
+    """The next one for the rater."""
 
     entry_id: int
     trace_id: int
     key: int
     draw_id: int | None
+
+
+_ASKED_OF = ("lane_id", "key", "trace_id", "rater_id", "purpose", "attempt")
 
 
 class _Found(NamedTuple):
@@ -50,10 +55,26 @@ class _Found(NamedTuple):
     came_up_empty: list[int]
 
 
-_LANES = f"WITH {LANES} SELECT {', '.join(_Lane._fields)} FROM lanes"  # noqa: S608  made of constants
-_HELD = "SELECT 1 FROM labeling_assignment WHERE rater_id = %s AND state = 'held'"
+_LANES = f"""
+WITH {ASKED},
+lanes AS (
+    SELECT s.*, {ARM} FROM somebody s JOIN labeling_lane l ON l.project_id = s.project_id AND l.closed_at IS NULL
+    WHERE NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.rater_id = s.rater_id AND a.state = 'held'))
+SELECT {", ".join(_Lane._fields)} FROM lanes WHERE place IS NOT NULL ORDER BY place, generation DESC, lane_id
+"""  # noqa: S608  made of constants
 _SLOT = "UPDATE labeling_queueentry SET slots_left = slots_left - 1 WHERE id = %s AND is_open RETURNING id"
-_NEXT = NEXT.format(lane_id="%s", key="%s", trace_id="%s", rater_id="%s", purpose="%s", attempt="%s")
+_SEARCH = NEXT.replace("e.id AS entry_id, e.trace_id, e.key, e.draw_id", "e.id")
+_NEXT = f"""
+WITH s AS (SELECT %s AS rater_id, %s AS lane_id, %s AS purpose, %s AS attempt, %s AS from_top),
+stands AS (
+    SELECT s.*, {STANDS} FROM s
+    LEFT JOIN labeling_queuereader m ON m.rater_id = s.rater_id AND m.lane_id = s.lane_id
+    LEFT JOIN labeling_assignment n ON n.id = (
+        SELECT a.id FROM labeling_assignment a WHERE a.rater_id = s.rater_id AND a.lane_id = s.lane_id
+        ORDER BY a.held_at DESC, a.id DESC LIMIT 1))
+SELECT w.key, f.id, f.trace_id, f.key, f.draw_id FROM stands w
+LEFT JOIN labeling_queueentry f ON f.id = ({_SEARCH.format(**{name: f"w.{name}" for name in _ASKED_OF})})
+"""  # noqa: S608  made of constants
 _MAKE = MAKE.format(values=f"VALUES ({', '.join(['%s'] * 19)}, false, 1, 0, 0)")
 
 
@@ -80,15 +101,13 @@ def is_anything_left(parameters: list[object]) -> bool:
 
 
 def _find(parameters: list[object]) -> _Found | None:
-    lanes = [_Lane(*row) for row in statements.rows(_LANES, parameters)]
-    if not lanes or statements.rows(_HELD, [lanes[0].rater_id]):
-        return None
     came_up_empty: list[int] = []
-    for lane in (lane for lane in lanes if lane.place is not None):
-        where = [lane.lane_id, lane.key, lane.trace_id, lane.rater_id, lane.purpose, lane.purpose, lane.attempt]
-        for row in statements.rows(_NEXT, where):
-            return _Found(lane, _Entry(*row), came_up_empty)
-        if lane.lags:
+    for lane in itertools.starmap(_Lane, statements.rows(_LANES, parameters)):
+        of_lane = (lane.rater_id, lane.lane_id, lane.purpose, lane.attempt, lane.from_top)
+        ((key, *entry),) = statements.rows(_NEXT, of_lane)
+        if entry[0] is not None:
+            return _Found(lane, _Entry(*entry), came_up_empty)
+        if lane.lags(key):
             came_up_empty.append(lane.lane_id)
     return None
 
