@@ -1,7 +1,8 @@
 """How fast do traces come in? `python -m bench.import [--traces N]`, on the server of DATABASE_URL or on SQLite.
 
 On PostgreSQL blocks of the import take turns with bare COPYs of as many rows of the same kind, made ready beforehand,
-into the same tables with the same keys and indexes. On SQLite the import runs alone, block by block.
+into the same tables with the same keys and indexes. On SQLite the import runs alone, block by block; `--raters 16`
+brings a whole file in beside people at work instead (bench/import_beside.py).
 """
 
 import argparse
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import cycle_place
+from bench import cycle_place, import_beside
 
 STEPS = 12
 BLOCK = 1000  # traces
@@ -27,10 +28,15 @@ BLOCK = 1000  # traces
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--traces", type=int, default=20_000)
+    arguments.add_argument("--raters", type=int, default=0, help="so many people judge meanwhile (SQLite)")
+    arguments.add_argument("--waiting", type=int, default=1_000, help="traces open in their queue")
     arguments.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.inside:
         _inside(given.traces)
+        return
+    if given.raters:
+        import_beside.main(given.raters, given.traces, given.waiting)
         return
     with tempfile.TemporaryDirectory() as folder, cycle_place.database(Path(folder)) as environment:
         command = [sys.executable, "-m", "bench.import", "--inside", "--traces", str(given.traces)]
@@ -49,7 +55,7 @@ def _inside(traces: int) -> None:
     call_command("migrate", verbosity=0)
     path = Path(os.environ["STEPMARK_DATA"]) / "traces.jsonl"
     with path.open("wb") as file:
-        file.writelines(_lines(traces))
+        file.writelines(lines(traces))
     is_postgresql = connection.vendor == "postgresql"
     seconds: dict[str, list[float]] = {"import": [], "cpu": [], "copy": [], "calibration": []}
     for block in _blocks(path):
@@ -62,7 +68,7 @@ def _inside(traces: int) -> None:
     _say(seconds, connection.vendor)
 
 
-def _lines(n: int) -> Iterator[bytes]:
+def lines(n: int) -> Iterator[bytes]:
     words = ["we", "can", "see", "that", "$x^2 + 3 = 7$", "must hold, and both numbers", "are even;", "therefore"]
     for number in range(n):
         steps = [f"{' '.join(words[at % 5 :])} {number * at}." for at in range(STEPS)]
@@ -129,11 +135,11 @@ def _rows(number: int) -> Any:
     from tests import factories
 
     project = Project.objects.get(slug="bench")
-    lines = (line.replace(b"What is", b"How much is %d:" % number) for line in _lines(BLOCK))
+    others = (line.replace(b"What is", b"How much is %d:" % number) for line in lines(BLOCK))
     native = formats.FORMATS["native"]
     import io
 
-    records = [record for record in native.read(io.BytesIO(b"".join(lines))) if isinstance(record, TraceRecord)]
+    records = [record for record in native.read(io.BytesIO(b"".join(others))) if isinstance(record, TraceRecord)]
     made = Rows()
     traces = TraceRows(project, Source.objects.get(project=project), factories.NOW, made)
     traces.place([Numbered(record, 0) for record in records])
