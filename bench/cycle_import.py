@@ -2,7 +2,6 @@
 runner that every import goes through, so that it steps aside for people as every import does."""
 
 import datetime as dt
-import itertools
 import json
 import os
 import sys
@@ -37,7 +36,7 @@ def _chunks(job: Any, *, until: float) -> Iterator[Any]:
 
     from jobs.runner import Progress
     from labeling.importing import load
-    from labeling.importing.bringing import BESIDE_PEOPLE
+    from labeling.importing.bringing import size_of
     from labeling.models import Source
     from tests import factories
 
@@ -49,11 +48,10 @@ def _chunks(job: Any, *, until: float) -> Iterator[Any]:
         load.load_chunk(loading=loading, records=records, now=now)
         return Progress(done)
 
-    numbers = itertools.count()
-    for done in itertools.count(BESIDE_PEOPLE, BESIDE_PEOPLE):
-        if time.monotonic() > until:
-            return
-        records = [_record(number) for number in itertools.islice(numbers, BESIDE_PEOPLE)]
+    done = 0
+    while time.monotonic() < until:
+        records = [_record(number) for number in range(done, done + size_of(loading))]
+        done += len(records)
         yield partial(write, records, done)
 
 

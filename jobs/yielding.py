@@ -6,6 +6,7 @@ itself, they are many, and it leaves them more. While nobody judges, a sixth is 
 """
 
 import datetime as dt
+import threading
 import time
 from collections.abc import Callable
 
@@ -15,13 +16,16 @@ from jobs import writing_back
 
 WATCHED = dt.timedelta(seconds=60)
 TO_PEOPLE = 3
-TO_MANY = 10  # times as long as the job had to wait
+TO_MANY = 50  # times as long as the job had to wait
 TO_NOBODY = 0.2
 LONGEST_PAUSE = 2.0  # far below a lease, and still a fair share after the slowest chunk
+
+WAIT = 0.005  # seconds that a transaction beside people may keep them waiting
 
 Question = Callable[[dt.datetime], bool]
 _questions: list[Question] = []
 _answer: tuple[float, bool] = (0.0, False)
+_last = threading.local()  # a worker does several jobs at once, each in a thread of its own
 _KEPT_FOR = 0.5  # seconds: a chunk takes milliseconds, its answer need not be newer
 
 
@@ -33,11 +37,20 @@ def register(somebody_worked_since: Question) -> None:
 
 def pause(took: float, *, waited: float = 0.0, now: dt.datetime, sleep: Callable[[float], None] = time.sleep) -> float:
     """Step aside after a transaction that took so many seconds, and had to wait so long. Says for how long."""
+    _last.took = took
     seconds = wanted(took, waited=waited, now=now)
     rest = seconds - writing_back.between_chunks()
     if rest > 0:
         sleep(rest)
     return seconds
+
+
+def fitting(count: int, *, least: int, most: int) -> int:
+    """How much to write at once beside people, told how much the last transaction wrote: as long as it takes on this
+    machine, now, for people to wait no longer than WAIT. It changes by no more than half at a time."""
+    took = getattr(_last, "took", WAIT)
+    change = min(max(WAIT / max(took, 1e-6), 0.5), 1.5)
+    return min(max(round(count * change), least), most)
 
 
 def wanted(took: float, *, waited: float = 0.0, now: dt.datetime) -> float:

@@ -32,7 +32,8 @@ from labeling.models import Project, Source
 from labeling.models.quality import GoldUse
 
 KIND = "labeling.bring_in"
-AT_ONCE, ALONE, BESIDE_PEOPLE = 1000, 500, 40  # traces in a transaction: on PostgreSQL, on SQLite
+AT_ONCE, ALONE = 1000, 500  # traces in a transaction: on PostgreSQL, on SQLite
+LEAST, MOST = 5, 60  # beside people on SQLite
 LOOKED_AT = 2000  # records between two signs of life while a file is looked through
 
 
@@ -148,7 +149,7 @@ def bring_in(
         loading.skip(record)
         if number % LOOKED_AT == 0:
             yield runner.sign_of_life(Progress(done, total))
-    while part := list(islice(records, _size(loading))):
+    while part := list(islice(records, size_of(loading))):
         done += len(part)
         yield partial(_write, loading, part, done, total)
     report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total))
@@ -193,12 +194,15 @@ def _loading(bringing: Bringing, report: Report, by: User | None) -> Loading:
     )
 
 
-def _size(loading: Loading) -> int:
+def size_of(loading: Loading) -> int:
     """Traces in a transaction. On SQLite people wait for the end of each: it is short unless nobody is there."""
     if connection.vendor != "sqlite":
         return AT_ONCE
     is_alone = loading.wrote_at is not None and not yielding.is_somebody_at_work(loading.wrote_at)
-    return ALONE if is_alone else BESIDE_PEOPLE
+    if is_alone:
+        return ALONE
+    loading.beside_people = yielding.fitting(loading.beside_people, least=LEAST, most=MOST)
+    return loading.beside_people
 
 
 def _write(loading: Loading, part: list[TraceRecord | BadLine], done: int, total: int, now: dt.datetime) -> Progress:

@@ -29,6 +29,7 @@ from labeling.models.queue import Arm
 from labeling.texts import normal
 
 CHUNK = 200
+BESIDE_PEOPLE = 20
 GOLD_READINGS = 50  # then it is known by heart
 
 
@@ -55,6 +56,7 @@ class Loading:
         self.sees = report is None  # otherwise the file was looked through, and counted, before
         self.report = report or Report()
         self.wrote_at: dt.datetime | None = None
+        self.beside_people = BESIDE_PEOPLE  # traces in a transaction while people work on SQLite
         self._occurrences = identity.Occurrences()
 
     def number(self, record: TraceRecord) -> Numbered:

@@ -9,6 +9,7 @@ from django.db import connection
 from jobs import yielding
 from tests.factories import NOW
 
+pytestmark = pytest.mark.django_db
 on_sqlite = connection.vendor == "sqlite"
 
 
@@ -45,7 +46,17 @@ def test_pause_is_a_fifth_of_the_transaction_when_nobody_works(asked: list[dt.da
 
 def test_pause_is_longer_where_people_kept_the_job_waiting(asked: list[dt.datetime]) -> None:
     wanted = yielding.wanted(0.01, waited=0.004, now=NOW)
-    assert wanted == pytest.approx(0.07 if on_sqlite else 0)
+    assert wanted == pytest.approx(0.23 if on_sqlite else 0)
+
+
+@pytest.mark.parametrize(
+    ("took", "expected"),
+    [(yielding.WAIT, 20), (yielding.WAIT * 1.25, 16), (1.0, 10), (0.0, 30), (yielding.WAIT / 1.1, 22)],
+)
+def test_fitting_goes_by_what_the_last_transaction_took(took: float, expected: int, asked: list[dt.datetime]) -> None:
+    yielding.pause(took, now=NOW, sleep=lambda seconds: None)
+    assert yielding.fitting(20, least=5, most=60) == expected
+    assert yielding.fitting(20, least=18, most=21) in (18, 20, 21)
 
 
 def test_pause_asks_once_for_many_chunks(asked: list[dt.datetime]) -> None:
