@@ -4,8 +4,8 @@ On SQLite at 1 thousand and 100 thousand open traces; where DATABASE_URL names a
 100 thousand and 1 million, and again while a long transaction stays open. Each size has a database of its own: 16
 raters, each 5,000 traces in, six lanes, slots coming back all the time. Baseline is the bare
 `SELECT … FOR UPDATE SKIP LOCKED` of the next entry, prepared as the claim is; on SQLite, which locks no rows, a
-transaction that reads and writes it, without a bar. `--rounds` instead lets 16 raters read 2,000 traces three times
-each, with skips, lapses and late submissions, and counts what went wrong.
+transaction that reads and writes it, with a bar of its own. `--rounds` instead lets 16 raters read 2,000 traces three
+times each, with skips, lapses and late submissions, and counts what went wrong.
 """
 
 import argparse
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LARGEST_ON_SQLITE = 100_000
 FLAT, DEAR = "p95 longest / shortest queue", "claim / bare select"
 BOUNDS = {FLAT: 1.25, DEAR: 3.0}
+ON_SQLITE = {FLAT: 1.25, DEAR: 6.0}  # its baseline changes a row in place, a claim makes one: see bench/README.md
 BARE, UNPREPARED = "bare select", "bare select, planned each time"
 RETURN_EVERY = 10
 BEFORE_LONG = 1600  # claims that leave dead rows behind, which the open transaction keeps from being tidied away
@@ -48,7 +49,7 @@ def main() -> None:
     told = {"sqlite": _in_child("")}
     if is_on_postgresql():
         told["postgresql"] = _in_child(os.environ["DATABASE_URL"])
-    print(harness.last_line({"bench": "queue", "bounds": BOUNDS, **told}))
+    print(harness.last_line({"bench": "queue", "bounds": {"postgresql": BOUNDS, "sqlite": ON_SQLITE}, **told}))
 
 
 def is_on_postgresql() -> bool:
@@ -94,7 +95,7 @@ def _told(compared: harness.Comparison, shortest: str, longest: str) -> dict[str
         FLAT: compared.p95(longest, shortest),
         DEAR: compared.wall(longest, BARE),
     }
-    bounds = BOUNDS if is_on_postgresql() else {FLAT: BOUNDS[FLAT]}
+    bounds = BOUNDS if is_on_postgresql() else ON_SQLITE
     passed = {name: ratios[name] <= bound if compared.was_measured else None for name, bound in bounds.items()}
     print("  " + ", ".join(f"{name}: {ratio}" for name, ratio in ratios.items()), passed, flush=True)
     cpu = {
