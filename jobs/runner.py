@@ -11,9 +11,9 @@ together or not at all, and a runner that has lost its lease to another keeps ne
             yield partial(write, records)       # (now) -> Progress(done, total, {"line": 40})
 
 A handler without anything to write in the database yields the Progress itself; what it did before may then be done
-twice. The runner steps aside for people as if that had kept them waiting. A handler that has only read or computed
-yields a `sign_of_life`. Neither keeps a query open meanwhile: see `jobs.paging`. A chunk takes less than a lease, with
-its preparation, or is given a longer one.
+twice. The runner steps aside for people as if that had kept them waiting, unless the Progress says `kept_nobody`. No
+query stays open meanwhile: see `jobs.paging`. A chunk takes less than a lease, with its preparation, or is given a
+longer one.
 """
 
 import datetime as dt
@@ -42,6 +42,7 @@ class Progress(NamedTuple):
     total: int | None = None
     checkpoint: Mapping[str, Any] | None = None
     result: Mapping[str, Any] | None = None
+    kept_nobody: bool = False  # the handler has only read or computed since: nobody had to wait for it
 
 
 Chunk = Callable[[dt.datetime], Progress]
@@ -49,11 +50,6 @@ Handler = Callable[[Job], Iterator[Progress | Chunk]]
 Clock = Callable[[], dt.datetime]
 
 _room = threading.BoundedSemaphore(AT_ONCE)
-
-
-def sign_of_life(progress: Progress) -> Chunk:
-    """That the job goes on, where it has kept nobody from writing."""
-    return lambda now: progress
 
 
 class LeaseLost(Exception):
@@ -138,7 +134,7 @@ def _work_through(
             return
         waited, wrote = _write(job, chunk, clock, lease)
         # A handler that yields mere progress has written by itself while it prepared.
-        took = prepared if isinstance(chunk, Progress) else wrote
+        took = prepared if isinstance(chunk, Progress) and not chunk.kept_nobody else wrote
         yielding.pause(took, waited=waited, now=clock(), sleep=sleep)
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import log
-from jobs import runner, work, yielding
+from jobs import work, yielding
 from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
@@ -148,11 +148,11 @@ def bring_in(
     for number, record in enumerate(islice(records, done)):
         loading.skip(record)
         if number % LOOKED_AT == 0:
-            yield runner.sign_of_life(Progress(done, total))
+            yield Progress(done, total, kept_nobody=True)
     while part := list(islice(records, size_of(loading))):
         done += len(part)
         yield partial(_write, loading, part, done, total)
-    report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total))
+    report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total, kept_nobody=True))
     yield partial(_finish, loading, done, by)
 
 
@@ -161,7 +161,7 @@ def report_of(progress: Progress) -> Report:
     return msgspec.convert((progress.result or {}).get("report", {}), Report)
 
 
-def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Progress | Chunk, None, Report]:
+def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Progress, None, Report]:
     """The whole file before anything is written. A strict import ends here at its first bad lines, with all of them."""
     look = looking.Look()
     with bad_lines.writing(bad_lines_to) as writer:
@@ -169,7 +169,7 @@ def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Pr
             if isinstance(record, BadLine):
                 writer.write(record)
             if number % LOOKED_AT == 0:
-                yield runner.sign_of_life(Progress(0, result={"looked": number}))
+                yield Progress(0, result={"looked": number}, kept_nobody=True)
     report = look.told()
     if report.bad and not bringing.choices.is_lenient:
         yield Progress(0, result={"report": msgspec.to_builtins(report)})

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Generator
 
-from jobs import paging, runner
+from jobs import paging
+from jobs.runner import Progress
 from labeling.importing.report import NearDuplicates
 from labeling.models import Problem, Source
 from labeling.texts.near_duplicates import Collection
@@ -12,7 +13,7 @@ AT_MOST = 200_000  # problems of a project: beyond that it would cost more memor
 EXAMPLES = 5
 
 
-def look(source: Source, progress: runner.Progress) -> Generator[runner.Chunk, None, NearDuplicates | None]:
+def look(source: Source, progress: Progress) -> Generator[Progress, None, NearDuplicates | None]:
     """Signs of life, then what was found; None where the project has too many problems to look through."""
     problems = Problem.objects.filter(project=source.project_id)
     if problems.count() > AT_MOST:
@@ -24,7 +25,7 @@ def look(source: Source, progress: runner.Progress) -> Generator[runner.Chunk, N
         if source_id == source.pk:
             ours.add(pk)
         if number % paging.PAGE == 0:
-            yield runner.sign_of_life(progress)
+            yield progress
     return _told(collection.groups(), ours)
 
 
