@@ -1,16 +1,18 @@
 """Progress on a terminal: one line that is written over, with the time that is left at the pace so far."""
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 WIDTH = 24
 _PAUSE = 0.1  # seconds between two drawings: more often nobody sees, and it costs
+_PLAIN = str  # where commands write, everything is red unless another style is named
 _MARK = "\r\x1b[2K"
 
 
 class Stream(Protocol):
     def isatty(self) -> bool: ...
-    def write(self, text: str, style_func: None = None, ending: str | None = None, /) -> object: ...
+    def write(self, text: str, style_func: Callable[[str], str], ending: str, /) -> object: ...
 
 
 class Bar:
@@ -28,12 +30,12 @@ class Bar:
             self._began = now, done
         if self._is_seen and (now - self._drawn_at >= _PAUSE or done == total):
             self._drawn_at = now
-            self._stream.write(_MARK + line(words, done, total, self._left(now, done, total)), None, "")
+            self._stream.write(_MARK + line(words, done, total, self._left(now, done, total)), _PLAIN, "")
 
     def clear(self) -> None:
         """The line is free for what comes next."""
         if self._is_seen:
-            self._stream.write(_MARK, None, "")
+            self._stream.write(_MARK, _PLAIN, "")
 
     def _left(self, now: float, done: int, total: int | None) -> float | None:
         if not total or self._began is None or done <= self._began[1]:

@@ -1,6 +1,7 @@
 """The line that shows how far a command is."""
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ class Screen(io.StringIO):
     def isatty(self) -> bool:
         return self.is_seen
 
-    def write(self, text: str, style_func: None = None, ending: str | None = None) -> Any:
-        return super().write(text)
+    def write(self, text: str, style_func: Callable[[str], str] = str.upper, ending: str = "\n") -> Any:
+        return super().write(style_func(text) + ending)
 
 
 @pytest.mark.parametrize(
@@ -40,5 +41,5 @@ def test_bar_draws_only_where_somebody_looks(is_seen: bool) -> None:
     bar.show("Reading:", 0, 10)
     bar.show("Reading:", 10, 10)
     bar.clear()
-    assert ("10 / 10 (100 %)" in screen.getvalue()) is is_seen
+    assert ("Reading: ████████████████████████ 10 / 10 (100 %)" in screen.getvalue()) is is_seen
     assert bool(screen.getvalue()) is is_seen
