@@ -18,16 +18,17 @@ const done = (work) =>
 
 // A disk that dies, or another page that blocks the way, answers nothing at all: that is a refusal too.
 const PATIENCE = 2500;
+const TO_OPEN = 5000; // a machine at its limit is slow to read what is on its disk
 
-const within = (answering) => {
+const within = (answering, patience = PATIENCE) => {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error("the store does not answer")), PATIENCE);
+    timer = setTimeout(() => reject(new Error("the store does not answer")), patience);
   });
   return Promise.race([answering, late]).finally(() => clearTimeout(timer));
 };
 
-function opened(user) {
+async function opened(user) {
   const opening = indexedDB.open(`${NAME}-${user}`, VERSION);
   opening.onupgradeneeded = () => {
     const items = opening.result.createObjectStore("items", { keyPath: "id", autoIncrement: true });
@@ -45,18 +46,20 @@ export class Store {
   #last = FIRST_HERE;
 
   static async open(user) {
-    let database = null;
-    try {
-      database = await within(opened(user));
-    } catch {
-      // no disk for this page: it works all the same, and says so
-    }
-    return new Store(database);
+    const opening = opened(user);
+    const store = new Store(await within(opening, TO_OPEN).catch(() => null)); // no disk: it works all the same, and says so
+    // Late: what an earlier page left there can be sent now. What is typed here stays here, where the rest of it is.
+    if (!store.database) opening.then((database) => store.#use(database), () => {});
+    return store;
   }
 
   constructor(database) {
-    this.database = database;
     this.isLasting = database !== null;
+    this.#use(database);
+  }
+
+  #use(database) {
+    this.database = database;
     if (database) database.onclose = () => this.#isDead();
   }
 

@@ -4,11 +4,12 @@
 import { Unreachable, post } from "./network.js";
 import { TraceWork } from "./trace.js";
 
+const idOf = (assignment, revision) => `${assignment}.${revision}`;
 const STALE_BEFORE = 60_000; // a held trace whose lease ends within a minute is asked for again
 
 export class Supply {
   #ahead = null;
-  #left = new Set(); // "assignment.revision" of what was submitted, skipped or given up here
+  #left = new Set(); // "assignment.revision" of what was submitted, skipped or given up in this browser
   current = null; // the assignment on the page
 
   constructor(store, outbox, { urls, ladder }) {
@@ -19,10 +20,24 @@ export class Supply {
   }
 
   leave(trace) {
-    this.#left.add(`${trace.assignment}.${trace.revision}`);
+    this.#left.add(idOf(trace.assignment, trace.revision));
+  }
+
+  // The server has refused it for good: it is to be done after all.
+  takeBack(assignment, revision) {
+    this.#left.delete(idOf(assignment, revision));
+  }
+
+  // What a page that was closed has left is known to the store alone, and only until it is sent. A claim that the
+  // server answers just before must find it noted.
+  async #noteLeft() {
+    for (const item of await this.store.all()) {
+      if (item.verb) this.#left.add(idOf(item.assignment, item.body.revision));
+    }
   }
 
   async fetch(opened = true) {
+    await this.#noteLeft();
     return this.prepared(await post(this.urls.claim, { opened }));
   }
 
@@ -51,7 +66,7 @@ export class Supply {
   async prepared(trace) {
     await this.outbox.written();
     const items = (await this.store.all()).filter((item) => item.assignment === trace.assignment);
-    const isLeft = this.#left.has(`${trace.assignment}.${trace.revision}`) || items.some((item) => item.verb);
+    const isLeft = this.#left.has(idOf(trace.assignment, trace.revision)) || items.some((item) => item.verb);
     if (isLeft || this.current === trace.assignment) throw new Unreachable("on its way");
     const work = new TraceWork(trace);
     this.outbox.knows(trace.assignment, trace.version);

@@ -250,7 +250,8 @@ class WorkPage {
     this.paint();
   }
 
-  #refused({ error }) {
+  #refused({ assignment, error, items }) {
+    for (const item of items) if (item.verb) this.supply.takeBack(assignment, item.body.revision);
     const notice = document.getElementById("t-refused").content.firstElementChild.cloneNode(true);
     notice.querySelector("[data-slot=text]").textContent = error.message;
     notice.querySelector("button").addEventListener("click", () => notice.remove());

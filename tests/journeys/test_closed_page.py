@@ -1,0 +1,66 @@
+"""What a page that was closed had not sent yet."""
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from labeling.models import Assignment, Submission
+from tests.journeys.conftest import Visit
+from tests.journeys.test_work import Day, eventually, press
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# What the browser's store still keeps for the server.
+KEPT = """async () => {
+  const settled = (request) => new Promise((done) => (request.onsuccess = () => done(request.result)));
+  const [{ name }] = await indexedDB.databases();
+  const database = await settled(indexedDB.open(name));
+  const items = await settled(database.transaction("items").objectStore("items").getAll());
+  database.close();
+  return items.map((item) => item.verb ?? item.kind);
+}"""
+
+
+def test_a_trace_that_a_closed_page_submitted_does_not_come_again(visit: Visit) -> None:
+    """Fetched ahead and rated while nothing came through: the server hears of it from the next page, which asks for a
+    trace at the same time. The answer may be older than what is in the store by then."""
+    day = Day(["One."], ["Two."], ["Three."])
+    page = day.begin(visit(day.user))
+    press(page, "3")
+    eventually(page, lambda: Assignment.objects.filter(state="held").exists())
+    stop(page, "open", "record")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    stop(page, "submit", "claim")
+    expect(page.locator("#step-0")).to_contain_text("Two.")
+    press(page, "3")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: "submit" in page.evaluate(KEPT))
+    again = page.context.new_page()
+    page.close()
+    _claim_before_the_submit_and_hear_after(again)
+    day.begin(again)
+    expect(again.locator("#step-0")).to_contain_text("Three.")
+    assert Submission.objects.count() == 2
+
+
+def stop(page: Page, *verbs: str) -> None:
+    """On their way, until the page is closed."""
+    for verb in verbs:
+        page.route(f"**/{verb}", lambda route: None)
+
+
+def _claim_before_the_submit_and_hear_after(page: Page) -> None:
+    claimed: list[int] = []
+
+    def send_late(route: Route) -> None:
+        eventually(page, lambda: bool(claimed))
+        route.continue_()
+
+    def answer_late(route: Route) -> None:
+        answer = route.fetch()
+        claimed.append(answer.status)
+        eventually(page, lambda: not page.evaluate(KEPT))
+        route.fulfill(response=answer)
+
+    page.route("**/submit", send_late)
+    page.route("**/claim", answer_late)
