@@ -9,6 +9,24 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+_SHAPE = {
+    "type": "object",
+    "description": "Why a request was refused (RFC 9457).",
+    "properties": {
+        "type": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "In words, for a person."},
+        "errors": {"description": "Of each field that cannot be used, why."},
+    },
+    "required": ["type", "status", "detail"],
+}
+_REFUSALS = {
+    "401": "No token came with it, or none that works.",
+    "403": "The token lacks the scope, or its person the role.",
+    "404": "There is no such thing, or none that the token's person may see.",
+    "default": "Refused: `status` and `detail` say why.",
+}
+
 
 class Problem(APIException):
     """Something that a verb refuses. `place` is a field, or a line of the body."""
@@ -36,3 +54,13 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
     response.data = {"type": "about:blank", "status": response.status_code, **told}
     response.content_type = "application/problem+json"
     return response
+
+
+def tell_in_schema(result: dict[str, Any], **_of_the_generator: Any) -> dict[str, Any]:
+    """Every operation may be refused, always in the one shape: said in the schema once, and not above each view."""
+    result["components"]["schemas"]["Problem"] = _SHAPE
+    told = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            operation["responses"] |= {code: {"description": why, **told} for code, why in _REFUSALS.items()}
+    return result

@@ -1,13 +1,18 @@
 """REST for programs, under /api/. The schema is made from the views: GET /api/schema."""
 
+from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
 from api.views import imports, prms, projects, snapshots
 
 app_name = "api"
+# Of the version that it is, whatever the query says: its name becomes a header.
+_schema = SpectacularAPIView.as_view(
+    authentication_classes=[], permission_classes=[], api_version=settings.CODE_VERSION
+)
 urlpatterns = [
-    path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]), name="schema"),
+    path("schema", _schema, name="schema"),
     path("projects", projects.Projects.as_view(), name="projects"),
     path("projects/<slug:slug>", projects.OneProject.as_view(), name="project"),
     path("prm/score", prms.ScoreTraces.as_view(), name="score_traces"),

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 from django.db.models import Model, QuerySet
 from django.http import QueryDict
 
+from labeling.texts import numbers
+
 Row = TypeVar("Row", bound=Model)
 _WORDS = ("before", "after")
 
@@ -37,7 +39,7 @@ def of(
     rare a hit is: a page always costs the same.
     """
     kept = _kept(asked)
-    before, after = _number(asked.get("before")), _number(asked.get("after"))
+    before, after = numbers.whole(asked.get("before")), numbers.whole(asked.get("after"))
     if after is not None:
         return _upwards(rows, after, kept, size, among, looks_at)
     start = rows if before is None else rows.filter(pk__lt=before)
@@ -86,10 +88,3 @@ def address(kept: Iterable[tuple[str, str]], **place: Any) -> str:
 def _kept(asked: QueryDict) -> list[tuple[str, str]]:
     """Filters stay while pages are turned."""
     return [(name, value) for name, values in asked.lists() if name not in _WORDS for value in values if value]
-
-
-def _number(text: str | None) -> int | None:
-    """Keys are positive and fit into the database's integers; anything else asks for the first page."""
-    if text is None or not text.isascii() or not text.isdecimal() or len(text) > 18:
-        return None
-    return int(text)

@@ -14,6 +14,7 @@ from dashboard import paging, reasons
 from labeling.models import Gold, Project, QueueEntry, Trace
 from labeling.models.assignment import OPEN_STATES
 from labeling.models.consensus import Settlement, SettlementState
+from labeling.texts import numbers
 
 STATES = (
     ("", _("any state")),
@@ -62,9 +63,7 @@ def find(project: Project, asked: QueryDict) -> Hits:
 
 
 def _by_words(rows: QuerySet[Trace], q: str) -> QuerySet[Trace]:
-    number = q.strip().removeprefix("#")
-    is_number = number.isascii() and number.isdecimal() and len(number) < 18
-    by_number = Q(pk=int(number)) if is_number else Q(pk=None)
+    by_number = Q(pk=numbers.whole(q.strip().removeprefix("#")))
     return rows.filter(by_number | Q(ref=q.strip()) | Q(problem__text__icontains=q.strip()))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})$")  # longer numbers are none of a file's
 _PART = 64 * 1024
 
 

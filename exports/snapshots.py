@@ -84,6 +84,12 @@ def folder(snapshot: Snapshot) -> Path:
     return Path(settings.DATA_DIR) / "snapshots" / str(snapshot.pk)
 
 
+def file_of(snapshot: Snapshot, name: str) -> SnapshotFile | None:
+    """Only what the snapshot lists and still has: a name is looked up, never followed, and may be anything."""
+    row = snapshot.files.filter(name=name).first() if "\0" not in name else None
+    return row if row and (folder(snapshot) / row.name).is_file() else None
+
+
 def order_of(snapshot: Snapshot) -> Order:
     return msgspec.convert(snapshot.order, Order)
 

@@ -44,8 +44,9 @@ Side = Literal["in", "out", "only"]
 _NOTHING = Cast(Value(None), BigIntegerField())
 
 
-class Filters(Struct, omit_defaults=True):
-    """Which submissions are wanted; what is absent asks for nothing. The latest revision of each counts."""
+class Filters(Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """Which submissions are wanted; what is absent asks for nothing, and a word that is none of these is refused. The
+    latest revision of each counts."""
 
     finish_reasons: list[str | None] | None = None
     generations: list[int | None] | None = None

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from labeling.models import Draw, Gold, QueueEntry, Trace
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
+from labeling.texts import numbers
 from prm import pools, registry
 from prm.models import PRM, Score
 from prm.selection import acquisitions, survival
@@ -117,9 +118,9 @@ def _drawn(draw: Draw) -> str:
 def _prm(trace: Trace, draw: Draw | None) -> PRM | None:
     """The one that drew it, as long as its scores are there; else the current one."""
     if draw is not None and draw.prm:
-        version = draw.prm.partition(" ")[0]
-        found = PRM.objects.filter(project=trace.project_id, version=int(version)) if version.isdigit() else None
-        if found is not None and (prm := found.defer("weights").first()):
+        version = numbers.whole(draw.prm.partition(" ")[0])
+        found = PRM.objects.filter(project=trace.project_id, version=version or 0)
+        if prm := found.defer("weights").first():
             return prm
     return registry.current(trace.project_id)
 

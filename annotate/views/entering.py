@@ -17,6 +17,7 @@ from labeling.guidelines import rendering
 from labeling.models import Assignment, Guideline, Lesson, Project, Rater
 from labeling.models.quality import GoldUse
 from labeling.stations import Station
+from labeling.texts import numbers
 from people import members, roles
 
 PAGES = {
@@ -102,8 +103,7 @@ def read_guideline(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _version(request: HttpRequest) -> int:
-    asked = request.POST.get("version", "")
-    return int(asked) if asked.isdecimal() and len(asked) < 7 else 0
+    return numbers.whole(request.POST.get("version"), digits=6) or 0
 
 
 @require_POST
@@ -131,7 +131,7 @@ def _shown(request: HttpRequest, project: Project) -> Guideline | None:
     asked = request.GET.get("version", "")
     if not asked:
         return project.guideline
-    return get_object_or_404(project.guidelines, version=int(asked) if asked.isdecimal() and len(asked) < 7 else 0)
+    return get_object_or_404(project.guidelines, version=numbers.whole(asked, digits=6))
 
 
 def _of_training(request: HttpRequest, assignment: int) -> Assignment:

@@ -13,12 +13,12 @@ from accounts.models import User
 from annotate import history
 from labeling import judging
 from labeling.models import Assignment
+from labeling.texts import numbers
 
 
 @require_safe
 def submitted(request: HttpRequest) -> HttpResponse:
-    before = request.GET.get("before", "")
-    key = int(before) if before.isdecimal() and len(before) < 19 else None
+    key = numbers.whole(request.GET.get("before"))
     page = history.page(cast(User, request.user), now=timezone.now(), before=key)
     return render(request, "annotate/history.html", {"page": page, "is_first": key is None})
 

@@ -15,6 +15,7 @@ from annotate.messages import Batch, ClaimMessage, answer, answering, decode
 from labeling import admission, judging, queue, raters, stations
 from labeling.models import Assignment, Part, Rater, Submission
 from labeling.models.assignment import AssignmentState
+from labeling.texts import numbers
 from people.models import Message
 
 
@@ -54,10 +55,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _opened(request: HttpRequest, rater: Rater) -> int | None:
     """The trace that was asked for by number (to correct it, or to see what became of it), or the one in hand."""
-    asked = request.GET.get("assignment", "")
     mine = Assignment.objects.filter(rater=rater)
-    if asked.isdecimal():
-        return get_object_or_404(mine, pk=int(asked)).pk
+    if asked := request.GET.get("assignment"):
+        return get_object_or_404(mine, pk=numbers.whole(asked)).pk
     return mine.filter(state=AssignmentState.OPENED).order_by("-opened_at").values_list("pk", flat=True).first()
 
 

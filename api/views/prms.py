@@ -15,6 +15,7 @@ from accounts.models import Scope, User
 from api import bodies
 from api.problems import Problem
 from api.views.door import ProjectView
+from labeling.texts import numbers
 from people.roles import Action
 from prm import pushing, using
 from prm.backends.asked import BackendError, Trace
@@ -129,9 +130,10 @@ class PushScores(ProjectView):
         """Scores in bulk, one trace a line: `{"trace": 17, "scores": [0.98, 0.4]}`, or by `digest`. A line that came
         before adds nothing; one that cannot be used is reported and leaves the others alone."""
         project = self.enter(request, slug).project
-        version = request.query_params.get("prm", "")
         found = PRM.objects.select_related("project").defer("weights")
-        prm = get_object_or_404(found, project=project, version=int(version) if version.isdecimal() else 0)
+        prm = get_object_or_404(
+            found, project=project, version=numbers.whole(request.query_params.get("prm"), digits=9)
+        )
         bodies.size_of(request)
         try:
             report = pushing.push(prm=prm, lines=_lines(bodies.pieces(request)), **_who(request))

@@ -144,10 +144,10 @@ class File(ProjectView):
     def get(self, request: Request, slug: str, name: str, file: str) -> HttpResponseBase:
         """A file of a snapshot that is built, whole or in part; its checksum is its tag."""
         found = get_object_or_404(_snapshots(self.enter(request, slug).project.pk), name=name, built_at__isnull=False)
-        row = get_object_or_404(found.files, name=file)
-        path = snapshots.folder(found) / row.name
-        if not path.is_file():
+        row = snapshots.file_of(found, file)
+        if row is None:
             raise Http404
+        path = snapshots.folder(found) / row.name
         kind = "application/octet-stream"
         return ranges.send(request._request, path, sha256=row.sha256, name=path.name, content_type=kind)
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import door, loop, page
 from dashboard.forms_of_models import RegisterForm, RulesForm
 from jobs import work
+from labeling.texts import numbers
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -69,8 +70,8 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def start(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.TRAIN)
-    version = request.POST.get("candidate", "")
-    candidate = _prm(actor, int(version)) if version.isdigit() else None
+    version = request.POST.get("candidate")
+    candidate = _prm(actor, numbers.whole(version, digits=9)) if version else None
     try:
         generations.start(project=actor.project, by=actor.user, now=timezone.now(), candidate=candidate)
     except generations.AlreadyRunning as refused:
@@ -159,7 +160,7 @@ def score(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("dashboard:models", slug)
 
 
-def _prm(actor: Membership, version: int) -> PRM:
+def _prm(actor: Membership, version: int | None) -> PRM:
     found = PRM.objects.defer("weights").select_related("project", "registered_by", "made_current_by", "predecessor")
     return get_object_or_404(found, project=actor.project, version=version)
 

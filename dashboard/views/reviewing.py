@@ -12,6 +12,7 @@ from dashboard import door, page, reviewing
 from dashboard.forms import CorrectionForm
 from labeling import judging
 from labeling.models import Assignment
+from labeling.texts import numbers
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -47,8 +48,7 @@ def _pair(request: HttpRequest, slug: str, assignment: int, action: Action) -> t
 def _page(
     request: HttpRequest, actor: Membership, assignment: Assignment, *, status: int = 200, problem: str = ""
 ) -> HttpResponse:
-    asked = request.GET.get("revision", "")
-    found = reviewing.of(assignment, actor, int(asked) if asked.isdecimal() and len(asked) < 6 else None)
+    found = reviewing.of(assignment, actor, numbers.whole(request.GET.get("revision"), digits=5))
     if found is None:
         raise Http404
     return page.show(

@@ -104,12 +104,11 @@ def deliver(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 @require_safe
 def download(request: HttpRequest, slug: str, name: str, file: str) -> HttpResponseBase:
-    """Only what the snapshot lists: a name is looked up, never followed."""
     _actor, found = _pair(request, slug, name)
-    listed = get_object_or_404(found.files, name=file)
-    path = snapshots.folder(found) / listed.name
-    if not path.is_file():
+    listed = snapshots.file_of(found, file)
+    if listed is None:
         raise Http404
+    path = snapshots.folder(found) / listed.name
     plain = listed.name.replace("/", "-")
     # Figures are shown beside the card; whatever else is only fetched.
     kind = "image/svg+xml" if plain.endswith(".svg") else "application/octet-stream"

@@ -16,7 +16,7 @@ from msgspec import Struct
 from labeling.importing.records import JudgmentRecord, TraceRecord, TurnRecord
 
 
-class Rule(Struct, frozen=True):
+class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     neutral: Literal["positive", "negative", "drop"] = "positive"
     human_steps: Literal["omit", "positive"] = "omit"
     has_alternatives: bool = True

@@ -9,6 +9,7 @@ from events import log
 from labeling import queue
 from labeling.judging import telling
 from labeling.judging.errors import AssignmentUnknown, NotInHand, NotToBeSkipped, SkipLimitReached
+from labeling.judging.writes import kept_reason
 from labeling.models import Assignment, Rater
 from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
 
@@ -18,6 +19,7 @@ SKIPPED = "skipped: "
 
 def skip(*, assignment_id: int, rater_id: int, reason: str, now: dt.datetime, by: User | None) -> None:
     """Give the trace back with a reason; what was rated is kept. Raises what `errors` says of it."""
+    why = SKIPPED + kept_reason(reason)
     with transaction.atomic():
         # The rater's row: two skips of one rater count one after the other.
         rater = Rater.objects.select_for_update(no_key=True).filter(pk=rater_id).first()
@@ -29,7 +31,7 @@ def skip(*, assignment_id: int, rater_id: int, reason: str, now: dt.datetime, by
         if assignment.purpose in (Purpose.TRAINING, Purpose.SCREENING):
             raise NotToBeSkipped
         _check_limit(assignment, now)
-        if not queue.release(assignment_id=assignment_id, now=now, reason=SKIPPED + reason, by=by):
+        if not queue.release(assignment_id=assignment_id, now=now, reason=why, by=by):
             raise NotInHand
         log.append(
             what="assignment.skipped",

@@ -14,7 +14,7 @@ from labeling.judging import closing, keeping, meeting, recording, requesting, s
 from labeling.judging.errors import Incomplete, JudgingError, OthersStand
 from labeling.judging.meeting import Meeting
 from labeling.judging.standing import Facts, Standing
-from labeling.judging.writes import Batch, WriteIn, checked
+from labeling.judging.writes import Batch, WriteIn, checked, kept_reason
 from labeling.models import Submission
 from labeling.models.assignment import OPEN_STATES, AssignmentState, FinishReason, Population, Purpose
 from labeling.quality import scoring
@@ -44,7 +44,7 @@ def submit(
     do not call it inside a transaction that an error would undo."""
     batch, asked = (
         checked(assignment_id, rater_id, client, writes),
-        _Asked(ending, reason, revision, by, max(0, active_ms)),
+        _Asked(ending, kept_reason(reason), revision, by, max(0, active_ms)),
     )
     made = _finish_unlocked(batch, asked, now) if statements.on_postgresql() else None
     return made or _finish_locked(batch, asked, now)

@@ -14,6 +14,7 @@ BATCH_LIMIT = 1000
 TEXT_LIMIT = 20_000
 CLIENT_LENGTH = 32
 _MOST = 2**31 - 1
+_MOST_OPTIONS = 2**15 - 1
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -79,6 +80,15 @@ def checked(assignment_id: int, rater_id: int, client: str, writes: Sequence[Wri
     return Batch(assignment_id, rater_id, client, tuple(writes))
 
 
+def kept_reason(reason: str) -> str:
+    """What a rater says of a trace as a whole; refused when no row could hold it."""
+    if len(reason) > TEXT_LIMIT:
+        raise BatchRefused(_("The reason is longer than %(limit)d characters.") % {"limit": TEXT_LIMIT})
+    if not _is_text(reason):
+        raise BatchRefused(_("The reason holds a character that cannot be kept (NUL or half of a pair)."))
+    return reason
+
+
 def refuse(write: WriteIn, index: int, field: str, why: str) -> None:
     message = _("Step %(step)d: %(why)s.") % {"step": write.step + 1, "why": why}
     raise WriteRefused(message, index=index, sequence=write.sequence, field=field)
@@ -99,6 +109,7 @@ def _fault_in_numbers(write: WriteIn) -> tuple[str, str] | None:
         ("sequence", write.sequence, 1, _MOST),
         ("seen", write.seen, 0, _MOST),
         ("step", write.step, 0, _MOST),
+        ("option", write.option or 0, 0, _MOST_OPTIONS),
         ("active_ms", write.active_ms, 0, _DAY_MS),
     ):
         if not least <= value <= most:

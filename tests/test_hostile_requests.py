@@ -1,0 +1,99 @@
+"""Every form, query and message of the pages is answered, whatever stands in it: never an error of ours."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.http import QueryDict
+from django.test import Client
+from django.urls import reverse
+
+from tests.people.cast import make_cast
+from tests.test_permissions import DOORS, INSIDE
+
+pytestmark = pytest.mark.django_db
+
+PAGES = [name for name in DOORS if not name.startswith("api:")]
+# Walked through with many more while this was written; these are the kinds that ever broke something.
+WORDS = ["a\0b", "9" * 5000, "1" + "0" * 30, "²", "99999-12-31"]
+MESSAGES = [f"annotate:{name}" for name in ("record", "submit", "give_up", "report", "skip", "reopen", "open", "claim")]
+ODD: list[Any] = [None, -1, 10**30, 2**40, 1e308, "\0", "\ud800", "x" * 90_000, [None], {}, "9999-12-31T23:59Z"]
+WRITE = {"sequence": 1, "seen": 0, "kind": "rate", "step": 0, "rating": 1, "option": None, "flagged": None}
+WRITE |= {"category": "", "text": "", "active_ms": 1, "made_at": None}
+BATCH = {"client": "c", "writes": [WRITE], "reason": "because", "revision": 1, "active_ms": 5, "opened": True}
+BODIES = {
+    "application/json": b"[" * 100_000,
+    "multipart/form-data": b"--x",
+    "multipart/form-data; boundary=x": b"--x\r\nContent-Disp",
+    "application/x-www-form-urlencoded": b"%ff=%00&=&&;" + b"a&" * 1500,
+}
+
+
+@pytest.fixture
+def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What the views look for in forms and queries, noted while they do."""
+    noted: set[str] = set()
+
+    def noting(name: str) -> None:
+        looks = getattr(QueryDict, name)
+
+        def look(self: QueryDict, key: Any, *more: Any, **others: Any) -> Any:
+            noted.add(str(key))
+            return looks(self, key, *more, **others)
+
+        monkeypatch.setattr(QueryDict, name, look)
+
+    for name in ("get", "getlist", "__getitem__", "__contains__"):
+        noting(name)
+    return noted
+
+
+@contextmanager
+def inside(name: str) -> Iterator[tuple[Client, str]]:
+    """Somebody whom the door lets in, before it."""
+    cast, client, door = make_cast(), Client(), DOORS[name]
+    person = next((one for one in INSIDE if door.answers[one] < 400), "annotator")
+    client.force_login(getattr(cast, person))
+    yield client, reverse(name, kwargs=door.arguments(cast))
+
+
+def ask(client: Client, method: str, address: str, body: Any = None, **more: Any) -> None:
+    """What one request changed is taken back before the next. An error of ours is raised here, as what it is."""
+    with transaction.atomic():
+        response: Any = getattr(client, method)(address, body, **more)
+        assert response.status_code < 500
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_words_may_be_anything(name: str, words_asked_for: set[str]) -> None:
+    door, usual = DOORS[name], DOORS[name].body or {}
+    with inside(name) as (client, address):
+        ask(client, door.method, address, usual)
+        names = sorted(words_asked_for | set(usual))
+        for odd in WORDS if names else []:
+            ask(client, door.method, address, dict.fromkeys(names, odd))
+        for field in usual:
+            ask(client, door.method, address, {other: value for other, value in usual.items() if other != field})
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if DOORS[name].method == "post"])
+def test_bodies_may_be_anything(name: str) -> None:
+    with inside(name) as (client, address):
+        for kind, body in BODIES.items():
+            ask(client, "post", address, body, content_type=kind)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_may_hold_anything(name: str) -> None:
+    with inside(name) as (client, address):
+        for odd in ODD:
+            for field in BATCH:
+                message = {**BATCH, field: odd}
+                ask(client, "post", address, json.dumps(message), content_type="application/json")
+            for field in WRITE:
+                message = {**BATCH, "writes": [{**WRITE, field: odd}]}
+                ask(client, "post", address, json.dumps(message), content_type="application/json")
