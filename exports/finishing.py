@@ -13,6 +13,7 @@ from exports.card import Told
 from exports.files import Written
 from exports.models import Snapshot
 from jobs.runner import Chunk, Progress
+from labeling import memory
 
 
 def finish(snapshot: Snapshot) -> Iterator[Progress | Chunk]:
@@ -21,7 +22,8 @@ def finish(snapshot: Snapshot) -> Iterator[Progress | Chunk]:
         return
     if not snapshot.figures:
         assert snapshot.manifest is not None
-        snapshot.figures = {"facts": facts.gather(snapshot.manifest), "tallies": _tallies(snapshot)}
+        with memory.spared():  # every judgment of the rows is looked at
+            snapshot.figures = {"facts": facts.gather(snapshot.manifest), "tallies": _tallies(snapshot)}
         yield Progress(0, 2)
         yield partial(_keep, snapshot)
     written = write(snapshot, snapshots.folder(snapshot))
