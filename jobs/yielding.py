@@ -16,7 +16,7 @@ from jobs import writing_back
 
 WATCHED = dt.timedelta(seconds=60)
 TO_PEOPLE = 3
-TO_MANY = 50  # times as long as the job had to wait
+TO_MANY = 10  # times as long as the job had to wait
 TO_NOBODY = 0.2
 LONGEST_PAUSE = 2.0  # far below a lease, and still a fair share after the slowest chunk
 

@@ -33,7 +33,7 @@ from labeling.models.quality import GoldUse
 
 KIND = "labeling.bring_in"
 AT_ONCE, ALONE = 1000, 500  # traces in a transaction: on PostgreSQL, on SQLite
-LEAST, MOST = 5, 60  # beside people on SQLite
+LEAST, MOST = 20, 60  # beside people on SQLite
 LOOKED_AT = 2000  # records between two signs of life while a file is looked through
 
 

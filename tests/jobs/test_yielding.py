@@ -46,7 +46,7 @@ def test_pause_is_a_fifth_of_the_transaction_when_nobody_works(asked: list[dt.da
 
 def test_pause_is_longer_where_people_kept_the_job_waiting(asked: list[dt.datetime]) -> None:
     wanted = yielding.wanted(0.01, waited=0.004, now=NOW)
-    assert wanted == pytest.approx(0.23 if on_sqlite else 0)
+    assert wanted == pytest.approx(0.07 if on_sqlite else 0)
 
 
 @pytest.mark.parametrize(
