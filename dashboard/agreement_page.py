@@ -63,7 +63,7 @@ def of(project: Project, actor: Membership) -> Agreement | None:
     if shown is None:
         return None
     content = shown.content
-    figures = _figures(content["headline"])
+    figures = _figures(content["headline"], content["confusion"])
     pairs = _pairs(content["pair"], actor)
     slices = list(_slices(content))
     return Agreement(
@@ -83,10 +83,11 @@ def of(project: Project, actor: Membership) -> Agreement | None:
     )
 
 
-def _figures(headline: dict[str, Any]) -> list[Figure]:
-    first = [statistics.figure(key, headline["first_error"].get(key)) for key in FIRST]
-    steps = [statistics.figure(key, headline["steps"].get(key)) for key in statistics.KINDS if key not in FIRST]
-    return [*first, *steps]
+def _figures(headline: dict[str, Any], confusion: dict[str, Any]) -> list[Figure]:
+    """What is said of consensus stands with the confusion: two raters alone know no credit."""
+    told = {**confusion, **headline["steps"], **headline["first_error"]}
+    order = [*FIRST, *(key for key in statistics.KINDS if key not in FIRST)]
+    return [statistics.figure(key, told.get(key)) for key in order]
 
 
 def _forest(figures: Sequence[Figure]) -> Svg:

@@ -81,6 +81,7 @@ def test_agreement_tells_each_statistic_with_its_n_or_why_not(client: Client, ca
     assert told["exact"].value == pytest.approx(5 / 6)
     assert (told["exact"].n, told["exact"].interval[:1]) == (6, "[")
     assert all(each.value is not None or each.why for each in told.values())
+    assert (told["over_blame"].value, told["over_blame"].n > 0) == (0, True)  # the page has one figure of it, not two
     rows = list(csv.reader(io.StringIO(client.get(address + "?csv=agreement").content.decode())))
     assert float(rows[1][1]) == pytest.approx(5 / 6)
     assert client.get(address + "?csv=nothing").status_code == 404
