@@ -23,12 +23,31 @@ BIN = Path(sys.executable).parent
 OURS = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
 # What does not touch the database says the same on every engine, and what is SQLite's own is no matter of another.
 ENGINELESS = (
-    "tests/config/sqlite",
-    "tests/supervisor",
-    "tests/machine",
     "tests/commands",
+    "tests/config/sqlite",
+    "tests/config/test_env.py",
+    "tests/config/test_settings.py",
     "tests/conventions",
+    "tests/dashboard/charts",
+    "tests/demo/agents",
+    "tests/demo/maths",
+    "tests/exports/formats",
+    "tests/labeling/agreement",
+    "tests/labeling/importing/readers",
+    "tests/labeling/importing/test_files.py",
+    "tests/labeling/importing/test_lying.py",
+    "tests/labeling/importing/test_segmenters.py",
+    "tests/labeling/management",
+    "tests/labeling/texts",
+    "tests/machine",
+    "tests/prm/backends",
+    "tests/prm/evaluation",
+    "tests/prm/selection",
+    "tests/prm/test_evaluate_prm.py",
+    "tests/supervisor",
     "tests/test_conventions.py",
+    "tests/test_docs.py",
+    "tests/test_vendor.py",
 )
 NOTHING_COLLECTED = 5
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
