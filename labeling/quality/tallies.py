@@ -105,7 +105,7 @@ reading AS (SELECT * FROM submitted WHERE turn <= 2),
 step AS (
   SELECT st.trace_id, st.id, st.kind, ROW_NUMBER() OVER (PARTITION BY st.trace_id ORDER BY st.position) - 1 AS place,
     COUNT(*) OVER (PARTITION BY st.trace_id) AS n_steps
-  FROM asked q JOIN labeling_step st ON st.trace_id = q.trace_id AND st.is_rateable),
+  FROM {steps} AND st.is_rateable),
 said AS (
   SELECT x.trace_id, x.turn, st.kind, st.place, o.position AS option_place, j.option_id, j.rating
   FROM reading x
@@ -145,17 +145,24 @@ _INTO = f"""INSERT INTO labeling_tally ({", ".join(_COLUMNS)}) {_ROWS}
 ON CONFLICT (trace_id, step_kind) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])}"""
 
 
-def _statement(among: str) -> tuple[str, str]:
+# Joined, SQLite reads all steps there are for each submit, to sort out those of other traces beforehand.
+_STEPS_ON_POSTGRESQL = "asked q JOIN labeling_step st ON st.trace_id = q.trace_id"
+_STEPS_ON_SQLITE = "labeling_step st WHERE st.trace_id IN (SELECT trace_id FROM asked)"
+
+
+def _statement(among: str, steps: str) -> tuple[str, str]:
     """The rows as they should be, and the same put into the table."""
-    counted = _WITH.format(among=among, units=_UNITS)
+    counted = _WITH.format(among=among, units=_UNITS, steps=steps)
     return f"WITH {counted} {_ROWS}", f"WITH {counted} {_INTO}"
 
 
-_SELECT_ON_POSTGRESQL, _INSERT_ON_POSTGRESQL = _statement("= ANY (%s::bigint[])")
-_SELECT_ON_SQLITE, _INSERT_ON_SQLITE = _statement("IN (SELECT value FROM json_each(%s))")
+_SELECT_ON_POSTGRESQL, _INSERT_ON_POSTGRESQL = _statement("= ANY (%s::bigint[])", _STEPS_ON_POSTGRESQL)
+_SELECT_ON_SQLITE, _INSERT_ON_SQLITE = _statement("IN (SELECT value FROM json_each(%s))", _STEPS_ON_SQLITE)
 # Of one trace, named by itself: PostgreSQL plans for ten of a list, and reads whole tables for them. A headline that
 # has both its readings stays as it is.
 _HAS_BOTH = "SELECT 1 FROM labeling_tally y WHERE y.trace_id = labeling_trace.id AND y.second_id IS NOT NULL"
-_COUNT_ON_SQLITE = _statement(f"= %s AND NOT EXISTS ({_HAS_BOTH})")[1]
+_OF_ONE = f"= %s AND NOT EXISTS ({_HAS_BOTH})"
+_COUNT_ON_SQLITE = _statement(_OF_ONE, _STEPS_ON_SQLITE)[1]
 # One statement for both: a submit pays for each.
-_COUNT_ON_POSTGRESQL = f"WITH due AS ({settlements.MARK_ON_POSTGRESQL}), {_COUNT_ON_SQLITE.removeprefix('WITH ')}"
+_COUNTED = _statement(_OF_ONE, _STEPS_ON_POSTGRESQL)[1].removeprefix("WITH ")
+_COUNT_ON_POSTGRESQL = f"WITH due AS ({settlements.MARK_ON_POSTGRESQL}), {_COUNTED}"
