@@ -51,6 +51,7 @@ class Annotators:
     shown: Shown | None
     people: Sequence[Person]
     bar: float | None
+    watched: str  # how the bar came about, and what watching costs
     table: Table
     now: dt.datetime
     choice: str = ""  # which of them are listed
@@ -88,7 +89,8 @@ def of(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") ->
     seen = dict(Assignment.objects.filter(rater__in=raters).order_by().values_list("rater").annotate(at=Max("held_at")))
     people = [_person(rater, figures.get(str(rater.pk), {}), actor, seen.get(rater.pk)) for rater in raters[:MOST]]
     people.sort(key=lambda person: (-person.steps, person.name))
-    return Annotators(shown, people, project.gold_bar, _table(people), now, choice, q.strip())
+    watched = flagging.watched(project.gold_bar, shown.content["watching"] if shown else {})
+    return Annotators(shown, people, project.gold_bar, watched, _table(people), now, choice, q.strip())
 
 
 def one(rater: Rater, actor: Membership) -> Person:

@@ -1,11 +1,14 @@
 """What a lead should look at in somebody's work: each with the reason in words, its n and interval. Reads nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 
+from dashboard import statistics
 from dashboard.charts import words
+from labeling.agreement.result import Reason
 from labeling.models import Rater
 from labeling.models.rater import RaterStage
 from labeling.quality import watching
@@ -93,3 +96,20 @@ def of(*, signs: Sequence[Sign], missed: Share, blamed: Share, gold: Share, bar:
         why = _("Right on %(told)s hidden gold traces: the whole interval lies below the project’s bar of %(bar)s.")
         flags.append(Flag(_("below the gold bar"), why % {"told": gold.told, "bar": words.share(bar)}))
     return flags
+
+
+def watched(bar: float | None, told: Mapping[str, Any]) -> str:
+    """The bar that pauses, and how often it would pause somebody who reaches it; or why nobody is watched."""
+    if bar is None:
+        why = statistics.why(told.get("reason") or Reason.FEW_GOLD)
+        whose = _("people who passed the screening") if told.get("screens") else _("raters")
+        return _(
+            "There is no bar yet, so nobody is paused: it takes 200 answers to hidden gold by five %(whose)s at least."
+            " %(why)s"
+        ) % {"whose": whose, "why": why}
+    if told.get("false_pauses") is None:
+        return _("The bar is %(bar)s. Nobody met hidden gold in the last month.") % {"bar": words.share(bar)}
+    return _(
+        "The bar is %(bar)s. Of 100 people who reach it exactly, %(n)s would be paused for nothing in their first"
+        " month, at %(gold)d hidden gold traces each as in the last; good is below 5."
+    ) % {"bar": words.share(bar), "n": f"{told['false_pauses']:.1f}", "gold": told["gold_a_rater"]}

@@ -89,7 +89,10 @@ class OptionsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parame
         help_texts: ClassVar = {
             "protocol": _("Stays once traces have been given out."),
             "proven_gold_share": _("Of those who have worked for fourteen days without a pause."),
-            "gold_bar": _("From 0.2 to 0.99. Empty: measured from the first answers of the project’s own raters."),
+            "gold_bar": _(
+                "From 0.2 to 0.99. Empty: measured from the first 200 answers of the project’s own raters, five at"
+                " least; of those who passed the screening, where there is one."
+            ),
             "uses_probability": _(
                 "From the threshold on that keeps .90 right on hidden gold; below it even agreement is asked again."
                 " Nothing changes until there is enough gold."

@@ -20,6 +20,7 @@ from labeling.agreement.arrays import Bools, Floats, Ints
 from labeling.agreement.result import Reason
 
 NEVER = -1
+FIRST, LEAST_RATERS = 200, 5  # gold judgments and raters that a starting point is measured on
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,16 @@ def paused_at(right: Sequence[bool], plan: Plan) -> int | None:
 
 
 def starting_point(*, raters: Sequence[int], right: Sequence[bool]) -> float | Reason:
-    """p₀ of a project: the 25th percentile of the raters' accuracy over its first 200 gold judgments, in time order."""
-    if len(right) < 200:
+    """p₀ of a project: the 25th percentile of the raters' accuracy over its first 200 gold judgments, in time order.
+    Where fewer than five raters gave those, further ones are read until the fifth has answered."""
+    if len(right) < FIRST:
         return Reason.FEW_GOLD
-    _, rater = np.unique(np.array(raters[:200]), return_inverse=True)
-    answered = np.bincount(rater)
-    if len(answered) < 5:
+    _, begun = np.unique(np.array(raters), return_index=True)
+    if len(begun) < LEAST_RATERS:
         return Reason.FEW_RATERS
-    return float(np.quantile(np.bincount(rater, weights=np.array(right[:200])) / answered, 0.25))
+    n = max(FIRST, int(np.sort(begun)[LEAST_RATERS - 1]) + 1)
+    _, rater = np.unique(np.array(raters[:n]), return_inverse=True)
+    return float(np.quantile(np.bincount(rater, weights=np.array(right[:n])) / np.bincount(rater), 0.25))
 
 
 def false_pauses(*, plan: Plan, gold: int, raters: int = 100, runs: int = 4000, seed: int = 0) -> float:

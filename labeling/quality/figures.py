@@ -19,7 +19,8 @@
     confusion    {"counts": 3 × 3 (consensus by what was said, over -1, 0, +1), "recall": {"-1": ESTIMATE, …},
                  "over_credit", "over_blame": ESTIMATE, "n_traces"}: the latest settled traces
     settlements  {state: number of traces}
-    watching     {"bar", "gold_a_rater", "false_pauses"}: of a hundred raters exactly at the bar, in a month
+    watching     {"bar", "reason" why there is none, "screens", "gold_a_rater", "false_pauses"}: of a hundred raters
+                 exactly at the bar, in a month; "screens": the bar is of those who passed a screening
     bias         {"missed": [{"step", "n", "share", "low", "high"}], "blamed": [{"from", "to", "n", "share", …}]}: of
                  hidden gold, errors missed by their step and sound traces blamed by their length
     settled      {"traces", "steps", "of": how many there are to settle}

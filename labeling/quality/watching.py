@@ -8,16 +8,18 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from labeling import projects, raters
 from labeling.agreement import sequential
-from labeling.models import GoldAnswer, Project
+from labeling.agreement.result import Reason
+from labeling.models import Gold, GoldAnswer, Project, ScreeningResult
 from labeling.models.quality import GoldUse, Verdict
 from labeling.quality import flags, scoring
 
 FORTNIGHT = dt.timedelta(days=14)  # after which a rater who works is known: `Project.proven_gold_share`
-FIRST = 200  # gold answers of a project that its bar is measured on
+MOST = 5000  # gold answers that are looked through for five raters
 _LOWEST, _HIGHEST = 0.2, 0.99
 
 
@@ -99,13 +101,28 @@ def measure_bar(*, project: Project, now: dt.datetime) -> float | None:
     """Set the bar from the project's first gold answers, once there are enough of enough raters."""
     if project.gold_bar is not None:
         return None
-    rows = GoldAnswer.objects.filter(project=project, use=GoldUse.HIDDEN).order_by("answered_at", "pk")
-    first = list(rows.values_list("rater_id", "verdict")[:FIRST])
-    found = sequential.starting_point(
-        raters=[rater for rater, _verdict in first], right=[verdict == Verdict.RIGHT for _rater, verdict in first]
-    )
+    found = starting_point(project_id=project.pk)
     if not isinstance(found, float):
         return None
     bar = min(max(found, _LOWEST), _HIGHEST)
     projects.set_gold_bar(project=project, bar=bar, by=None, now=now)
     return bar
+
+
+def starting_point(*, project_id: int) -> float | Reason:
+    """What raters reach who passed the project's screening: whoever was let in without it, or before it was put up,
+    says nothing of where the bar shall be. In a project that screens nobody all raters count."""
+    rows = GoldAnswer.objects.filter(project=project_id, use=GoldUse.HIDDEN).order_by("answered_at", "pk")
+    if screens(project_id=project_id):
+        passed = ScreeningResult.objects.filter(rater=OuterRef("rater"), has_passed=True)
+        rows = rows.filter(Exists(passed))
+    first = list(rows.values_list("rater_id", "verdict")[:MOST])
+    return sequential.starting_point(
+        raters=[rater for rater, _verdict in first], right=[verdict == Verdict.RIGHT for _rater, verdict in first]
+    )
+
+
+def screens(*, project_id: int) -> bool:
+    """A screening set is in use, or somebody has been through one."""
+    golds = Gold.objects.filter(trace__project=project_id, use=GoldUse.SCREENING, retired_at=None)
+    return golds.exists() or ScreeningResult.objects.filter(rater__project=project_id).exists()

@@ -13,9 +13,10 @@ from django.db.models.functions import TruncDate
 
 import statements
 from labeling.agreement import proportions, sequential
+from labeling.agreement.result import Reason
 from labeling.models import Gold, GoldAnswer, Project, Report, Settlement, Trace
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import bias, confusions, consensus, flags, workdays
+from labeling.quality import bias, confusions, consensus, flags, watching, workdays
 from labeling.quality.populations import Meetings
 
 MONTH = dt.timedelta(days=30)
@@ -130,11 +131,19 @@ def _settled_days(project_id: int) -> list[dict[str, Any]]:
 
 
 def _watching(project_id: int, now: dt.datetime) -> dict[str, Any]:
-    """The project's bar, and how many of a hundred raters who reach it exactly would be paused in a month like the
-    last: the price of watching."""
+    """The project's bar, or why there is none; and how many of a hundred raters who reach it exactly would be paused in
+    their first month, at the gold of the last: the price of watching."""
     bar = Project.objects.get(pk=project_id).gold_bar
     month = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN, answered_at__gte=now - MONTH)
     seen = month.aggregate(n=Count("pk"), raters=Count("rater", distinct=True))
     a_rater = round(seen["n"] / seen["raters"]) if seen["raters"] else 0
     paused = sequential.false_pauses(plan=sequential.plan(p0=bar), gold=a_rater) if bar and a_rater else None
-    return {"bar": bar, "gold_a_rater": a_rater, "false_pauses": paused}
+    reason = watching.starting_point(project_id=project_id) if bar is None else None
+    screens = watching.screens(project_id=project_id)
+    return {
+        "bar": bar,
+        "reason": reason if isinstance(reason, Reason) else None,
+        "screens": screens,
+        "gold_a_rater": a_rater,
+        "false_pauses": paused,
+    }

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from dashboard import flagging
-from labeling import raters
+from labeling import projects, raters
 from labeling.models import Rater, Settlement
 from labeling.quality import figures, refreshing, watching
 from people import members
@@ -48,6 +48,16 @@ def test_pages_say_what_is_missing_before_anything_is_there(name: str, client: C
     response = client.get(reverse(f"dashboard:{name}", args=[cast.project.slug]))
     assert response.status_code == 200
     assert any(word in response.content.decode() for word in ("Nothing has been", "no gold read yet"))
+
+
+def test_annotators_say_what_watching_costs_or_why_nobody_is_watched(client: Client, cast: Cast) -> None:
+    at_work(cast, 2)
+    address = reverse("dashboard:annotators", args=[cast.project.slug])
+    assert "by five raters at least. Too few gold traces yet." in client.get(address).content.decode()
+    projects.set_gold_bar(project=cast.project, bar=0.8, by=None, now=factories.NOW)
+    assert "The bar is .80. Nobody met hidden gold" in client.get(address).content.decode()
+    told = {"false_pauses": 4.125, "gold_a_rater": 40}
+    assert "Of 100 people who reach it exactly, 4.1 would be paused" in flagging.watched(0.8, told)
 
 
 def test_overview_of_an_empty_project_says_what_comes_first(client: Client, cast: Cast) -> None:

@@ -68,6 +68,13 @@ def test_starting_point_says_why_there_is_none() -> None:
     assert sequential.starting_point(raters=[0, 1, 2, 3] * 50, right=[True] * 200) == Reason.FEW_RATERS
 
 
+def test_starting_point_reads_on_until_a_fifth_rater_has_answered() -> None:
+    raters, right = [0, 1, 2, 3] * 60, [True, True, False, False] * 60
+    assert sequential.starting_point(raters=[*raters, 4, 4], right=[*right, True, False]) == pytest.approx(0.0)
+    assert sequential.starting_point(raters=[4, *raters], right=[True, *right]) == pytest.approx(0.0)
+    assert sequential.starting_point(raters=[4, *raters], right=[False, *([True] * 240)]) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(("p0", "drop"), [(0.1, 0.15), (1.0, 0.15), (0.8, -0.1)])
 def test_plan_refuses_what_cannot_be_tested(p0: float, drop: float) -> None:
     with pytest.raises(ValueError, match="0 < p1 < p0 < 1"):

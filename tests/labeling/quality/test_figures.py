@@ -154,6 +154,7 @@ def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
     Project.objects.update(gold_bar=0.8)
     watching = figures.of_project(project_id=project.pk, now=NOW)["watching"]
     assert (watching["bar"], watching["gold_a_rater"], watching["false_pauses"]) == (0.8, 1, 0.0)
+    assert (watching["reason"], watching["screens"]) == (None, False)
 
 
 def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from events.models import Event
 from labeling import quality, queue, raters
-from labeling.models import Assignment, GoldAnswer, Project, Rater
+from labeling.agreement.result import Reason
+from labeling.models import Assignment, GoldAnswer, Project, Rater, ScreeningResult
 from labeling.models.quality import GoldUse
 from labeling.quality import watching
 from tests import factories
@@ -84,6 +85,21 @@ def test_measure_bar_takes_the_projects_own_quarter(monkeypatch: pytest.MonkeyPa
     assert quality.measure_bar(project=place, now=NOW) is None
 
 
+def test_measure_bar_asks_those_who_were_screened_where_there_is_a_screening() -> None:
+    place = project(None)
+    passed, admitted = scene.raters(place, 5), scene.raters(place, 2)
+    for rater, n_right in zip(passed, (40, 36, 32, 28, 24), strict=True):
+        ScreeningResult.objects.create(
+            rater=rater, attempt=1, n_traces=4, n_right=3, n_needed=3, has_passed=True, decided_at=NOW
+        )
+        keep_answers(rater, n_right, 40 if rater != passed[0] else 39)
+    for rater in admitted:  # let in by a lead, and wrong throughout
+        keep_answers(rater, 0, 40)
+    assert watching.starting_point(project_id=place.pk) == Reason.FEW_GOLD
+    keep_answers(passed[0], 1, 1)
+    assert quality.measure_bar(project=place, now=NOW) == pytest.approx(0.7)
+
+
 def keep_answers(rater: Rater, n_right: int, n: int) -> None:
     trace = factories.make_trace(rater.project)
     gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
@@ -110,7 +126,6 @@ def test_watching_looks_at_hidden_gold_alone() -> None:
         scene.submit(rater, trace, [1, 1, 1], purpose="training", attempt=attempt)
     rater.refresh_from_db()
     assert (gold.answers.count(), rater.paused_at) == (8, None)
-    assert watching.FIRST == 200
 
 
 def test_prove_lowers_the_gold_share_once_after_a_fortnight() -> None:
