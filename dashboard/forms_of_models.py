@@ -1,8 +1,12 @@
 """What is typed about PRMs and the rules of a batch, checked."""
 
+from typing import Any, cast
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from exports.models import Snapshot
+from labeling.models import Manifest, Project
 from prm.models.prm import BackendKind, SemanticsKind
 from prm.registry import Identity
 from prm.selection import acquisitions
@@ -21,6 +25,13 @@ class RegisterForm(forms.Form):
         required=False,
     )
     semantics = forms.ChoiceField(label=_("Its number means"), choices=SemanticsKind.choices)
+    trained_on = forms.ModelChoiceField(
+        label=_("Trained on the snapshot"),
+        queryset=Snapshot.objects.none(),
+        required=False,
+        empty_label=_("not stated"),
+        help_text=_("Then the audits look for problems in it that judge."),
+    )
     secret = forms.CharField(
         label=_("Token or secret"),
         max_length=500,
@@ -28,6 +39,16 @@ class RegisterForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         help_text=_("Kept sealed, never shown again."),
     )
+
+    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        built = Snapshot.objects.filter(project=project, built_at__isnull=False).order_by("-asked_at")
+        cast("forms.ModelChoiceField[Snapshot]", self.fields["trained_on"]).queryset = built
+
+    @property
+    def manifest(self) -> Manifest | None:
+        found: Snapshot | None = self.cleaned_data["trained_on"]
+        return found.manifest if found else None
 
     def identity(self) -> Identity:
         told = self.cleaned_data

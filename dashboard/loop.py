@@ -9,6 +9,8 @@ from django.db.models import Count, Exists, OuterRef
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from dashboard import audits
+from dashboard.audits import Figure, figure
 from dashboard.charts import Chart, words
 from dashboard.charts.drawing import Drawing
 from dashboard.charts.scales import Scale, rows, ticks, under
@@ -38,24 +40,6 @@ WHY: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A value with the interval beside it; `reason` where there is none."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    reason: str = ""
-
-
-def figure(told: dict[str, Any] | None) -> Figure:
-    if not told:
-        return Figure(None)
-    low, high = told.get("interval") or (None, None)
-    return Figure(told.get("value"), low, high, told.get("n", 0), told.get("reason", ""))
-
-
-@dataclass(frozen=True)
 class Round:
     """One line of the timeline."""
 
@@ -65,7 +49,7 @@ class Round:
     f1: Figure
     ece: Figure
     why: str
-    alarms: list[str]
+    alarms: list[str]  # in words, with what else the gate was told
     is_current: bool
     n_unread: int  # draws that nobody has finished reading
 
@@ -85,7 +69,7 @@ def _unread(project: Project) -> dict[int, int]:
 
 def _round(generation: Generation, n_unread: int) -> Round:
     figures = generation.gate.get("figures", {})
-    why, drift = generation.gate.get("why", ""), generation.gate.get("length_drift", {})
+    why = generation.gate.get("why", "")
     return Round(
         generation=generation,
         matched=figure(figures.get(CLAIM)),
@@ -93,7 +77,7 @@ def _round(generation: Generation, n_unread: int) -> Round:
         f1=figure(figures.get("f1")),
         ece=figure(figures.get("ece")),
         why=str(WHY.get(why, why)),
-        alarms=[*generation.gate.get("alarms", []), *(["length_drift"] if drift.get("is_alarming") else [])],
+        alarms=audits.at_gate(generation.gate),
         is_current=bool(generation.candidate and generation.candidate.is_current and generation.has_passed),
         n_unread=n_unread,
     )
@@ -152,16 +136,6 @@ def _percent(generation: Generation, jobs: list[Job]) -> int:
 _KINDS = (generations.TRAIN, generations.SCORE, generations.SELECT)
 
 
-def audit_rows(prm: PRM) -> list[dict[str, Any]]:
-    """Each audit with its name in words, its figure, and whether its alarm rings."""
-    found = prm.audits.get("audits", {})
-    return [
-        {"name": str(label), "what": str(what), "figure": figure(found[key]), "is_alarming": found[key]["is_alarming"]}
-        for key, (label, what) in AUDITS.items()
-        if key in found
-    ]
-
-
 FIGURES: dict[str, Any] = {
     "f1": gettext_lazy("F1 of first errors"),
     "accuracy_erroneous": gettext_lazy("Erroneous traces: the very step found"),
@@ -174,35 +148,6 @@ FIGURES: dict[str, Any] = {
     "over_credit": gettext_lazy("Wrong steps let pass"),
     "over_blame": gettext_lazy("Right steps blamed"),
     "false_confidence": gettext_lazy("Wrong steps it is sure of"),
-}
-
-
-AUDITS: dict[str, tuple[Any, Any]] = {
-    "last_step_ratio": (
-        gettext_lazy("Lowest score on the last step, against chance"),
-        gettext_lazy("where the answer is wrong; above 1.5 it reads the outcome"),
-    ),
-    "outcome_slope": (
-        gettext_lazy("What the answer adds beside the label"),
-        gettext_lazy("in logits; above 0 beyond doubt it reads the outcome"),
-    ),
-    "auc_right_answers": (
-        gettext_lazy("AUC of errors behind right answers"),
-        gettext_lazy("traces with an error that the outcome does not show"),
-    ),
-    "auc_wrong_answers": (
-        gettext_lazy("AUC of wrong answers"),
-        gettext_lazy("for comparison: what has become an outcome model is good at this alone"),
-    ),
-    "false_confidence": (
-        gettext_lazy("False confidence"),
-        gettext_lazy("score of .9 or more on a wrong step; alarm where it is above .3 beyond doubt"),
-    ),
-    "length_matched": (
-        gettext_lazy("Length-matched risk-set AUC"),
-        gettext_lazy("alarm where it is below .5 beyond doubt"),
-    ),
-    "length_alone": (gettext_lazy("Risk-set AUC of length alone"), gettext_lazy("what an untrained ruler reaches")),
 }
 
 

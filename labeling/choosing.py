@@ -6,11 +6,9 @@ taken in nevertheless is named, reason by reason.
 """
 
 import datetime as dt
-import json
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from django.db import connection
 from django.db.models import (
     BigIntegerField,
     BooleanField,
@@ -27,7 +25,6 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Coalesce, Substr
 from msgspec import Struct
 
@@ -38,6 +35,7 @@ from labeling.models.consensus import SettlementState
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
 from labeling.texts.normal import LISTED
+from statements import given
 
 Unit = Literal["submissions", "traces"]
 Side = Literal["in", "out", "only"]
@@ -198,7 +196,7 @@ def with_reason(rows: QuerySet[Any], filters: Filters, barred: Barred) -> QueryS
 
 
 def _rules(path: str, barred: Barred, *, has_assignment: bool) -> list[tuple[str, Any]]:
-    duplicates = [("duplicate", Q(**{f"{_trace(path)}__in": _listed(barred.duplicates)}))] if barred.duplicates else []
+    duplicates = [("duplicate", Q(**{f"{_trace(path)}__in": given(barred.duplicates)}))] if barred.duplicates else []
     if not barred.is_training:
         return duplicates
     return [
@@ -232,7 +230,7 @@ def _rules_of_problems(path: str, barred: Barred) -> list[tuple[str, Any]]:
         ("canary", Exists(canaries)),
         ("benchmark", _is_on_a_list(path, barred)),
         ("reserve", Exists(reserves)),
-        *((("overlap", Q(**{f"{path}problem__in": _listed(barred.overlapping)})),) if barred.overlapping else ()),
+        *((("overlap", Q(**{f"{path}problem__in": given(barred.overlapping)})),) if barred.overlapping else ()),
     ]
 
 
@@ -242,19 +240,6 @@ def _is_on_a_list(path: str, barred: Barred) -> Any:
     own = BenchmarkProblem.objects.filter(normal_digest=OuterRef(f"{path}problem__normal_digest"))
     shipped = sorted(set().union(*(ones for name, ones in benchmarks.shipped().items() if name not in taken_in)))
     known = Problem.objects.annotate(listed=Substr("normal_digest", 1, LISTED)).filter(
-        pk=OuterRef(f"{path}problem_id"), listed__in=_listed(shipped)
+        pk=OuterRef(f"{path}problem_id"), listed__in=given(shipped)
     )
     return Q(Exists(own.exclude(source__name__in=taken_in))) | Q(Exists(known))
-
-
-def _listed(values: Sequence[Any]) -> RawSQL:
-    """A long list as one parameter: engines have a limit for how many there may be."""
-    if connection.vendor == "postgresql":
-        number = "::bigint" if values and isinstance(values[0], int) else ""
-        given = f"SELECT value{number} FROM json_array_elements_text(%s::json) AS given (value)"  # noqa: S608  text of our own
-        return RawSQL(given, [_json(values)])  # noqa: S611  text of our own
-    return RawSQL("SELECT value FROM json_each(%s)", [_json(values)])
-
-
-def _json(values: Sequence[Any]) -> str:
-    return json.dumps(list(values))

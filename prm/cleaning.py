@@ -1,21 +1,23 @@
-"""Which problems judge PRMs and raters, and what training must leave out so that they can. Reads alone."""
+"""Which problems judge PRMs and raters here, and what training must leave out so that they can. Reads alone."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from django.db.models import Q
 
 from labeling.models import Gold, Problem, Project, Trace
+from labeling.models.quality import GoldUse
 from prm.evaluation import contamination
 from prm.labels import Labels
 
 _CHUNK = 2000
 
 
-def judging(project: Project) -> dict[str, list[str]]:
-    """The texts of the problems that PRMs (reserve) and raters (gold) are judged on."""
+def judging(project: Project) -> list[str]:
+    """The texts of the problems that PRMs (reserve, any project's canaries) and raters (gold) are judged on."""
     reserve = Problem.objects.filter(project=project, is_reserve=True).values_list("text", flat=True)
-    gold = Gold.objects.filter(trace__project=project).values_list("trace__problem__text", flat=True)
-    return {"reserve": sorted(set(reserve)), "gold": sorted(set(gold))}
+    gold = Gold.objects.filter(Q(trace__project=project) | Q(use=GoldUse.CANARY))
+    return sorted({*reserve, *gold.values_list("trace__problem__text", flat=True)})
 
 
 def problems_of(traces: Sequence[int]) -> list[tuple[str, str]]:
@@ -28,11 +30,11 @@ def problems_of(traces: Sequence[int]) -> list[tuple[str, str]]:
 
 
 def for_training(project: Project, labels: Labels) -> Labels:
-    """Neither the reserve, nor a problem that is like one of it or of gold."""
+    """Neither the reserve, nor a problem that is like one of it, of gold or of a canary."""
     outside = labels.keep(~labels.is_reserve)
     learnt = problems_of(outside.traces)
-    judged = [text for texts in judging(project).values() for text in texts]
-    out = {learnt[n][0] for n in contamination.giving_away(training=[text for _, text in learnt], judged=judged)}
+    giving_away = contamination.giving_away(training=[text for _, text in learnt], judged=judging(project))
+    out = {learnt[n][0] for n in giving_away}
     if not out:
         return outside
     digests: dict[int, str] = {}

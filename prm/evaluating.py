@@ -8,12 +8,11 @@ import numpy as np
 
 from labeling.agreement.arrays import Bools, Floats, Ints
 from labeling.agreement.result import Interval, Reason
-from labeling.benchmarks import lists_of
 from labeling.models import Manifest
-from prm import cleaning, hazards, packing, registry
+from prm import hazards, packing, registry
 from prm import labels as labels_
 from prm.backends import asked
-from prm.evaluation import audit_report, best_of_n, concordance, contamination, gate, report
+from prm.evaluation import audit_report, best_of_n, concordance, gate, report
 from prm.evaluation.audit_report import Outcomes, figure
 from prm.evaluation.report import Judged
 from prm.labels import Labels
@@ -89,7 +88,8 @@ def scores(prm: PRM, texts: Sequence[Text]) -> tuple[Floats, Ints]:
     return np.where(is_rateable, np.concatenate(parts) if parts else np.zeros(0), np.nan), lengths
 
 
-def judge(prm: PRM, reserve: Reserve) -> Found:
+def judge(prm: PRM, reserve: Reserve, *, contamination: dict[str, Any] | None = None) -> Found:
+    """`contamination` is what `contaminating.look` told; without it that audit is left open."""
     said, lengths = scores(prm, reserve.texts)
     first_value = hazards.first_value(prm, said, lengths)
     p_wrong = hazards.raw(prm, said, lengths, first_value=first_value)
@@ -106,7 +106,7 @@ def judge(prm: PRM, reserve: Reserve) -> Found:
             "domains": _by_domain(found, reserve.texts),
             "best_of_n": _best_of_n(found, reserve.texts),
         },
-        audits=_audits(prm, found, reserve.texts),
+        audits=_audits(found, reserve.texts, contamination or {}),
         calibration=_calibration(line, first_value),
         threshold=report.best_threshold(found) if has_both else None,
     )
@@ -127,6 +127,7 @@ def compare(candidate: Found, current: Found | None, *, is_current: bool) -> gat
         candidate=concordance.length_matched_auc(steps),
         difference=difference,
         alarms=candidate.audits.get("alarms", []),
+        said=candidate.audits.get("said", []),
         is_current=is_current,
     )
 
@@ -157,28 +158,11 @@ def _best_of_n(found: Judged, texts: Sequence[Text]) -> list[dict[str, float]]:
     return [vars(point) for point in points if point.problems >= _LEAST_PROBLEMS]
 
 
-def _audits(prm: PRM, found: Judged, texts: Sequence[Text]) -> dict[str, Any]:
+def _audits(found: Judged, texts: Sequence[Text], contamination: dict[str, Any]) -> dict[str, Any]:
     domains = sorted({text.domain for text in texts})
     outcomes = Outcomes(
         domains=[domain or "-" for domain in domains],
         domain=[domains.index(text.domain) for text in texts],
         is_answer_right=[text.is_right for text in texts],
     )
-    return audit_report.make(found, outcomes, contaminated=contaminated(prm))
-
-
-def contaminated(prm: PRM) -> dict[str, int]:
-    """How many problems of the reserve, of gold and of each benchmark's list the PRM was trained on. Of a PRM that
-    was trained elsewhere nothing is known."""
-    if prm.trained is None:
-        return {}
-    learnt = cleaning.problems_of(packing.unpack_ids(bytes(prm.trained)))
-    texts = [text for _, text in learnt]
-    found = {
-        name: contamination.find(training=texts, judged=judged).n
-        for name, judged in cleaning.judging(prm.project).items()
-    }
-    for names in lists_of([digest for digest, _ in learnt]).values():
-        for name in names:
-            found[name] = found.get(name, 0) + 1
-    return found
+    return audit_report.make(found, outcomes, contamination=contamination)

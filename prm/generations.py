@@ -117,7 +117,15 @@ def note_gate(
     *, generation: Generation, has_passed: bool, gate: dict[str, Any], scored_with: PRM | None, now: dt.datetime
 ) -> None:
     _move(generation, Stage.SCORE, has_passed=has_passed, gate=gate, scored_with=scored_with)
-    _say("generation.judged", generation, None, now, has_passed=has_passed, why=gate.get("why", ""))
+    _say(
+        "generation.judged",
+        generation,
+        None,
+        now,
+        has_passed=has_passed,
+        why=gate.get("why", ""),
+        alarms=gate.get("alarms", []),
+    )
 
 
 def begin_scoring(*, generation: Generation, n_traces: int, now: dt.datetime) -> None:

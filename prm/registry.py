@@ -53,7 +53,10 @@ def register(
     manifest: Manifest | None = None,
     trained: Sequence[int] | None = None,
 ) -> PRM:
-    """The next version. It becomes current by a gate or by a person, never by being registered."""
+    """The next version. It becomes current by a gate or by a person, never by being registered. One from elsewhere may
+    name the manifest of the snapshot that it was trained on; else the audits say that this is not stated."""
+    if trained is None and manifest is not None:
+        trained = sorted(set(manifest.rows.values_list("trace_id", flat=True)))
     _refuse_incomplete(identity)
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)  # numbers are given one after the other

@@ -1,7 +1,7 @@
 """The first job of a generation: snapshot, train, evaluate, gate. It goes on from the stage that its row names."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from jobs.runner import Chunk, Progress
 from labeling import manifest as manifests
 from labeling.manifest import Filters
 from labeling.models.assignment import Purpose
-from prm import cleaning, evaluating, generations, registry, scores, transfer
+from prm import cleaning, contaminating, evaluating, generations, registry, scores, transfer
 from prm import labels as labels_
 from prm.backends.builtin import NAME, TooFewLabels
 from prm.evaluating import Found
@@ -91,7 +91,8 @@ def _evaluate(generation: Generation) -> Iterator[Progress | Chunk]:
     current = registry.current(generation.project_id)
     reserve = evaluating.known_to(evaluating.reserve_of(manifest), candidate, current)
     yield Progress(70, TOTAL)
-    found = evaluating.judge(candidate, reserve)
+    contamination = yield from _look(candidate)
+    found = evaluating.judge(candidate, reserve, contamination=contamination)
     yield Progress(85, TOTAL)
     labels = labels_.of_manifest(manifest)
     for domain, told in transfer.left_out(candidate, labels, reserve):
@@ -103,6 +104,17 @@ def _evaluate(generation: Generation) -> Iterator[Progress | Chunk]:
     verdict = evaluating.compare(found, before, is_current=is_current)
     winner = candidate if verdict.has_passed else current
     yield partial(_judge, generation, candidate, found, before, verdict, winner)
+
+
+def _look(candidate: PRM) -> Generator[Progress, None, dict[str, Any]]:
+    """Judging problems by the hundred thousand take minutes: a sign of life for each few hundred."""
+    looking = contaminating.look(candidate)
+    while True:
+        try:
+            next(looking)
+        except StopIteration as ended:
+            return dict(ended.value)
+        yield Progress(70, TOTAL, kept_nobody=True)
 
 
 def _judge(
@@ -142,6 +154,7 @@ def _told(found: Found, before: Found | None, verdict: Verdict) -> dict[str, Any
     return {
         "why": verdict.why.value,
         "alarms": list(verdict.alarms),
+        "contamination": found.audits["audits"]["contamination"],
         "figures": found.evaluation["figures"],
         "before": before.evaluation["figures"] if before else {},
         "counts": found.evaluation["counts"],

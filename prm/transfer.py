@@ -16,6 +16,7 @@ from prm.evaluation import concordance
 from prm.evaluation.audit_report import figure
 from prm.labels import Labels
 from prm.models import PRM
+from prm.models.prm import BackendKind
 
 MOST_DOMAINS = 8
 
@@ -23,7 +24,7 @@ MOST_DOMAINS = 8
 def left_out(prm: PRM, labels: Labels, reserve: Reserve) -> Iterator[tuple[str, dict[str, Any]]]:
     """For each domain the length-matched figure of a scorer that has not seen it; none where there is one domain."""
     domains = [name for name, _ in Counter(text.domain for text in reserve.texts).most_common(MOST_DOMAINS)]
-    if prm.trained is None or len(domains) < 2:
+    if prm.backend != BackendKind.BUILTIN or prm.trained is None or len(domains) < 2:
         return
     trained = np.isin(np.array(labels.traces), np.array(packing.unpack_ids(bytes(prm.trained))))
     learnt = labels.keep(trained)

@@ -18,6 +18,7 @@ import orjson
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
+from django.db.models.expressions import RawSQL
 
 Statement = tuple[str, Sequence[Any]]
 
@@ -79,6 +80,15 @@ def listed(values: Iterable[Any]) -> Any:
     """Many values as one parameter, so that the text of a statement does not depend on their number."""
     in_order = sorted(set(values))
     return in_order if on_postgresql() else orjson.dumps(in_order).decode()
+
+
+def given(values: Sequence[Any]) -> RawSQL:
+    """Many values as one parameter of a query of Django's, to be looked for among them."""
+    if on_postgresql():
+        number = "::bigint" if values and isinstance(values[0], int) else ""
+        given = f"SELECT value{number} FROM json_array_elements_text(%s::json) AS given (value)"  # noqa: S608  text of our own
+        return RawSQL(given, [orjson.dumps(list(values)).decode()])  # noqa: S611  text of our own
+    return RawSQL("SELECT value FROM json_each(%s)", [orjson.dumps(list(values)).decode()])
 
 
 def in_utc(at: dt.datetime | None) -> dt.datetime | None:

@@ -5,7 +5,7 @@ from typing import Any
 from django import template
 from django.template import Context
 
-from dashboard import statistics
+from dashboard import audits, statistics
 from dashboard.charts import Chart, small, words
 from dashboard.charts.drawing import Svg
 from dashboard.charts.matrix import Matrix
@@ -14,6 +14,7 @@ from dashboard.tables import Table
 register = template.Library()
 register.filter("share", words.share)
 register.filter("percent", words.percent)
+register.filter("alarms", audits.alarms)
 
 
 @register.inclusion_tag("dashboard/parts/chart.html", takes_context=True)

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import door, loop, page
+from dashboard import audits, door, loop, page
+from dashboard.audits import figure
 from dashboard.forms_of_models import RegisterForm, RulesForm
 from jobs import work
 from labeling.texts import numbers
@@ -33,10 +34,10 @@ def one(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     actor = door.enter(request, slug, Action.READ)
     prm = _prm(actor, version)
     told = prm.evaluation.get("figures", {})
-    figures = [(label, loop.figure(told[name])) for name, label in loop.FIGURES.items() if name in told]
-    out = prm.audits.get("left_out", {})
+    figures = [(label, figure(told[name])) for name, label in loop.FIGURES.items() if name in told]
+    out, learnt = prm.audits.get("left_out", {}), prm.audits.get("audits", {}).get("contamination", {})
     domains = [
-        (name, loop.figure(told.get(loop.CLAIM)), loop.figure(told.get("false_confidence")), loop.figure(out.get(name)))
+        (name, figure(told.get(loop.CLAIM)), figure(told.get("false_confidence")), figure(out.get(name)))
         for name, told in prm.evaluation.get("domains", {}).items()
     ]
     return page.show(
@@ -48,9 +49,10 @@ def one(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         figures=figures,
         domains=domains,
         counts=prm.evaluation.get("counts", {}),
-        audits=loop.audit_rows(prm),
-        contaminated=prm.audits.get("audits", {}).get("contamination", {}).get("found", {}),
-        alarms=prm.audits.get("alarms", []),
+        audits=audits.audit_rows(prm),
+        learnt=learnt,
+        judges=audits.contamination(learnt),
+        alarms=audits.alarms(prm.audits),
         may_claim_all=prm.audits.get("domains", {}).get("may_claim_all"),
         uses=prm.uses.order_by("-day", "purpose")[:30],
         may_train=roles.does(actor, Action.TRAIN),
@@ -124,11 +126,17 @@ def roll_back(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def register(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.TRAIN)
-    form = RegisterForm(request.POST)
+    form = RegisterForm(actor.project, request.POST)
     if not form.is_valid():
         return _page(request, actor, status=422, register_form=form)
     try:
-        prm = registry.register(project=actor.project, identity=form.identity(), by=actor.user, now=timezone.now())
+        prm = registry.register(
+            project=actor.project,
+            identity=form.identity(),
+            by=actor.user,
+            now=timezone.now(),
+            manifest=form.manifest,
+        )
     except registry.NotRegistrable as refused:
         return _page(request, actor, status=422, register_form=form, problem=str(refused))
     messages.success(request, _("It is registered as PRM %(n)d. A generation judges it.") % {"n": prm.version})
@@ -186,7 +194,7 @@ def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told:
         reading=loop.reading(project),
         rules=chosen,
         may_train=roles.does(actor, Action.TRAIN),
-        **{"register_form": RegisterForm(), "rules_form": RulesForm(initial=vars(chosen)), **told},
+        **{"register_form": RegisterForm(project), "rules_form": RulesForm(initial=vars(chosen)), **told},
     )
 
 

@@ -12,7 +12,11 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 
-from labeling.models import BenchmarkProblem, Source
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Substr
+
+import statements
+from labeling.models import BenchmarkProblem, Problem, Source
 from labeling.texts.normal import LISTED
 
 _FACTS = Path(__file__).with_name("problem_hashes.json")
@@ -56,3 +60,21 @@ def lists_of(normal_digests: Collection[str]) -> dict[str, tuple[str, ...]]:
         for digest, name in rows.values_list("normal_digest", "source__name"):
             found[digest].add(name)
     return {digest: tuple(sorted(names)) for digest, names in found.items()}
+
+
+def sizes() -> dict[str, int]:
+    """How many problems stand on each list."""
+    own = BenchmarkProblem.objects.values_list("source__name").annotate(n=Count("normal_digest", distinct=True))
+    found = {name: len(listed) for name, listed in shipped().items()} | dict(own.order_by("source__name"))
+    for name in found.keys() & shipped().keys():
+        brought = BenchmarkProblem.objects.filter(source__name=name).values_list("normal_digest", flat=True)
+        found[name] = len(shipped()[name] | {digest[:LISTED] for digest in brought})
+    return found
+
+
+def with_texts() -> QuerySet[Problem]:
+    """Problems of any project that stand on a list: of these the text is known, of the others the digest alone."""
+    public = sorted(set().union(*shipped().values()))
+    own = BenchmarkProblem.objects.values("normal_digest")
+    problems = Problem.objects.annotate(listed=Substr("normal_digest", 1, LISTED))
+    return problems.filter(Q(normal_digest__in=own) | Q(listed__in=statements.given(public)))

@@ -6,8 +6,8 @@
     false confidence  P(score ≥ .9 | wrong), over all, per domain and per place; alarm where its lower end is above .3
     shortcut          the length-matched figure beside length alone; alarm where its interval lies below .5
     transfer          the figure of every domain; nothing is claimed of all while the worst one's interval holds .5
-    contamination     problems of the reserve, of gold and of benchmarks that training has seen; alarm for the reserve,
-                      on which the other figures rest
+    contamination     problems of reserves, of gold, of canaries and of benchmarks that training has seen; alarm for
+                      any. Where figures of this very project rest on them it holds the gate, else it is said there
 
 An alarm needs 30 cases: figures of fewer are shown and ring nothing.
 """
@@ -26,6 +26,7 @@ from prm.evaluation.report import Judged
 from prm.evaluation.steps import NONE, Labelled, is_labelled
 
 LEAST_CASES = 30
+HOLDING = frozenset({"reserve", "gold", "canary"})  # what judges here: figures of such a PRM are worth nothing
 _SURE_ALARM = 0.3
 _PLACES = 6
 
@@ -39,16 +40,26 @@ class Outcomes:
     is_answer_right: Sequence[bool | None]
 
 
-def make(judged: Judged, outcomes: Outcomes, *, contaminated: dict[str, int]) -> dict[str, Any]:
-    """JSON; `alarms` names the audits that ring."""
+def make(judged: Judged, outcomes: Outcomes, *, contamination: dict[str, Any]) -> dict[str, Any]:
+    """JSON; `alarms` names the audits that ring, `said` those of them that let pass and are told there."""
     found = {
         **_collapse(judged, outcomes),
         **_confidence(judged, outcomes),
         **_shortcut(judged),
-        "contamination": {"found": contaminated, "is_alarming": contaminated.get("reserve", 0) > 0},
+        "contamination": _contamination(contamination),
     }
-    told = {"audits": found, "domains": _transfer(judged, outcomes)}
-    return {**told, "alarms": sorted(name for name, each in found.items() if each["is_alarming"])}
+    return {
+        "audits": found,
+        "domains": _transfer(judged, outcomes),
+        "alarms": sorted(name for name, each in found.items() if each["is_alarming"]),
+        "said": sorted(name for name, each in found.items() if each["is_alarming"] and not each.get("holds", True)),
+    }
+
+
+def _contamination(told: dict[str, Any]) -> dict[str, Any]:
+    """Of a PRM that was trained elsewhere nothing is known, and nothing rings."""
+    found = {each["kind"] for each in told.get("judges", []) if each["n_equal"] + each["n_overlapping"]}
+    return {**told, "is_alarming": bool(found), "holds": not found.isdisjoint(HOLDING)}
 
 
 def _collapse(judged: Judged, outcomes: Outcomes) -> dict[str, Any]:

@@ -7,14 +7,25 @@
 13-grams as in T. Brown et al. (2020), "Language models are few-shot learners", arXiv:2005.14165, appendix C.
 """
 
+import enum
 import hashlib
 import unicodedata
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from labeling.agreement.arrays import Ints
+
 RUN = 13
 _OVERLAP = 0.5
+
+
+class How(enum.StrEnum):
+    EQUAL = "equal"
+    OVERLAPPING = "overlapping"
 
 
 @dataclass(frozen=True)
@@ -34,14 +45,13 @@ def digest(problem: str) -> str:
     return hashlib.sha256("".join(filter(str.isalnum, _folded(problem))).encode()).hexdigest()[:32]
 
 
-def find(*, training: Sequence[str], judged: Sequence[str]) -> Contaminated:
+def find(*, training: Iterable[str], judged: Iterable[str]) -> Contaminated:
     """Every judged problem is told once: as equal where it is, else as overlapping."""
-    known = {digest(problem) for problem in training}
-    equal = [n for n, problem in enumerate(judged) if digest(problem) in known]
-    others = sorted(set(range(len(judged))) - set(equal))
-    holders = _holders(training, wanted={run for n in others for run in _runs(judged[n])})
-    overlapping = [n for n in others if _overlap(judged[n], holders) >= _OVERLAP]
-    return Contaminated(equal, overlapping)
+    learnt, found = Learnt(training), Contaminated([], [])
+    for n, problem in enumerate(judged):
+        if (how := learnt.holds(problem)) is not None:
+            (found.equal if how is How.EQUAL else found.overlapping).append(n)
+    return found
 
 
 def giving_away(*, training: Sequence[str], judged: Sequence[str]) -> list[int]:
@@ -71,13 +81,6 @@ def _holders(training: Sequence[str], *, wanted: set[int]) -> dict[int, set[int]
     return found
 
 
-def _overlap(problem: str, holders: dict[int, set[int]]) -> float:
-    """The largest share of this problem's runs that one training problem holds."""
-    runs = set(_runs(problem))
-    held = Counter(n for run in runs for n in holders.get(run, ()))
-    return max(held.values(), default=0) / max(len(runs), 1)
-
-
 def _runs(problem: str) -> Iterator[int]:
     """Numbers that stand for the runs of thirteen words."""
     words = "".join(c if c.isalnum() else " " for c in _folded(problem)).split()
@@ -89,6 +92,34 @@ def _runs(problem: str) -> Iterator[int]:
 
 def _folded(problem: str) -> str:
     return unicodedata.normalize("NFKC", problem).lower()
+
+
+class Learnt:
+    """The problems of a training set, to hold judged ones against one after the other: memory is theirs alone."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self._digests: set[str] = set()
+        runs, holders = array("Q"), array("q")
+        for n, problem in enumerate(problems):
+            self._digests.add(digest(problem))
+            of_problem = set(_runs(problem))
+            runs.extend(of_problem)
+            holders.extend([n] * len(of_problem))
+        order = np.argsort(np.array(runs, dtype=np.uint64), kind="stable")
+        self._runs = np.array(runs, dtype=np.uint64)[order]
+        self._holders: Ints = np.array(holders, dtype=np.int64)[order]
+
+    def holds(self, problem: str) -> How | None:
+        """How this judged problem is among them, None where it is not."""
+        if digest(problem) in self._digests:
+            return How.EQUAL
+        wanted = np.array(sorted(set(_runs(problem))), dtype=np.uint64)
+        starts, ends = np.searchsorted(self._runs, wanted), np.searchsorted(self._runs, wanted, side="right")
+        held = [self._holders[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
+        if not held:
+            return None
+        shared = int(np.unique(np.concatenate(held), return_counts=True)[1].max())
+        return How.OVERLAPPING if shared >= _OVERLAP * len(wanted) else None
 
 
 class Judged:

@@ -1,4 +1,5 @@
-"""May a new PRM take over? Not where it is worse than the current one beyond doubt, and not while an alarm rings.
+"""May a new PRM take over? Not where it is worse than the current one beyond doubt, and not while an alarm rings
+(one that is `said` lets pass: it tells what may not be claimed).
 
 The claim rests on the length-matched risk-set AUC, on the very same labelled pairs for both: the gate fails where the
 interval of the difference lies below 0. Without enough labels to say so nobody takes over from anybody; only the first
@@ -31,19 +32,28 @@ class Verdict:
 
 
 def decide(
-    *, candidate: Estimate, difference: Interval | Reason | None, alarms: Collection[str], is_current: bool = False
+    *,
+    candidate: Estimate,
+    difference: Interval | Reason | None,
+    alarms: Collection[str],
+    said: Collection[str] = (),
+    is_current: bool = False,
 ) -> Verdict:
     """`difference` is None where no PRM is current yet."""
     if is_current:
         return Verdict(True, Why.SAME, tuple(alarms))
-    if alarms:
+    if not set(alarms) <= set(said):
         return Verdict(False, Why.ALARM, tuple(alarms))
+    return Verdict(*_compare(candidate, difference), tuple(alarms))
+
+
+def _compare(candidate: Estimate, difference: Interval | Reason | None) -> tuple[bool, Why]:
     if difference is None:
         is_judged = candidate.interval is not None or candidate.interval_reason is Reason.NO_SPREAD
-        return Verdict(True, Why.FIRST if is_judged else Why.FIRST_UNJUDGED)
+        return True, Why.FIRST if is_judged else Why.FIRST_UNJUDGED
     if isinstance(difference, Reason):
         is_equal = difference is Reason.NO_SPREAD
-        return Verdict(is_equal, Why.NOT_WORSE if is_equal else Why.UNJUDGED)
+        return is_equal, Why.NOT_WORSE if is_equal else Why.UNJUDGED
     if difference.high < 0:
-        return Verdict(False, Why.WORSE)
-    return Verdict(True, Why.BETTER if difference.low > 0 else Why.NOT_WORSE)
+        return False, Why.WORSE
+    return True, Why.BETTER if difference.low > 0 else Why.NOT_WORSE

@@ -4,11 +4,12 @@ import pytest
 
 from labeling import manifest, quality
 from labeling.manifest import Filters
+from labeling.models import Project
 from labeling.models.quality import GoldUse
-from prm import cleaning, evaluating, labels, packing
+from prm import cleaning, labels, packing
 from prm.models import PRM
 from tests import factories
-from tests.prm import loop
+from tests.prm import contaminated, loop
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +27,13 @@ def test_training_leaves_out_reserve_and_what_is_like_gold_and_the_audit_would_s
     quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[None], by=None, now=factories.NOW)
     again = cleaning.for_training(project, settled)
     assert set(known.traces) - set(again.traces) == {trace.pk}
-    careless = PRM(project=project, trained=packing.pack_ids(settled.traces))
-    assert evaluating.contaminated(careless)["reserve"] > 0
-    assert evaluating.contaminated(careless)["gold"] == 1
-    assert not any(evaluating.contaminated(PRM(project=project, trained=packing.pack_ids(again.traces))).values())
+    careless = look(project, settled.traces)
+    assert careless["reserve"] > 0
+    assert careless["gold"] == 1
+    assert not any(look(project, again.traces).values())
+
+
+def look(project: Project, trained: list[int]) -> dict[str, int]:
+    """How many problems of each kind that judges are among the problems of these traces."""
+    told = contaminated.look(PRM(project=project, trained=packing.pack_ids(trained)))
+    return {each["name"] or each["kind"]: each["n_equal"] + each["n_overlapping"] for each in told["judges"]}

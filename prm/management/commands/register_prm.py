@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from labeling.models import Project
+from labeling.models import Manifest, Project
 from prm import registry
 from prm.backends.vllm import STYLES
 from prm.management.secret_file import secret_of
@@ -27,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--address", default="")
         parser.add_argument("--style", choices=sorted(STYLES), default="qwen", help="of a vllm backend")
         parser.add_argument("--semantics", choices=SemanticsKind.values, default="hazard")
+        parser.add_argument("--snapshot", help="what it was trained on, by its name: audits then look into it")
         parser.add_argument("--secret-file", type=Path, help="bearer token (vllm) or signing secret (http)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -38,7 +39,23 @@ class Command(BaseCommand):
         style = {"style": options["style"]} if options["backend"] == BackendKind.VLLM else {}
         identity = Identity(**{name: options[name] for name in names}, options=style, secret=secret)
         try:
-            prm = registry.register(project=project, identity=identity, by=None, now=timezone.now())
+            prm = registry.register(
+                project=project,
+                identity=identity,
+                by=None,
+                now=timezone.now(),
+                manifest=_manifest(project, options["snapshot"]),
+            )
         except registry.NotRegistrable as refused:
             raise CommandError(str(refused)) from None
         self.stdout.write(f"registered as version {prm.version}")
+
+
+def _manifest(project: Project, snapshot: str | None) -> Manifest | None:
+    """What a snapshot was frozen as. Snapshots belong to a room above: this one knows their manifests."""
+    if snapshot is None:
+        return None
+    found = Manifest.objects.filter(project=project, snapshot__name=snapshot).first()
+    if found is None:
+        raise CommandError(f"no snapshot {snapshot} in {project.slug}")
+    return found

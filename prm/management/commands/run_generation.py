@@ -81,6 +81,14 @@ def _candidate(project: Project, version: int | None) -> PRM | None:
     return found
 
 
+def _contamination(told: dict[str, Any]) -> dict[str, int] | None:
+    """How many problems of what judges it was trained on; null where that is not stated."""
+    if not told.get("is_stated"):
+        return None
+    found = ((each["name"] or each["kind"], each["n_equal"] + each["n_overlapping"]) for each in told["judges"])
+    return {name: n for name, n in found if n}
+
+
 def _told(generation: Generation) -> dict[str, Any]:
     candidate = generation.candidate
     return {
@@ -89,6 +97,7 @@ def _told(generation: Generation) -> dict[str, Any]:
         "has_passed": generation.has_passed,
         "why": generation.gate.get("why"),
         "alarms": generation.gate.get("alarms"),
+        "contamination": _contamination(generation.gate.get("contamination", {})),
         "figures": {name: each["value"] for name, each in generation.gate.get("figures", {}).items()},
         "acquisition": generation.acquisition,
         "drawn": {"policy": generation.n_policy, "uniform": generation.n_uniform},

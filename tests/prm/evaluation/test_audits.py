@@ -45,7 +45,7 @@ def test_outcome_model_tells_wrong_answers_and_no_error_behind_a_right_one() -> 
         sources=np.zeros(4, dtype=np.int64),
     )
     outcomes = Outcomes(domains=["sums"], domain=[0] * 4, is_answer_right=[True, False, True, True])
-    found = audit_report.make(judged, outcomes, contaminated={})["audits"]
+    found = audit_report.make(judged, outcomes, contamination={})["audits"]
     assert (found["auc_right_answers"]["value"], found["auc_wrong_answers"]["value"]) == (0.5, 1.0)
 
 
@@ -101,6 +101,26 @@ def test_runs_of_several_training_problems_do_not_add_up() -> None:
     words = LONG.split()
     halves = [" ".join(words[: len(words) // 2 + 3]), " ".join(words[len(words) // 2 - 3 :])]
     assert contamination.find(training=halves, judged=[LONG]).n == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "alarms", "said"),
+    [
+        ([("reserve", 0, 0), ("benchmark", 0, 0)], [], []),
+        ([("reserve", 0, 0), ("benchmark", 0, 1)], ["contamination"], ["contamination"]),
+        ([("other_reserve", 1, 0), ("other_gold", 1, 0)], ["contamination"], ["contamination"]),
+        ([("gold", 1, 0), ("benchmark", 4, 1)], ["contamination"], []),
+        ([("reserve", 0, 1)], ["contamination"], []),
+        ([("canary", 1, 0)], ["contamination"], []),
+    ],
+)
+def test_what_judges_here_holds_the_gate_and_what_judges_elsewhere_is_said(
+    told: list[tuple[str, int, int]], alarms: list[str], said: list[str]
+) -> None:
+    judged = Judged(np.array([0.1]), np.array([9]), np.array([1]), np.array([NONE]), np.array([0]), np.array([0]))
+    judges = [{"kind": kind, "n_equal": equal, "n_overlapping": runs} for kind, equal, runs in told]
+    found = audit_report.make(judged, Outcomes(["a"], [0], [None]), contamination={"judges": judges})
+    assert (found["alarms"], found["said"]) == (alarms, said)
 
 
 def test_known_contamination_of_public_benchmarks_is_found(shared_data: Path) -> None:

@@ -41,6 +41,13 @@ def test_gate_lets_pass_what_is_not_worse_beyond_doubt(
     assert (found.has_passed, found.why) == expected
 
 
+def test_alarm_that_is_only_said_lets_pass_and_stays_with_the_verdict() -> None:
+    passed = gate.decide(candidate=JUDGED, difference=None, alarms=["contamination"], said=["contamination"])
+    assert (passed.has_passed, passed.why, passed.alarms) == (True, Why.FIRST, ("contamination",))
+    held = gate.decide(candidate=JUDGED, difference=None, alarms=["contamination", "x"], said=["contamination"])
+    assert (held.has_passed, held.why) == (False, Why.ALARM)
+
+
 def test_gate_never_replaces_the_current_prm_by_itself_for_an_alarm() -> None:
     found = gate.decide(candidate=JUDGED, difference=None, alarms=["x"], is_current=True)
     assert (found.has_passed, found.why, found.alarms) == (True, Why.SAME, ("x",))
