@@ -1,15 +1,17 @@
 """The charts of the overview, each with its table: all of a project's time, or its last weeks."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from dashboard import money
 from dashboard.charts import Chart, bars, progress, series, words
+from dashboard.charts.drawing import Svg
 from dashboard.charts.progress import End
 from dashboard.tables import Column, Table
 from labeling import queue
@@ -65,7 +67,8 @@ def _progress(days: Sequence[Day], before: int, end: End | None, total: int) -> 
         sofar += day.settled
         done.append((day.day, sofar))
     told = _("%(n)s settled") % {"n": f"{sofar:,}"}
-    svg = progress.draw(
+    draw = partial(
+        progress.draw,
         [(days[0].day - dt.timedelta(days=1), before), *done],
         goal=max(total, sofar),
         end=end,
@@ -74,7 +77,7 @@ def _progress(days: Sequence[Day], before: int, end: End | None, total: int) -> 
         words=(told, _("today")),
     )
     columns = (Column(_("Day"), reads=str), Column(_("Settled"), is_number=True))
-    return Chart(svg, Table("settled", _("settled traces by day"), columns, done), is_wide=True)
+    return _twice(draw, Table("settled", _("settled traces by day"), columns, done), progress.WIDTH)
 
 
 def _alpha(course: Sequence[DailyFigures]) -> Chart:
@@ -142,10 +145,10 @@ def _queue(project: Project) -> Chart | None:
     if not found:
         return None
     found.sort(key=lambda bar: -bar.value)
-    svg = bars.across(found, name=_("Traces waiting, by arm"), reads=words.count)
+    draw = partial(bars.across, found, name=_("Traces waiting, by arm"), reads=words.count)
     columns = (Column(_("Arm")), Column(_("Waiting"), is_number=True), Column(_("Generation")))
     rows = [(bar.label, int(bar.value), bar.note) for bar in found]
-    return Chart(svg, Table("queue", _("traces waiting by arm"), columns, rows), is_wide=True)
+    return _twice(draw, Table("queue", _("traces waiting by arm"), columns, rows), bars.WIDE)
 
 
 def _lane_note(lane: Depth) -> str:
@@ -164,13 +167,18 @@ def _cost(project: Project, days: Sequence[Day]) -> Chart:
     def reads(value: float) -> str:
         return money.told(project, value, 3)
 
-    svg = bars.columns(drawn, name=_("Cost of a settled step, week by week"), reads=reads)
+    draw = partial(bars.columns, drawn, name=_("Cost of a settled step, week by week"), reads=reads)
     columns = (
         Column(_("Week of"), reads=str),
         Column(_("Cost of a step"), is_number=True, reads=reads),
         Column(_("Steps"), is_number=True),
     )
-    return Chart(svg, Table("cost", _("cost of a settled step by week"), columns, rows), is_wide=True)
+    return _twice(draw, Table("cost", _("cost of a settled step by week"), columns, rows), bars.WIDE)
+
+
+def _twice(draw: Callable[..., Svg], table: Table, wide: float) -> Chart:
+    """For a screen, and for a phone: shrunk, its words could not be read."""
+    return Chart(draw(width=wide), table, narrow=draw(width=bars.WIDTH))
 
 
 def _weeks(days: Sequence[Day]) -> list[Sequence[Day]]:

@@ -13,4 +13,4 @@ class Chart:
 
     svg: Svg
     table: Table
-    is_wide: bool = False  # too wide for a phone: it scrolls in its own box
+    narrow: Svg | None = None  # the same for a phone, where one is too wide to be read small

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dashboard.charts.drawing import Drawing, Svg
 from dashboard.charts.scales import Reads, Scale, rows, ticks, under
 
-WIDTH = 372.0
+WIDTH, WIDE = 372.0, 560.0
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Bar:
     note: str = ""
 
 
-def columns(bars: Sequence[Bar], *, name: str, reads: Reads, width: float = 560.0, height: float = 118.0) -> Svg:
+def columns(bars: Sequence[Bar], *, name: str, reads: Reads, width: float = WIDE, height: float = 118.0) -> Svg:
     """One column for each; the last is the one that counts now, and says its value."""
     drawing = Drawing(width, height, name)
     at = ticks(0, max([bar.value for bar in bars] or [1]) or 1, about=2)
@@ -80,12 +80,12 @@ def _name_layers(drawing: Drawing, layers: Sequence[Layer], up: Scale, x: float,
     drawing.word((x, min(10.0, ceiling - 28) + 13), rest[1])
 
 
-def across(bars: Sequence[Bar], *, name: str, reads: Reads, width: float = 560.0) -> Svg:
+def across(bars: Sequence[Bar], *, name: str, reads: Reads, width: float = WIDE) -> Svg:
     """Bars that lie, each with its name before and its value behind."""
     drawing = Drawing(width, max(28 * len(bars) + 6, 20), name)
-    most = max([bar.value for bar in bars] or [1]) or 1
+    most, room = max([bar.value for bar in bars] or [1]) or 1, min(250.0, width - 112 - 130)
     for n, bar in enumerate(bars):
-        y, length = 9 + 28 * n, 250 * bar.value / most
+        y, length = 9 + 28 * n, room * bar.value / most
         drawing.word((0, y + 11), bar.label, "t2")
         drawing.box(112, y, max(length, 1), 15, "f1" if n == 0 else "f2")
         drawing.word((118 + length, y + 11), reads(bar.value), "t")

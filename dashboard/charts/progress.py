@@ -8,7 +8,8 @@ from dashboard.charts.drawing import Drawing, Svg
 from dashboard.charts.scales import Scale, rows, ticks, under
 
 WIDTH, HEIGHT = 760.0, 226.0
-_LEFT, _RIGHT, _TOP, _FLOOR = 52.0, 696.0, 12.0, 202.0
+_LEFT, _TOP, _FLOOR = 52.0, 12.0, 202.0
+_BEHIND = 64.0  # room for the words at the end
 Dates = Callable[[dt.date], str]
 
 
@@ -22,16 +23,23 @@ class End:
 
 
 def draw(
-    done: Sequence[tuple[dt.date, int]], *, goal: int, end: End | None, name: str, dates: Dates, words: tuple[str, str]
+    done: Sequence[tuple[dt.date, int]],
+    *,
+    goal: int,
+    end: End | None,
+    name: str,
+    dates: Dates,
+    words: tuple[str, str],
+    width: float = WIDTH,
 ) -> Svg:
     """`done` counts up to its last day, which is today. `words`: of today's value, and of today."""
-    drawing = Drawing(WIDTH, HEIGHT, name)
+    drawing, right = Drawing(width, HEIGHT, name), width - _BEHIND
     first, today = done[0][0], done[-1][0]
     last = max(today, min(end.last, today + (today - first) * 2 + dt.timedelta(days=14))) if end else today
-    along = Scale(first.toordinal(), max(last.toordinal(), first.toordinal() + 1), _LEFT, _RIGHT)
+    along = Scale(first.toordinal(), max(last.toordinal(), first.toordinal() + 1), _LEFT, right)
     at = ticks(0, max(goal, done[-1][1], 1))
     up = Scale(0, at[-1], _FLOOR, _TOP)
-    rows(drawing, up, at, _LEFT, _RIGHT, lambda value: f"{value:,.0f}")
+    rows(drawing, up, at, _LEFT, right, lambda value: f"{value:,.0f}")
     _name_days(drawing, along, first, last, dates)
     now = (along(today.toordinal()), up(done[-1][1]))
     if end is not None:
@@ -39,14 +47,27 @@ def draw(
     drawing.line([(along(day.toordinal()), up(n)) for day, n in done], "l1")
     drawing.line([(now[0], _TOP), (now[0], _FLOOR)], "ref")
     drawing.dot(now, radius=3.5)
-    drawing.word((now[0] - 10, max(now[1] - 6, _TOP + 22)), words[0], "t", "end")
-    drawing.word((now[0] - 6, _TOP + 8), words[1], anchor="end")
+    _name_today(drawing, now, words)
     return drawing.done()
+
+
+def _name_today(drawing: Drawing, now: tuple[float, float], words: tuple[str, str]) -> None:
+    """Before today, where there is room; in the first days behind it, under the line that goes up."""
+    settled, today = words
+    if now[0] > _LEFT + 7 * len(settled):
+        drawing.word((now[0] - 10, max(now[1] - 6, _TOP + 22)), settled, "t", "end")
+        drawing.word((now[0] - 6, _TOP + 8), today, anchor="end")
+    else:
+        drawing.word((now[0] + 10, min(now[1] + 16, _FLOOR - 6)), settled, "t")
+        drawing.word((now[0] + 6, _TOP + 8), today)
 
 
 def _name_days(drawing: Drawing, along: Scale, first: dt.date, last: dt.date, dates: Dates) -> None:
     span = max((last - first).days, 1)
-    days = [first + dt.timedelta(days=round(span * n / 4)) for n in range(5)] if span >= 4 else [first, last]
+    parts = 4 if along.end > WIDTH / 2 else 2
+    days = (
+        [first + dt.timedelta(days=round(span * n / parts)) for n in range(parts + 1)] if span >= 4 else [first, last]
+    )
     under(drawing, [along(day.toordinal()) for day in days], [dates(day) for day in days], 217)
 
 
@@ -59,5 +80,5 @@ def _cone(
     drawing.line([now, (on, y)], "l2")
     drawing.line([(first, y), (last, y)], "now-l")
     drawing.dot((on, y), radius=3.5)
-    drawing.word((min(on + 6, _RIGHT - 30), y + 22), dates(end.on), "t")
-    drawing.word((min(on + 6, _RIGHT - 30), y + 36), f"{dates(end.first)} – {dates(end.last)}")
+    drawing.word((min(on + 6, along.end - 30), y + 22), dates(end.on), "t")
+    drawing.word((min(on + 6, along.end - 30), y + 36), f"{dates(end.first)} – {dates(end.last)}")

@@ -5,7 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from labeling import judging
-from labeling.models import Consensus, Settlement
+from labeling.models import Consensus, Option, Part, Settlement
 from labeling.models.project import Guideline
 from tests import factories
 from tests.factories import NOW
@@ -70,6 +70,25 @@ def test_reviewer_decides_by_keyboard_alone(scene: Scene, visit: Visit) -> None:
     expect(page.get_by_text("Nothing is contested.")).to_be_visible()
     assert Settlement.objects.get(trace=first).state == "decided"
     assert Settlement.objects.get(trace=second).state == "asked"
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_readings_and_decision_stay_in_sight_beside_a_long_line(width: int, scene: Scene, visit: Visit) -> None:
+    contest(scene)
+    for option in Option.objects.filter(position=0):
+        Part.objects.create(option=option, position=0, kind="call", name="grep", text="a very long line | " * 40)
+    page = visit(scene.lead, width=width)
+    page.goto(reverse("dashboard:adjudicate", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    last = page.get_by_role("radio", name="First error at step 5")
+    seen = [*page.locator("tr[data-step]:has(input[value='4']) .c").all(), last]
+    assert len(seen) == 4
+    table = page.locator(".adjmain .tablewrap").bounding_box()
+    assert table
+    for each in seen:
+        box = each.bounding_box()
+        assert box
+        assert table["x"] <= box["x"] <= table["x"] + table["width"] - box["width"]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])

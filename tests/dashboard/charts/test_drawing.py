@@ -48,7 +48,19 @@ def test_bars_draw_any_amounts(amounts: list[float]) -> None:
 @pytest.mark.parametrize("end", [None, progress.End(DAY, DAY, DAY), progress.End(DAY, DAY, DAY.replace(year=2999))])
 def test_progress_draws_any_span(days: int, end: progress.End | None) -> None:
     done = [(DAY - dt.timedelta(days=days - n), n) for n in range(1, days + 1)]
-    drawn(progress.draw(done, goal=10, end=end, name="x", dates=str, words=(HOSTILE, "today")))
+    for width in (progress.WIDTH, bars.WIDTH):
+        root = drawn(
+            progress.draw(done, goal=10, end=end, name="x", dates=str, words=("5 settled", "now"), width=width)
+        )
+        assert all(0 <= float(x) <= width - 10 for each in root.iter() if (x := each.get("x")))
+        assert all(float(each.get("x", 0)) > 60 for each in root.iter() if each.text == "5 settled")  # whole
+
+
+def test_bars_across_stay_on_narrow_paper() -> None:
+    root = drawn(
+        bars.across([bars.Bar("uniform", 9000, "generation 3")], name="x", reads=words.count, width=bars.WIDTH)
+    )
+    assert all(float(each.get("x", 0)) <= 262 for each in root.iter() if each.text == "9,000")  # clear of the note
 
 
 def test_small_ones_hold_what_lies_outside() -> None:
