@@ -16,7 +16,7 @@ from dashboard.tables import Column, Table
 from labeling import quality
 from labeling.agreement import proportions
 from labeling.models import Assignment, Rater
-from labeling.models.rater import RaterKind
+from labeling.models.rater import RaterKind, RaterStage
 from labeling.quality import watching
 from labeling.quality.figures import Shown
 from people.models import Membership
@@ -41,6 +41,8 @@ class Person:
     pay: str
     seen_at: dt.datetime | None
 
+    has_read: bool  # the guideline that is in force, or has not come to work yet
+
     @property
     def is_paused(self) -> bool:
         return self.rater.paused_at is not None
@@ -64,8 +66,15 @@ class Annotators:
     @property
     def choices(self) -> list[tuple[str, str, int]]:
         """What can be listed: its key, its name, how many."""
-        named = {"": _("All"), "active": _("Active this week"), "flagged": _("Flagged"), "paused": _("Paused")}
-        return [(key, name, sum(_is(each, key, self.now) for each in self.people)) for key, name in named.items()]
+        named = {
+            "": _("All"),
+            "active": _("Active this week"),
+            "flagged": _("Flagged"),
+            "paused": _("Paused"),
+            "unread": _("Guideline unread"),
+        }
+        found = [(key, name, sum(_is(each, key, self.now) for each in self.people)) for key, name in named.items()]
+        return [each for each in found if each[0] != "unread" or each[2] or self.choice == "unread"]
 
     @property
     def listed(self) -> list[Person]:
@@ -78,6 +87,8 @@ def _is(person: Person, choice: str, now: dt.datetime) -> bool:
         return person.seen_at is not None and now - person.seen_at < dt.timedelta(days=7)
     if choice == "flagged":
         return bool(person.flags)
+    if choice == "unread":
+        return not person.has_read
     return choice != "paused" or person.is_paused
 
 
@@ -126,6 +137,7 @@ def _person(rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.d
         signs=signs,
         pay=money.told(project, money.cost(project, told.get("paid_ms", 0))),
         seen_at=seen_at,
+        has_read=rater.stage != RaterStage.WORKING or project.guideline_id in (None, rater.read_guideline_id),
     )
 
 

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import paging, reasons
-from labeling.models import Gold, Project, QueueEntry, Trace
+from labeling.models import Gold, Project, QueueEntry, Report, Trace
 from labeling.models.assignment import OPEN_STATES
 from labeling.models.consensus import Settlement, SettlementState
 from labeling.texts import numbers
@@ -21,6 +21,7 @@ STATES = (
     ("unread", _("not read yet")),
     ("in_hand", _("in somebody’s hands")),
     *((state.value, state.label) for state in SettlementState if state is not SettlementState.LIVE),
+    ("bad_problem", _("reported as a bad problem")),
     ("gold", _("gold")),
     ("withdrawn", _("withdrawn")),
 )
@@ -62,6 +63,14 @@ def find(project: Project, asked: QueryDict) -> Hits:
     return Hits(page, _lines(page.rows), bool(wanted))
 
 
+def reported_as_bad(reports: QuerySet[Report]) -> QuerySet[Report]:
+    """Of these, the readings that call the problem bad, as long as nothing came of it: neither was the trace withdrawn,
+    nor does anybody stand behind a first error."""
+    settled = (SettlementState.SETTLED, SettlementState.DECIDED)
+    rows = reports.filter(has_bad_problem=True, trace__withdrawn_at=None)
+    return rows.exclude(trace__settlement__state__in=settled)
+
+
 def _by_words(rows: QuerySet[Trace], q: str) -> QuerySet[Trace]:
     by_number = Q(pk=numbers.whole(q.strip().removeprefix("#")))
     return rows.filter(by_number | Q(ref=q.strip()) | Q(problem__text__icontains=q.strip()))
@@ -72,6 +81,8 @@ def _by_state(rows: QuerySet[Trace], state: str) -> QuerySet[Trace]:
         return rows.filter(settlement=None, withdrawn_at=None)
     if state == "in_hand":
         return rows.filter(assignments__state__in=OPEN_STATES).distinct()
+    if state == "bad_problem":
+        return rows.filter(pk__in=reported_as_bad(Report.objects.all()).values("trace"))
     if state == "gold":
         return rows.filter(gold__retired_at=None, gold__isnull=False).distinct()
     if state == "withdrawn":

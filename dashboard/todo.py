@@ -1,17 +1,21 @@
 """What waits for the person who looks at the overview: things that somebody must act on, each with its place. Counts no
 further than a hundred."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from dashboard import search
 from jobs.models import Job, JobState
-from labeling.models import Rater, Settlement, Trace
+from labeling.models import Project, Rater, Report, Settlement, Trace
 from labeling.models.consensus import SettlementState
-from labeling.models.rater import RaterKind
+from labeling.models.rater import RaterKind, RaterStage
 from people import roles
 from people.models import Membership, Message
 from people.roles import Action
@@ -30,19 +34,9 @@ class Waiting:
 def of(actor: Membership, *, is_new: bool = False) -> list[Waiting]:
     """In the order in which they cost the project most; in a project without a submission, what comes first."""
     slug, project = actor.project.slug, actor.project
-    contested = Settlement.objects.filter(project=project, state=SettlementState.CONTESTED)
-    paused = Rater.objects.filter(project=project, paused_at__isnull=False, removed_at=None)
-    failed = Job.objects.filter(subject=f"project:{project.pk}", state=JobState.FAILED)
-    answers = Message.objects.with_new_answer(project.pk)
-    asked = (
-        (Action.ADJUDICATE, contested, _contested, reverse("dashboard:adjudicate", args=[slug])),
-        (Action.PAUSE, paused, _paused, reverse("dashboard:annotators", args=[slug])),
-        (Action.WRITE, answers, _answers, reverse("dashboard:messages", args=[slug])),
-        (Action.READ, failed, _failed, reverse("dashboard:jobs", args=[slug])),
-    )
     found = [
-        Waiting(_told(n), what(n)[0], address, what(n)[1])
-        for action, rows, what, address in asked
+        Waiting(_told(n), what(n)[0], reverse(f"dashboard:{page}", args=[slug]) + asked, what(n)[1])
+        for action, rows, what, page, asked in _asked(project)
         if roles.does(actor, action) and (n := _count(rows))
     ]
     if is_new:
@@ -51,6 +45,25 @@ def of(actor: Membership, *, is_new: bool = False) -> list[Waiting]:
         why = _("raters are told nothing until one is published")
         found.append(Waiting("", _("Publish a guideline"), reverse("dashboard:guideline", args=[slug]), why))
     return found
+
+
+_Asked = tuple[Action, QuerySet[Any], Callable[[int], tuple[str, str]], str, str]
+
+
+def _asked(project: Project) -> Iterator[_Asked]:
+    """Who may act, upon what, how it is called, on which page it stands and under which of its choices."""
+    contested = Settlement.objects.filter(project=project, state=SettlementState.CONTESTED)
+    yield Action.ADJUDICATE, contested, _contested, "adjudicate", ""
+    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None)
+    yield Action.PAUSE, members.filter(paused_at__isnull=False), _paused, "annotators", "?choice=paused"
+    yield Action.WRITE, Message.objects.with_new_answer(project.pk), _answers, "messages", ""
+    failed = Job.objects.filter(subject=f"project:{project.pk}", state=JobState.FAILED)
+    yield Action.READ, failed, _failed, "jobs", ""
+    bad = search.reported_as_bad(Report.objects.filter(project=project)).values("trace").distinct()
+    yield Action.BRING_IN, bad, _bad, "traces", "?state=bad_problem"
+    if project.guideline_id is not None:
+        unread = members.filter(stage=RaterStage.WORKING).exclude(read_guideline=project.guideline_id)
+        yield Action.PAUSE, unread, partial(_unread, project), "annotators", "?choice=unread"
 
 
 def _beginnings(actor: Membership) -> list[Waiting]:
@@ -68,7 +81,7 @@ def _beginnings(actor: Membership) -> list[Waiting]:
     return found
 
 
-def _count(rows: QuerySet[Model]) -> int:
+def _count(rows: QuerySet[Any]) -> int:
     return rows[: MOST + 1].count()
 
 
@@ -86,6 +99,17 @@ def _paused(n: int) -> tuple[str, str]:
 
 def _answers(n: int) -> tuple[str, str]:
     return ngettext("New answer", "New answers", n), _("annotators answered what was written to them")
+
+
+def _bad(n: int) -> tuple[str, str]:
+    what = ngettext("Trace with a problem reported as bad", "Traces with a problem reported as bad", n)
+    return what, _("withdraw it if they are right")
+
+
+def _unread(project: Project, n: int) -> tuple[str, str]:
+    version = project.guideline.version if project.guideline else 0
+    told = ngettext("Annotator has not read guideline %(n)d", "Annotators have not read guideline %(n)d", n)
+    return told % {"n": version}, _("they are asked before their next trace")
 
 
 def _failed(n: int) -> tuple[str, str]:

@@ -1087,6 +1087,10 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['project', 'rater'], name='report_of_rater'),
         ),
         migrations.AddIndex(
+            model_name='report',
+            index=models.Index(condition=models.Q(('has_bad_problem', True)), fields=['project'], name='report_of_bad_problem'),
+        ),
+        migrations.AddIndex(
             model_name='settlement',
             index=models.Index(condition=models.Q(('is_due', True)), fields=['project', 'trace'], name='settlement_due'),
         ),

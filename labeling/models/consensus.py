@@ -87,7 +87,10 @@ class Report(models.Model):
     has_bad_problem = models.BooleanField(default=False)  # says that the problem itself is bad
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["project", "rater"], name="report_of_rater")]
+        indexes: ClassVar = [
+            models.Index(fields=["project", "rater"], name="report_of_rater"),
+            models.Index(fields=["project"], condition=Q(has_bad_problem=True), name="report_of_bad_problem"),
+        ]
 
     def __str__(self) -> str:
         return f"report {self.assignment_id}"

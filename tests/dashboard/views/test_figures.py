@@ -13,8 +13,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from dashboard import flagging
-from labeling import projects, raters
-from labeling.models import Rater, Settlement
+from labeling import projects, queue, raters
+from labeling.models import Project, Rater, Settlement
 from labeling.quality import figures, refreshing, watching
 from people import members
 from people.models import Role
@@ -72,7 +72,7 @@ def test_overview_of_an_empty_project_says_what_comes_first(client: Client, cast
     assert asked() == ["Invite annotators", "Publish a guideline"]
 
 
-@pytest.mark.parametrize(("name", "expected"), [("overview", 10), ("annotators", 6), ("agreement", 5)])
+@pytest.mark.parametrize(("name", "expected"), [("overview", 11), ("annotators", 6), ("agreement", 5)])
 @pytest.mark.parametrize("n", [3, 12])
 def test_pages_cost_the_same_for_many(
     n: int, name: str, expected: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
@@ -210,3 +210,29 @@ def test_signs_of_a_rater_are_told_in_words() -> None:
     assert [each.name for each in flags] == ["many fast steps", "always the same"]
     assert flags[0].why.endswith("Here: .40 [.30, .50], n = 90.")
     assert flags[1].why.endswith("Here: 12, n = 40.")
+
+
+def test_overview_names_bad_problems_and_unread_guidelines_until_something_came_of_them(
+    client: Client, cast: Cast
+) -> None:
+    project = cast.project
+    Rater.objects.filter(project=project).update(removed_at=factories.NOW)  # those of the cast
+    trace, other = factories.make_trace(project), factories.make_trace(project)
+    two = scene.raters(project, 2)
+    scene.report_problem(two[0], trace)
+    refreshing.refresh(now=factories.NOW)
+
+    def asked() -> dict[str, tuple[str, str]]:
+        told = client.get(reverse("dashboard:overview", args=[project.slug])).context["todo"]
+        return {str(each.what): (each.count, each.address) for each in told}
+
+    count, address = asked()["Trace with a problem reported as bad"]
+    assert (count, [each.trace for each in client.get(address).context["hits"].rows]) == ("1", [trace])
+    projects.publish_guideline(project=project, body="# New", by=cast.lead, now=factories.NOW)
+    version = Project.objects.get(pk=project.pk).guideline
+    Rater.objects.filter(pk=two[0].pk).update(read_guideline=version)
+    count, address = asked()["Annotator has not read guideline 1"]
+    assert (count, [each.rater for each in client.get(address).context["annotators"].listed]) == ("1", [two[1]])
+    queue.withdraw(trace_ids=[trace.pk, other.pk], reason="No figure.", now=factories.NOW, by=cast.lead)
+    Rater.objects.filter(pk=two[1].pk).update(read_guideline=version)
+    assert asked() == {}
