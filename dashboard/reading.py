@@ -130,9 +130,13 @@ def standing(trace: Trace, numbers: Numbers) -> Standing:
 
 def accepted(gold: Gold, numbers: Numbers) -> str:
     """Where the first error of a gold trace may be seen, in words."""
+    return places(gold.trace_id, gold.accepted_first_errors, numbers)
+
+
+def places(trace_id: int, first_errors: Sequence[int | None], numbers: Numbers) -> str:
     return ", ".join(
-        _("no error") if place is None else _("step %(n)d") % {"n": numbers.at(gold.trace_id, place)}
-        for place in gold.accepted_first_errors
+        _("no error") if place is None else _("step %(n)d") % {"n": numbers.at(trace_id, place)}
+        for place in first_errors
     )
 
 

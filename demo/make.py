@@ -12,12 +12,11 @@ from demo import explanations, rating, records
 from demo.agents import traces as agent_traces
 from demo.maths import traces as maths_traces
 from demo.told import ToldTrace
-from labeling import admission, guidelines, projects, quality, queue
+from labeling import admission, guidelines, projects, quality
 from labeling.importing import load, sources
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.project import Protocol
 from labeling.models.quality import GoldUse
-from labeling.models.queue import Arm
 from people import members
 from people import projects as projects_of_people
 from people.models import Membership, Role
@@ -28,7 +27,6 @@ RESERVE_SHARE = (
 )
 OVERLAP_LIMIT = 3  # then it is contested: lower than usual, so that there is something to decide
 PAY_PER_HOUR = Decimal("19.20")
-GOLD_READINGS = 50  # then it is known by heart
 SHORT = 8  # steps
 
 
@@ -155,7 +153,8 @@ def _fill(project: Project, plan: Plan, by: User, now: dt.datetime) -> dict[str,
         _make_gold(traces[number], told[number], use, by, now)
     hidden = [traces[number].pk for number, use in uses.items() if use is GoldUse.HIDDEN]
     if uses:
-        queue.enqueue(project_id=project.pk, arm=Arm.GOLD, trace_ids=hidden, slots=GOLD_READINGS, now=now)
+        quality.hand_out(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=hidden, now=now)
+        quality.arrange_hidden(project_id=project.pk, now=now)
         admission.put_up(project=project, use=GoldUse.TRAINING, now=now)
         admission.put_up(project=project, use=GoldUse.SCREENING, now=now)
     return {records.digest(record): truth for record, truth in zip(made, told, strict=True)}

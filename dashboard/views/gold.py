@@ -11,10 +11,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import door, gold_forms, gold_page, page, reading
+from dashboard import door, gold_forms, gold_page, page, reading, screening_page
 from dashboard.gold_forms import KnownForm
 from labeling import admission, quality
 from labeling.models import Gold
+from labeling.texts import numbers
 from people.models import Membership
 from people.roles import Action
 
@@ -24,8 +25,46 @@ from people.roles import Action
 def listed(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.MAKE_GOLD)
     golds = gold_page.of(actor.project, request.GET)
-    mix = admission.of_screening(actor.project)
-    return page.show(request, actor, "dashboard/gold.html", here="gold", golds=golds, rows=golds.page, mix=mix)
+    return page.show(
+        request,
+        actor,
+        "dashboard/gold.html",
+        here="gold",
+        golds=golds,
+        rows=golds.page,
+        mix=admission.of_screening(actor.project),
+        hidden=screening_page.hidden(actor.project),
+    )
+
+
+@require_safe
+@never_cache
+def screening_set(request: HttpRequest, slug: str) -> HttpResponse:
+    actor = door.enter(request, slug, Action.MAKE_GOLD)
+    return _proposal(request, actor)
+
+
+@require_POST
+def take_screening_set(request: HttpRequest, slug: str) -> HttpResponse:
+    """What is ticked is the set; nothing else stays in it."""
+    actor = door.enter(request, slug, Action.MAKE_GOLD)
+    chosen = [
+        number for told in request.POST.getlist("trace") if (number := numbers.whole(told, digits=18)) is not None
+    ]
+    try:
+        taken = admission.take(project=actor.project, trace_ids=chosen, by=actor.user, now=timezone.now())
+    except quality.NotKnowable as refused:
+        return _proposal(request, actor, status=422, problem=str(refused))
+    told = _("The screening set has %(n)d traces now: %(new)d are new, %(left)d went out of it.")
+    messages.success(request, told % {"n": taken.n, "new": taken.n_new, "left": taken.n_left})
+    return redirect("dashboard:gold", slug)
+
+
+def _proposal(request: HttpRequest, actor: Membership, *, status: int = 200, problem: str = "") -> HttpResponse:
+    shown = screening_page.of(actor.project, request.GET)
+    return page.show(
+        request, actor, "dashboard/screening_set.html", here="gold", status=status, shown=shown, problem=problem
+    )
 
 
 @require_safe

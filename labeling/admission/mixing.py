@@ -5,9 +5,12 @@ the traces that may be without an error. Where that reaches the mark, the set le
 errors occur it often does, and a set that is half wrong never does.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
 from labeling.admission import screening
+from labeling.admission.candidates import MOST_GOLD
+from labeling.agreement import strata
 from labeling.models import Gold, Project
 from labeling.models.quality import GoldUse
 
@@ -32,3 +35,10 @@ def of_screening(project: Project) -> Mix | None:
         return None
     sound = sum(None in places for places in accepted)
     return Mix(len(accepted), sound, screening.needed(len(accepted), project.screening_pass_share))
+
+
+def places_of_hidden(project: Project) -> Counter[str]:
+    """How much hidden gold has its first error where, of what was made last."""
+    golds = Gold.objects.filter(trace__project=project, use=GoldUse.HIDDEN, retired_at=None).order_by("-pk")
+    rows = golds.values_list("accepted_first_errors", "trace__n_steps")[:MOST_GOLD]
+    return Counter(strata.place_of(accepted, n_steps) for accepted, n_steps in rows)

@@ -7,16 +7,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
-from labeling import quality, queue
+from labeling import quality
 from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, Trace
 from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
-
-# Every rater gets every trace of a set: no number of raters uses it up.
-ENDLESS = 30_000
-_WORK = (Arm.UNIFORM, Arm.POLICY, Arm.RESERVE, Arm.TOP_UP, Arm.OPINION)
-_ARMS = {GoldUse.TRAINING: Arm.TRAINING, GoldUse.SCREENING: Arm.SCREENING}
 
 
 class Progress(NamedTuple):
@@ -36,7 +31,7 @@ def put_up(*, project: Project, use: GoldUse, now: dt.datetime) -> int:
     now on meet the set; who is past it stays so."""
     golds = Gold.objects.filter(trace__project=project, use=use, retired_at=None).order_by("pk")
     traces = list(golds.values_list("trace_id", flat=True))
-    return queue.enqueue(project_id=project.pk, arm=_ARMS[use], trace_ids=traces, slots=ENDLESS, now=now)
+    return quality.hand_out(project_id=project.pk, use=use, trace_ids=traces, now=now)
 
 
 def make_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, **known: Any) -> Gold:
@@ -44,14 +39,7 @@ def make_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, 
     itself. `known` is what `quality.make_gold` asks for. Raises NotKnowable."""
     with transaction.atomic():
         gold = quality.make_gold(trace=trace, use=use, by=by, now=now, **known)
-        for arm in _WORK:
-            queue.take_out(project_id=trace.project_id, arm=arm, trace_ids=[trace.pk], now=now)
-        if use in _ARMS:
-            put_up(project=trace.project, use=use, now=now)
-        elif use == GoldUse.HIDDEN:
-            queue.enqueue(
-                project_id=trace.project_id, arm=Arm.GOLD, trace_ids=[trace.pk], slots=quality.WORN_OUT_AFTER, now=now
-            )
+        quality.hand_out(project_id=trace.project_id, use=use, trace_ids=[trace.pk], now=now)
     return gold
 
 

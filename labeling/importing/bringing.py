@@ -21,6 +21,7 @@ from jobs import work, yielding
 from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
+from labeling import quality
 from labeling.importing import bad_lines, fetching, files, likeness, looking, sources, uploads
 from labeling.importing.attributing import NAMED, Labels
 from labeling.importing.load import Loading, load_chunk
@@ -218,6 +219,8 @@ def _progress(loading: Loading, done: int, total: int) -> Progress:
 
 def _finish(loading: Loading, done: int, by: User | None, now: dt.datetime) -> Progress:
     report = loading.report
+    if report.gold_made:
+        quality.arrange_hidden(project_id=loading.project.pk, now=now)
     sources.keep_report(source=loading.source, report=msgspec.to_builtins(report), now=now)
     log.append(
         what="import.done",

@@ -30,7 +30,6 @@ from labeling.texts import normal
 
 CHUNK = 200
 BESIDE_PEOPLE = 20
-GOLD_READINGS = 50  # then it is known by heart
 
 
 class Loading:
@@ -112,7 +111,7 @@ def load_chunk(*, loading: Loading, records: Iterable[TraceRecord | BadLine], no
 
 
 def _make_gold(loading: Loading, numbered: list[Numbered], traces: TraceRows, now: dt.datetime) -> set[int]:
-    """Known answers, each into the lane that its use has; those for training are shown by their pages."""
+    """Known answers, each into the lane that its use has."""
     made = golds.make(
         project=loading.project,
         use=loading.gold_use,
@@ -122,13 +121,9 @@ def _make_gold(loading: Loading, numbered: list[Numbered], traces: TraceRows, no
         by=loading.by,
         now=now,
     )
-    arm = _GOLD_ARMS.get(loading.gold_use)
-    if loading.enqueues and arm and made:
-        queue.enqueue(project_id=loading.project.pk, arm=arm, trace_ids=made, slots=GOLD_READINGS, now=now)
+    if loading.enqueues and made:
+        quality.hand_out(project_id=loading.project.pk, use=loading.gold_use, trace_ids=made, now=now)
     return set(made)
-
-
-_GOLD_ARMS = {GoldUse.HIDDEN: Arm.GOLD, GoldUse.SCREENING: Arm.SCREENING}
 
 
 def _register(loading: Loading, numbered: list[Numbered], now: dt.datetime) -> None:

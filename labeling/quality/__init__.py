@@ -6,8 +6,18 @@ from labeling.quality.adjudication import CannotDecide, contested, decide, send_
 from labeling.quality.figures import Shown, course
 from labeling.quality.figures import read as figures_of
 from labeling.quality.fits import current as fit_of
-from labeling.quality.gold import WORN_OUT_AFTER, NotKnowable, correct_gold, forget, make_gold, promote, retire_gold
+from labeling.quality.gold import (
+    WORN_OUT_AFTER,
+    NotKnowable,
+    correct_gold,
+    forget,
+    make_gold,
+    move_gold,
+    promote,
+    retire_gold,
+)
 from labeling.quality.scoring import Accuracy, accuracy, score
+from labeling.quality.serving import arrange_hidden, hand_out
 from labeling.quality.settlements import look_again, mark_brought_in
 from labeling.quality.settling import posterior_of, settle
 from labeling.quality.tallies import count, recount
@@ -20,6 +30,7 @@ __all__ = [
     "NotKnowable",
     "Shown",
     "accuracy",
+    "arrange_hidden",
     "contested",
     "correct_gold",
     "count",
@@ -28,11 +39,13 @@ __all__ = [
     "figures_of",
     "fit_of",
     "forget",
+    "hand_out",
     "look_again",
     "make_gold",
     "mark_brought_in",
     "measure_bar",
     "meet_gold",
+    "move_gold",
     "posterior_of",
     "promote",
     "recount",

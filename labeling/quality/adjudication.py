@@ -16,7 +16,7 @@ from labeling.models import AddedSlot, Gold, Settlement, Step, Trace
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.project import Protocol
 from labeling.models.quality import GoldUse
-from labeling.quality import consensus, gold, settlements, settling
+from labeling.quality import consensus, gold, serving, settlements, settling
 from labeling.quality.step_labels import NEGATIVE, StepLabel
 
 _NO_LIMIT = 2**15  # a person has asked
@@ -85,6 +85,7 @@ def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime
         gold.correct_gold(gold=each, accepted_first_errors=[first_error], by=by, now=now)
     if not known:
         gold.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[first_error], by=by, now=now)
+        serving.hand_out(project_id=trace.project_id, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
 
 
 def _held(trace_id: int) -> Settlement:

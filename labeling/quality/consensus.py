@@ -4,13 +4,13 @@ Exports and training read `current`: the newest revision of traces that are sett
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db.models import F, QuerySet
 
 from accounts.models import User
-from labeling.models import Consensus
+from labeling.models import Consensus, Settlement
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.quality.posteriors import DIGITS, Posterior
 from labeling.quality.step_labels import StepLabel
@@ -25,6 +25,15 @@ def current(*, project_id: int) -> QuerySet[Consensus]:
         trace__settlement__state__in=STANDING,
         revision=F("trace__settlement__consensus_revision"),
     )
+
+
+def settled_last(
+    *, project_id: int, state: SettlementState, only: Collection[int] | None = None
+) -> QuerySet[Settlement, tuple[int, int]]:
+    """Traces of one of the states that stand, with how many named a place, what was settled last coming first."""
+    rows = Settlement.objects.filter(project_id=project_id, state=state)
+    rows = rows if only is None else rows.filter(trace__in=only)
+    return rows.order_by("-changed_at", "-trace_id").values_list("trace_id", "n_votes")
 
 
 def history(*, trace_id: int) -> QuerySet[Consensus]:

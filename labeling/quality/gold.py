@@ -118,6 +118,25 @@ def retire_gold(*, gold: Gold, by: User | None, now: dt.datetime) -> bool:
     return bool(retired)
 
 
+def move_gold(*, gold: Gold, use: GoldUse, by: User | None, now: dt.datetime) -> Gold:
+    """What is known of the trace is used for something else from now on, and no longer for what it was. It is served
+    once it is handed out anew."""
+    with transaction.atomic():
+        retire_gold(gold=gold, by=by, now=now)
+        gold.refresh_from_db(fields=["accepted_first_errors", "explanation"])
+        told = list(GoldRating.objects.filter(gold=gold))
+        return make_gold(
+            trace=gold.trace,
+            use=use,
+            accepted_first_errors=gold.accepted_first_errors,
+            explanation=gold.explanation,
+            ratings={row.option_id: row.rating for row in told},
+            explanations={row.option_id: row.explanation for row in told},
+            by=by,
+            now=now,
+        )
+
+
 def retire_worn_out(*, project_id: int, now: dt.datetime) -> int:
     """Gold that so many have met is known by heart. Says how many were retired."""
     hidden = Gold.objects.filter(trace__project_id=project_id, use=GoldUse.HIDDEN, retired_at=None)

@@ -11,7 +11,7 @@ from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling.models import Figures, Project, Settlement
 from labeling.models.project import ProjectState
-from labeling.quality import fits, gold, settlements, tallies, watching, workdays
+from labeling.quality import fits, gold, serving, settlements, tallies, watching, workdays
 
 KIND = "labeling.recount"
 CHUNK = 20
@@ -57,6 +57,7 @@ class _Counter:
 
 def _end(project_id: int, done: int, drifted: int, now: dt.datetime) -> Progress:
     retired = gold.retire_worn_out(project_id=project_id, now=now)
+    serving.arrange_hidden(project_id=project_id, now=now)
     proven = watching.prove(project_id=project_id, now=now)
     settlements.look_again(project_id=project_id, now=now)
     fits.ask(project_id=project_id, by=None, now=now)

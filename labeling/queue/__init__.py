@@ -3,6 +3,7 @@ and added slots, and the states of assignments up to their submission.
 
 Called through this module: `queue.claim(...)`."""
 
+from labeling.queue.arranging import arrange
 from labeling.queue.claiming import Claim, claim
 from labeling.queue.drawing import (
     Drawn,
@@ -45,6 +46,7 @@ __all__ = [
     "ScreeningNotPassed",
     "StationFirst",
     "add_slot",
+    "arrange",
     "claim",
     "close_before",
     "close_lane",

@@ -110,8 +110,15 @@ def _add(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> int:
         before = lane.entries.filter(trace_id__in=ids).count()
         new = [entry for entry in entries if entry.trace_id in ids - elsewhere]
         QueueEntry.objects.bulk_create(sorted(new, key=lambda entry: entry.trace_id), ignore_conflicts=True)
+        again = _put_up_again(lane, ids, entries[0].slots) if lane.arm in _KNOWN else 0
         _read_anew(lane, now)
-        return lane.entries.filter(trace_id__in=ids).count() - before
+        return lane.entries.filter(trace_id__in=ids).count() - before + again
+
+
+def _put_up_again(lane: Lane, trace_ids: set[int], slots: int) -> int:
+    """Gold that was retired, and is gold for the same use once more, begins as it did the first time."""
+    entries = lane.entries.filter(trace_id__in=trace_ids, is_open=False)
+    return entries.update(slots=slots, slots_left=slots)
 
 
 def _read_anew(lane: Lane, now: dt.datetime) -> None:

@@ -84,6 +84,8 @@ DOORS: dict[str, tuple[Any, ...]] = {
     "dashboard:see_answers": ("post", managers(302), of_rater),
     "dashboard:agreement": ("get", readers(200), in_project),
     "dashboard:gold": ("get", readers(200, engineer=403), in_project),
+    "dashboard:screening_set": ("get", readers(200, engineer=403), in_project),
+    "dashboard:take_screening_set": ("post", readers(422, engineer=403), in_project),
     "dashboard:gold_one": ("get", readers(200, engineer=403), of_gold),
     "dashboard:correct_gold": ("post", readers(302, engineer=403), of_gold, {"accepted_first_errors": ["none"]}),
     "dashboard:retire_gold": ("post", readers(302, engineer=403), of_gold),

@@ -1,7 +1,9 @@
 """Gold as its keepers see it: how it was met, corrected and retired by verbs alone."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
@@ -67,7 +69,7 @@ def test_listed_costs_the_same_for_many(
         Gold.objects.create(trace=trace, use="hidden", accepted_first_errors=[0], made_at=NOW)
     client.force_login(cast.lead)
     address = reverse("dashboard:gold", args=[cast.project.slug])
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         response = client.get(address)
     assert len(response.context["golds"].rows) == min(n, 50)
     older = response.context["rows"].older
@@ -176,3 +178,39 @@ def test_one_shows_its_steps_at_the_same_cost(
         shown = client.get(reverse("dashboard:gold_one", args=[cast.project.slug, gold.pk])).content.decode()
     assert shown.count("&lt;script&gt;alert(1)") == n
     assert "<script>alert" not in shown
+
+
+def test_screening_set_is_shown_adjusted_and_taken(
+    client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    client.force_login(cast.lead)
+    address = reverse("dashboard:screening_set", args=[cast.project.slug])
+    assert "Nothing to draw from yet" in client.get(address).content.decode()
+    made = [make_gold(cast, place) for place in (None, None, None, 0)]
+    shown = client.get(address, {"none": 1, "early": 2}).context["shown"]
+    assert [(each.key, each.wanted, each.chosen, each.there) for each in shown.strata] == [
+        ("none", 1, 1, 3),
+        ("early", 2, 1, 1),
+        ("middle", 0, 0, 0),
+        ("late", 0, 0, 0),
+    ]
+    assert shown.is_short
+    listed = client.get(reverse("dashboard:gold", args=[cast.project.slug]))
+    assert [n for _name, n in listed.context["hidden"]] == [3, 1, 0, 0]
+    lopsided = client.get(address, {"none": 3, "early": 1})
+    assert "That is enough to pass without reading" in lopsided.content.decode()
+    with CaptureQueriesContext(connection) as few:
+        client.get(address)
+    for place in (0, 1, 2) * 3:
+        make_gold(cast, place)
+    with django_assert_num_queries(len(few)):
+        client.get(address, {"n": 12, "round": 2})
+    assert client.post(f"{address}take", {"trace": ["x", "999999"]}).status_code == 422
+    chosen = [made[0].trace_id, made[3].trace_id]
+    assert client.post(f"{address}take", {"trace": chosen}).status_code == 302
+    assert set(Gold.objects.filter(use="screening").values_list("trace_id", flat=True)) == set(chosen)
+    rows = client.get(address, {"none": 0, "early": 1}).context["shown"].rows
+    assert [(row.trace.pk, str(row.whence), row.is_chosen) for row in rows] == [
+        (chosen[1], "in the set now", True),
+        (chosen[0], "in the set now", False),
+    ]

@@ -45,7 +45,7 @@ def rate(rater: Rater, now: dt.datetime, *, first_error: int = ERROR) -> Assignm
 def submit(assignment: int, rater: Rater, now: dt.datetime, *, first_error: int = ERROR) -> None:
     writes = [
         judging.WriteIn(sequence=n + 1, seen=0, kind="rate", step=n, option=0, rating=-1 if n == first_error else 1)
-        for n in range(first_error + 1)
+        for n in range(first_error + 1 or 3)  # -1: no error anywhere
     ]
     judging.submit(assignment_id=assignment, rater_id=rater.pk, client="t", writes=writes, now=now, by=rater.user)
 
