@@ -3,3 +3,8 @@ from django.apps import AppConfig
 
 class ExportsConfig(AppConfig):
     name = "exports"
+
+    def ready(self) -> None:
+        from events import append_only
+
+        append_only.register("exports_seat")

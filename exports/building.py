@@ -27,7 +27,7 @@ Place = Callable[[str, str, str], str]  # format, split and ending, to a file's 
 class Plan(msgspec.Struct):
     """What was found out before the manifest was frozen, and is needed to build from it."""
 
-    leaders: dict[str, str] = {}  # problems that are nearly the same as an older one
+    places: dict[str, float] = {}  # of problems that sit with what they are like, not at their own place
     mean_weight: float = 1.0
     effective_sample_size: float | None = None
     n_weighted: int = 0
@@ -76,11 +76,12 @@ class Shelf:
             return {splits.TRAIN: readings}
         found: dict[str, list[Reading]] = {}
         for reading in readings:
+            digest = reading.facts.problem_digest
+            place = self._plan.places.get(digest)
             side = splits.side(
-                reading.facts.problem_digest,
+                splits.place(digest) if place is None else place,
                 validation=self._order.validation,
                 test=self._order.test,
-                leaders=self._plan.leaders,
             )
             found.setdefault(side, []).append(reading)
         return found

@@ -186,16 +186,20 @@ REASONS = {
     "benchmark": "on the list of a benchmark",
     "overlap": "shares half of its 13-word runs with a problem that judges",
     "duplicate": "says what another trace says",
+    "astride": "has a problem that is nearly like two that lie in different splits",
+    "late": "came in while the snapshot was made",
 }
+ALWAYS = ("duplicate", "astride", "late")  # what an archive leaves out as well, where it was asked for that
 
 
 def _left_out(told: Told) -> str:
     lines = ["## What was left out", ""]
-    if told.purpose == "archive":
-        lines.append("Nothing: an archive holds every submission as it is, reserve, gold and screening included.")
-    else:
+    reasons = REASONS if told.purpose != "archive" else {key: REASONS[key] for key in ALWAYS if key in told.left_out}
+    if reasons:
         lines += ["| why | rows |", "|---|---|"]
-        lines += [f"| {name} | {told.left_out.get(key, 0):,} |" for key, name in REASONS.items()]
+        lines += [f"| {name} | {told.left_out.get(key, 0):,} |" for key, name in reasons.items()]
+    else:
+        lines.append("Nothing: an archive holds every submission as it is, reserve, gold and screening included.")
     lists = sorted(told.plan.get("benchmarks", {}).items())
     if lists:
         lines += ["", "Problems of the project that stand on a list:", ""]

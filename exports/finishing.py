@@ -94,7 +94,7 @@ def described(snapshot: Snapshot, about: Told) -> dict[str, Any]:
         "rows": about.rows,
         "left_out": about.left_out,
         "order": msgspec.to_builtins(about.order),
-        "plan": {key: value for key, value in snapshot.plan.items() if key not in ("leaders", "licences")},
+        "plan": {key: value for key, value in snapshot.plan.items() if key not in ("places", "licences")},
         "tallies": about.tallies,
         "files": [msgspec.to_builtins(each) for each in about.files],
     }

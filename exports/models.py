@@ -1,11 +1,12 @@
 """Snapshots: what was asked for, what was built, where it went, and what the lead states of a project for its cards.
-Owned by `exports.snapshots`, `exports.deliveries` and `exports.statements`."""
+And where problems sit in splits. Owned by `exports.snapshots`, `exports.deliveries`, `exports.statements` and
+`exports.seating`."""
 
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models import Manifest, Project
@@ -44,6 +45,30 @@ class Statement(models.Model):
 
     def __str__(self) -> str:
         return f"statement on {self.project_id}"
+
+
+class Seat(models.Model):
+    """Where a problem sits when its project is split: decided once, and kept when the problem is taken back. Only ever
+    added."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+", db_index=False)
+    number = models.PositiveIntegerField()  # the order in which they were decided
+    digest = models.CharField(max_length=64)  # of the problem
+    normal_digest = models.CharField(max_length=64)
+    low = models.FloatField()  # a stretch of [0, 1): see `exports.splits`
+    high = models.FloatField()
+    signature = models.BinaryField()  # by which later ones are held against it
+    decided_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "number"], name="seats_are_decided_one_after_the_other"),
+            models.UniqueConstraint(fields=["project", "digest"], name="a_problem_sits_once_in_a_project"),
+            models.CheckConstraint(condition=Q(low__lte=F("high")), name="a_seat_goes_from_low_to_high"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.digest[:8]} at {self.low:.3f}"
 
 
 class Snapshot(models.Model):

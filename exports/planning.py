@@ -1,5 +1,5 @@
 """Finds out, before a manifest is frozen, what no condition of a database can say: which problems share long runs of
-words with one that judges, which traces say the same, which problems are nearly the same. Reads only."""
+words with one that judges, which traces say the same, where problems sit in a split. Reads only."""
 
 import hashlib
 from collections.abc import Generator, Iterator
@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 
+from exports import splits
 from exports.building import Plan
-from exports.models import Purpose
+from exports.models import Purpose, Seat
 from exports.orders import Order
 from jobs import paging
 from labeling import benchmarks
 from labeling.choosing import Barred
 from labeling.models import BenchmarkProblem, Gold, Option, Problem, Project, Trace
 from labeling.models.quality import GoldUse
-from labeling.texts import near_duplicates
 from prm.evaluation import contamination
 
 _CHUNK = 1000
@@ -37,9 +37,11 @@ def look_around(project: Project, purpose: str, order: Order) -> Generator[int, 
         overlapping = yield from _overlapping(project)
         plan.benchmarks = _on_lists(project)
     duplicates = (yield from _duplicates(project)) if order.without_duplicates else []
+    barred = Barred(overlapping, duplicates, taken_in=order.taken_in, is_training=is_training)
     if order.is_split:
-        plan.leaders = yield from _leaders(project)
-    return Planned(Barred(overlapping, duplicates, order.taken_in, is_training), plan)
+        barred.seated = Seat.objects.filter(project=project).values("digest")
+        barred.astride = yield from _sort(project, order, plan)
+    return Planned(barred, plan)
 
 
 def _texts(problems: QuerySet[Problem]) -> Iterator[tuple[int, str, str]]:
@@ -121,10 +123,16 @@ def _note(digest: bytes, trace: int, seen: set[bytes], found: list[int]) -> None
     seen.add(digest)
 
 
-def _leaders(project: Project) -> Generator[int, None, dict[str, str]]:
-    """For each problem that is nearly the same as an older one, the oldest of its group."""
-    yield 0
-    problems = ((digest, text) for _, digest, text in _texts(Problem.objects.filter(project=project)))
-    groups = near_duplicates.groups(problems)
-    yield len(groups)
-    return {digest: leader for digest, leader in groups.items() if digest != leader}
+def _sort(project: Project, order: Order, plan: Plan) -> Generator[int, None, list[str]]:
+    """Which problems the shares of this order would part from what they are like; into the plan goes where those are
+    that sit with others."""
+    astride: list[str] = []
+    seats = Seat.objects.filter(project=project)
+    for n, (_, digest, normal, low, high) in enumerate(paging.by_key(seats, "digest", "normal_digest", "low", "high")):
+        if splits.Seat(low, high).side(validation=order.validation, test=order.test) is None:
+            astride.append(digest)
+        elif low != splits.place(normal):
+            plan.places[normal] = low
+        if n % _CHUNK == 0:
+            yield n
+    return astride

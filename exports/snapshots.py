@@ -21,7 +21,7 @@ from django.db.models import F
 
 from accounts.models import User
 from events import log
-from exports import building, destinations, orders, planning, statements
+from exports import building, destinations, orders, planning, seating, statements
 from exports.building import Plan, Shelf
 from exports.files import Written
 from exports.models import Purpose, Shard, Snapshot, SnapshotFile
@@ -117,7 +117,10 @@ def prepare(snapshot: Snapshot, *, asks: bool) -> Iterator[Progress | Chunk]:
     """Look around, then freeze in one transaction what the snapshot reads."""
     if snapshot.manifest_id is not None:
         return
-    looking = planning.look_around(snapshot.project, snapshot.purpose, order_of(snapshot))
+    wanted = order_of(snapshot)
+    if wanted.is_split:
+        yield from seating.decide(snapshot.project)
+    looking = planning.look_around(snapshot.project, snapshot.purpose, wanted)
     while True:
         try:
             yield Progress(0, checkpoint={"read": next(looking)})

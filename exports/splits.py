@@ -1,24 +1,87 @@
 """On which side of a split a problem stands. Pure.
 
-By the problem itself, never by chance or by place: a data set that grows moves nobody, and two writings of one problem,
-or two that are nearly the same, stand on the same side.
+By the problem itself, never by chance: a data set that grows moves nobody. A problem that is nearly the same as older
+ones sits with them. Is it like two that lie apart, no side is right for it: the older ones stay, and it is left out
+wherever the shares part them.
 """
 
 import hashlib
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from labeling.texts.near_duplicates import SLOTS, Elders
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 _WHOLE = 1 << 64
 
 
-def side(digest: str, *, validation: float, test: float, leaders: Mapping[str, str]) -> str:
-    """`leaders` names, for a problem that is nearly the same as an older one, that one."""
-    place = _place(leaders.get(digest, digest))
+class Seat(NamedTuple):
+    """A stretch of [0, 1): one point, that of the problem or of what it is like, or from the lowest to the highest of
+    several. Sides are stretches too, so the two ends say all that any shares could ask."""
+
+    low: float
+    high: float
+
+    def side(self, *, validation: float, test: float) -> str | None:
+        """None where the shares would part what this is like."""
+        found = side(self.low, validation=validation, test=test)
+        return found if found == side(self.high, validation=validation, test=test) else None
+
+
+def place(digest: str) -> float:
+    """A number in [0, 1). Not the one that decides on the reserve: that would empty one side."""
+    return int.from_bytes(hashlib.sha256(f"split\0{digest}".encode()).digest()[:8], "big") / _WHOLE
+
+
+def side(place: float, *, validation: float, test: float) -> str:
     if place < test:
         return TEST
     return VALIDATION if place < test + validation else TRAIN
 
 
-def _place(digest: str) -> float:
-    """A number in [0, 1). Not the one that decides on the reserve: that would empty one side."""
-    return int.from_bytes(hashlib.sha256(f"split\0{digest}".encode()).digest()[:8], "big") / _WHOLE
+class Seating:
+    """Problems in the order in which they came: first those that sit, then newcomers."""
+
+    def __init__(self) -> None:
+        self._digests: list[str] = []
+        self._signatures = bytearray()
+        self._low, self._high = array("d"), array("d")
+
+    def add(self, digest: str, signature: bytes, seat: Seat | None = None) -> None:
+        """`digest` is that of the normal text: writings of one problem sit together whatever their words look like."""
+        self._digests.append(digest)
+        self._signatures += signature
+        if seat is not None:
+            self._low.append(seat.low)
+            self._high.append(seat.high)
+
+    @property
+    def n_seated(self) -> int:
+        return len(self._low)
+
+    def decide(self) -> Iterator[Seat | None]:
+        """A seat for each newcomer, in order; nothing, as a sign of life, where that takes time."""
+        signatures = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(-1, SLOTS)
+        elders = Elders(signatures)
+        for _ in elders.sort():
+            yield None
+        firsts: dict[str, int] = {}
+        for number, digest in enumerate(self._digests):
+            first = firsts.setdefault(digest, number)
+            if number >= self.n_seated:
+                like = [int(each) for each in elders.alike(number)]
+                yield self._sit(digest, [first, *like] if first < number else like)
+
+    def _sit(self, digest: str, like: list[int]) -> Seat:
+        """The smallest stretch that meets those of all it is like: where two stretches meet, and each of them lies on
+        one side, both lie on the same."""
+        own = place(digest)
+        highest = max((self._low[each] for each in like), default=own)
+        lowest = min((self._high[each] for each in like), default=own)
+        seat = Seat(min(lowest, highest), highest)
+        self._low.append(seat.low)
+        self._high.append(seat.high)
+        return seat

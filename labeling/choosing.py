@@ -79,6 +79,8 @@ class Barred(Struct):
 
     overlapping: Sequence[int] = ()  # problems that share long runs of words with one that judges
     duplicates: Sequence[int] = ()  # traces that say what another one says
+    astride: Sequence[str] = ()  # digests of problems that no side of a split is right for
+    seated: QuerySet[Any] | None = None  # digests of the problems that have a side; asked where there is a split
     taken_in: Sequence[str] = ()  # reasons that count for nothing here; "benchmark:NAME" for one list
     is_training: bool = True
 
@@ -196,15 +198,27 @@ def with_reason(rows: QuerySet[Any], filters: Filters, barred: Barred) -> QueryS
 
 
 def _rules(path: str, barred: Barred, *, has_assignment: bool) -> list[tuple[str, Any]]:
-    duplicates = [("duplicate", Q(**{f"{_trace(path)}__in": given(barred.duplicates)}))] if barred.duplicates else []
+    always = [*_rules_of_splits(path, barred), *_rules_of_duplicates(path, barred)]
     if not barred.is_training:
-        return duplicates
+        return always
     return [
         *(_rules_of_assignments() if has_assignment else ()),
         *_rules_of_traces(path, barred),
         *_rules_of_problems(path, barred),
-        *duplicates,
+        *always,
     ]
+
+
+def _rules_of_splits(path: str, barred: Barred) -> list[tuple[str, Any]]:
+    """`late` is what came in between the look at the problems and this moment."""
+    if barred.seated is None:
+        return []
+    astride = [("astride", Q(**{f"{path}problem__digest__in": given(barred.astride)}))] if barred.astride else []
+    return [*astride, ("late", ~Q(**{f"{path}problem__digest__in": barred.seated}))]
+
+
+def _rules_of_duplicates(path: str, barred: Barred) -> list[tuple[str, Any]]:
+    return [("duplicate", Q(**{f"{_trace(path)}__in": given(barred.duplicates)}))] if barred.duplicates else []
 
 
 def _rules_of_assignments() -> list[tuple[str, Any]]:

@@ -24,6 +24,7 @@ BANDS = 16  # of 4 rows: a pair of similarity .7 is compared with probability .9
 THRESHOLD = 0.7
 _RUN = 3
 _ALL_PAIRS = 40  # texts that share a band: more of them are compared with the first and with their neighbour only
+CROWD = 128  # elders that share a band: of more, the first and the last half as many are compared
 _WORD = re.compile(r"\w+")
 _random = np.random.default_rng(20261118)
 _FACTORS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -71,6 +72,46 @@ class Collection(Generic[_K]):
         return {name: names[_first(firsts, number)] for number, name in enumerate(names)}
 
 
+class Elders:
+    """Texts in the order in which they came: which earlier ones each is like. What comes later changes no answer."""
+
+    def __init__(self, signatures: NDArray[np.uint32], *, threshold: float = THRESHOLD) -> None:
+        self._made = signatures
+        self._needed = threshold * SLOTS
+        self._orders = np.empty((BANDS, len(signatures)), dtype=np.int32)
+        # By text and band: where those that share the band begin in the order, and where the text itself stands.
+        self._starts = np.empty((len(signatures), BANDS), dtype=np.int32)
+        self._ranks = np.empty((len(signatures), BANDS), dtype=np.int32)
+
+    def sort(self) -> Iterator[int]:
+        """To be gone through before anything is asked. Says after each band how many are done: a moment's work each."""
+        numbers = np.arange(len(self._made), dtype=np.int32)
+        for band in range(BANDS):
+            keys = _keys(self._made, band)
+            order = np.argsort(keys, kind="stable")
+            begins = np.append(True, keys[order][1:] != keys[order][:-1])[: len(keys)]
+            self._orders[band] = order
+            self._starts[order, band] = np.maximum.accumulate(np.where(begins, numbers, 0))
+            self._ranks[order, band] = numbers
+            yield band + 1
+
+    def alike(self, number: int) -> NDArray[np.int32]:
+        shared = np.flatnonzero(self._starts[number] < self._ranks[number])
+        found = [self._sharing(int(band), number) for band in shared]
+        if not found:
+            return np.empty(0, dtype=np.int32)
+        among = np.unique(np.concatenate(found))
+        agreeing = np.count_nonzero(self._made[among] == self._made[number], axis=1)
+        alike: NDArray[np.int32] = among[agreeing >= self._needed]
+        return alike
+
+    def _sharing(self, band: int, number: int) -> NDArray[np.int32]:
+        earlier = self._orders[band, self._starts[number, band] : self._ranks[number, band]]
+        if len(earlier) <= CROWD:
+            return earlier
+        return np.concatenate([earlier[: CROWD // 2], earlier[-CROWD // 2 :]])
+
+
 def groups(texts: Iterable[tuple[_K, str]], *, threshold: float = THRESHOLD) -> dict[_K, _K]:
     """The same for texts that are there already."""
     collection: Collection[_K] = Collection()
@@ -88,15 +129,20 @@ def _runs(text: str) -> set[str]:
 
 def _candidates(made: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
     """Pairs that agree in all rows of a band."""
-    rows = SLOTS // BANDS
     for band in range(BANDS):
-        part = np.ascontiguousarray(made[:, band * rows : (band + 1) * rows])
-        keys = part.view(np.dtype((np.void, part.dtype.itemsize * rows))).ravel()
+        keys = _keys(made, band)
         order = np.argsort(keys, kind="stable")
         ends = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
         for bucket in np.split(order, ends):
             if len(bucket) > 1:
                 yield from _pairs([int(number) for number in bucket])
+
+
+def _keys(made: NDArray[np.uint32], band: int) -> NDArray[np.void]:
+    """The rows of the band as one value for each text."""
+    rows = SLOTS // BANDS
+    part = np.ascontiguousarray(made[:, band * rows : (band + 1) * rows])
+    return part.view(np.dtype((np.void, part.dtype.itemsize * rows))).ravel()
 
 
 def _pairs(bucket: list[int]) -> Iterator[tuple[int, int]]:

@@ -33,6 +33,7 @@ def triggers() -> int:
 def test_triggers_stand_on_every_registered_table() -> None:
     assert append_only.registered() == {
         "events_event",
+        "exports_seat",
         "labeling_write",
         "labeling_submission",
         "labeling_guideline",
@@ -42,7 +43,7 @@ def test_triggers_stand_on_every_registered_table() -> None:
         "labeling_manifestrow",
     }
     assert append_only.missing() == []
-    assert triggers() == OPERATIONS[connection.vendor] * 8
+    assert triggers() == OPERATIONS[connection.vendor] * 9
 
 
 @pytest.mark.django_db
