@@ -9,9 +9,10 @@ from typing import Any
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from dashboard import flagging, money, names
+from dashboard import flagging, lately, money, names
 from dashboard.charts import words
 from dashboard.flagging import Flag, Share, Sign
+from dashboard.lately import Lately
 from dashboard.tables import Column, Table
 from labeling import quality
 from labeling.agreement import proportions
@@ -41,6 +42,7 @@ class Person:
     pay: str
     seen_at: dt.datetime | None
 
+    lately: Lately | None  # None: nothing in these days
     has_read: bool  # the guideline that is in force, or has not come to work yet
 
     @property
@@ -55,6 +57,7 @@ class Annotators:
     bar: float | None
     watched: str  # how the bar came about, and what watching costs
     table: Table
+    days: Table
     now: dt.datetime
     choice: str = ""  # which of them are listed
     q: str = ""
@@ -98,21 +101,29 @@ def of(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") ->
     figures = shown.content["raters"] if shown else {}
     raters = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None).select_related("user")
     seen = dict(Assignment.objects.filter(rater__in=raters).order_by().values_list("rater").annotate(at=Max("held_at")))
-    people = [_person(rater, figures.get(str(rater.pk), {}), actor, seen.get(rater.pk)) for rater in raters[:MOST]]
+    days = lately.of(project.pk, now)
+    people = [
+        _person(rater, figures.get(str(rater.pk), {}), actor, seen.get(rater.pk), days.get(rater.pk))
+        for rater in raters[:MOST]
+    ]
     people.sort(key=lambda person: (-person.steps, person.name))
     watched = flagging.watched(project.gold_bar, shown.content["watching"] if shown else {})
-    return Annotators(shown, people, project.gold_bar, watched, _table(people), now, choice, q.strip())
+    behind = lately.table([(each.name, each.lately) for each in people if each.lately])
+    return Annotators(shown, people, project.gold_bar, watched, _table(people), behind, now, choice, q.strip())
 
 
-def one(rater: Rater, actor: Membership) -> Person:
+def one(rater: Rater, actor: Membership, now: dt.datetime) -> Person:
     """One of them, whose `user` was read with them."""
     shown = quality.figures_of(project_id=actor.project_id)
     told = shown.content["raters"].get(str(rater.pk), {}) if shown else {}
     seen = Assignment.objects.filter(rater=rater).aggregate(at=Max("held_at"))["at"]
-    return _person(rater, told, actor, seen)
+    days = lately.of(actor.project_id, now, rater_id=rater.pk)
+    return _person(rater, told, actor, seen, days.get(rater.pk))
 
 
-def _person(rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.datetime | None) -> Person:
+def _person(
+    rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.datetime | None, days: Lately | None
+) -> Person:
     project = actor.project
     steps, active_ms = told.get("steps", 0), told.get("active_ms", 0)
     consensus, gold, others = (told.get(name) or {} for name in ("consensus", "gold", "others"))
@@ -137,6 +148,7 @@ def _person(rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.d
         signs=signs,
         pay=money.told(project, money.cost(project, told.get("paid_ms", 0))),
         seen_at=seen_at,
+        lately=days,
         has_read=rater.stage != RaterStage.WORKING or project.guideline_id in (None, rater.read_guideline_id),
     )
 

@@ -1,7 +1,7 @@
 """The charts of the overview, each with its table: all of a project's time, or its last weeks."""
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from dashboard import money
 from dashboard.charts import Chart, bars, progress, series, words
-from dashboard.charts.drawing import Svg
 from dashboard.charts.progress import End
+from dashboard.charts.twice import twice
 from dashboard.tables import Column, Table
 from labeling import queue
 from labeling.agreement import proportions
@@ -77,7 +77,7 @@ def _progress(days: Sequence[Day], before: int, end: End | None, total: int) -> 
         words=(told, _("today")),
     )
     columns = (Column(_("Day"), reads=str), Column(_("Settled"), is_number=True))
-    return _twice(draw, Table("settled", _("settled traces by day"), columns, done), progress.WIDTH)
+    return twice(draw, Table("settled", _("settled traces by day"), columns, done), wide=progress.WIDTH)
 
 
 def _alpha(course: Sequence[DailyFigures]) -> Chart:
@@ -148,7 +148,7 @@ def _queue(project: Project) -> Chart | None:
     draw = partial(bars.across, found, name=_("Traces waiting, by arm"), reads=words.count)
     columns = (Column(_("Arm")), Column(_("Waiting"), is_number=True), Column(_("Generation")))
     rows = [(bar.label, int(bar.value), bar.note) for bar in found]
-    return _twice(draw, Table("queue", _("traces waiting by arm"), columns, rows), bars.WIDE)
+    return twice(draw, Table("queue", _("traces waiting by arm"), columns, rows))
 
 
 def _lane_note(lane: Depth) -> str:
@@ -173,12 +173,7 @@ def _cost(project: Project, days: Sequence[Day]) -> Chart:
         Column(_("Cost of a step"), is_number=True, reads=reads),
         Column(_("Steps"), is_number=True),
     )
-    return _twice(draw, Table("cost", _("cost of a settled step by week"), columns, rows), bars.WIDE)
-
-
-def _twice(draw: Callable[..., Svg], table: Table, wide: float) -> Chart:
-    """For a screen, and for a phone: shrunk, its words could not be read."""
-    return Chart(draw(width=wide), table, narrow=draw(width=bars.WIDTH))
+    return twice(draw, Table("cost", _("cost of a settled step by week"), columns, rows))
 
 
 def _weeks(days: Sequence[Day]) -> list[Sequence[Day]]:

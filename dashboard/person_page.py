@@ -1,14 +1,16 @@
 """One rater as leads see them: their figures with what each means, their flags with the reasons, what they read last.
 Reads alone; every page of their readings costs the same."""
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from dashboard import annotators_page, paging
+from dashboard import annotators_page, lately, paging
 from dashboard.annotators_page import Person
+from dashboard.charts import Chart
 from labeling import numbering
 from labeling.models import Assignment, GoldAnswer, Rater, Report
 from labeling.models.assignment import AssignmentState, FinishReason
@@ -35,14 +37,17 @@ class Read:
 class Shown:
     person: Person
     bar: float | None
+    days: Chart | None
     page: paging.Page[Assignment]
     reads: Sequence[Read]
 
 
-def of(rater: Rater, actor: Membership, asked: QueryDict) -> Shown:
+def of(rater: Rater, actor: Membership, asked: QueryDict, now: dt.datetime) -> Shown:
     submitted = Assignment.objects.filter(rater=rater, state=AssignmentState.SUBMITTED)
     page = paging.of(submitted.select_related("trace__problem", "trace__settlement"), asked, size=SIZE)
-    return Shown(annotators_page.one(rater, actor), actor.project.gold_bar, page, _reads(actor, page.rows))
+    person = annotators_page.one(rater, actor, now)
+    days = lately.chart(person.lately) if person.lately else None
+    return Shown(person, actor.project.gold_bar, days, page, _reads(actor, page.rows))
 
 
 def _reads(actor: Membership, rows: Sequence[Assignment]) -> list[Read]:

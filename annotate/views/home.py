@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import bars, days, history, todo
+from annotate import bars, days, history, managed, todo
 from labeling import judging
 from labeling.models import Assignment
 from people import members, roles
@@ -22,10 +22,9 @@ LATEST = 6
 def home(request: HttpRequest) -> HttpResponse:
     user, now = cast(User, request.user), timezone.now()
     mine = todo.of(user)
-    managed = [each for each in mine if not each.is_work or each.may_read]
     told = {
         "work": [each for each in mine if each.is_work],
-        "managed": sorted(managed, key=lambda each: each.project.name),
+        "managed": sorted(managed.of(mine), key=lambda each: each.project.name),
         "may_create_projects": roles.may_create_projects(user),
         "most": todo.COUNTED,
         "now": now,

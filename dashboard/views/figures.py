@@ -64,7 +64,7 @@ def show_annotators(request: HttpRequest, slug: str) -> HttpResponse:
         actor,
         "dashboard/annotators.html",
         here="annotators",
-        tables=[found.table],
+        tables=[found.table, found.days],
         annotators=found,
         answered=threads.answered(actor.project),
     )
@@ -75,8 +75,11 @@ def show_annotators(request: HttpRequest, slug: str) -> HttpResponse:
 def show_annotator(request: HttpRequest, slug: str, rater: int) -> HttpResponse:
     actor = door.enter(request, slug, Action.PAUSE)
     members = Rater.objects.filter(project=actor.project, kind=RaterKind.MEMBER).select_related("user")
-    shown = person_page.of(get_object_or_404(members, pk=rater), actor, request.GET)
-    return page.show(request, actor, "dashboard/person.html", here="annotators", shown=shown, rows=shown.page)
+    shown = person_page.of(get_object_or_404(members, pk=rater), actor, request.GET, timezone.now())
+    tables = [shown.days.table] if shown.days else []
+    return page.show(
+        request, actor, "dashboard/person.html", here="annotators", tables=tables, shown=shown, rows=shown.page
+    )
 
 
 @require_POST

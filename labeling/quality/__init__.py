@@ -22,6 +22,7 @@ from labeling.quality.settlements import look_again, mark_brought_in
 from labeling.quality.settling import posterior_of, settle
 from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
+from labeling.quality.workdays import since as work_since
 
 __all__ = [
     "WORN_OUT_AFTER",
@@ -53,4 +54,5 @@ __all__ = [
     "score",
     "send_back",
     "settle",
+    "work_since",
 ]

@@ -45,6 +45,16 @@ def by_day(project_id: int) -> list[dict[str, Any]]:
     ]
 
 
+def since(project_id: int, day: dt.date, *, rater_id: int | None = None) -> dict[int, dict[dt.date, tuple[int, int]]]:
+    """The readings and the active time of each rater, or of one, on each day from `day` on, days of rest left out."""
+    rows = WorkDay.objects.filter(project_id=project_id, day__gte=day)
+    rows = rows if rater_id is None else rows.filter(rater_id=rater_id)
+    found: dict[int, dict[dt.date, tuple[int, int]]] = {}
+    for rater, each, readings, active_ms in rows.values_list("rater_id", "day", "readings", "active_ms"):
+        found.setdefault(rater, {})[each] = (readings, active_ms)
+    return found
+
+
 def _submitted(project_id: int, since: dt.date | None) -> _Counted:
     """From the submissions that members made here, by the day of the first revision."""
     rows = Submission.objects.filter(

@@ -72,7 +72,7 @@ def test_overview_of_an_empty_project_says_what_comes_first(client: Client, cast
     assert asked() == ["Invite annotators", "Publish a guideline"]
 
 
-@pytest.mark.parametrize(("name", "expected"), [("overview", 11), ("annotators", 6), ("agreement", 5)])
+@pytest.mark.parametrize(("name", "expected"), [("overview", 11), ("annotators", 7), ("agreement", 5)])
 @pytest.mark.parametrize("n", [3, 12])
 def test_pages_cost_the_same_for_many(
     n: int, name: str, expected: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
@@ -177,6 +177,21 @@ def test_annotator_shows_what_they_read_and_how_it_stands(client: Client, cast: 
     with CaptureQueriesContext(connection) as again:
         client.get(address)
     assert len(again) == len(cost) <= 15
+
+
+def test_annotators_carry_their_last_fourteen_days(client: Client, cast: Cast) -> None:
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    for days, ms in ((30, 7000), (2, 3000), (2, 1000)):
+        trace = factories.make_trace(cast.project)
+        factories.make_submitted(rater, trace, ms=ms, submitted_at=days_ago(days))
+    figures.compute(project_id=cast.project.pk, now=days_ago(0))
+    every = reverse("dashboard:annotators", args=[cast.project.slug])
+    assert "2 traces in 14 days, 2 on the best of them" in client.get(every).content.decode()
+    mine = reverse("dashboard:annotator", args=[cast.project.slug, rater.pk])
+    for address, cells in ((every + "?csv=days", 1), (mine + "?csv=days", 0)):
+        rows = list(csv.reader(io.StringIO(client.get(address).content.decode())))
+        assert len(rows) == 15
+        assert [row[cells:] for row in rows if row[-1]][1:] == [[days_ago(2).date().isoformat(), "2", "2.0"]]
 
 
 def test_flags_say_why_with_n_and_interval() -> None:

@@ -32,6 +32,20 @@ def test_count_keeps_the_whole_life_and_tells_work_from_what_is_paid() -> None:
     assert workdays.by_rater(project.pk) == {one.pk: (1200, 1230), other.pk: (0, 0)}
 
 
+def test_since_tells_the_days_of_each_rater_or_of_one() -> None:
+    project = factories.make_project()
+    one, other = factories.make_rater(project), factories.make_rater(project)
+    for rater, days, ms in ((one, 20, 5), (one, 3, 1000), (one, 3, 500), (other, 0, 40)):
+        at = NOW - dt.timedelta(days=days)
+        factories.make_submitted(rater, factories.make_trace(project), ms=ms, submitted_at=at)
+    workdays.count(project_id=project.pk, now=NOW)
+    today = NOW.date()
+    mine = {one.pk: {today - dt.timedelta(days=3): (2, 1500)}}
+    first = today - dt.timedelta(days=13)
+    assert workdays.since(project.pk, first) == mine | {other.pk: {today: (1, 40)}}
+    assert workdays.since(project.pk, first, rater_id=one.pk) == mine
+
+
 def test_count_looks_at_the_last_day_alone_and_the_night_at_all() -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
