@@ -133,7 +133,7 @@ def _learn(project: Project, now: dt.datetime) -> None:
 
 def _look_after(project: Project, at: dt.datetime, *, with_figures: bool) -> None:
     """What happens in the background on a day when the platform runs."""
-    for project_id, traces in settling.due():
+    for project_id, traces in settling.due(now=at):
         if project_id == project.pk:
             quality.settle(project_id=project_id, trace_ids=traces, now=at)
     if with_figures:

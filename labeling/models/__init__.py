@@ -2,7 +2,16 @@
 
 from labeling.models.admission import Consent, GuidelineReading, Lesson, ScreeningResult
 from labeling.models.assignment import Assignment, Submission
-from labeling.models.consensus import Consensus, DailyFigures, Figures, Report, Settlement, Tally
+from labeling.models.consensus import (
+    Consensus,
+    DailyFigures,
+    Figures,
+    Report,
+    ReportCount,
+    Settlement,
+    SettlementDay,
+    Tally,
+)
 from labeling.models.fit import Fit
 from labeling.models.judgment import CorrectionRequest, Judgment, Turn, Write
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
@@ -44,8 +53,10 @@ __all__ = [
     "QueueReader",
     "Rater",
     "Report",
+    "ReportCount",
     "ScreeningResult",
     "Settlement",
+    "SettlementDay",
     "Source",
     "Step",
     "Submission",

@@ -88,7 +88,7 @@ class Report(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["project", "rater"], name="report_of_rater"),
+            models.Index(fields=["project", "-assignment"], name="report_newest"),
             models.Index(fields=["project"], condition=Q(has_bad_problem=True), name="report_of_bad_problem"),
         ]
 
@@ -119,15 +119,59 @@ class Settlement(models.Model):
     consensus_revision = models.PositiveIntegerField(default=0)  # 0: there is none
     changed_at = models.DateTimeField()
     is_due = models.BooleanField(default=True)  # something was submitted since it was last looked at
+    # How often looking at it has failed since it last went well, and when it is tried again.
+    n_failures = models.PositiveSmallIntegerField(default=0, db_default=0)
+    retry_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["project", "trace"], condition=Q(is_due=True), name="settlement_due"),
+            models.Index(fields=["project", "n_failures", "trace"], condition=Q(is_due=True), name="settlement_due"),
             models.Index(fields=["project", "state", "changed_at", "trace"], name="settlement_by_state"),
         ]
 
     def __str__(self) -> str:
         return f"{self.trace_id} is {self.state}"
+
+
+class SettlementDay(models.Model):
+    """How many traces have been in a state since a day, and how many steps a consensus has of them. Kept in the
+    transaction that moves a trace, so that what a project came to is told without going through its traces."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settlement_days", db_index=False)
+    state = models.CharField(max_length=10, choices=SettlementState)
+    day = models.DateField()
+    # Added to and taken from: a mistake may bring them below zero until the next recount puts it right.
+    traces = models.BigIntegerField()
+    steps = models.BigIntegerField()  # up to and with the first error
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "state", "day"], name="a_state_is_counted_once_a_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state} on {self.day}"
+
+
+class ReportCount(models.Model):
+    """What the reports of one rater come to, and how they stand to the consensus. Kept like settlement days."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="report_counts", db_index=False)
+    rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="+", db_index=False)
+    readings = models.BigIntegerField()
+    steps = models.BigIntegerField()
+    # Held against the places that several stand behind, where the report was not cut off: how many, and of those.
+    compared = models.BigIntegerField()
+    same = models.BigIntegerField()
+    missed = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "rater"], name="reports_of_a_rater_are_counted_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"reports of {self.rater_id}"
 
 
 class ConsensusSource(models.TextChoices):
@@ -172,6 +216,7 @@ class Consensus(models.Model):
                 name="a_probability_names_its_fit",
             ),
         ]
+        indexes: ClassVar = [models.Index(fields=["project", "-made_at", "-id"], name="consensus_newest")]
 
     def __str__(self) -> str:
         return f"consensus {self.trace_id}.{self.revision}"
@@ -186,7 +231,12 @@ class Figures(models.Model):
     took_ms = models.PositiveIntegerField(default=0)
     is_stale = models.BooleanField(default=True)
     recounted_at = models.DateTimeField(null=True, blank=True)
-    drifted_traces = models.PositiveIntegerField(default=0)  # that the last recount found otherwise, and put right
+    # What the last recount found otherwise, and put right: tallies of so many traces, and so many of the other counts.
+    drifted_traces = models.PositiveIntegerField(default=0)
+    drifted_counts = models.PositiveIntegerField(default=0)
+    # Traces up to this one were counted once, withdrawn ones too: see `labeling.quality.arrivals`.
+    n_traces = models.PositiveIntegerField(default=0)
+    last_trace = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"figures of {self.project_id}"

@@ -3,6 +3,7 @@
 Called through this module: `quality.make_gold(...)`."""
 
 from labeling.quality.adjudication import CannotDecide, contested, decide, send_back
+from labeling.quality.arrivals import start_anew as count_arrivals_anew
 from labeling.quality.figures import Shown, course
 from labeling.quality.figures import read as figures_of
 from labeling.quality.fits import current as fit_of
@@ -35,6 +36,7 @@ __all__ = [
     "contested",
     "correct_gold",
     "count",
+    "count_arrivals_anew",
     "course",
     "decide",
     "figures_of",

@@ -42,7 +42,7 @@ from django.db.models import QuerySet
 
 from labeling.agreement.reports import Reports
 from labeling.models import DailyFigures, Figures
-from labeling.quality import estimates, populations, positions, workdays, workload
+from labeling.quality import arrivals, estimates, populations, positions, workdays, workload
 from labeling.quality.populations import Meetings
 
 MOST_PAIRS = 100
@@ -57,6 +57,7 @@ class Shown:
     computed_at: dt.datetime
     is_stale: bool  # something was submitted since; it is computed again within seconds
     drifted_traces: int
+    drifted_counts: int
     recounted_at: dt.datetime | None
 
 
@@ -65,7 +66,7 @@ def read(*, project_id: int) -> Shown | None:
     row = Figures.objects.filter(pk=project_id, computed_at__isnull=False).first()
     if row is None or row.computed_at is None:
         return None
-    return Shown(row.content, row.computed_at, row.is_stale, row.drifted_traces, row.recounted_at)
+    return Shown(row.content, row.computed_at, row.is_stale, row.drifted_traces, row.drifted_counts, row.recounted_at)
 
 
 def course(*, project_id: int, days: int = 365) -> QuerySet[DailyFigures]:
@@ -90,14 +91,13 @@ def _rest(took_ms: int) -> dt.timedelta:
 
 def compute(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     """Compute all figures of a project and keep them. What is submitted meanwhile makes them stale again."""
-    Figures.objects.filter(pk=project_id).update(is_stale=False)
+    Figures.objects.update_or_create(project_id=project_id, defaults={"is_stale": False})
     began = time.perf_counter()
     workdays.count(project_id=project_id, now=now)
+    arrivals.bring_forward(project_id=project_id, now=now)
     content = of_project(project_id=project_id, now=now)
     took = round(1000 * (time.perf_counter() - began))
-    Figures.objects.update_or_create(
-        project_id=project_id, defaults={"content": content, "computed_at": now, "took_ms": took}
-    )
+    Figures.objects.filter(pk=project_id).update(content=content, computed_at=now, took_ms=took)
     DailyFigures.objects.update_or_create(
         project_id=project_id, day=now.astimezone(dt.UTC).date(), defaults={"content": content["headline"]}
     )

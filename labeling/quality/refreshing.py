@@ -36,7 +36,7 @@ def _compute(project_id: int, now: dt.datetime) -> None:
 def settle_due(*, now: dt.datetime, limit: int = 1000) -> int:
     """Settle what is due in all projects, in turn. Says how many traces were looked at."""
     looked_at = 0
-    for project_id, traces in settling.due(limit=limit):
+    for project_id, traces in settling.due(now=now, limit=limit):
         began = time.perf_counter()
         looked_at += _settle(project_id, traces, now)
         figures.mark_stale(project_id=project_id, now=now)
@@ -53,6 +53,7 @@ def _settle(project_id: int, traces: list[int], now: dt.datetime) -> int:
     except Exception:
         if len(traces) > 1:
             return sum(_settle(project_id, [trace_id], now) for trace_id in traces)
-        # It stays due, and whoever reads the log finds it in every round until it is mended.
+        # It stays due, and whoever reads the log finds it at every try until it is mended.
         logger.exception("trace.not_settled", trace=traces[0], project=project_id)
+        settling.put_off(trace_id=traces[0], now=now)
         return 0

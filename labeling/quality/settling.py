@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from events import log
 from labeling import queue
@@ -20,12 +20,14 @@ from labeling.models.assignment import AssignmentState, FinishReason, Purpose
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.project import Protocol
 from labeling.models.rater import RaterKind
-from labeling.quality import consensus, first_errors, fits, posteriors, redundancy, settlements, step_labels
+from labeling.quality import consensus, first_errors, fits, posteriors, redundancy, settlements, standings, step_labels
 from labeling.quality.posteriors import Posterior, Seen
 from labeling.quality.redundancy import Course, Said, Weighed
 from labeling.quality.step_labels import Rating, StepLabel, Sure
 
 CHUNK = 20
+_RETRY, _RETRY_AT_LEAST_EVERY = dt.timedelta(seconds=3), dt.timedelta(hours=1)
+_MOST_FAILURES = 20
 
 
 @dataclass
@@ -62,10 +64,12 @@ class _Look:
         return self.fit.threshold if self.fit is not None and self.project.uses_probability else None
 
 
-def due(*, limit: int = 1000) -> list[tuple[int, list[int]]]:
+def due(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, list[int]]]:
     """Traces to be looked at, as (project, some of its traces): a few of each project in turn, so that one in which
-    everybody submits at once keeps no other waiting. Every project has its share, however many there are."""
-    rows = Settlement.objects.filter(is_due=True).order_by("trace_id")
+    everybody submits at once keeps no other waiting. Every project has its share, however many there are. Those that
+    could not be settled come behind all others, those that were tried least first."""
+    rows = Settlement.objects.filter(Q(retry_at=None) | Q(retry_at__lte=now), is_due=True)
+    rows = rows.order_by("n_failures", "trace_id")
     projects = Project.objects.filter(Exists(rows.filter(project=OuterRef("pk")))).order_by("pk")
     waiting = list(projects.values_list("pk", flat=True))
     share = max(limit // max(len(waiting), 1), CHUNK)
@@ -85,16 +89,28 @@ def settle(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> in
         rows = list(Settlement.objects.filter(trace_id__in=held, is_due=True).order_by("trace_id"))
         if not rows:
             return 0
-        project = Project.objects.get(pk=project_id)
-        readings = _readings([row.trace_id for row in rows])
-        _keep_reports(project, readings)
-        added = _added([row.trace_id for row in rows])
-        fit = fits.current(project_id)
-        believed = _believed(fit, readings)
-        for row in rows:
-            look = _Look(row, project, readings[row.trace_id], believed.get(row.trace_id), fit)
-            _look_at(look, added.get(row.trace_id, set()), now)
+        with standings.counted(project_id=project_id, trace_ids=[row.trace_id for row in rows]):
+            _look_at_all(Project.objects.get(pk=project_id), rows, now)
     return len(rows)
+
+
+def _look_at_all(project: Project, rows: Sequence[Settlement], now: dt.datetime) -> None:
+    traces = [row.trace_id for row in rows]
+    readings, added = _readings(traces), _added(traces)
+    _keep_reports(project, readings)
+    fit = fits.current(project.pk)
+    believed = _believed(fit, readings)
+    for row in rows:
+        look = _Look(row, project, readings[row.trace_id], believed.get(row.trace_id), fit)
+        _look_at(look, added.get(row.trace_id, set()), now)
+
+
+def put_off(*, trace_id: int, now: dt.datetime) -> None:
+    """It could not be settled: it is tried again, each time after twice as long, and keeps no other waiting."""
+    for row in Settlement.objects.filter(trace_id=trace_id, is_due=True):
+        row.n_failures = min(row.n_failures + 1, _MOST_FAILURES)
+        row.retry_at = now + min(_RETRY * 2 ** (row.n_failures - 1), _RETRY_AT_LEAST_EVERY)
+        row.save(update_fields=["n_failures", "retry_at"])
 
 
 def _believed(fit: Fit | None, readings: Mapping[int, list[Reading]]) -> dict[int, Posterior]:
@@ -156,6 +172,7 @@ def _added(trace_ids: Sequence[int]) -> dict[int, set[int]]:
 def _look_at(look: _Look, rounds: set[int], now: dt.datetime) -> None:
     row, project = look.row, look.project
     row.is_due, row.n_readings = False, len(look.readings)
+    row.n_failures, row.retry_at = 0, None
     if project.protocol == Protocol.LIVE:
         _move(row, SettlementState.LIVE, "live", now)
     else:

@@ -8,15 +8,13 @@ import datetime as dt
 from collections import Counter, defaultdict
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, Sum, When
-from django.db.models.functions import TruncDate
+from django.db.models import Count
 
-import statements
 from labeling.agreement import proportions, sequential
 from labeling.agreement.result import Reason
-from labeling.models import Gold, GoldAnswer, Project, Report, Settlement, Trace
+from labeling.models import Gold, GoldAnswer, Project, ReportCount
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import bias, confusions, consensus, flags, watching, workdays
+from labeling.quality import arrivals, bias, confusions, flags, standings, watching, workdays
 from labeling.quality.populations import Meetings
 
 MONTH = dt.timedelta(days=30)
@@ -26,34 +24,35 @@ def of_project(*, project_id: int, meetings: Meetings, now: dt.datetime) -> dict
     return {
         "raters": _raters(project_id, meetings),
         "confusion": confusions.of_project(project_id),
-        "settlements": _settlements(project_id),
+        "settlements": standings.by_state(project_id),
         "settled": _settled(project_id),
         "days": workdays.by_day(project_id),
         "watching": _watching(project_id, now),
         "bias": bias.of_project(project_id),
-        "settled_days": _settled_days(project_id),
+        "settled_days": standings.by_day(project_id),
     }
 
 
 def _raters(project_id: int, meetings: Meetings) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = defaultdict(dict)
-    reports = Report.objects.filter(project_id=project_id)
-    for rater, readings, passed, errors in reports.values_list("rater_id").annotate(
-        Count("pk"), Sum("n_passed"), Count("first_error")
-    ):
-        found[str(rater)] |= {"readings": readings, "steps": passed + errors, "active_ms": 0, "paid_ms": 0}
+    for each in standings.by_rater(project_id):
+        row = found[str(each.rater_id)]
+        row |= {"readings": each.readings, "steps": each.steps, "active_ms": 0, "paid_ms": 0}
+        if each.compared:
+            row["consensus"] = _against_consensus(each)
     for rater, (active, paid) in workdays.by_rater(project_id).items():
         found[str(rater)] |= {"active_ms": active, "paid_ms": paid}
-    for part, rows in (
-        ("gold", _gold(project_id)),
-        ("consensus", _against_consensus(project_id)),
-        ("others", _with_others(meetings)),
-    ):
+    for part, rows in (("gold", _gold(project_id)), ("others", _with_others(meetings))):
         for rater, told in rows.items():
             found[str(rater)][part] = told
     for rater, signs in flags.of_project(project_id=project_id).items():
         found[str(rater)] |= {"flags": flags.raised(signs), "signs": flags.plain(signs)}
     return dict(found)
+
+
+def _against_consensus(count: ReportCount) -> dict[str, int]:
+    blamed = count.compared - count.same - count.missed
+    return {"n": count.compared, "right": count.same, "missed": count.missed, "blamed": blamed}
 
 
 def _gold(project_id: int) -> dict[int, dict[str, Any]]:
@@ -70,28 +69,6 @@ def _accuracy(verdicts: Counter[str]) -> dict[str, Any]:
     return {"n": n, **{v.value: verdicts[v] for v in Verdict}, "low": around.low, "high": around.high}
 
 
-def _against_consensus(project_id: int) -> dict[int, dict[str, int]]:
-    """Reports that were not cut off, held against the places that the project stands behind. What one reading alone
-    has settled is left out: held against itself it is always right."""
-    rows = statements.rows(_AGAINST_CONSENSUS, [project_id])
-    return {
-        rater: {"n": n, "right": right, "missed": missed, "blamed": n - right - missed}
-        for rater, n, right, missed in rows
-    }
-
-
-_AGAINST_CONSENSUS = """
-SELECT r.rater_id, COUNT(*),
-  COUNT(CASE WHEN r.first_error = c.first_error OR (r.first_error IS NULL AND c.first_error IS NULL) THEN 1 END),
-  COUNT(CASE WHEN c.first_error IS NOT NULL AND (r.first_error IS NULL OR r.first_error > c.first_error) THEN 1 END)
-FROM labeling_report r
-JOIN labeling_settlement s ON s.trace_id = r.trace_id AND s.state IN ('settled', 'decided')
-JOIN labeling_consensus c ON c.trace_id = r.trace_id AND c.revision = s.consensus_revision
-  AND (c.n_votes > 1 OR c.source <> 'raters')
-WHERE r.project_id = %s AND NOT r.is_censored
-GROUP BY r.rater_id"""
-
-
 def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
     """In how many of the traces read with somebody else both saw the first error at the same place."""
     met = (meetings.ends[:, 1] >= 0) & ~meetings.is_censored.any(axis=1)
@@ -101,33 +78,11 @@ def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
     return {rater: {"pairs": n, "same": agreeing[rater]} for rater, n in pairs.items()}
 
 
-def _settlements(project_id: int) -> dict[str, int]:
-    return dict(Settlement.objects.filter(project_id=project_id).values_list("state").annotate(Count("pk")))
-
-
 def _settled(project_id: int) -> dict[str, int]:
-    found = consensus.current(project_id=project_id)
-    sound, wrong = found.filter(first_error=None), found.filter(first_error__isnull=False)
-    steps = sound.aggregate(n=Sum("trace__n_steps"))["n"] or 0
-    steps += wrong.aggregate(n=Sum(F("first_error") + 1))["n"] or 0
+    traces, steps = standings.settled(project_id)
     gold = Gold.objects.filter(trace__project=project_id, retired_at=None).values("trace").distinct().count()
-    every = Trace.objects.filter(project=project_id, withdrawn_at=None).count()
-    return {"traces": found.count(), "steps": steps, "of": max(every - gold, 0)}
-
-
-def _settled_days(project_id: int) -> list[dict[str, Any]]:
-    """How many traces came to an end of their readings each day, how many of them contested, and the settled steps."""
-    ended = Settlement.objects.filter(project_id=project_id, state__in=["settled", "contested", "decided"])
-    by_day = ended.annotate(day=TruncDate("changed_at")).values_list("day")
-    counted = by_day.annotate(n=Count("pk"), contested=Count("pk", filter=Q(state="contested"))).order_by("day")
-    by_trace = consensus.current(project_id=project_id)
-    current = by_trace.annotate(day=TruncDate("trace__settlement__changed_at")).values_list("day")
-    length = Case(When(first_error=None, then=F("trace__n_steps")), default=F("first_error") + 1)
-    steps = dict(current.annotate(n=Sum(length)).order_by())
-    return [
-        {"day": day.isoformat(), "settled": n, "contested": contested, "steps": steps.get(day) or 0}
-        for day, n, contested in counted
-    ]
+    every = arrivals.count(project_id=project_id)
+    return {"traces": traces, "steps": steps, "of": max(every - gold, 0)}
 
 
 def _watching(project_id: int, now: dt.datetime) -> dict[str, Any]:

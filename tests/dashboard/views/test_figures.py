@@ -6,6 +6,7 @@ import io
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -13,9 +14,11 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from dashboard import flagging
+from jobs import runner
+from jobs.models import Job, JobState
 from labeling import projects, queue, raters
-from labeling.models import Project, Rater, Settlement
-from labeling.quality import figures, refreshing, watching
+from labeling.models import Project, Rater, ReportCount, Settlement, SettlementDay
+from labeling.quality import figures, recounting, refreshing, standings, watching
 from people import members
 from people.models import Role
 from tests import factories
@@ -101,6 +104,7 @@ def test_overview_cuts_its_charts_down_to_four_weeks(client: Client, cast: Cast)
     at_work(cast, 3)
     first = (timezone.now() - dt.timedelta(days=60)).date()
     Settlement.objects.filter(trace=Settlement.objects.earliest("pk").pk).update(changed_at=days_ago(60))
+    standings.put_right(project_id=cast.project.pk, drift=standings.drift(project_id=cast.project.pk))
     figures.compute(project_id=cast.project.pk, now=days_ago(0))
     address = reverse("dashboard:overview", args=[cast.project.slug])
     whole, cut = (
@@ -110,6 +114,21 @@ def test_overview_cuts_its_charts_down_to_four_weeks(client: Client, cast: Cast)
     assert (whole[1][0], len(cut) - 1) == (first.isoformat(), 28)
     assert whole[-1] == cut[-1]  # what was settled before is counted on
     assert "?weeks=4&amp;csv=settled" in client.get(address + "?weeks=4").content.decode()
+
+
+def test_agreement_page_says_what_the_recount_put_right(client: Client, cast: Cast) -> None:
+    at_work(cast, 3)
+    address = reverse("dashboard:agreement", args=[cast.project.slug])
+    assert "recount" not in client.get(address).content.decode()
+    for drifts, says in ((False, "found nothing to put right"), (True, "The last recount put 3 sums right.")):
+        if drifts:
+            SettlementDay.objects.update(traces=F("traces") + 1)
+            ReportCount.objects.filter(pk=ReportCount.objects.earliest("pk").pk).update(readings=99)
+        recounting.ask_for_all(now=timezone.now())
+        job = Job.objects.unfinished().get(kind=recounting.KIND)
+        assert runner.run(job.pk, recounting.chunks, sleep=lambda seconds: None) == JobState.DONE
+        figures.compute(project_id=cast.project.pk, now=timezone.now())
+        assert says in client.get(address).content.decode()
 
 
 def days_ago(n: int) -> dt.datetime:

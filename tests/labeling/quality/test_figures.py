@@ -166,11 +166,18 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
     job = Job.objects.get(kind=recounting.KIND)
     assert runner.run(job.pk, recounting.chunks, sleep=lambda seconds: None) == JobState.DONE
     job.refresh_from_db()
-    assert job.result == {"traces": 12, "drifted": 1, "gold_retired": 0, "proven": 0, "work_days": 0}
+    assert job.result == {
+        "traces": 12,
+        "drifted": 1,
+        "counts_drifted": 0,
+        "gold_retired": 0,
+        "proven": 0,
+        "work_days": 0,
+    }
     shown = quality.figures_of(project_id=project.pk)
     assert shown is not None
     assert (shown.drifted_traces, shown.is_stale) == (1, True)
-    assert Event.objects.filter(what="tallies.drifted").count() == 1
+    assert Event.objects.filter(what="figures.drifted").count() == 1
 
 
 @pytest.fixture
@@ -222,12 +229,33 @@ def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Proje
     assert Settlement.objects.filter(is_due=False).count() == len(others)
 
 
+def test_settle_due_gives_every_trace_its_turn_behind_more_broken_ones_than_a_round_takes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "CHUNK", 2)
+    broken = list(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:8])
+    Assignment.objects.filter(trace__in=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
+    at = NOW
+    for _ in range(3):  # of six traces each: the twelve there are, and the first of those tried again
+        refreshing.settle_due(now=at, limit=6)
+        at += dt.timedelta(seconds=3)
+    assert set(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == set(broken)
+    failures = Settlement.objects.filter(pk__in=broken).values_list("n_failures", flat=True)
+    assert set(failures) == {1, 2}
+    Assignment.objects.filter(trace__in=broken).update(submitted_revision=1, revision=1)
+    refreshing.settle_due(now=at, limit=6)
+    assert Settlement.objects.filter(is_due=True).exists()  # their time has not come
+    refreshing.settle_due(now=at + dt.timedelta(hours=1), limit=100)
+    assert not Settlement.objects.filter(is_due=True).exists()
+    assert not Settlement.objects.exclude(n_failures=0, retry_at=None).exists()
+
+
 def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling, "CHUNK", 2)
     small = factories.make_project()
     trace = factories.make_trace(small)
     scene.submit(factories.make_rater(small), trace, [1, 1, 1])
-    found = settling.due(limit=1)
+    found = settling.due(now=NOW, limit=1)
     assert [pk for pk, _ in found] == [project.pk, small.pk]  # two of the many of the one, then the other
     refreshing.settle_due(now=NOW, limit=1)
     assert not Settlement.objects.filter(project=small, is_due=True).exists()
