@@ -86,11 +86,14 @@ class Job(models.Model):
         return min(self.done / self.total, 1.0) if self.total else None
 
     def remaining_seconds(self, now: dt.datetime) -> float | None:
-        """At the pace of this attempt; None while there is none to go by."""
-        if self.state != JobState.RUNNING or not self.total or self.started_at is None:
+        """At the pace of this attempt; None while there is none to go by. Before there is a total, by the bytes
+        that `result` says are `read` of a file of this `size`."""
+        if self.state != JobState.RUNNING or self.started_at is None:
             return None
-        got_further = self.done - self.done_before
-        if got_further <= 0:
+        done, whole = self.result.get("read", 0), self.result.get("size", 0)
+        if self.total:
+            done, whole = self.done - self.done_before, self.total - self.done_before
+        if done <= 0:
             return None
-        pace = (now - self.started_at).total_seconds() / got_further
-        return max(pace * (self.total - self.done), 0.0)
+        left: float = (now - self.started_at).total_seconds() / done * (whole - done)
+        return max(left, 0.0)

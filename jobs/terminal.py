@@ -21,11 +21,14 @@ class Bar:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._is_seen = stream.isatty()
+        self._words = ""
         self._began: tuple[float, int] | None = None
         self._drawn_at = 0.0
 
     def show(self, words: str, done: int, total: int | None = None) -> None:
         now = time.monotonic()
+        if words != self._words:  # another stretch of the way, counted in something else
+            self._words, self._began = words, None
         if total and self._began is None:
             self._began = now, done
         if self._is_seen and (now - self._drawn_at >= _PAUSE or done == total):

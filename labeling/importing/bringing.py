@@ -22,7 +22,7 @@ from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling import quality
-from labeling.importing import bad_lines, fetching, files, likeness, looking, sources, uploads
+from labeling.importing import bad_lines, fetching, files, likeness, looking, sources, taking_back, uploads
 from labeling.importing.attributing import NAMED, Labels
 from labeling.importing.load import Loading, load_chunk
 from labeling.importing.privacy import Private
@@ -47,6 +47,10 @@ class HasBadLines(Failed):
             f"{report.bad} of {report.bad + report.records} records are bad, nothing was imported: {first}"
         )
         self.report = report
+
+
+class Changed(Failed):
+    """The file is not the one that was looked through."""
 
 
 class Unnamed(Failed):
@@ -121,7 +125,13 @@ def chunks(job: Job) -> Iterator[Progress | Chunk]:
         if bringing.address:
             bringing = yield from _fetched(job, bringing)
         yield Progress(job.done, result={"source": bringing.source})
-        yield from bring_in(bringing, checkpoint=job.checkpoint, by=job.asked_by, bad_lines_to=bad_lines.of_job(job.pk))
+        yield from bring_in(
+            bringing,
+            checkpoint=job.checkpoint,
+            by=job.asked_by,
+            report=job.result.get("report"),
+            bad_lines_to=bad_lines.of_job(job.pk),
+        )
     except (files.Unreadable, formats.UnknownFormat) as error:
         raise Failed(str(error)) from error
     if uploads.holds(path := Path(bringing.path)):
@@ -135,26 +145,74 @@ def _fetched(job: Job, bringing: Bringing) -> Generator[Progress, None, Bringing
 
 
 def bring_in(
-    bringing: Bringing, *, checkpoint: dict[str, Any], by: User | None, bad_lines_to: Path | None = None
+    bringing: Bringing,
+    *,
+    checkpoint: dict[str, Any],
+    by: User | None,
+    report: dict[str, Any] | None = None,
+    bad_lines_to: Path | None = None,
 ) -> Iterator[Progress | Chunk]:
-    """Signs of life while the file is looked through, then a function that writes for each few traces."""
-    report = msgspec.convert(checkpoint["report"], Report) if "report" in checkpoint else None
-    if report is None:
-        report = yield from _look_through(bringing, bad_lines_to)
-    loading = _loading(bringing, report, by)
-    _refuse_another(Path(bringing.path), loading.source)
-    total = checkpoint.get("total", report.records + report.bad)
+    """Signs of life while the file is looked through, then a function that writes for each few traces. `report` is that
+    of the last chunk, where one was written."""
+    source = Source.objects.get(pk=bringing.source)
+    path = Path(bringing.path)
+    watch = files.Watch(path, source.sha256)
+    try:
+        _refuse_another(path, watch)
+        so_far = msgspec.convert(report, Report) if "done" in checkpoint else None
+        if so_far is None:
+            so_far = yield from _look_through(bringing, bad_lines_to)
+        yield from _load(bringing, _loading(bringing, source, so_far, by), checkpoint, watch)
+    except Changed:
+        yield from _taken_back(bringing, source, by)
+        raise
+
+
+def _refuse_another(path: Path, watch: files.Watch) -> None:
+    if watch.is_same():
+        return
+    if path.exists():
+        raise Changed(_("The file has changed since its import was asked for: import it again."))
+    raise Changed(_("The file is not there any more: import it again."))
+
+
+def _load(
+    bringing: Bringing, loading: Loading, checkpoint: dict[str, Any], watch: files.Watch
+) -> Iterator[Progress | Chunk]:
+    total = checkpoint.get("total", loading.report.records + loading.report.bad)
     done = checkpoint.get("done", 0)
     records = looking.records(Path(bringing.path), bringing.choices)
     for number, record in enumerate(islice(records, done)):
         loading.skip(record)
         if number % LOOKED_AT == 0:
             yield Progress(done, total, kept_nobody=True)
-    while part := list(islice(records, size_of(loading))):
+    while part := _next(records, loading, watch):
         done += len(part)
         yield partial(_write, loading, part, done, total)
-    report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total, kept_nobody=True))
-    yield partial(_finish, loading, done, by)
+    loading.report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total, kept_nobody=True))
+    yield partial(_finish, loading, done, loading.by)
+
+
+def _next(
+    records: Iterator[TraceRecord | BadLine], loading: Loading, watch: files.Watch
+) -> list[TraceRecord | BadLine]:
+    """The next few records, of the very file that was looked through: not half of one file and half of another."""
+    try:
+        part = list(islice(records, size_of(loading)))
+    except files.Unreadable:
+        if watch.is_same():
+            raise
+        part = []
+    if not watch.is_same():
+        raise Changed(_("The file was changed while it was coming in: import it again as it is now."))
+    return part
+
+
+def _taken_back(bringing: Bringing, source: Source, by: User | None) -> Iterator[Chunk]:
+    """Strict is all or nothing: what came of the file as it was goes again. A file that was in as a whole before stays;
+    so does, leniently, what is in, until somebody takes it back."""
+    if not bringing.choices.is_lenient and source.reported_at is None and source.traces.exists():
+        yield from taking_back.take_back(source, by=by, checkpoint={})
 
 
 def report_of(progress: Progress) -> Report:
@@ -164,13 +222,13 @@ def report_of(progress: Progress) -> Report:
 
 def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Progress, None, Report]:
     """The whole file before anything is written. A strict import ends here at its first bad lines, with all of them."""
-    look = looking.Look()
+    look, size = looking.Look(), Path(bringing.path).stat().st_size
     with bad_lines.writing(bad_lines_to) as writer:
         for number, record in enumerate(looking.records(Path(bringing.path), bringing.choices, look=look)):
             if isinstance(record, BadLine):
                 writer.write(record)
             if number % LOOKED_AT == 0:
-                yield Progress(0, result={"looked": number}, kept_nobody=True)
+                yield Progress(0, result={"looked": number, "read": look.how_far(), "size": size}, kept_nobody=True)
     report = look.told()
     if report.bad and not bringing.choices.is_lenient:
         yield Progress(0, result={"report": msgspec.to_builtins(report)})
@@ -178,16 +236,10 @@ def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Pr
     return report
 
 
-def _refuse_another(path: Path, source: Source) -> None:
-    """What comes in is what was looked through, not half of one file and half of another."""
-    if files.sha256(path) != source.sha256:
-        raise Failed(_("The file has changed since its import was asked for: import it again."))
-
-
-def _loading(bringing: Bringing, report: Report, by: User | None) -> Loading:
+def _loading(bringing: Bringing, source: Source, report: Report, by: User | None) -> Loading:
     return Loading(
         project=Project.objects.get(pk=bringing.project),
-        source=Source.objects.get(pk=bringing.source),
+        source=source,
         labels=bringing.choices.labels,
         gold_use=GoldUse(bringing.choices.gold_use),
         by=by,
@@ -214,7 +266,7 @@ def _write(loading: Loading, part: list[TraceRecord | BadLine], done: int, total
 
 def _progress(loading: Loading, done: int, total: int) -> Progress:
     report = msgspec.to_builtins(loading.report)
-    return Progress(done, total, {"done": done, "total": total, "report": report}, {"report": report})
+    return Progress(done, total, {"done": done, "total": total}, {"report": report})
 
 
 def _finish(loading: Loading, done: int, by: User | None, now: dt.datetime) -> Progress:

@@ -68,6 +68,37 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+class Watch:
+    """Whether a file is still the one that it was said to be. Read anew only where its entry in the folder changed."""
+
+    def __init__(self, path: Path, sha256: str) -> None:
+        self._path = path
+        self._sha256 = sha256
+        self._mark: tuple[int, ...] | None = None
+
+    def is_same(self) -> bool:
+        """Asked after something was read: what was read is of that file, if the answer is yes."""
+        mark = _mark(self._path)
+        if mark is not None and mark != self._mark:
+            self._mark = mark if sha256(self._path) == self._sha256 else None
+        return mark is not None and mark == self._mark
+
+
+def _mark(path: Path) -> tuple[int, ...] | None:
+    """What no program can leave as it was: the time of the last change is the system's own. None where it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def position(stream: BinaryIO) -> int:
+    """How far the file itself is read, packed or not."""
+    raw = cast(io.BufferedReader, stream).raw
+    return raw.position() if isinstance(raw, _Bounded) else raw.tell()
+
+
 class _Zstd:
     """Frames one after the other. The library's own reader takes a file that was cut off for one that has ended.
 
@@ -117,6 +148,9 @@ class _Bounded(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def position(self) -> int:
+        return self._raw.tell()
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # the stubs ask for a type of 3.12
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from msgspec import Struct
 
@@ -39,6 +39,14 @@ class Look:
     def __init__(self) -> None:
         self._report = Report()
         self._problems: set[int] = set()
+        self._stream: BinaryIO | None = None
+
+    def begin(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def how_far(self) -> int:
+        """Bytes of the file: how many records there are is known at its end alone."""
+        return 0 if self._stream is None else files.position(self._stream)
 
     def see(self, record: TraceRecord) -> None:
         self._report.see(record)
@@ -82,6 +90,8 @@ def format_of(path: Path, *, named: str = "auto") -> str:
 def records(path: Path, asked: Asked, *, look: Look | None = None) -> Iterator[TraceRecord | BadLine]:
     """Every record as it is to come in: private texts masked, ratings given to whom they belong."""
     with files.open_file(path) as stream:
+        if look is not None:
+            look.begin(stream)
         table = tables.kind_of(files.inner_name(path))
         for record in formats.read(stream, format=asked.format, table=table, segmenter=asked.segmenter):
             if look is not None and asked.labels == "none" and isinstance(record, TraceRecord):

@@ -37,4 +37,4 @@ def ensure(
 
 def keep_report(*, source: Source, report: dict[str, Any], now: dt.datetime) -> None:
     """What the last import of this file said of itself."""
-    Source.objects.filter(pk=source.pk).update(report=report, reported_at=now)
+    Source.objects.filter(pk=source.pk).update(report=report, reported_at=now, undone_at=None)

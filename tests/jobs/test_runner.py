@@ -218,6 +218,19 @@ def test_remaining_seconds_go_by_the_pace_of_this_attempt(clock: Clock) -> None:
     assert (fresh(job).remaining_seconds(clock.now), fresh(job).share_done()) == (None, 1.0)
 
 
+def test_remaining_seconds_go_by_bytes_before_there_is_a_total(clock: Clock) -> None:
+    seen: list[float | None] = []
+
+    def looking(job: Job) -> Iterator[Progress]:
+        for read in (0, 25, 100):
+            clock.advance(5)
+            yield Progress(0, result={"read": read, "size": 100})
+            seen.append(fresh(job).remaining_seconds(clock.now))
+
+    runner.run(asked().pk, looking, clock=clock)
+    assert seen == [None, 30, 0]
+
+
 def test_run_leaves_room_for_short_news_and_offers_the_job_again(clock: Clock) -> None:
     jobs = [asked() for _ in range(runner.AT_ONCE + 1)]
     ended: list[JobState | None] = []

@@ -43,3 +43,19 @@ def test_bar_draws_only_where_somebody_looks(is_seen: bool) -> None:
     bar.clear()
     assert ("Reading: ████████████████████████ 10 / 10 (100 %)" in screen.getvalue()) is is_seen
     assert bool(screen.getvalue()) is is_seen
+
+
+def test_bar_begins_anew_with_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten seconds for all bytes say nothing of how long a record takes."""
+    screen, now = Screen(is_seen=True), [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    bar = terminal.Bar(screen)
+    for at, words, done in (
+        (0.0, "Looking:", 0),
+        (10.0, "Looking:", 100),
+        (11.0, "Reading:", 10),
+        (12.0, "Reading:", 20),
+    ):
+        now[0] = at
+        bar.show(words, done, 100)
+    assert screen.getvalue().endswith("20 / 100 (20 %)  0:08 left")

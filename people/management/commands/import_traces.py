@@ -5,6 +5,7 @@ Exit codes: 0 it is in, 1 it is refused (why is said), 2 the command was not und
 
 import datetime as dt
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class Command(BaseCommand):
         asked = bringing.prepare(project=project, path=path, choices=choices, now=now)
         for chunk in bringing.bring_in(asked, checkpoint={}, by=by, bad_lines_to=options["bad_lines"]):
             if isinstance(chunk, Progress):
-                bar.show(_("Looking through the file:"), (chunk.result or {}).get("looked", 0))
+                _show_look(bar, chunk.result or {})
                 continue
             began = time.perf_counter()
             with transaction.atomic():
@@ -143,6 +144,11 @@ class Command(BaseCommand):
             self.stderr.write(str(line))
         if report.bad > 20:
             self.stderr.write(_("… and %(n)s more") % {"n": report.bad - 20})
+
+
+def _show_look(bar: Bar, told: Mapping[str, Any]) -> None:
+    if "read" in told:
+        bar.show(_("Looking through the file (kB):"), told["read"] // 1000, told["size"] // 1000)
 
 
 def _choices(options: dict[str, Any]) -> bringing.Choices:

@@ -1,18 +1,22 @@
 """A file brought in as a job and from the command line."""
 
 import datetime as dt
+import gzip
 import json
+import random
 from collections import Counter
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from django.core.management import CommandError, call_command
 
 from events.models import Event
 from jobs import runner
 from jobs.models import Job, JobState
+from jobs.runner import Progress
 from labeling import benchmarks
 from labeling.importing import bad_lines, bringing
 from labeling.importing.bringing import Choices
@@ -45,6 +49,11 @@ def run(job: Job) -> Job:
     return job
 
 
+def kept(last: Progress) -> dict[str, Any]:
+    """What a job keeps of its last chunk."""
+    return {"checkpoint": last.checkpoint, "report": (last.result or {}).get("report"), "by": None}
+
+
 def native(number: int) -> bytes:
     return json.dumps({"problem": f"What is {number}?", "steps": ["a", "b"]}).encode()
 
@@ -55,6 +64,24 @@ def test_bring_in_as_a_job_loads_and_reports(tmp_path: Path, now: dt.datetime) -
     assert (job.state, job.done, job.total) == (JobState.DONE, 2, 2)
     assert job.result["report"]["submissions_added"] == 2
     assert Event.objects.filter(what="import.done", project=project.pk).count() == 1
+
+
+@pytest.mark.parametrize("name", ["traces.jsonl", "traces.jsonl.gz", "traces.jsonl.zst"])
+def test_bring_in_says_how_far_it_has_looked(
+    tmp_path: Path, now: dt.datetime, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(bringing, "LOOKED_AT", 100)
+    lines = [prm.line(problem=str(random.Random(n).random()) * 40) for n in range(500)]
+    path, content = tmp_path / name, b"\n".join(lines)
+    packed = {".gz": gzip.compress(content), ".zst": zstandard.compress(content)}
+    path.write_bytes(packed.get(path.suffix, content))
+    wanted = bringing.prepare(project=factories.make_project(), path=path, choices=Choices(), now=now)
+    steps = bringing.bring_in(wanted, checkpoint={}, by=None)
+    told = [step.result for step in steps if isinstance(step, Progress) and step.result]
+    assert {each["size"] for each in told} == {path.stat().st_size}
+    read = [each["read"] for each in told]
+    assert read == sorted(read)
+    assert read[0] < read[-1] <= path.stat().st_size
 
 
 def test_bring_in_strictly_leaves_nothing_of_a_bad_file(tmp_path: Path, now: dt.datetime) -> None:
@@ -79,16 +106,16 @@ def test_bring_in_goes_on_where_it_broke_off(tmp_path: Path, now: dt.datetime) -
     project = factories.make_project()
     lines = [prm.line(labeler=None)] * 1200
     arguments = bringing.prepare(project=project, path=written(tmp_path, *lines), choices=Choices(), now=now)
-    checkpoint: dict[str, object] = {}
+    last = Progress(0, checkpoint={}, result={})
     for _ in range(3):  # each time the process dies after its second chunk
         n_written = 0
-        for chunk in bringing.bring_in(arguments, checkpoint=checkpoint, by=None):
+        for chunk in bringing.bring_in(arguments, **kept(last)):
             if callable(chunk):
-                checkpoint = dict(chunk(now).checkpoint or {})
+                last = chunk(now)
                 n_written += 1
             if n_written == 2:
                 break
-    for chunk in bringing.bring_in(arguments, checkpoint=checkpoint, by=None):
+    for chunk in bringing.bring_in(arguments, **kept(last)):
         if callable(chunk):
             last = chunk(now)
     assert Submission.objects.count() == 1200

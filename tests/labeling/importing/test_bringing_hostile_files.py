@@ -118,7 +118,7 @@ def test_bring_in_takes_nothing_of_a_file_that_changed_or_went(tmp_path: Path, n
         runner.run(job.pk, bringing.chunks, sleep=lambda seconds: None)
         job.refresh_from_db()
         assert job.state == JobState.FAILED
-        assert "has changed since its import was asked for" in job.failure or "No such file" in job.failure
+        assert "has changed since its import was asked for" in job.failure or "not there any more" in job.failure
         assert not Problem.objects.exists()
 
 
