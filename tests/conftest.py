@@ -22,7 +22,9 @@ def pytest_configure(config: pytest.Config) -> None:
     emptying.use()
     # Static files under their own names: hashed ones exist after `collectstatic` alone.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+    # None of them are collected either: each client of a test would look at every file there before its first request.
+    settings.STATIC_ROOT = settings.DATA_DIR / "static"
+    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
     if not os.environ.get("REDIS_URL"):
         near = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
