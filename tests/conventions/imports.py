@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tests.conventions.rule import Example, Finding, Rule, is_python, tree_of
+from tests.conventions.rule import Example, Finding, Rule, below, is_python, tree_of
 
 # Package, who may import it (by the beginning of the path), why.
 ALLOWED = (
@@ -34,7 +34,7 @@ DOMAIN_WITHOUT_WEB = ("labeling/", "jobs/", "events/", "exports/formats/", "prm/
 
 
 def imported(text: str) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree_of(text)):
+    for node in below(tree_of(text)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -51,7 +51,7 @@ def strangers(path: str, text: str) -> Iterator[Finding]:
 
 
 def relative(path: str, text: str) -> Iterator[Finding]:
-    for node in ast.walk(tree_of(text)):
+    for node in below(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and node.level:
             yield Finding("import", node.lineno, "import by the full name: the reader sees which room it is")
 

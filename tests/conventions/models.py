@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.conventions.rule import Example, Finding, Rule, is_ours, is_python, last_name, tree_of
+from tests.conventions.rule import Example, Finding, Rule, below, is_ours, is_python, last_name, tree_of
 
 QUERIES = {"filter", "all", "count", "exists", "first", "last", "aggregate", "get", "values_list", "objects"}
 # "flagged" is the word of the public files.
@@ -14,7 +14,7 @@ QUESTIONS = re.compile(
 
 
 def classes(tree: ast.AST) -> Iterator[ast.ClassDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return (node for node in below(tree) if isinstance(node, ast.ClassDef))
 
 
 def is_model(node: ast.ClassDef) -> bool:
@@ -32,7 +32,7 @@ def querying(path: str, text: str) -> Iterator[Finding]:
     for model in filter(is_model, classes(tree_of(text))):
         for node in model.body:
             if isinstance(node, ast.FunctionDef) and "property" in {last_name(each) for each in node.decorator_list}:
-                asked = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)} & QUERIES
+                asked = {each.attr for each in below(node) if isinstance(each, ast.Attribute)} & QUERIES
                 if asked:
                     yield Finding(f"{model.name}.{node.name}", node.lineno, f"a property that queries ({min(asked)})")
 
@@ -52,7 +52,7 @@ def assigned(node: ast.AST) -> Iterator[str]:
 
 
 def signals(path: str, text: str) -> Iterator[Finding]:
-    for node in ast.walk(tree_of(text)):
+    for node in below(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and (
             (node.module or "").endswith("signals")
             or (node.module or "").startswith("django.dispatch")
@@ -63,7 +63,7 @@ def signals(path: str, text: str) -> Iterator[Finding]:
 
 def unsaid(path: str, text: str) -> Iterator[Finding]:
     """Constraint names that do not read as a sentence."""
-    for node in ast.walk(tree_of(text)):
+    for node in below(tree_of(text)):
         if isinstance(node, ast.Call) and last_name(node.func).endswith("Constraint"):
             name = next((keyword.value for keyword in node.keywords if keyword.arg == "name"), None)
             spelled = _spelled(name)

@@ -87,6 +87,12 @@ def tree_of(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+@functools.cache
+def below(node: ast.AST) -> tuple[ast.AST, ...]:
+    """The node and all that it holds. Every rule asks for the same trees."""
+    return tuple(ast.walk(node))
+
+
 def room_of(path: str) -> str:
     return path.split("/", 1)[0]
 
@@ -101,13 +107,13 @@ def is_ours(path: str) -> bool:
 
 
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
+    for node in below(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
+    return (each for each in below(node) if isinstance(each, ast.Call))
 
 
 def dotted(node: ast.AST) -> str:

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.conventions.rule import Example, Finding, Rule, is_ours, tree_of, written_calls
+from tests.conventions.rule import Example, Finding, Rule, below, is_ours, tree_of, written_calls
 
 IMPORTING = ("labeling", ("labeling/importing/",))
 JUDGING = ("labeling/judging", "labeling/importing/")
@@ -63,7 +63,7 @@ def trespassing(path: str, text: str) -> Iterator[Finding]:
         model = spelled.partition(".objects")[0]
         if model in OWNERS and ".objects" in spelled and not path.startswith(OWNERS[model][1]):
             yield Finding(model, call.lineno, f"`{spelled}`: rows of {model} are changed by {OWNERS[model][1][0]}")
-    for constant in (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)):
+    for constant in (node for node in below(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)):
         for table in STATEMENT.findall(str(constant.value)):
             if table in TABLES and not path.startswith(TABLES[table]):
                 yield Finding(table, constant.lineno, f"rows of {table} are changed by {TABLES[table][0]}")

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from tests.conventions.rule import ROOMS, ROOT, Example, Finding, Rule, dotted, is_python, tree_of
+from tests.conventions.rule import ROOMS, ROOT, Example, Finding, Rule, below, dotted, is_python, tree_of
 
 # Folders of tests that mirror no package, and why.
 APART = {
@@ -21,7 +21,7 @@ def is_test(path: str) -> bool:
 
 
 def mocking(path: str, text: str) -> Iterator[Finding]:
-    for node in ast.walk(tree_of(text)):
+    for node in below(tree_of(text)):
         if isinstance(node, ast.ImportFrom | ast.Import):
             names = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
             if any(name in {"mock", "unittest.mock", "pytest_mock"} for name in names):

@@ -8,6 +8,7 @@ from tests.conventions.rule import (
     Example,
     Finding,
     Rule,
+    below,
     calls,
     dotted,
     functions,
@@ -92,7 +93,7 @@ def untimed(path: str, text: str) -> Iterator[Finding]:
 
 
 def excusing(path: str, text: str) -> Iterator[Finding]:
-    for node in ast.walk(tree_of(text)):
+    for node in below(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("tasks"):
             yield Finding("import", node.lineno, "ask for background work by its name through `jobs`")
 

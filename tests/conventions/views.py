@@ -3,7 +3,18 @@
 import ast
 from collections.abc import Iterator
 
-from tests.conventions.rule import ROOMS, Example, Finding, Rule, dotted, functions, room_of, tree_of, written_calls
+from tests.conventions.rule import (
+    ROOMS,
+    Example,
+    Finding,
+    Rule,
+    below,
+    dotted,
+    functions,
+    room_of,
+    tree_of,
+    written_calls,
+)
 
 SURFACES = {"annotate", "dashboard", "api", "accounts", "people"}
 
@@ -25,20 +36,20 @@ def writing(path: str, text: str) -> Iterator[Finding]:
             if spelled.count(".") == 1 and spelled.split(".")[0] in modules:
                 continue  # `projects.create(...)` is a verb
             yield Finding(function.name, call.lineno, f"`{spelled}` writes: call a verb instead")
-    for node in ast.walk(tree):
+    for node in below(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "django.db":
             yield Finding("import", node.lineno, "a view needs no connection and no transaction of its own")
 
 
 def _modules(tree: ast.Module) -> Iterator[str]:
     """Names under which modules of ours are imported: `from people import projects`."""
-    for node in ast.walk(tree):
+    for node in below(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ROOMS:
             yield from ((alias.asname or alias.name) for alias in node.names if alias.name.islower())
 
 
 def unnamed(path: str, text: str) -> Iterator[Finding]:
-    for node in ast.walk(tree_of(text)):
+    for node in below(tree_of(text)):
         if not isinstance(node, ast.Call) or dotted(node.func).rpartition(".")[2] not in {"path", "re_path"}:
             continue
         includes = len(node.args) > 1 and dotted(node.args[1]).endswith(("include", "urls"))

@@ -23,6 +23,8 @@ def is_text(path: str) -> bool:
 
 
 def unexcused(path: str, text: str) -> Iterator[Finding]:
+    if not OPT_OUT.search(text):
+        return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         match = OPT_OUT.search(token.string) if token.type == tokenize.COMMENT else None
         if match and not _reason(match["rest"]):
