@@ -21,6 +21,8 @@ BASE = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 # What the platform's own environment would change in a test; each phase names what it needs.
 OURS = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
+# Some machines ask for no bytecode: each of the hundreds of processes below would compile all that it imports.
+SLOWING = ("PYTHONDONTWRITEBYTECODE",)
 # What does not touch the database says the same on every engine, and what is SQLite's own is no matter of another.
 ENGINELESS = (
     "tests/commands",
@@ -153,7 +155,7 @@ def _usual_broker() -> str:
 
 def run(phase: Phase, outcome: Outcome, *, folder: str, may_be_empty: bool) -> None:
     print(f"\n===== {phase.name}", flush=True)
-    given = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    given = {name: value for name, value in os.environ.items() if not name.startswith((*OURS, *SLOWING))}
     env = {**given, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **phase.env}
     began, last_line = time.monotonic(), ""
     with subprocess.Popen(
