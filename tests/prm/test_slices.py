@@ -1,11 +1,16 @@
 """The headline of a project in which a policy chooses rests on the walk of the uniform lane."""
 
+import random
+from unittest import mock
+
+import numpy as np
 import pytest
 
 from labeling import queue
-from labeling.models import Draw, Project, Trace
+from labeling.models import Assignment, Draw, Project, Trace
 from labeling.quality import figures, populations
 from prm import pools, slices
+from prm.selection import audit
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -47,3 +52,46 @@ def test_of_id_is_what_the_headline_reads(project: Project) -> None:
     found = figures.of_project(project_id=project.pk, now=NOW)
     assert (found["headline"]["is_audit_slice"], found["headline"]["n_traces"]) == (True, 2)
     assert sum(row["n_traces"] for row in found["generation"]) == 4
+
+
+def by_the_whole_pool(project: Project) -> set[int]:
+    """The definition, read off every trace that stands in a lane of the work."""
+    traces = project.traces.filter(withdrawn_at=None, problem__is_reserve=False, queue_entries__isnull=False).distinct()
+    draws = dict(project.draws.order_by("pk").values_list("trace_id", "arm"))
+    begun = Assignment.objects.filter(project=project, opened_at__isnull=False).order_by("-pk")
+    lanes = dict(begun.values_list("trace_id", "lane__arm"))
+    ids = np.array(sorted(traces.values_list("pk", flat=True)))
+    found = audit.in_slice(
+        places=np.array([pools.place(project.pk, trace) for trace in ids.tolist()]),
+        is_drawn=np.array([trace in draws or trace in lanes for trace in ids.tolist()]),
+        is_uniform=np.array([draws.get(trace, lanes.get(trace)) == "uniform" for trace in ids.tolist()]),
+    )
+    return set(ids[found].tolist())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_slice_is_that_of_the_whole_pool_however_the_work_goes(project: Project, seed: int) -> None:
+    """Draws, claims, readings, withdrawals in any order; some are held, some came back."""
+    dice, now = random.Random(seed), NOW
+    raters = scene.raters(project, 3)
+    for rank, place in enumerate(dice.sample(range(8), dice.randint(0, 3))):
+        draw(project, walk(project)[place], dice.choice(["uniform", "policy"]), rank)
+    for _ in range(dice.randint(2, 6)):
+        rater = dice.choice(raters)
+        queue.claim(rater_id=rater.pk, now=now, opened=dice.random() < 0.7)
+        if dice.random() < 0.3:
+            held = Assignment.objects.filter(rater=rater, opened_at=None, state="held")
+            for assignment in held:
+                queue.release(assignment_id=assignment.pk, now=now, reason="", by=None)
+    if dice.random() < 0.5:
+        queue.withdraw(trace_ids=[dice.choice(walk(project))], now=now, reason="", by=None)
+    assert slices.of(project) == by_the_whole_pool(project)
+
+
+def test_slice_reads_what_was_drawn_and_no_more(project: Project) -> None:
+    order = walk(project)
+    draw(project, order[0], "uniform", 1)
+    draw(project, order[5], "policy", 2)
+    with mock.patch.object(pools, "place", wraps=pools.place) as place:
+        slices.of(project)
+    assert place.call_count == 3  # both, and the next of the walk
