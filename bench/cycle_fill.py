@@ -19,20 +19,20 @@ def main() -> None:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    project = _project()
-    _traces(project, traces)
-    sessions = [_session(project, number) for number in range(raters)]
-    _tidy()
+    project = make_project()
+    make_traces(project, traces, reached=min(traces, REACHED))
+    sessions = [session(project, number) for number in range(raters)]
+    tidy()
     print(json.dumps({"sessions": sessions}))
 
 
-def _project() -> Any:
+def make_project() -> Any:
     from tests import factories
 
     return factories.make_project("bench", overlap=16, overlap_limit=16, gold_share=0.1, reserve_share=0.05)
 
 
-def _traces(project: Any, count: int) -> None:
+def make_traces(project: Any, count: int, *, reached: int) -> None:
     """Rows by the million are made inside the database, alike on both engines."""
     from django.db import connection
 
@@ -42,7 +42,6 @@ def _traces(project: Any, count: int) -> None:
     lane = factories.make_lane(project, "uniform")
     problem = Problem.objects.create(project=project, text="What is 1 + 1?", digest="p", normal_digest="p")
     now = connection.ops.adapt_datetimefield_value(dt.datetime.now(dt.UTC))
-    reached = min(count, REACHED)
     with connection.cursor() as cursor:
         cursor.execute(_TRACES, [count, project.pk, problem.pk, STEPS, now])
         cursor.execute(_STEPS, [reached * STEPS, STEPS, STEPS])
@@ -75,7 +74,7 @@ _ENTRIES = (
 )
 
 
-def _session(project: Any, number: int) -> str:
+def session(project: Any, number: int, *, role: str = "annotator") -> str:
     from django.test import Client
 
     from people.models import Membership
@@ -83,13 +82,13 @@ def _session(project: Any, number: int) -> str:
 
     user = factories.make_user(f"rater-{number}")
     factories.make_rater(project, user)
-    Membership.objects.create(project=project, user=user, role="annotator", joined_at=dt.datetime.now(dt.UTC))
+    Membership.objects.create(project=project, user=user, role=role, joined_at=dt.datetime.now(dt.UTC))
     client = Client()
     client.force_login(user)
     return client.cookies["sessionid"].value
 
 
-def _tidy() -> None:
+def tidy() -> None:
     from django.db import connection
 
     with connection.cursor() as cursor:

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 STEPS = 12
+THINKS = 0.3  # seconds
 TOKEN = "b" * 32  # the CSRF check compares cookie and header
 WAITS = ("claim", "record", "submit")
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
@@ -82,8 +83,24 @@ class RaterAtWork:
         self.send(following, path + self.tails[following])
 
 
-def run(port: int, sessions: list[str], *, seconds: float, slug: str = "bench") -> dict[str, Any]:
-    raters = [RaterAtWork(port, session, slug, n + 1) for n, session in enumerate(sessions)]
+class Thinking(RaterAtWork):
+    """One who reads before he presses a key: each request goes out a while after the answer to the one before."""
+
+    due, waiting = 0.0, ("", b"")
+
+    def send(self, name: str, message: bytes) -> None:
+        self.due, self.waiting = time.perf_counter() + THINKS, (name, message)
+
+    def go_on_when_due(self) -> None:
+        if self.waiting[0] and time.perf_counter() >= self.due:
+            (name, message), self.waiting = self.waiting, ("", b"")
+            super().send(name, message)
+
+
+def run(
+    port: int, sessions: list[str], *, seconds: float, slug: str = "bench", who: type[RaterAtWork] = RaterAtWork
+) -> dict[str, Any]:
+    raters = [who(port, session, slug, n + 1) for n, session in enumerate(sessions)]
     began_at, cpu = time.perf_counter(), time.process_time()
     go_round(raters, began_at + seconds)
     return {
@@ -101,7 +118,9 @@ def go_round(raters: list[RaterAtWork], until: float) -> None:
             selector.register(rater.socket, selectors.EVENT_READ, rater)
             rater.claim()
         while time.perf_counter() < until and selector.get_map():
-            for key, _ in selector.select(timeout=1):
+            for thinking in (rater for rater in raters if isinstance(rater, Thinking)):
+                thinking.go_on_when_due()
+            for key, _ in selector.select(timeout=0.005 if isinstance(raters[0], Thinking) else 1):
                 key.data.hear()
                 if key.data.is_through:
                     selector.unregister(key.fileobj)

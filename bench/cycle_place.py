@@ -50,10 +50,12 @@ def analyse(environment: dict[str, str]) -> None:
             link.execute("ANALYZE")
 
 
-def fill(environment: dict[str, str], traces: int, raters: int) -> dict[str, list[str]]:
+def fill(
+    environment: dict[str, str], traces: int, raters: int, *, program: str = "bench.cycle_fill"
+) -> dict[str, list[str]]:
     """Migrated and filled by a process of its own, because settings are read once a process."""
     done = subprocess.run(
-        [sys.executable, "-m", "bench.cycle_fill", str(traces), str(raters)],
+        [sys.executable, "-m", program, str(traces), str(raters)],
         env=environment,
         cwd=ROOT,
         capture_output=True,
@@ -72,8 +74,8 @@ class Web:
         self.is_postgresql = bool(os.environ.get("DATABASE_URL"))
 
     def cpu_seconds(self) -> dict[str, float]:
-        web = [self.process.pid, *_children(self.process.pid)]
-        return {"web": sum(map(_cpu, web)), "database": _database_cpu() if self.is_postgresql else 0.0}
+        web = [self.process.pid, *children(self.process.pid)]
+        return {"web": sum(map(cpu_of, web)), "database": _database_cpu() if self.is_postgresql else 0.0}
 
 
 @contextlib.contextmanager
@@ -85,14 +87,14 @@ def web(environment: dict[str, str], folder: Path) -> Iterator[Web]:
     with (folder / "web.log").open("wb") as log:
         process = subprocess.Popen([*command, "config.wsgi"], env=environment, cwd=ROOT, stdout=log, stderr=log)
     try:
-        _wait_for(port, process, folder / "web.log")
+        wait_for(port, process, folder / "web.log")
         yield Web(process, port)
     finally:
         process.terminate()
         process.wait(timeout=20)
 
 
-def _wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
     for _ in range(300):
         with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{port}/health/live", timeout=2):
             return
@@ -115,11 +117,11 @@ def bulk_import(environment: dict[str, str], seconds: float) -> Callable[[], flo
     return ended
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def _cpu(pid: int) -> float:
+def cpu_of(pid: int) -> float:
     """User and system time of a process with its threads, from the kernel."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -134,5 +136,5 @@ def _database_cpu() -> float:
     for name in Path("/proc").iterdir():
         with contextlib.suppress(FileNotFoundError, PermissionError, ProcessLookupError):
             if name.name.isdecimal() and (name / "comm").read_text().strip() == "postgres":
-                total += _cpu(int(name.name))
+                total += cpu_of(int(name.name))
     return total

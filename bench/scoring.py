@@ -1,9 +1,10 @@
 """How fast does the builtin PRM score, and how fast is a batch drawn? One million steps, and a pool of 100,000 traces.
 
-    python -m bench.scoring [--steps 1000000] [--traces 100000]
+    python -m bench.scoring [--steps 1000000] [--traces 100000] [--job]
 
 Scoring is the backend alone, in chunks as the job asks for them; memory is the process's highest. The pool lies in a
-database of its own in memory: reading its rows is timed apart from drawing.
+database of its own in memory: reading its rows is timed apart from drawing. `--job` sends the steps through the scoring
+job of a running platform instead (`bench.scoring_job`).
 """
 
 import argparse
@@ -21,6 +22,7 @@ os.environ.setdefault("SECRET_KEY", "bench")
 
 import numpy as np
 
+from bench import scoring_job
 from prm import packing
 from prm.backends import builtin
 from prm.backends.asked import Trace
@@ -36,9 +38,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.scoring")
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--traces", type=int, default=100_000)
+    parser.add_argument("--job", action="store_true", help="through the job, with its worker, beside people at work")
     options = parser.parse_args()
-    django.setup()
-    told = {**score(options.steps), **select(options.traces)}
+    if options.job:
+        told = scoring_job.measure(options.steps)
+    else:
+        django.setup()
+        told = {**score(options.steps), **select(options.traces)}
     for name, value in told.items():
         print(f"{name:32} {value:>14,.2f}")
     print(json.dumps({name: round(value, 3) for name, value in told.items()}, separators=(",", ":")))

@@ -77,7 +77,7 @@ def push(*, prm: PRM, lines: Iterable[bytes], by: User | None, now: dt.datetime)
 
 
 def _size() -> int:
-    return 100 if connection.vendor == "sqlite" else 1000
+    return 100 if connection.vendor == "sqlite" else 500
 
 
 def _read(part: Sequence[tuple[int, bytes]], report: Report) -> Iterator[_Numbered]:

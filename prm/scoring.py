@@ -6,6 +6,7 @@ What fails leaves everything as it was: the old scores stay, the queue goes on, 
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 
 from django.db import connection
 from django.db.models import F, QuerySet
@@ -22,6 +23,9 @@ from prm.backends import asked
 from prm.models import PRM
 from prm.models.prm import BackendKind
 from prm.texts import Text
+
+MOST_STEPS = 6000  # a chunk
+_SHORT, _LONG = dt.timedelta(seconds=45), dt.timedelta(minutes=3)
 
 
 def ask(*, prm: PRM, by: User | None, now: dt.datetime) -> list[Job]:
@@ -40,6 +44,12 @@ def ask(*, prm: PRM, by: User | None, now: dt.datetime) -> list[Job]:
     ]
 
 
+def lease(job_id: int) -> dt.timedelta:
+    """Short where nobody elsewhere is waited for: what a kill has cut off goes on once its lease has ended."""
+    asked = Job.objects.get(pk=job_id).arguments["prm"]
+    return _SHORT if PRM.objects.filter(pk=asked, backend=BackendKind.BUILTIN).exists() else _LONG
+
+
 def chunks(job: Job) -> Iterator[Progress | Chunk]:
     prm = PRM.objects.select_related("project").get(pk=job.arguments["prm"])
     after, done = job.checkpoint.get("after", 0), job.done
@@ -47,7 +57,7 @@ def chunks(job: Job) -> Iterator[Progress | Chunk]:
     total = done + mine.filter(pk__gt=after).count()
     backend = registry.backend_of(prm)
     yield Progress(done, total)
-    while ids := list(mine.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[: _size(prm)]):
+    while ids := _next(mine.filter(pk__gt=after), _size(prm)):
         read = texts.of(ids)
         questions = [text.asked for text in read]
         found = asked.checked(backend.score(questions), questions, prm.semantics)
@@ -58,6 +68,13 @@ def chunks(job: Job) -> Iterator[Progress | Chunk]:
 
 def _shard(prm: PRM, shard: int, of: int) -> QuerySet[Trace]:
     return scores.unscored(prm).annotate(part=Mod(F("pk"), of)).filter(part=shard)
+
+
+def _next(traces: QuerySet[Trace], size: int) -> list[int]:
+    """Fewer where they are long: a chunk must be done within its lease."""
+    found = list(traces.order_by("pk").values_list("pk", "n_steps")[:size])
+    steps = accumulate(n_steps for _, n_steps in found)
+    return [pk for n, ((pk, _), total) in enumerate(zip(found, steps, strict=True)) if not n or total <= MOST_STEPS]
 
 
 def _size(prm: PRM) -> int:

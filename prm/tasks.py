@@ -22,7 +22,7 @@ def train(job_id: int) -> None:
 def score(job_id: int) -> None:
     from prm import scoring
 
-    runner.run(job_id, scoring.chunks, lease=LEASE)
+    runner.run(job_id, scoring.chunks, lease=scoring.lease(job_id))
 
 
 @shared_task(name=generations.SELECT)

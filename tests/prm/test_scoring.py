@@ -61,6 +61,26 @@ def test_only_what_is_unscored_is_scored() -> None:
     assert len(fake.asked[-1]["input"]) == 2
 
 
+def test_chunk_holds_fewer_traces_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must be done within its lease, and what a kill cut off goes on no later than that."""
+    monkeypatch.setattr(scoring, "MOST_STEPS", 7)
+    project = loop.make_project(labelled=40, unread=10)
+    generations.start(project=project, by=None, now=factories.NOW)
+    loop.work_off()
+    job = Job.objects.get(kind=generations.SCORE)
+    prm = registry.current(project.pk)
+    assert prm is not None
+    assert scores.freshness(project).n_stale == 0
+    Score.objects.all().delete()
+    job.done, job.checkpoint = 0, {}
+    written = [each(factories.NOW) for each in scoring.chunks(job) if callable(each)][:-1]
+    sizes = [after.done - before for after, before in zip(written, [0, *(each.done for each in written)], strict=False)]
+    assert sum(sizes) == 50
+    assert 1 <= max(sizes) <= 3
+    elsewhere = scoring.ask(prm=register(project, "http://127.0.0.1:1"), by=None, now=factories.NOW)[0]
+    assert scoring.lease(job.pk) < dt.timedelta(minutes=1) < scoring.lease(elsewhere.pk)
+
+
 def test_bad_scorer_leaves_old_scores_and_queue_and_says_why() -> None:
     project = make_project()
     good, bad = scorers.Vllm(), scorers.Vllm(rows=lambda prompt: [[0.5, 0.5]] * 99)

@@ -1,0 +1,48 @@
+"""Fills the database of `bench.scoring_job`: `python -m bench.scoring_fill TRACES RATERS`. All traces have steps; a
+builtin PRM is current and has scored none of them. Prints the raters' sessions and a lead's."""
+
+import datetime as dt
+import json
+import os
+import sys
+from typing import Any
+
+
+def main() -> None:
+    traces, raters = int(sys.argv[1]), int(sys.argv[2])
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    from bench import cycle_fill
+
+    call_command("migrate", verbosity=0)
+    project = cycle_fill.make_project()
+    cycle_fill.make_traces(project, traces, reached=traces)
+    _make_current_prm(project)
+    sessions = [cycle_fill.session(project, number) for number in range(raters)]
+    lead = cycle_fill.session(project, raters, role="lead")
+    cycle_fill.tidy()
+    print(json.dumps({"sessions": sessions, "lead": [lead]}))
+
+
+def _make_current_prm(project: Any) -> None:
+    import numpy as np
+
+    from bench import scoring
+    from prm import registry
+    from prm.backends import builtin
+    from prm.registry import Identity
+
+    some = list(scoring.traces(200))
+    wrong = np.random.default_rng(0).random(sum(len(trace.steps) for trace in some)) < 0.2
+    weights = builtin.train(builtin.see(some), wrong).to_bytes()
+    now, identity = dt.datetime.now(dt.UTC), Identity("builtin", builtin.NAME, weights=weights)
+    prm = registry.register(project=project, identity=identity, by=None, now=now)
+    registry.make_current(prm=prm, by=None, now=now)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""A million steps through the scoring job itself: `python -m bench.scoring --job [--steps 1000000]`.
+
+The platform as it is run: on SQLite `./run`'s supervisor with its own broker and worker; with DATABASE_URL and
+REDIS_URL a web server and a Celery worker with two processes. A lead presses the button; sixteen raters, who think for
+.3 s before each request, work for a while before and during it. At two fifths the worker is killed with SIGKILL, and on
+the server started anew as a container would be. At the end every trace has its score once.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import cycle_load, cycle_place
+from bench.cycle_load import STEPS, TOKEN, Thinking
+
+RATERS, SECONDS = 16, 10.0
+KILLED_AT = 0.4
+LONGEST = 1800.0
+
+Pids = Callable[[], list[int]]
+
+
+def measure(n_steps: int) -> dict[str, float]:
+    folder = Path(tempfile.mkdtemp(prefix="bench-scoring-"))
+    try:
+        with cycle_place.database(folder) as environment:
+            environment |= {"STEPMARK_LOG_LEVEL": "WARNING"}
+            told = cycle_place.fill(environment, n_steps // STEPS, RATERS, program="bench.scoring_fill")
+            with _platform(environment, folder) as place:
+                return _run(place, environment, told, n_steps)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Place:
+    """Where the platform answers, which processes its worker is, and how it comes back once these are killed."""
+
+    def __init__(self, port: int, worker: Pids, come_back: Callable[[], None]) -> None:
+        self.port, self.worker, self.come_back = port, worker, come_back
+        self.spent: dict[int, float] = {}
+        self.highest = 0.0
+
+    def look(self) -> None:
+        """The worker's processor time and memory, before it is gone."""
+        pids = self.worker()
+        self.spent |= {pid: cycle_place.cpu_of(pid) for pid in pids}
+        self.highest = max(self.highest, sum(map(_memory, pids)))
+
+
+@contextlib.contextmanager
+def _platform(environment: dict[str, str], folder: Path) -> Iterator[Place]:
+    if os.environ.get("DATABASE_URL"):
+        workers = [_worker(environment, folder)]
+        with cycle_place.web(environment, folder) as server:
+            try:
+                yield Place(
+                    server.port, lambda: _family(workers[-1].pid), lambda: workers.append(_worker(environment, folder))
+                )
+            finally:
+                workers[-1].terminate()
+                workers[-1].wait(timeout=60)
+        return
+    with _supervised(environment, folder) as (port, pid):
+        yield Place(port, lambda: _named(pid, "worker"), lambda: None)
+
+
+def _worker(environment: dict[str, str], folder: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "celery", "--app", "config.celery", "worker", "--concurrency", "2", "--beat"]
+    command += ["--schedule", str(folder / "beat"), "--pidfile", str(folder / f"{time.time()}.pid")]
+    with (folder / "worker.log").open("ab") as log:
+        return subprocess.Popen(command, env=environment, cwd=cycle_place.ROOT, stdout=log, stderr=log)
+
+
+@contextlib.contextmanager
+def _supervised(environment: dict[str, str], folder: Path) -> Iterator[tuple[int, int]]:
+    command = [sys.executable, "-P", "-m", "supervisor", "--port", "0", "--data", str(folder), "--no-demo"]
+    environment = {**environment, "PYTHONPATH": str(cycle_place.ROOT)}
+    environment.pop("REDIS_URL", None)
+    process = subprocess.Popen(command, env=environment, cwd=cycle_place.ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = next(line for line in process.stdout if "ready at" in line)
+        yield int(line.rpartition(":")[2].strip(" /\n")), process.pid
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def _run(place: Place, environment: dict[str, str], told: dict[str, list[str]], n_steps: int) -> dict[str, float]:
+    alone = cycle_load.run(place.port, told["sessions"], seconds=SECONDS, who=Thinking)
+    _press_the_button(place.port, told["lead"][0])
+    began = time.perf_counter()
+    _follow(place, environment, lambda job: job["done"] > 0, began)
+    beside = cycle_load.run(place.port, told["sessions"], seconds=SECONDS, who=Thinking)
+    _follow(place, environment, lambda job: job["done"] >= KILLED_AT * job["total"], began)
+    for pid in place.worker():
+        os.kill(pid, signal.SIGKILL)
+    killed, kept = time.perf_counter(), _jobs(environment)["done"]
+    place.come_back()
+    _follow(place, environment, lambda job: job["done"] > kept, began)
+    away = time.perf_counter() - killed
+    _follow(place, environment, lambda job: job["states"] == {"done"}, began)
+    seconds = time.perf_counter() - began
+    scored = _scored(environment)
+    assert scored == (n_steps // STEPS,) * 2, scored
+    return {
+        "steps scored by the job": float(scored[0] * STEPS),
+        "of the job, seconds": seconds,
+        "of it after kill -9, seconds": away,
+        "of the job, steps a second": scored[0] * STEPS / (seconds - away),
+        "worker, processor seconds": sum(place.spent.values()),
+        "worker, MB": place.highest,
+        **_waits("before", alone),
+        **_waits("during", beside),
+    }
+
+
+def _waits(when: str, load: dict[str, Any]) -> dict[str, float]:
+    assert not load["errors"], load
+    return {f"{name} p95 {when}, ms": load["waits_ms"][name]["p95"] for name in cycle_load.WAITS}
+
+
+def _press_the_button(port: int, session: str) -> None:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/projects/bench/models/score", data=b"", method="POST")
+    request.add_header("Cookie", f"sessionid={session}; csrftoken={TOKEN}")
+    request.add_header("X-CSRFToken", TOKEN)
+    urllib.request.urlopen(request, timeout=60).read()
+
+
+def _follow(place: Place, environment: dict[str, str], until: Callable[[dict[str, Any]], bool], began: float) -> None:
+    while not until(_jobs(environment)):
+        if time.perf_counter() - began > LONGEST:
+            raise SystemExit(f"the job does not come to its end: {_jobs(environment)}")
+        place.look()
+        time.sleep(0.5)
+
+
+def _jobs(environment: dict[str, str]) -> dict[str, Any]:
+    rows = _ask(environment, "SELECT state, done, total FROM jobs_job WHERE kind = 'prm.score'")
+    if any(state == "failed" for state, _, _ in rows):
+        raise SystemExit("a job failed: " + str(_ask(environment, "SELECT failure FROM jobs_job")))
+    total = sum(total or 0 for _, _, total in rows)
+    return {"states": {state for state, _, _ in rows}, "done": sum(row[1] for row in rows), "total": total or 10**9}
+
+
+def _scored(environment: dict[str, str]) -> tuple[int, int]:
+    """How many scores there are, and of how many traces."""
+    (found,) = _ask(environment, "SELECT count(*), count(DISTINCT trace_id) FROM prm_score")
+    return int(found[0]), int(found[1])
+
+
+def _ask(environment: dict[str, str], sql: str) -> list[Any]:
+    if url := environment.get("DATABASE_URL"):
+        import psycopg
+
+        with psycopg.connect(url) as link:
+            return link.execute(sql.encode()).fetchall()
+    import sqlite3
+
+    with contextlib.closing(sqlite3.connect(Path(environment["STEPMARK_DATA"]) / "stepmark.sqlite3")) as file:
+        return file.execute(sql).fetchall()
+
+
+def _family(pid: int) -> list[int]:
+    """A process with all that came of it; none where it is gone."""
+    with contextlib.suppress(FileNotFoundError):
+        return [pid, *(each for child in cycle_place.children(pid) for each in _family(child))]
+    return []
+
+
+def _named(pid: int, name: str) -> list[int]:
+    with contextlib.suppress(FileNotFoundError):
+        return [each for each in _family(pid) if name in Path(f"/proc/{each}/comm").read_text()]
+    return []
+
+
+def _memory(pid: int) -> float:
+    """What it holds for itself and its share of what it shares, in MB."""
+    with contextlib.suppress(FileNotFoundError, PermissionError, ProcessLookupError):
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        return int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1]) / 1024
+    return 0.0
