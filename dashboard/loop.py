@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard import audits
+from dashboard import audits, work_told
 from dashboard.audits import Figure, figure
 from dashboard.charts import Chart, words
 from dashboard.charts.drawing import Drawing
@@ -99,21 +99,43 @@ class Link:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the generation has come: its chain, the share of the stage, what failed."""
+    """How far the generation has come: its chain, the share of the stage, how long that still takes, what failed."""
 
     generation: Generation
     chain: list[Link]
     percent: int
+    remaining: str
     failed: Job | None
 
 
 _CHAIN = (Stage.SNAPSHOT, Stage.TRAIN, Stage.EVALUATE, Stage.SCORE, Stage.SELECT)
 
 
-def progress(generation: Generation) -> Progress:
+def progress(generation: Generation, now: dt.datetime) -> Progress:
     jobs = generations.jobs_of(generation)
     failed = next((job for job in jobs if job.state == JobState.FAILED), None)
-    return Progress(generation, list(_links(generation)), _percent(generation, jobs), failed)
+    return Progress(
+        generation, list(_links(generation)), _percent(generation, jobs), _remaining(generation, jobs, now), failed
+    )
+
+
+def _remaining(generation: Generation, jobs: list[Job], now: dt.datetime) -> str:
+    """Of the scoring, the one stage that takes minutes: what is left of all its shards, at the pace of those that run.
+    Those that wait are as large as the others."""
+    shards = [job for job in jobs if job.kind == generations.SCORE]
+    running = [job for job in shards if job.state == JobState.RUNNING and job.total]
+    pace = sum(_pace(job, now) for job in running)
+    if generation.stage != Stage.SCORE or not pace:
+        return ""
+    waiting = sum(job.state == JobState.QUEUED for job in shards)
+    left = sum((job.total or 0) - job.done for job in running) + waiting * max(job.total or 0 for job in running)
+    return work_told.span(left / pace)
+
+
+def _pace(job: Job, now: dt.datetime) -> float:
+    """Traces a second of this attempt."""
+    seconds = (now - job.started_at).total_seconds() if job.started_at else 0.0
+    return (job.done - job.done_before) / seconds if seconds > 0 else 0.0
 
 
 def _links(generation: Generation) -> Iterator[Link]:

@@ -17,6 +17,9 @@ KINDS: dict[str, str | Promise] = {
     "labeling.change_overlap": gettext_lazy("Change how often traces are read"),
     "labeling.recount": gettext_lazy("Count agreement anew"),
     "labeling.fit": gettext_lazy("Learn how raters err"),
+    "prm.generation": gettext_lazy("Train and judge a PRM"),
+    "prm.score": gettext_lazy("Score traces"),
+    "prm.select": gettext_lazy("Choose what is read next"),
 }
 
 

@@ -65,7 +65,11 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
     """The fragment that a running generation is followed by."""
     actor = door.enter(request, slug, Action.READ)
     last = get_object_or_404(Generation.objects.filter(project=actor.project).order_by("-number")[:1])
-    context = {"project": actor.project, "progress": loop.progress(last), "may_train": roles.does(actor, Action.TRAIN)}
+    context = {
+        "project": actor.project,
+        "progress": loop.progress(last, timezone.now()),
+        "may_train": roles.does(actor, Action.TRAIN),
+    }
     return render(request, "dashboard/_generation.html", context)
 
 
@@ -187,7 +191,7 @@ def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told:
         freshness=scores.freshness(project),
         timeline=loop.timeline(project),
         versions=loop.versions(project),
-        progress=loop.progress(running) if running else None,
+        progress=loop.progress(running, timezone.now()) if running else None,
         n_new=generations.n_new(project),
         next_number=(running.number if running else _last_number(actor)) + (0 if running else 1),
         payoff=found,

@@ -64,10 +64,12 @@ def make_project(*, labelled: int = 120, unread: int = 60) -> Project:
     return project
 
 
-def work_off(now: dt.datetime = factories.NOW) -> list[Job]:
-    """Every job that waits, in order, until none does."""
-    done = []
+def work_off(now: dt.datetime = factories.NOW, *, until: str = "") -> list[Job]:
+    """Every job that waits, in order, until none does; or until the first of a kind."""
+    done: list[Job] = []
     while job := Job.objects.filter(state=JobState.QUEUED, kind__in=HANDLERS).order_by("pk").first():
+        if job.kind == until:
+            break
         runner.run(job.pk, HANDLERS[job.kind], clock=lambda: now, sleep=lambda seconds: None)
         done.append(job)
     return done

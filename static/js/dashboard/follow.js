@@ -21,7 +21,7 @@ function replace(panel, html) {
     return;
   }
   // Only what moves: a button that somebody is about to press stays where it is.
-  for (const what of [".chain", "progress"]) panel.querySelector(what).replaceWith(fresh.querySelector(what));
+  for (const what of [".chain", "progress", "[data-left]"]) panel.querySelector(what).replaceWith(fresh.querySelector(what));
 }
 
 setTimeout(follow, EVERY);

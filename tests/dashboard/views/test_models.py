@@ -1,13 +1,17 @@
 """Generations and PRMs on their pages: what is shown, what a press does, what is refused in words."""
 
+import datetime as dt
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from jobs.models import Job
 from labeling.models import Draw, Project
 from people import members
 from people.models import Role
-from prm import registry, rules
+from prm import generations, registry, rules
 from prm.models import PRM, Generation
 from tests import factories
 from tests.prm import loop
@@ -51,6 +55,18 @@ def test_page_follows_a_generation_from_the_button_to_its_line_in_the_timeline()
     assert "Drawn as number" in trace
     assert "raters do not see it" in trace
     assert ">unsure<" in trace
+
+
+def test_page_says_how_long_scoring_still_takes() -> None:
+    project = loop.make_project(labelled=60, unread=10)
+    generation = generations.start(project=project, by=None, now=factories.NOW)
+    loop.work_off(until=generations.SCORE)
+    (job,) = [each for each in generations.jobs_of(generation) if each.kind == generations.SCORE]
+    began = timezone.now() - dt.timedelta(minutes=10)
+    running = {"state": "running", "attempt": 1, "started_at": began, "lease_ends_at": timezone.now()}
+    Job.objects.filter(pk=job.pk).update(**running, done=20, total=70)
+    page = come_in(project).get(address(project, "generation_progress")).content.decode()
+    assert "Scoring takes about 25 min more." in page
 
 
 def test_failed_generation_says_why_and_can_be_tried_again() -> None:
