@@ -145,10 +145,11 @@ def current(project_id: int) -> PRM | None:
     return found.defer("weights", "trained").first()
 
 
-def backend_of(prm: PRM) -> Backend:
-    """What answers for it. scikit-learn is loaded where a builtin one is asked, and nowhere else."""
+def backend_of(prm: PRM, *, most: Patience | None = None) -> Backend:
+    """What answers for it, with at most so much patience. Only this loads scikit-learn, and only for a builtin one."""
     secret = sealing.unseal(bytes(prm.secret)) if prm.secret else ""
-    patience = Patience(timeout=float(prm.options.get("timeout", wire.USUAL.timeout)))
+    timeout = float(prm.options.get("timeout", wire.USUAL.timeout))
+    patience = Patience(timeout) if most is None else Patience(min(timeout, most.timeout), most.tries)
     if prm.backend == BackendKind.VLLM:
         style, batch = prm.options.get("style", "qwen"), int(prm.options.get("batch", 16))
         return Vllm(prm.address, prm.model, style=style, token=secret, batch=batch, patience=patience)

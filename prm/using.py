@@ -14,9 +14,11 @@ from labeling.models import Project
 from prm import hazards, registry
 from prm.backends import asked
 from prm.backends.asked import Trace
+from prm.backends.wire import Patience
 from prm.models import PRM, Use
 from prm.models.prm import BackendKind, Purpose
 
+MOST_PATIENCE = Patience(timeout=10.0, tries=2)  # somebody waits for the answer
 MOST_STEPS = 20_000  # of one call: a request must be answered in seconds
 
 
@@ -39,7 +41,7 @@ def score(
 ) -> tuple[PRM, list[Verdict]]:
     """What the current PRM says of these traces."""
     prm = _usable(project, traces, purpose)
-    found = asked.checked(registry.backend_of(prm).score(traces), traces, prm.semantics)
+    found = asked.checked(registry.backend_of(prm, most=MOST_PATIENCE).score(traces), traces, prm.semantics)
     _count(prm, purpose, traces, by=by, now=now)
     return prm, [_verdict(prm, numbers) for numbers in found]
 

@@ -66,7 +66,7 @@ def post(address: str, body: bytes, headers: Mapping[str, str], *, patience: Pat
             return _decoded(_ask(parts, body, headers, patience.timeout))
         except _Later as error:
             problem = str(error)
-    raise Unreachable(f"{parts.hostname} did not answer in {patience.tries} tries: {problem}. The old scores stay.")
+    raise Unreachable(f"{parts.hostname} did not answer in {patience.tries} tries: {problem}.")
 
 
 def _ask(parts: SplitResult, body: bytes, headers: Mapping[str, str], timeout: float) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from labeling.models import Draw, Project, QueueEntry
+from labeling.models import Draw, Project
 from people import members
 from people.models import Role
 from prm import registry
@@ -19,6 +19,7 @@ from tests import factories
 from tests.api import programs
 from tests.conventions.rule import ROOT
 from tests.prm import loop
+from tests.prm.backends import scorers
 
 pytestmark = pytest.mark.django_db
 GUIDE = (ROOT / "docs" / "guides" / "engineer.md").read_text()
@@ -61,19 +62,18 @@ def test_every_command_of_the_guide_does_what_it_says(tmp_path: Path, monkeypatc
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     commands = list(shown("python manage.py"))
-    assert len(commands) >= 8
-    for name, *arguments in commands:
-        if "--backend" in arguments and name == "evaluate_prm":
-            continue  # asks a server with a graphics card; `test_evaluate_prm` asks a fake one
-        call_command(name, *arguments)
-    project = Project.objects.get(slug="sums")
-    current = registry.current(project.pk)
-    assert current is not None
-    assert current.backend == "builtin"
-    assert Draw.objects.filter(project=project).count() == 20
-    assert QueueEntry.objects.filter(lane__project=project, lane__generation=1).count() == 20
-    assert PRM.objects.filter(project=project).count() == 4
-    walk_the_api(project, tmp_path)
+    assert len(commands) >= 11
+    with scorers.serve(scorers.Vllm()) as gpu, scorers.reference_scorer("s3cret") as reference:
+        served = {"http://gpu:8000": gpu, "http://127.0.0.1:9000/": reference}
+        for name, *arguments in commands:
+            call_command(name, *(served.get(each, each) for each in arguments))
+        project = Project.objects.get(slug="sums")
+        current = registry.current(project.pk)
+        assert current is not None
+        assert Draw.objects.filter(project=project, batch=1).count() == 20
+        assert set(Draw.objects.filter(project=project, batch=2).values_list("prm", flat=True)) == {current.label}
+        assert PRM.objects.filter(project=project).count() == 4
+        walk_the_api(project, tmp_path)
 
 
 def walk_the_api(project: Project, folder: Path) -> None:
