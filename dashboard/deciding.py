@@ -7,7 +7,7 @@ from itertools import cycle
 
 from django.db.models import QuerySet
 
-from dashboard import names, reading
+from dashboard import majority, names, reading
 from dashboard.reading import Rung
 from labeling import numbering, quality
 from labeling.models import Assignment, Gold, Guideline, Judgment, Settlement, Trace
@@ -72,6 +72,7 @@ class Case:
     rows: list[Row]
     guideline: Guideline | None
     gold: Sequence[Gold]
+    majority: str
 
 
 def waiting(project_id: int) -> QuerySet[Settlement]:
@@ -84,7 +85,7 @@ def case(settlement: Settlement, actor: Membership, *, with_names: bool) -> Case
     rungs = reading.rungs(trace)
     rows = [Row(rung, [(voice, voice.said.get(rung.position)) for voice in voices]) for rung in rungs]
     gold = list(Gold.objects.filter(trace=trace, retired_at=None))
-    return Case(trace, settlement, voices, rows, actor.project.guideline, gold)
+    return Case(trace, settlement, voices, rows, actor.project.guideline, gold, majority.told(trace, voices))
 
 
 def voices_of(trace: Trace, actor: Membership, *, with_names: bool = False) -> list[Voice]:

@@ -7,8 +7,10 @@ from django.core.exceptions import ValidationError
 from django.forms.boundfield import BoundField
 from django.utils.translation import gettext_lazy as _
 
-from labeling.models import Gold, GoldRating, Option, Trace
+from labeling.models import Consensus, Gold, GoldRating, Option, Trace
+from labeling.models.consensus import ConsensusSource
 from labeling.models.quality import GoldUse
+from labeling.quality.gold import LEAST_VOTES
 
 NEGATIVE = -1
 _RATINGS = (("", _("not said")), ("-1", _("negative")), ("0", _("neutral")), ("1", _("positive")))
@@ -29,6 +31,14 @@ def initial(gold: Gold) -> dict[str, Any]:
     for row in GoldRating.objects.filter(gold=gold):
         told |= {f"rating_{row.option_id}": str(row.rating), f"why_{row.option_id}": row.explanation}
     return told
+
+
+def agreed(consensus: Consensus | None) -> dict[str, Any]:
+    """What a person decided, or three raters or more settled, as the beginning of what is known: it is promoted."""
+    if consensus is None or (consensus.source == ConsensusSource.RATERS and consensus.n_votes < LEAST_VOTES):
+        return {}
+    place = consensus.first_error
+    return {"accepted_first_errors": ["none" if place is None else str(place)]}
 
 
 class KnownForm(forms.Form):

@@ -107,6 +107,7 @@ class Standing:
     added: Sequence[AddedSlot]
     why: str
     error: int | None  # number of the step with the first error, as the project stands behind it
+    assisted: float | None  # probability of that place with machines and whoever saw scores among its readers
     accepted: Sequence[tuple[Gold, str]]  # each gold with where its error is seen, in words
 
 
@@ -124,8 +125,16 @@ def standing(trace: Trace, numbers: Numbers) -> Standing:
         added=list(AddedSlot.objects.filter(trace=trace).order_by("round")),
         why=reasons.why(trace, settlement, entries),
         error=None if error is None else numbers.at(trace.pk, error),
+        assisted=_assisted(consensus),
         accepted=[(each, accepted(each, numbers)) for each in gold],
     )
+
+
+def _assisted(consensus: Consensus | None) -> float | None:
+    if consensus is None or consensus.assisted_posterior is None:
+        return None
+    places = consensus.assisted_posterior
+    return float(places[-1 if consensus.first_error is None else consensus.first_error])
 
 
 def accepted(gold: Gold, numbers: Numbers) -> str:

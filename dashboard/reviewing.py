@@ -4,7 +4,7 @@ queries."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard import deciding, names, reading
+from dashboard import deciding, majority, names, reading
 from dashboard.deciding import Said, Voice
 from dashboard.reading import Rung
 from labeling.models import Assignment, CorrectionRequest, Judgment, Submission, Turn
@@ -31,6 +31,7 @@ class Review:
     lines: Sequence[Line]
     others: Sequence[Voice]
     request: CorrectionRequest | None
+    majority: str  # of all readings, this one with them
 
     @property
     def ended_with(self) -> str:
@@ -45,7 +46,8 @@ def of(assignment: Assignment, actor: Membership, revision: int | None) -> Revie
     chosen = submissions.get(revision or assignment.submitted_revision)
     if chosen is None:
         return None
-    others = [voice for voice in deciding.voices_of(assignment.trace, actor) if voice.assignment.pk != assignment.pk]
+    every = deciding.voices_of(assignment.trace, actor)
+    others = [voice for voice in every if voice.assignment.pk != assignment.pk]
     return Review(
         assignment=assignment,
         name=names.of(assignment.rater, actor),
@@ -54,6 +56,7 @@ def of(assignment: Assignment, actor: Membership, revision: int | None) -> Revie
         lines=_lines(assignment, chosen.revision, others),
         others=others,
         request=CorrectionRequest.objects.filter(assignment=assignment).order_by("-pk").first(),
+        majority=majority.told(assignment.trace, every),
     )
 
 

@@ -168,9 +168,11 @@ def _agreed(readings: list[Reading]) -> dict[tuple[int, int], Agreed]:
     if not wanted:
         return {}
     rows = Consensus.objects.filter(trace_id__in={trace for trace, _ in wanted})
-    found = rows.values_list("trace_id", "revision", "first_error", "confidence", "labels", "posterior")
+    found = rows.values_list(
+        "trace_id", "revision", "first_error", "confidence", "labels", "posterior", "assisted_posterior"
+    )
     return {
-        (trace, revision): Agreed(revision, first_error, confidence, [tuple(label) for label in labels], posterior)
-        for trace, revision, first_error, confidence, labels, posterior in found
+        (trace, revision): Agreed(revision, first_error, confidence, [tuple(label) for label in labels], *posteriors)
+        for trace, revision, first_error, confidence, labels, *posteriors in found
         if (trace, revision) in wanted
     }

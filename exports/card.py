@@ -127,9 +127,19 @@ def _labels(told: Told) -> str:
         f"- PRM whose scores of steps are in the long table: {_plain(told.plan.get('prm_label', '')) or 'none'}",
         f"- Cut into steps by: {_listed(facts['segmenters'], 'the file itself')}",
     ]
+    lines.append(f"- Probabilities: {_probabilities(facts)}")
     if any(facts["machines"]):
         lines.append(f"- Machines among the raters: {_listed(facts['machines'], 'none of these')}")
     return "\n".join(["## How labels were made", "", *lines])
+
+
+def _probabilities(facts: Mapping[str, Any]) -> str:
+    """Which columns are of people alone: `n` counts readings that are not."""
+    n = sum(n for name, n in facts["machines"].items() if name) + facts["assisted"].get("True", 0)
+    return (
+        "`p_…` and `posterior_…` are of people who saw no score; with machines and people who saw scores they stand"
+        f" apart, as `assisted_…`. Of the submissions here {n:,} are of those"
+    )
 
 
 def _pay(process: Mapping[str, Any]) -> str:

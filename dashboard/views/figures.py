@@ -12,6 +12,7 @@ from dashboard import agreement_page, annotators_page, door, overview, page, per
 from dashboard.forms import PauseForm
 from labeling import admission, quality, raters
 from labeling.models import Rater
+from labeling.models.fit import FitBasis
 from labeling.models.rater import RaterKind
 from people.models import Membership
 from people.roles import Action
@@ -47,9 +48,15 @@ def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
     tables = [found.table, found.slice_table] if found else []
     if found and found.by_position:
         tables.append(found.by_position.table)
-    fit = quality.fit_of(actor.project.pk)
     return page.show(
-        request, actor, "dashboard/agreement.html", here="agreement", tables=tables, agreement=found, fit=fit
+        request,
+        actor,
+        "dashboard/agreement.html",
+        here="agreement",
+        tables=tables,
+        agreement=found,
+        fit=quality.fit_of(actor.project.pk),
+        assisted_fit=quality.fit_of(actor.project.pk, FitBasis.ASSISTED),
     )
 
 

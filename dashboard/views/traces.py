@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import door, page, reading, search
+from dashboard import door, gold_forms, majority, page, reading, search
 from dashboard.forms import ReasonForm
 from dashboard.gold_forms import GoldForm
 from labeling import admission, numbering, quality, queue
@@ -100,7 +100,7 @@ def _page(request: HttpRequest, actor: Membership, trace: Trace, *, status: int 
     numbers = numbering.of(trace_ids=[trace.pk])
     standing = reading.standing(trace, numbers)
     read = reading.readings(trace, actor, numbers)
-    told.setdefault("gold_form", GoldForm(trace=trace))
+    told.setdefault("gold_form", GoldForm(trace=trace, initial=gold_forms.agreed(standing.consensus)))
     if roles.does(actor, Action.TRAIN):  # whoever rates must not see scores first
         told["why"] = explaining.why(trace, gold=standing.gold, entries=standing.entries)
     return page.show(
@@ -113,6 +113,7 @@ def _page(request: HttpRequest, actor: Membership, trace: Trace, *, status: int 
         standing=standing,
         rungs=reading.rungs(trace, standing.consensus),
         readings=read,
+        majority=majority.told(trace, read),
         history=reading.history(trace, read, actor, numbers),
         may_make_gold=roles.does(actor, Action.MAKE_GOLD),
         may_withdraw=roles.does(actor, Action.BRING_IN) and trace.withdrawn_at is None,

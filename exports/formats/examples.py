@@ -24,7 +24,10 @@ class Agreed(Struct, frozen=True):
     first_error: int | None
     confidence: float | None
     labels: Sequence[tuple[int, int, int, float, int]]
-    posterior: Sequence[float] | None = None  # P(first error) of each step, then of none; None without a fit
+    # P(first error) of each step, then of none, by people who saw no score; None without a fit.
+    posterior: Sequence[float] | None = None
+    # The same with machines and whoever saw scores; None too where none of them has read the trace.
+    assisted_posterior: Sequence[float] | None = None
 
 
 class Said(Struct, frozen=True):
@@ -32,6 +35,7 @@ class Said(Struct, frozen=True):
 
     first_error: int | None
     is_censored: bool
+    is_blind: bool = True  # of a person who saw no score
 
 
 class Example:
@@ -65,6 +69,13 @@ class Example:
     @cached_property
     def said(self) -> list[Said]:
         return [_said(each) for each in self.readings if each.facts.submission is not None]
+
+    def votes(self, *, assisted: bool = False) -> list[int | None]:
+        """The places that readings name which were not cut off: of people who saw no score, or of all. Nothing of all
+        where there are no others."""
+        if assisted and all(each.is_blind for each in self.said):
+            return []
+        return [each.first_error for each in self.said if not each.is_censored and (assisted or each.is_blind)]
 
     @property
     def weight(self) -> float | None:
@@ -104,14 +115,16 @@ def raw_weight(facts: Facts) -> float | None:
 
 def _said(reading: Reading) -> Said:
     submission = reading.record.submissions[0]
+    is_blind = not reading.facts.is_assisted and not reading.facts.machine
     rated = 0
     for turn in submission.turns:
         own = own_rating(turn)
         if own == -1:
-            return Said(turn.position, is_censored=False)
+            return Said(turn.position, is_censored=False, is_blind=is_blind)
         rated += own is not None
     is_whole = rated >= sum(step.is_rateable for step in reading.record.steps)
-    return Said(None, is_censored=submission.finish_reason in CUT_OFF or not is_whole)
+    is_censored = submission.finish_reason in CUT_OFF or not is_whole
+    return Said(None, is_censored=is_censored, is_blind=is_blind)
 
 
 def own_rating(turn: TurnRecord) -> int | None:

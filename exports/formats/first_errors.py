@@ -1,8 +1,9 @@
 """Where the first error is: a row for each rater, and one for what the project stands behind, with the probability of
-each place, and the outcome of the trace.
+each place, what most readings name, and the outcome of the trace.
 
-The probabilities are those that the consensus was settled with; `p_by` says "raters" then. Where there is none, or no
-fit of the raters was there yet, they are the shares of the readings that name each place, and `p_by` is "votes"."""
+The probabilities of people who saw no score are those that the consensus was settled with; `p_by` says "raters" then.
+Where there is none, or no fit of the raters was there yet, they are the shares of the readings that name each place,
+and `p_by` is "votes". What machines and people who saw scores make of it stands apart, as `assisted_…`."""
 
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from exports.formats.columns import Columns, Row
 from exports.formats.examples import Example
 from exports.formats.path import Rule
 from exports.formats.tally import Tally
+from labeling.agreement import majority
 from labeling.readings import Facts
 
 COLUMNS: Columns = {
@@ -25,6 +27,13 @@ COLUMNS: Columns = {
     "p_none": "float64",
     "p_by": "string",
     "n_votes": "int64",
+    "majority": "int64",
+    "majority_share": "float64",
+    "majority_margin": "float64",
+    "assisted_p_error": ["float64"],
+    "assisted_p_none": "float64",
+    "assisted_p_by": "string",
+    "assisted_n_votes": "int64",
     "is_right": "bool",
     "outcome_by": "string",
     "weight": "float64",
@@ -51,17 +60,15 @@ def _rated(example: Example) -> list[Facts]:
 
 def _about(example: Example) -> Row:
     facts, record = example.facts, example.record
-    n_votes, probabilities, by = _probabilities(example)
     return {
         "trace": facts.trace,
         "problem": facts.text,
         "problem_digest": facts.problem_digest,
         "domain": facts.domain,
         "steps": [step.options[0].text if step.options else "" for step in record.steps],
-        "p_error": probabilities[:-1],
-        "p_none": probabilities[-1] if probabilities else None,
-        "p_by": by,
-        "n_votes": n_votes,
+        **_probabilities(example),
+        **_majority(example),
+        **{f"assisted_{name}": told for name, told in _probabilities(example, assisted=True).items()},
         "is_right": record.is_right,
         "outcome_by": record.outcome_by,
         "weight": example.weight,
@@ -69,12 +76,24 @@ def _about(example: Example) -> Row:
     }
 
 
-def _probabilities(example: Example) -> tuple[int, list[float], str | None]:
-    """How many name a place; the probability of each step, then of none; and what it is of."""
-    votes = [each.first_error for each in example.said if not each.is_censored]
-    if example.agreed is not None and example.agreed.posterior is not None:
-        return len(votes), list(example.agreed.posterior), "raters"
-    if not votes:
-        return 0, [], None
-    places = [*range(len(example.record.steps)), None]
-    return len(votes), [votes.count(place) / len(votes) for place in places], "votes"
+def _probabilities(example: Example, *, assisted: bool = False) -> Row:
+    """The probability of each step, then of none; what it is of; and how many name a place."""
+    votes, posterior, by = example.votes(assisted=assisted), list[float](), None
+    agreed = example.agreed
+    known = (agreed.assisted_posterior if assisted else agreed.posterior) if agreed else None
+    if known is not None:
+        posterior, by = list(known), "raters"
+    elif votes:
+        places = [*range(len(example.record.steps)), None]
+        posterior, by = [votes.count(place) / len(votes) for place in places], "votes"
+    p_none = posterior[-1] if posterior else None
+    return {"p_error": posterior[:-1], "p_none": p_none, "p_by": by, "n_votes": len(votes)}
+
+
+def _majority(example: Example) -> Row:
+    """The place that most of the people name who saw no score; -1 for none, empty where two are named alike."""
+    found = majority.of_places(example.votes())
+    if found is None:
+        return {"majority": None, "majority_share": None, "majority_margin": None}
+    place = None if found.is_tied else -1 if found.place is None else found.place
+    return {"majority": place, "majority_share": found.share, "majority_margin": found.margin}

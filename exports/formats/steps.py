@@ -2,7 +2,7 @@
 how the trace was chosen and where it came from. Contested traces and steps behind an error are here too: what is
 said of them is in `ratings`, and `label` is empty."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from exports.formats.columns import Columns, Row
@@ -47,6 +47,9 @@ COLUMNS: Columns = {
     "n_raters": "int64",
     "n_at_risk": "int64",
     "p_correct": "float64",
+    "assisted_p_correct": "float64",
+    "posterior_correct": "float64",
+    "assisted_posterior_correct": "float64",
     "label": "int64",
     "confidence": "float64",
     "consensus_revision": "int64",
@@ -76,6 +79,7 @@ def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
     about, scores = _about(example), example.step_scores
     for step, (kind, is_rateable, texts) in enumerate(_steps(example, [each for _, each in turns])):
         at_risk, p_correct = _risk(example, step)
+        beside = _beside(example, step) if is_rateable else _NOTHING_BESIDE
         for option, text in enumerate(texts):
             said = (_said(reading.facts, of.get(step), option, texts) for reading, of in turns)
             ratings = [each for found in said for each in found]
@@ -91,6 +95,7 @@ def rows(example: Example, rule: Rule, tally: Tally) -> Iterator[Row]:
                 "n_raters": sum(each["rating"] is not None for each in ratings),
                 "n_at_risk": at_risk if is_rateable else None,
                 "p_correct": p_correct if option == 0 and is_rateable else _share(ratings),
+                **(beside if option == 0 else _NOTHING_BESIDE),
                 "label": label[0] if label else None,
                 "confidence": label[1] if label else None,
                 "step_score": scores[step] if option == 0 and step < len(scores) else None,
@@ -192,12 +197,32 @@ def _truth(value: bool | None) -> bool | None:
 
 
 def _risk(example: Example, step: int) -> tuple[int, float | None]:
-    """How many readings had seen no error before this step, and the share of those that name a place, or none at all,
-    which name it behind this step: P(E > t)."""
-    at_risk = sum(each.first_error is None or each.first_error >= step for each in example.said)
-    votes = [each for each in example.said if not each.is_censored]
-    passed = sum(each.first_error is None or each.first_error > step for each in votes)
-    return at_risk, passed / len(votes) if votes else None
+    """How many readings of people who saw no score had seen no error before this step, and the share of those that name
+    a place, or none at all, which name it behind this step: P(E > t)."""
+    blind = (each for each in example.said if each.is_blind)
+    at_risk = sum(each.first_error is None or each.first_error >= step for each in blind)
+    return at_risk, _passed(example.votes(), step)
+
+
+def _passed(votes: list[int | None], step: int) -> float | None:
+    return sum(place is None or place > step for place in votes) / len(votes) if votes else None
+
+
+def _beside(example: Example, step: int) -> Row:
+    """The same with machines and whoever saw scores, and by the posteriors of the consensus, where it has them."""
+    agreed = example.agreed
+    return {
+        "assisted_p_correct": _passed(example.votes(assisted=True), step),
+        "posterior_correct": _behind(agreed.posterior if agreed else None, step),
+        "assisted_posterior_correct": _behind(agreed.assisted_posterior if agreed else None, step),
+    }
+
+
+def _behind(posterior: Sequence[float] | None, step: int) -> float | None:
+    return None if posterior is None else min(sum(posterior[step + 1 :]), 1.0)
+
+
+_NOTHING_BESIDE: Row = dict.fromkeys(("assisted_p_correct", "posterior_correct", "assisted_posterior_correct"))
 
 
 def _share(ratings: list[dict[str, Any]]) -> float | None:

@@ -8,6 +8,8 @@ N. de Condorcet (1785), "Essai sur l'application de l'analyse à la probabilité
 learning from crowds: R. Snow et al. (2008), https://aclanthology.org/D08-1027.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,3 +44,34 @@ def of_counts(counts: Floats) -> Majority:
         margins=(first - second) / cast,
         is_tied=(first == second) & (total > 0),
     )
+
+
+@dataclass(frozen=True)
+class Leading:
+    """The place of the first error that most readings name, None for "no error"; of two alike the earlier one."""
+
+    place: int | None
+    n: int
+    n_next: int
+    n_votes: int
+
+    @property
+    def share(self) -> float:
+        return self.n / self.n_votes
+
+    @property
+    def margin(self) -> float:
+        return (self.n - self.n_next) / self.n_votes
+
+    @property
+    def is_tied(self) -> bool:
+        return self.n == self.n_next
+
+
+def of_places(votes: Sequence[int | None]) -> Leading | None:
+    """Of one trace. None where nobody names a place."""
+    ranked = sorted(Counter(votes).items(), key=lambda each: (-each[1], each[0] is None, each[0] or 0))
+    if not ranked:
+        return None
+    (place, n), n_next = ranked[0], ranked[1][1] if len(ranked) > 1 else 0
+    return Leading(place, n, n_next, len(votes))

@@ -98,6 +98,7 @@ def load_chunk(*, loading: Loading, records: Iterable[TraceRecord | BadLine], no
             submissions.place(numbered, traces)
         rows.insert()
         quality.mark_brought_in(trace_ids=submissions.read_enough, now=now)
+        quality.look_at(trace_ids=submissions.of_machines, now=now)
         gold = _make_gold(loading, numbered, traces, now) if loading.labels == "gold" else set()
         known = submissions.rated | gold
         if loading.enqueues:

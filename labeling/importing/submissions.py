@@ -36,6 +36,7 @@ class SubmissionRows:
         self._attempts: dict[tuple[int, int, str], int] = {}
         self.rated: set[int] = set()
         self._with_votes: set[int] = set()
+        self.of_machines: set[int] = set()  # traces: what is made of them with machines may be another now
         self._readings: Counter[int] = Counter()
 
     @property
@@ -110,6 +111,8 @@ class SubmissionRows:
             )
         )
         self.rated.add(submission.trace.pk)
+        if purpose == Purpose.WORK and record.machine:
+            self.of_machines.add(submission.trace.pk)
         if purpose == Purpose.WORK and not record.machine and submission.trace.kind == PREGENERATED:
             self._with_votes.add(submission.trace.pk)
             self._readings[submission.trace.pk] += 1

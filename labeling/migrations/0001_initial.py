@@ -174,6 +174,7 @@ class Migration(migrations.Migration):
             name='Fit',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('basis', models.CharField(choices=[('blind', 'people who saw no score'), ('assisted', 'machines, and people who saw scores, besides')], default='blind', max_length=8)),
                 ('number', models.PositiveIntegerField()),
                 ('made_at', models.DateTimeField()),
                 ('n_traces', models.PositiveIntegerField()),
@@ -500,12 +501,15 @@ class Migration(migrations.Migration):
                 ('n_votes', models.PositiveSmallIntegerField(default=0)),
                 ('posterior', models.JSONField(blank=True, null=True)),
                 ('probability', models.FloatField(blank=True, null=True)),
+                ('assisted_votes', models.JSONField(default=list)),
+                ('assisted_posterior', models.JSONField(blank=True, null=True)),
                 ('labels', models.JSONField(default=list)),
                 ('note', models.TextField(blank=True)),
                 ('made_at', models.DateTimeField()),
                 ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='consensus', to='labeling.project')),
                 ('fit', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.fit')),
+                ('assisted_fit', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.fit')),
                 ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='consensus', to='labeling.trace')),
             ],
         ),
@@ -756,7 +760,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='fit',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='a_fit_has_one_number_in_its_project'),
+            constraint=models.UniqueConstraint(fields=('project', 'basis', 'number'), name='a_fit_has_one_number_in_its_project'),
         ),
         migrations.AddConstraint(
             model_name='project',
@@ -950,6 +954,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='consensus',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('fit', None), ('posterior', None), ('probability', None)), models.Q(('fit__isnull', False), ('posterior__isnull', False), ('probability__gte', 0), ('probability__lte', 1)), _connector='OR'), name='a_probability_names_its_fit'),
+        ),
+        migrations.AddConstraint(
+            model_name='consensus',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('assisted_fit', None), ('assisted_posterior', None)), models.Q(('assisted_fit__isnull', False), ('assisted_posterior__isnull', False)), _connector='OR'), name='an_assisted_posterior_names_its_fit'),
         ),
         migrations.AddIndex(
             model_name='assignment',

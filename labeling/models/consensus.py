@@ -193,11 +193,19 @@ class Consensus(models.Model):
     source = models.CharField(max_length=8, choices=ConsensusSource)
     confidence = models.FloatField(null=True, blank=True)  # share of votes; null where a person decided
     n_votes = models.PositiveSmallIntegerField(default=0)
-    # What the raters' rates make of the readings: P(first error) of each step, context being 0, then of none; and of
-    # the place above. Null where no fit was there yet. The fit is named, so that it can be computed again.
+    # What the raters' rates make of the readings of people who saw no score: P(first error) of each step, context being
+    # 0, then of none; and of the place above. Null where no fit was there yet. The fit is named, so that it can be
+    # computed again.
     posterior = models.JSONField(null=True, blank=True)
     probability = models.FloatField(null=True, blank=True)
     fit = models.ForeignKey(Fit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    # The same with machines and whoever saw scores among the readings, by a fit of its own; nothing above follows from
+    # it. The places that all of them name, null for none; empty where nobody but blind people read the trace.
+    assisted_votes = models.JSONField(default=list)
+    assisted_posterior = models.JSONField(null=True, blank=True)
+    assisted_fit = models.ForeignKey(
+        Fit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     labels = models.JSONField(default=list)
     note = models.TextField(blank=True)
     made_at = models.DateTimeField()
@@ -214,6 +222,11 @@ class Consensus(models.Model):
                 condition=Q(fit=None, posterior=None, probability=None)
                 | Q(fit__isnull=False, posterior__isnull=False, probability__gte=0, probability__lte=1),
                 name="a_probability_names_its_fit",
+            ),
+            models.CheckConstraint(
+                condition=Q(assisted_fit=None, assisted_posterior=None)
+                | Q(assisted_fit__isnull=False, assisted_posterior__isnull=False),
+                name="an_assisted_posterior_names_its_fit",
             ),
         ]
         indexes: ClassVar = [models.Index(fields=["project", "-made_at", "-id"], name="consensus_newest")]

@@ -3,20 +3,31 @@
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.project import Project
 
 
+class FitBasis(models.TextChoices):
+    """Whose readings a fit was learned from."""
+
+    BLIND = "blind", _("people who saw no score")
+    ASSISTED = "assisted", _("machines, and people who saw scores, besides")
+
+
 class Fit(models.Model):
     """How raters of a project err, by all readings up to then, and how far that was right on hidden gold. Never
-    changed: a consensus names the fit that its probability is of."""
+    changed: a consensus names the fit that its probability is of. What people alone said and what machines said with
+    them is learned apart, and never mixed."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="fits", db_index=False)
+    basis = models.CharField(max_length=8, choices=FitBasis, default=FitBasis.BLIND)
     number = models.PositiveIntegerField()
     made_at = models.DateTimeField()
     n_traces = models.PositiveIntegerField()
     n_readings = models.PositiveIntegerField()
-    # [false alarm, detection, late detection] of each rater by id, and of any other under "others".
+    # [false alarm, detection, late detection] of each rater by id, and of any other under "others". Of somebody who
+    # saw scores, by minus their id: blind and assisted they are two raters.
     rates = models.JSONField()
     hazards = models.JSONField()  # by domain and position: {"domains": {name: […]}, "all": […]}
 
@@ -34,7 +45,7 @@ class Fit(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "number"], name="a_fit_has_one_number_in_its_project"),
+            models.UniqueConstraint(fields=["project", "basis", "number"], name="a_fit_has_one_number_in_its_project"),
         ]
 
     def __str__(self) -> str:

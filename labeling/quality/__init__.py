@@ -19,7 +19,7 @@ from labeling.quality.gold import (
 )
 from labeling.quality.scoring import Accuracy, accuracy, score
 from labeling.quality.serving import arrange_hidden, hand_out
-from labeling.quality.settlements import look_again, mark_brought_in
+from labeling.quality.settlements import look_again, look_at, mark_brought_in
 from labeling.quality.settling import posterior_of, settle
 from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
@@ -44,6 +44,7 @@ __all__ = [
     "forget",
     "hand_out",
     "look_again",
+    "look_at",
     "make_gold",
     "mark_brought_in",
     "measure_bar",

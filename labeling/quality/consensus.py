@@ -5,7 +5,7 @@ Exports and training read `current`: the newest revision of traces that are sett
 
 import datetime as dt
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
@@ -15,6 +15,15 @@ from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.quality.posteriors import DIGITS, Posterior
 from labeling.quality.step_labels import StepLabel
 
+
+class Assisted(NamedTuple):
+    """What is made of a trace with machines and whoever saw scores among its readers: the places that all name."""
+
+    votes: Sequence[int | None]
+    posterior: Posterior | None
+
+
+NOBODY = Assisted((), None)
 STANDING = (SettlementState.SETTLED, SettlementState.DECIDED)
 
 
@@ -54,6 +63,7 @@ def keep(
     by: User | None,
     note: str = "",
     posterior: Posterior | None = None,
+    assisted: Assisted = NOBODY,
 ) -> int:
     """The number of the revision that says this: the newest one, where it says the same, otherwise a new one. Inside a
     transaction that holds the trace. A revision that knows its probability is not made anew for a later fit."""
@@ -64,12 +74,13 @@ def keep(
         "n_votes": n_votes,
         "labels": [list(label) for label in labels],
         "note": note,
+        "assisted_votes": list(assisted.votes),
     }
     newest = Consensus.objects.filter(trace_id=trace_id).order_by("-revision").first()
-    if newest is not None and source == ConsensusSource.RATERS and _says(newest, told, posterior):
+    if newest is not None and source == ConsensusSource.RATERS and _says(newest, told, posterior, assisted):
         return newest.revision
     revision = newest.revision + 1 if newest else 1
-    known = _known(posterior, first_error)
+    known = _known(posterior, first_error) | _known_assisted(assisted)
     Consensus.objects.create(
         trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **told, **known
     )
@@ -83,9 +94,17 @@ def _known(posterior: Posterior | None, first_error: int | None) -> dict[str, An
     return {"posterior": posterior.listed(), "probability": probability, "fit_id": posterior.fit_id}
 
 
-def _says(row: Consensus, told: dict[str, Any], posterior: Posterior | None) -> bool:
+def _known_assisted(assisted: Assisted) -> dict[str, Any]:
+    if assisted.posterior is None:
+        return {}
+    return {"assisted_posterior": assisted.posterior.listed(), "assisted_fit_id": assisted.posterior.fit_id}
+
+
+def _says(row: Consensus, told: dict[str, Any], posterior: Posterior | None, assisted: Assisted) -> bool:
     """Labels are as sure as the posterior: of the same readings they are other numbers by another fit."""
     if posterior is not None and row.fit_id is None:
+        return False
+    if assisted.posterior is not None and row.assisted_fit_id is None:
         return False
     said = {**told, "labels": [label[:3] for label in told["labels"]]} if posterior is not None else told
     labels = [label[:3] for label in row.labels] if posterior is not None else row.labels

@@ -1,5 +1,8 @@
 """Learns by night how the raters of a project err, and holds that against hidden gold. Alone writes fits.
 
+People who saw no score are learned from by themselves, and once more together with machines and with whoever saw
+scores: two fits, two posteriors of a trace, and nothing is settled by the second.
+
 First-error Dawid–Skene over the latest readings gives each rater's rates. Gold is read by the project's own rule: as
 many raters as would have been asked, in the order of their answers, so that what is said of gold holds of the work.
 On it one temperature takes the over-confidence out, and the threshold is the lowest that keeps the promise of
@@ -26,9 +29,10 @@ from labeling.agreement.arrays import Bools, Floats
 from labeling.agreement.first_error_dawid_skene import Fit as Fitted
 from labeling.models import Fit, Gold, GoldAnswer, Project, Report, Settlement
 from labeling.models.consensus import SettlementState
+from labeling.models.fit import FitBasis
 from labeling.models.project import Protocol
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import posteriors, redundancy, settlements
+from labeling.quality import assistance, posteriors, redundancy, settlements
 from labeling.quality.posteriors import Seen, Shape
 from labeling.quality.redundancy import Course, Said
 
@@ -40,8 +44,8 @@ PROMISED = 0.9
 _MARKED = 1000
 
 
-def current(project_id: int) -> Fit | None:
-    return Fit.objects.filter(project_id=project_id).order_by("-number").first()
+def current(project_id: int, basis: FitBasis = FitBasis.BLIND) -> Fit | None:
+    return Fit.objects.filter(project_id=project_id, basis=basis).order_by("-number").first()
 
 
 def ask(*, project_id: int, by: User | None, now: dt.datetime) -> Job | None:
@@ -53,12 +57,13 @@ def ask(*, project_id: int, by: User | None, now: dt.datetime) -> Job | None:
 
 
 def chunks(job: Job) -> Iterator[Chunk]:
-    """The job's work: learn; then the first time have everything settled looked at anew, so that it says its
-    probability."""
+    """The job's work: learn; then, where one of the fits is the first, have everything settled looked at anew, so that
+    it says its probability."""
     project_id, after = job.arguments["project"], int(job.checkpoint.get("after", 0))
+    learner = _Learner(project_id, is_first=job.checkpoint.get("is_first", False))
     if not job.checkpoint:
-        yield partial(_learn, project_id)
-    if Fit.objects.filter(project=project_id).count() != 1:
+        yield learner.write
+    if not learner.is_first:
         return
     settled = Settlement.objects.filter(project=project_id, state=SettlementState.SETTLED).order_by("trace_id")
     while traces := list(settled.filter(trace_id__gt=after).values_list("trace_id", flat=True)[:_MARKED]):
@@ -66,32 +71,47 @@ def chunks(job: Job) -> Iterator[Chunk]:
         yield partial(_mark, traces)
 
 
-def _learn(project_id: int, now: dt.datetime) -> Progress:
-    made = learn(project_id=project_id, now=now)
-    return Progress(1, result={"fit": made.number if made else None}, checkpoint={"after": 0})
+class _Learner:
+    """The first chunk: remembers for the others whether there was no such fit before."""
+
+    def __init__(self, project_id: int, *, is_first: bool) -> None:
+        self.project_id, self.is_first = project_id, is_first
+
+    def write(self, now: dt.datetime) -> Progress:
+        made = {basis.value: learn(project_id=self.project_id, now=now, basis=basis) for basis in FitBasis}
+        numbers = {basis: fit.number if fit else None for basis, fit in made.items()}
+        self.is_first = 1 in numbers.values()
+        return Progress(1, result={"fits": numbers}, checkpoint={"after": 0, "is_first": self.is_first})
 
 
 def _mark(traces: list[int], now: dt.datetime) -> Progress:
     settlements.look_at(trace_ids=traces, now=now)
-    return Progress(1, checkpoint={"after": traces[-1]})
+    return Progress(1, checkpoint={"after": traces[-1], "is_first": True})
 
 
-def learn(*, project_id: int, now: dt.datetime) -> Fit | None:
-    """A new fit; None where too little was read, or where no two readings are of the same steps."""
+def learn(*, project_id: int, now: dt.datetime, basis: FitBasis = FitBasis.BLIND) -> Fit | None:
+    """A new fit; None where too little was read, or where no two readings are of the same steps, or where nobody but
+    people who saw no score has read anything."""
     project = Project.objects.get(pk=project_id)
-    golds = _golds(project)
+    assisted = assistance.readings(project_id=project_id, limit=LATEST) if basis == FitBasis.ASSISTED else []
+    golds = _with_those(_golds(project), assisted)
     known = {gold.trace_id for gold in golds}
-    work = [each for each in _readings(project_id) if each.trace_id not in known]
+    work = [each for each in [*_readings(project_id), *assisted] if each.trace_id not in known]
     seen = [*work, *(each for gold in golds for each in gold.seen)]
-    if project.protocol == Protocol.LIVE or not _is_enough(seen):
+    if project.protocol == Protocol.LIVE or not _is_enough(seen) or (basis == FitBasis.ASSISTED and not assisted):
         return None
+    return _keep(_fitted(project, seen, golds, basis, now))
+
+
+def _fitted(project: Project, seen: list[Seen], golds: list["_Known"], basis: FitBasis, now: dt.datetime) -> Fit:
     told = posteriors.shapes({each.trace_id for each in seen})
     reports, traces, raters = posteriors.reports_of(told, seen)
     found = first_error_dawid_skene.fit(reports)
     names = sorted({told[trace].domain for trace in traces})
     everywhere = hazards.fit(posterior=found.posterior, there=found.there, domains=np.zeros_like(reports.domains))
-    fit = Fit(
+    return Fit(
         project=project,
+        basis=basis,
         made_at=now,
         n_traces=len(traces),
         n_readings=len(seen),
@@ -99,16 +119,15 @@ def learn(*, project_id: int, now: dt.datetime) -> Fit | None:
         hazards={"domains": dict(zip(names, found.hazards.tolist(), strict=True)), "all": everywhere[0].tolist()},
         **_judged(found, [golds_of(golds, told).get(trace, set()) for trace in traces], told, traces),
     )
-    return _keep(fit)
 
 
 def _keep(fit: Fit) -> Fit:
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=fit.project_id)
-        last = Fit.objects.filter(project=fit.project_id).aggregate(n=Max("number"))["n"]
+        last = Fit.objects.filter(project=fit.project_id, basis=fit.basis).aggregate(n=Max("number"))["n"]
         fit.number = (last or 0) + 1
         fit.save()
-        detail = {"fit": fit.number, "gold": fit.n_gold, "threshold": fit.threshold}
+        detail = {"basis": fit.basis, "fit": fit.number, "gold": fit.n_gold, "threshold": fit.threshold}
         subject = f"project:{fit.project_id}"
         log.append(
             what="raters.fitted", by=None, now=fit.made_at, project=fit.project_id, subject=subject, detail=detail
@@ -136,6 +155,14 @@ class _Known(NamedTuple):
     trace_id: int
     accepted: list[int | None]
     seen: list[Seen]
+
+
+def _with_those(golds: list[_Known], assisted: list[Seen]) -> list[_Known]:
+    """As they were read with machines and whoever saw scores besides."""
+    of_trace: dict[int, list[Seen]] = defaultdict(list)
+    for each in assisted:
+        of_trace[each.trace_id].append(each)
+    return [gold._replace(seen=[*gold.seen, *of_trace[gold.trace_id]]) for gold in golds]
 
 
 def _golds(project: Project) -> list[_Known]:

@@ -2,7 +2,7 @@
 module that changes settlements."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import orjson
 
@@ -74,8 +74,10 @@ def hold(*, trace_ids: Sequence[int], skips: bool = False) -> list[int]:
     return list(traces.values_list("pk", flat=True))
 
 
-def look_at(*, trace_ids: Iterable[int], now: dt.datetime) -> int:
+def look_at(*, trace_ids: Collection[int], now: dt.datetime) -> int:
     """These traces are looked at anew, settled or not. Says how many that is."""
+    if not trace_ids:
+        return 0
     rows = Settlement.objects.filter(trace_id__in=list(trace_ids), changed_at__lte=now)
     return rows.update(is_due=True)
 

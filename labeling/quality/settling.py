@@ -15,14 +15,15 @@ from django.db.models import Exists, OuterRef, Q
 
 from events import log
 from labeling import queue
-from labeling.models import AddedSlot, Assignment, Fit, Judgment, Project, Report, Settlement
-from labeling.models.assignment import AssignmentState, FinishReason, Purpose
+from labeling.models import AddedSlot, Fit, Judgment, Project, Report, Settlement
 from labeling.models.consensus import ConsensusSource, SettlementState
+from labeling.models.fit import FitBasis
 from labeling.models.project import Protocol
-from labeling.models.rater import RaterKind
-from labeling.quality import consensus, first_errors, fits, posteriors, redundancy, settlements, standings, step_labels
-from labeling.quality.posteriors import Posterior, Seen
-from labeling.quality.redundancy import Course, Said, Weighed
+from labeling.quality import consensus, fits, hearing, posteriors, redundancy, settlements, standings, step_labels
+from labeling.quality.consensus import NOBODY, Assisted
+from labeling.quality.hearing import Reading
+from labeling.quality.posteriors import Posterior
+from labeling.quality.redundancy import Course, Weighed
 from labeling.quality.step_labels import Rating, StepLabel, Sure
 
 CHUNK = 20
@@ -31,32 +32,15 @@ _MOST_FAILURES = 20
 
 
 @dataclass
-class Reading:
-    """One submitted reading of a trace, by its latest revision."""
-
-    assignment_id: int
-    rater_id: int
-    revision: int
-    report: first_errors.Report
-
-    @property
-    def said(self) -> Said:
-        has_bad_problem = self.report.finish_reason == FinishReason.BAD_PROBLEM
-        return Said(self.report.position, self.report.is_censored, has_bad_problem)
-
-    def seen(self, trace_id: int) -> Seen:
-        return Seen(trace_id, self.rater_id, self.report.position, self.report.n_passed, self.report.is_censored)
-
-
-@dataclass
 class _Look:
-    """What is known of one trace while it is looked at."""
+    """What is known of one trace while it is looked at. `readings` are those that have a vote."""
 
     row: Settlement
     project: Project
     readings: list[Reading]
     posterior: Posterior | None
     fit: Fit | None
+    assisted: Assisted
 
     @property
     def threshold(self) -> float | None:
@@ -96,13 +80,15 @@ def settle(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> in
 
 def _look_at_all(project: Project, rows: Sequence[Settlement], now: dt.datetime) -> None:
     traces = [row.trace_id for row in rows]
-    readings, added = _readings(traces), _added(traces)
+    every, added = hearing.every(traces), _added(traces)
+    readings = hearing.with_a_vote(every)
     _keep_reports(project, readings)
     fit = fits.current(project.pk)
-    believed = _believed(fit, readings)
+    believed, assisted = _believed(fit, readings), _assisted(project.pk, every)
     for row in rows:
-        look = _Look(row, project, readings[row.trace_id], believed.get(row.trace_id), fit)
-        _look_at(look, added.get(row.trace_id, set()), now)
+        pk = row.trace_id
+        look = _Look(row, project, readings[pk], believed.get(pk), fit, assisted.get(pk, NOBODY))
+        _look_at(look, added.get(pk, set()), now)
 
 
 def put_off(*, trace_id: int, now: dt.datetime) -> None:
@@ -122,21 +108,16 @@ def _believed(fit: Fit | None, readings: Mapping[int, list[Reading]]) -> dict[in
     return posteriors.of_readings(fit, posteriors.shapes(read), seen)
 
 
-def _readings(trace_ids: Sequence[int]) -> dict[int, list[Reading]]:
-    """Of each trace, in the order of their submissions. Machines and whoever saw scores beforehand have no vote."""
-    rows = (
-        Assignment.objects.filter(trace_id__in=trace_ids, purpose=Purpose.WORK, state=AssignmentState.SUBMITTED)
-        .filter(is_assisted=False)
-        .exclude(rater__kind=RaterKind.MACHINE)
-        .order_by("submitted_at", "pk")
-        .values_list("trace_id", "pk", "rater_id", "submitted_revision")
-    )
-    found = {pk: (trace_id, rater_id, revision) for trace_id, pk, rater_id, revision in rows}
-    reports = {r.assignment_id: r for r in first_errors.of_revisions([(pk, one[2]) for pk, one in found.items()])}
-    by_trace: dict[int, list[Reading]] = {trace_id: [] for trace_id in trace_ids}
-    for pk, (trace_id, rater_id, revision) in found.items():
-        by_trace[trace_id].append(Reading(pk, rater_id, revision, reports[pk]))
-    return by_trace
+def _assisted(project_id: int, every: Mapping[int, list[Reading]]) -> dict[int, Assisted]:
+    """Of traces that machines or whoever saw scores have read too: what all say together."""
+    read = {trace: of_trace for trace, of_trace in every.items() if not all(each.is_blind for each in of_trace)}
+    if not read:
+        return {}
+    believed = _believed(fits.current(project_id, FitBasis.ASSISTED), read)
+    return {
+        trace: Assisted([each.report.position for each in of_trace if not each.report.is_censored], believed.get(trace))
+        for trace, of_trace in read.items()
+    }
 
 
 def _keep_reports(project: Project, readings: dict[int, list[Reading]]) -> None:
@@ -239,6 +220,7 @@ def _settle(look: _Look, weighed: Weighed, now: dt.datetime) -> None:
         n_votes=weighed.n_votes,
         labels=labels_of(look.project, look.readings, weighed.first_error, look.posterior),
         posterior=look.posterior,
+        assisted=look.assisted,
         now=now,
         by=None,
     )
@@ -271,12 +253,12 @@ def _ratings(readings: list[Reading]) -> Iterator[Rating]:
 
 def readings_of(trace_id: int) -> list[Reading]:
     """The readings of one trace that have a vote."""
-    return _readings([trace_id])[trace_id]
+    return hearing.with_a_vote(hearing.every([trace_id]))[trace_id]
 
 
 def posterior_of(*, trace_id: int, project_id: int) -> Posterior | None:
     """Where the first error of a trace is by what its readings say now, and how probably; None without a fit."""
-    return _believed(fits.current(project_id), _readings([trace_id])).get(trace_id)
+    return _believed(fits.current(project_id), {trace_id: readings_of(trace_id)}).get(trace_id)
 
 
 def _move(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:

@@ -9,11 +9,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from events.models import Event
 from labeling import admission, judging, quality, queue
-from labeling.models import Gold, Rater, Settlement, Trace
+from labeling.models import Fit, Gold, Rater, Settlement, Trace
 from labeling.models.assignment import AssignmentState
+from labeling.models.fit import FitBasis
 from labeling.models.quality import GoldUse
+from labeling.quality import refreshing
 from tests import factories
 from tests.labeling.judging.clients import Client as JudgingClient
+from tests.labeling.quality import scene
 from tests.people.cast import Cast, make_cast
 
 pytestmark = pytest.mark.django_db
@@ -193,3 +196,47 @@ def test_steps_are_numbered_as_their_raters_see_them(client: Client, cast: Cast)
     gold = client.get(reverse("dashboard:gold", args=address[:1])).context["golds"].rows
     assert [row.accepted for row in gold] == ["step 2"]
     assert "error 2</td>" in client.get(reverse("dashboard:adjudicate_trace", args=address)).content.decode()
+
+
+def test_majority_is_told_with_its_margin_wherever_consensus_is(client: Client, cast: Cast) -> None:
+    """On the trace, on a review, and to whoever decides; machines and whoever saw scores have no part in it."""
+    trace = factories.make_trace(cast.project)
+    read = [scene.submit(factories.make_rater(cast.project), trace, said) for said in ([1, -1], [1, -1], [1, 1, 1])]
+    scene.submit(factories.make_machine(cast.project), trace, [1, 1, 1])
+    scene.submit(factories.make_rater(cast.project), trace, [1, 1, 1], is_assisted=True)
+    refreshing.settle_due(now=factories.NOW)
+    client.force_login(cast.lead)
+    addresses = [
+        reverse("dashboard:trace", args=[cast.project.slug, trace.pk]),
+        reverse("dashboard:review", args=[cast.project.slug, read[0].pk]),
+        reverse("dashboard:adjudicate_trace", args=[cast.project.slug, trace.pk]),
+    ]
+    for address in addresses:
+        told = client.get(address).content.decode()
+        assert "Majority: first error at step 2, by 2 of 3 readings, margin .33." in told
+    form = client.get(addresses[0]).context["gold_form"]
+    assert form["accepted_first_errors"].value() == ["1"]  # three raters: it is there to be promoted
+    scene.submit(factories.make_rater(cast.project), trace, [1, 1, 1])
+    assert "No majority: no place is named by more than 2 of 4 readings" in client.get(addresses[0]).content.decode()
+
+
+def test_trace_says_what_machines_make_of_its_place(client: Client, cast: Cast) -> None:
+    trace = factories.make_trace(cast.project)
+    fits = [
+        Fit.objects.create(
+            project=cast.project, basis=basis, number=1, made_at=factories.NOW, n_traces=1, n_readings=1, n_gold=100,
+            rates={"others": [0.02, 0.9, 0.5]}, hazards={"domains": {}, "all": [0.2] * 25},
+        )
+        for basis in FitBasis
+    ]  # fmt: skip
+    scene.submit(factories.make_rater(cast.project), trace, [1, -1])
+    scene.submit(factories.make_rater(cast.project), trace, [1, -1])
+    scene.submit(factories.make_machine(cast.project), trace, [1, 1, 1])
+    refreshing.settle_due(now=factories.NOW)
+    row = trace.consensus.get()
+    assert (row.fit, row.assisted_fit) == tuple(fits)
+    alone, assisted = row.posterior or [], row.assisted_posterior or []
+    client.force_login(cast.lead)
+    told = client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk])).content.decode()
+    assert f"3 votes in all: {assisted[1]:.3f}; it settles nothing." in told
+    assert assisted[1] < alone[1]

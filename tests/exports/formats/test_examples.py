@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from exports.formats import FORMATS
-from exports.formats.examples import Agreed, Said
+from exports.formats.examples import Agreed, Example, Said
 from exports.formats.path import Rule
 from exports.formats.tally import Tally
 from labeling.importing.records import TraceRecord
@@ -156,3 +157,48 @@ def test_outcomes_need_no_rater() -> None:
     (row,) = make(example(found), Rule(), tally)
     assert (row["completion"], row["is_right"], row["reference_answer"]) == ("a\nb\nc\nd\ne", True, "6")
     assert tally.left_out == {"outcome not known": 1}
+
+
+def test_what_machines_say_stands_apart_from_what_people_say() -> None:
+    """Two people name step 2, a machine and somebody who saw scores name step 0."""
+    found = example(
+        *(rated(*each, labeler=f"rater {n}") for n, each in enumerate([[1, 1, -1], [1, 1, -1], [-1], [-1]]))
+    )
+    found.readings[2].facts = found.readings[2].facts._replace(machine="judge: x", labeler=None)
+    found.readings[3].facts = found.readings[3].facts._replace(is_assisted=True)
+    found.agreed = structs.replace(
+        agreed([[1, 1, -1]] * 2, 2), posterior=[0, 0.1, 0.9, 0, 0, 0], assisted_posterior=[0.4, 0.1, 0.5, 0, 0, 0]
+    )
+    row = next(iter(rows_of("first_errors", found)))
+    assert (row["p_error"][2], row["p_by"], row["n_votes"]) == (0.9, "raters", 2)
+    assert (row["assisted_p_error"][0], row["assisted_p_by"], row["assisted_n_votes"]) == (0.4, "raters", 4)
+    assert (row["majority"], row["majority_share"], row["majority_margin"]) == (2, 1.0, 1.0)
+    steps = rows_of("steps", found)
+    assert [each["n_at_risk"] for each in steps[:3]] == [2, 2, 2]
+    assert [each["p_correct"] for each in steps[:3]] == [1.0, 1.0, 0.0]
+    assert [each["assisted_p_correct"] for each in steps[:3]] == [0.5, 0.5, 0.0]
+    assert [round(each["posterior_correct"], 6) for each in steps[:3]] == [1.0, 0.9, 0.0]
+    assert [round(each["assisted_posterior_correct"], 6) for each in steps[:3]] == [0.6, 0.5, 0.0]
+    found.agreed = None
+    row = next(iter(rows_of("first_errors", found)))
+    assert (row["p_by"], row["p_error"][2], row["assisted_p_by"], row["assisted_p_error"][2]) == (
+        "votes",
+        1,
+        "votes",
+        0.5,
+    )
+
+
+def test_nothing_is_assisted_where_people_alone_read() -> None:
+    row = written("first_errors", STOPS, 2)[0]
+    assert (row["majority"], row["majority_share"], row["majority_margin"]) == (2, 2 / 3, 1 / 3)
+    told = [row[f"assisted_{name}"] for name in ("p_error", "p_none", "p_by", "n_votes")]
+    assert told == [[], None, None, 0]
+    tied = written("first_errors", STOPS[1:], 2)[0]
+    assert (tied["majority"], tied["majority_share"], tied["majority_margin"]) == (None, 0.5, 0.0)
+
+
+def rows_of(name: str, found: Example) -> list[dict[str, Any]]:
+    make = FORMATS[name].rows
+    assert make is not None
+    return list(make(found, Rule(), Tally()))

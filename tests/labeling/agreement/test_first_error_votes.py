@@ -1,13 +1,15 @@
 """The first error by counting votes, against counting by hand."""
 
 from collections.abc import Set
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import simulated_raters
-from labeling.agreement import first_error_votes, reports
+from labeling.agreement import first_error_votes, majority, reports
 from labeling.agreement.reports import Reports
 
 
@@ -65,3 +67,19 @@ def test_all_three_agree_where_all_raters_do(seed: int) -> None:
 def test_models_over_steps_find_most_first_errors() -> None:
     crowd = simulated_raters.crowd(traces=400, raters_per_trace=5, seed=4)
     assert (first_error_votes.by_models(crowd.told) == crowd.truth).mean() > 0.85
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=9), st.randoms(use_true_random=False))
+def test_majority_of_places_says_its_margin_in_whatever_order(votes: list[int | None], random: Any) -> None:
+    found = majority.of_places(votes)
+    shuffled = list(votes)
+    random.shuffle(shuffled)
+    assert majority.of_places(shuffled) == found
+    if found is None:
+        assert not votes
+        return
+    counted = sorted((votes.count(each) for each in set(votes)), reverse=True)
+    assert (found.n, found.n_votes) == (counted[0], len(votes))
+    assert votes.count(found.place) == found.n
+    assert found.margin == pytest.approx((counted[0] - (counted[1:] or [0])[0]) / len(votes))
+    assert found.is_tied == (len(counted) > 1 and counted[0] == counted[1])

@@ -1,5 +1,6 @@
 """What several people had rated before it came in is settled like what is rated here, and hands nobody any work."""
 
+import io
 import json
 from typing import Any
 
@@ -10,8 +11,12 @@ from events.models import Event
 from jobs import runner
 from labeling import overlapping, queue
 from labeling.choosing import Filters
+from labeling.importing import attributing
 from labeling.importing.attributing import Labels
-from labeling.models import AddedSlot, Project, QueueEntry, Settlement, Trace
+from labeling.importing.load import load
+from labeling.importing.readers import prm800k
+from labeling.importing.records import TraceRecord
+from labeling.models import AddedSlot, Consensus, Project, QueueEntry, Settlement, Trace
 from labeling.quality import refreshing
 from tests import factories
 from tests.exports.test_snapshots import content, make
@@ -128,3 +133,21 @@ def marking(of: Project, *lines: bytes, labels: Labels = "judgments") -> int:
     with connection.execute_wrapper(hear):
         bring_in(of, *lines, labels=labels, chunk=20)
     return sum("labeling_settlement" in sql for sql in said)
+
+
+def test_a_machine_s_ratings_are_heard_beside_what_people_settled() -> None:
+    """They come in after two people agreed: nothing of that moves, and they are kept beside it."""
+    one = project()
+    bring_in(one, prm.line(problem=ALONE, labeler="ann"), prm.line(problem=ALONE, labeler="ben"))
+    refreshing.settle_due(now=NOW)
+    before = Consensus.objects.get()
+    records = prm800k.read(io.BytesIO(prm.line(problem=ALONE, labeler="x")))
+    told = [
+        attributing.attribute(each, labels="judge", labels_by="x") for each in records if isinstance(each, TraceRecord)
+    ]
+    load(project=one, source=factories.make_source(one), records=told, now=NOW)
+    refreshing.settle_due(now=NOW)
+    after = Consensus.objects.get(revision=2)
+    assert (after.first_error, after.n_votes, after.labels) == (before.first_error, 2, before.labels)
+    assert (len(before.assisted_votes), len(after.assisted_votes)) == (0, 3)
+    assert Settlement.objects.get().n_readings == 2

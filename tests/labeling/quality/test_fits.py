@@ -20,6 +20,7 @@ from labeling.models import (
     Step,
     Trace,
 )
+from labeling.models.fit import FitBasis
 from labeling.models.quality import GoldUse
 from labeling.quality import fits, posteriors, refreshing
 from labeling.quality.posteriors import Seen, Shape
@@ -117,7 +118,8 @@ def test_learn_waits_until_there_is_enough(crowd: Crowd) -> None:
     assert made is not None
     assert (made.number, made.n_gold, made.temperature, made.threshold) == (1, 0, 1.0, None)
     assert made.temperature_reason == made.threshold_reason == "too few gold traces"
-    assert Event.objects.get(what="raters.fitted").detail == {"fit": 1, "gold": 0, "threshold": None}
+    detail = {"basis": "blind", "fit": 1, "gold": 0, "threshold": None}
+    assert Event.objects.get(what="raters.fitted").detail == detail
 
 
 def test_learn_tells_careful_raters_from_careless_ones_and_cools_on_gold(crowd: Crowd) -> None:
@@ -183,6 +185,43 @@ def test_consensus_carries_the_probability_of_its_place(crowd: Crowd) -> None:
     found = quality.posterior_of(trace_id=trace.pk, project_id=crowd.project.pk)
     assert found is not None
     assert found.fit_number == 2
+
+
+def test_assisted_readings_are_learned_and_stored_apart(crowd: Crowd) -> None:
+    """What machines and whoever saw scores said moves nothing of what people are held for, and settles nothing."""
+    crowd.read(60)
+    judge = factories.make_machine(crowd.project)
+    trace = factories.make_trace(crowd.project)
+    for rater in crowd.raters[:2]:
+        scene.submit(rater, trace, [1, -1])
+    refreshing.settle_due(now=NOW)
+    blind = fits.learn(project_id=crowd.project.pk, now=NOW)
+    assert blind is not None
+    assert fits.learn(project_id=crowd.project.pk, now=NOW, basis=FitBasis.ASSISTED) is None  # nobody was assisted
+    Settlement.objects.update(is_due=True)
+    refreshing.settle_due(now=NOW)
+    machine = scene.submit(judge, trace, [-1])
+    shown = scene.submit(factories.make_rater(crowd.project), trace, [-1], is_assisted=True)
+    again, assisted = (fits.learn(project_id=crowd.project.pk, now=NOW, basis=basis) for basis in FitBasis)
+    assert again is not None
+    assert assisted is not None
+    assert (again.number, assisted.number, again.rates) == (2, 1, blind.rates)
+    assert {str(judge.pk), str(-shown.rater_id)} <= set(assisted.rates)
+    assert not {str(judge.pk), str(-shown.rater_id)} & set(again.rates)
+    Settlement.objects.update(is_due=True)
+    refreshing.settle_due(now=NOW)
+    _votes_alone, before, row = Consensus.objects.order_by("revision")
+    assert (before.assisted_votes, before.assisted_posterior) == ([], None)
+    assert (row.first_error, row.n_votes, row.labels, row.posterior) == (1, 2, before.labels, before.posterior)
+    assert (row.assisted_votes, row.assisted_fit) == ([1, 1, 0, 0], assisted)
+    assert row.assisted_posterior is not None
+    assert row.posterior is not None
+    assert row.assisted_posterior[0] > row.posterior[0]
+    assert Report.objects.filter(assignment=machine).count() == 0
+    Settlement.objects.update(is_due=True)
+    fits.learn(project_id=crowd.project.pk, now=NOW, basis=FitBasis.ASSISTED)
+    refreshing.settle_due(now=NOW)
+    assert Consensus.objects.count() == 3  # another fit makes no revision by itself
 
 
 def make_fit(project: Project, threshold: float | None) -> Fit:
