@@ -22,11 +22,13 @@ CHUNK = 500
 READERS = 2
 _Row = tuple[Any, ...]
 _Found = tuple[list[_Row], dict[int, _Row], dict[int, _Row], dict[int, Reading]]
-# Every row is found by a key. A table that was filled a moment ago has no statistics yet, and a plan that reads all of
-# it for each chunk looks cheap.
-_BY_KEYS = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
+# Every row is found by a key, and a stretch comes in the order of its index. A table that was filled a moment ago has
+# no statistics yet, and a plan that reads all of it for each chunk looks cheap.
+_PLANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan", "jit")
+_BY_KEYS = "; ".join(f"SET {name} = off" for name in _PLANS)
 
 WHERE = "WHERE m.manifest_id = %s AND m.position >= %s AND m.position < %s"
+LISTED = "WHERE m.manifest_id = %s AND m.position = ANY (%s)"
 
 _SUBMISSIONS = """SELECT m.position, u.id, u.revision, m.consensus_revision, m.score_version, m.is_contested,
   m.trace_id, q.normal_digest, a.purpose, a.population, a.origin, a.is_assisted, a.saw_reference_answer,
@@ -60,7 +62,8 @@ LEFT JOIN labeling_option o ON o.step_id = s.id
 {where} GROUP BY m.position"""
 
 # The same on PostgreSQL, where each look into an index costs: the options of a trace whose steps follow each other lie
-# side by side, and are read as one stretch. What is not so is not plain, and has other numbers here.
+# side by side, and are read as one stretch. What is not so is not plain, and has other numbers here. Each stretch comes
+# in the order of its index, below the aggregates: told to sort, they would do it once more, each by itself.
 _TEXTS_ON_POSTGRESQL = """SELECT m.position, CASE WHEN y.n_first = x.n THEN y.n ELSE -1 END, y.n, x.first_step, x.last,
   x.n_others, y.more, y.joined
 FROM labeling_manifestrow m
@@ -70,9 +73,11 @@ CROSS JOIN LATERAL (
   FROM labeling_step s WHERE s.trace_id = m.trace_id) AS x
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE o.position = 0) AS n_first,
-    STRING_AGG(CASE WHEN o.position > 0 THEN o.step_id || ':' || o.id END, ' ' ORDER BY o.step_id, o.position) AS more,
-    STRING_AGG(o.text, CHR(31) ORDER BY o.step_id, o.position) AS joined
-  FROM labeling_option o WHERE o.step_id BETWEEN x.low AND x.high AND x.high - x.low = x.n - 1) AS y
+    STRING_AGG(CASE WHEN o.position > 0 THEN o.step_id || ':' || o.id END, ' ') AS more,
+    STRING_AGG(o.text, CHR(31)) AS joined
+  FROM (
+    SELECT o.id, o.step_id, o.position, o.text FROM labeling_option o
+    WHERE o.step_id BETWEEN x.low AND x.high AND x.high - x.low = x.n - 1 ORDER BY o.step_id, o.position) AS o) AS y
 {where} AND x.n > 0"""
 
 # The first and last step, how many turns, how many of them say more than a rating, times, and ratings.
@@ -89,6 +94,32 @@ FROM labeling_manifestrow m
 {join} labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
 LEFT JOIN labeling_judgment j ON j.turn_id = t.id
 {where} GROUP BY m.position"""
+
+# The same on PostgreSQL where turns and judgments are stretches as well: those of a file, of which each turn shows the
+# first option alone. Where there are as many judgments, each turn has its one. Places and ratings come as two pieces of
+# text. Of own labels, which several people made at the same time, nothing comes: `_RATINGS` looks each of them up.
+_RATINGS_IN_STRETCHES = """SELECT m.position, x.first_step, x.last_step, x.n, x.times, x.chosen, y.judged
+FROM labeling_manifestrow m
+JOIN labeling_submission u ON u.id = m.submission_id
+CROSS JOIN LATERAL (
+  SELECT COUNT(*) AS n, MIN(t.step_id) AS first_step, MAX(t.step_id) AS last_step, MIN(t.id - t.step_id) AS ahead,
+    MAX(t.id - t.step_id) AS most_ahead, STRING_AGG(t.step_id || ':' || t.active_ms, ' ') AS times,
+    COUNT(*) FILTER (WHERE t.shown IS DISTINCT FROM '0' OR t.written_text IS NOT NULL OR t.comment <> '') AS n_others,
+    STRING_AGG(COALESCE(t.chosen::text, ''), ';') AS chosen
+  FROM (
+    SELECT t.id, t.step_id, t.shown, t.chosen, t.written_text, t.comment, t.active_ms FROM labeling_turn t
+    WHERE t.assignment_id = u.assignment_id AND t.revision = u.revision ORDER BY t.step_id) AS t) AS x
+CROSS JOIN LATERAL (
+  SELECT COUNT(*) AS n,
+    COUNT(*) FILTER (WHERE j.category <> '' OR j.reason <> '' OR j.value IS NOT NULL OR j.rollouts IS NOT NULL)
+      AS n_others,
+    STRING_AGG(COALESCE(j.rating::text, '') || ',' || COALESCE(j.flagged::text, ''), ';') AS judged
+  FROM (
+    SELECT j.rating, j.flagged, j.category, j.reason, j.value, j.rollouts
+    FROM labeling_judgment j
+    WHERE j.turn_id BETWEEN x.first_step + x.ahead AND x.last_step + x.ahead AND x.ahead = x.most_ahead
+      AND x.last_step - x.first_step = x.n - 1 AND x.n_others = 0 ORDER BY j.turn_id) AS j) AS y
+{where} AND y.n = x.n AND y.n_others = 0"""
 
 _ON_POSTGRESQL = {
     "where": WHERE,
@@ -156,10 +187,26 @@ def _read(manifest_id: int, start: int, stop: int) -> _Found:
     submissions = statements.rows(_SUBMISSIONS.format_map(shapes), where)
     words = _TEXTS_ON_POSTGRESQL if statements.on_postgresql() else _TEXTS
     texts = {row[0]: row for row in statements.rows(words.format_map(shapes), where)}
-    ratings = {row[0]: row for row in statements.rows(_RATINGS.format_map(shapes), where)}
+    ratings = _ratings(where, [row[0] for row in submissions if row[1] is not None])
     others = [row[0] for row in submissions if not _is_plain(texts.get(row[0]), ratings.get(row[0]))]
     careful = recomposing.readings(manifest_id, others, {row[0]: row for row in submissions}) if others else {}
     return submissions, texts, ratings, careful
+
+
+def _ratings(where: list[int], positions: list[int]) -> dict[int, _Row]:
+    if not statements.on_postgresql():
+        return {row[0]: row for row in statements.rows(_RATINGS.format_map(_ON_SQLITE), where)}
+    stretches = statements.rows(_RATINGS_IN_STRETCHES.format(where=WHERE), where)
+    found = {row[0]: (*row[:4], 0, row[4], _cells(row[5], row[6])) for row in stretches}
+    apart = [position for position in positions if position not in found]
+    if apart:
+        listed = _RATINGS.format_map({**_ON_POSTGRESQL, "where": LISTED})
+        found |= {row[0]: row for row in statements.rows(listed, [where[0], apart])}
+    return found
+
+
+def _cells(chosen: str, judged: str) -> str:
+    return ";".join([f"0,{place},{said}" for place, said in zip(chosen.split(";"), judged.split(";"), strict=True)])
 
 
 def _is_plain(texts: _Row | None, ratings: _Row | None) -> bool:

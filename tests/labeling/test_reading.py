@@ -1,12 +1,17 @@
-"""Chunks that are read ahead, by connections of their own."""
+"""Chunks that are read ahead, by connections of their own; and turns that lie in one stretch, or between others."""
 
+import json
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 from django.db import connection
 
+from exports.formats import prm800k
 from labeling import manifest
 from labeling.manifest import Filters
+from labeling.models import Assignment, Judgment, Project, Submission, Turn
 from tests import factories, servers
 from tests.labeling.importing import lines_of_prm800k as prm
 from tests.labeling.importing.test_load import bring_in
@@ -35,3 +40,63 @@ def _links() -> int:
     with connection.cursor() as cursor:
         cursor.execute(clients)
         return int(cursor.fetchone()[0])
+
+
+def written(project: Project) -> list[bytes]:
+    frozen = manifest.freeze(project=project, filters=Filters(), purpose="archive", now=factories.NOW, by=None)
+    return [line for chunk in manifest.readings(frozen) for line in prm800k.lines(chunk)]
+
+
+def judge_by_turns(ratings: dict[str, int]) -> None:
+    """The steps once more as another revision, by these raters one after the other on each step."""
+    assignments = list(Assignment.objects.filter(rater__labeler__in=ratings).order_by("pk"))
+    turns = Turn.objects.filter(assignment__in=assignments).select_related("assignment__rater")
+    for turn in turns.order_by("step__position", "assignment").prefetch_related("judgments"):
+        (judgment,) = turn.judgments.all()
+        turn.pk, turn.revision = None, 2
+        turn.save(force_insert=True)
+        rating = ratings[turn.assignment.rater.labeler or ""]
+        Judgment.objects.create(turn=turn, option_id=judgment.option_id, rating=rating)
+    for each in assignments:
+        Submission.objects.create(
+            project=each.project, assignment=each, revision=2, finish_reason="solution", submitted_at=factories.NOW
+        )
+        Assignment.objects.filter(pk=each.pk).update(revision=2, submitted_revision=2)
+
+
+@pytest.mark.django_db
+def test_turns_between_those_of_others_are_read_as_each_rater_gave_them(
+    django_assert_num_queries: Callable[[int], AbstractContextManager[object]], on_postgresql: bool
+) -> None:
+    project = factories.make_project()
+    bring_in(project, *(prm.line(labeler=name) for name in ("ann", "ben", "cid")))
+    judge_by_turns({"ann": 0, "ben": -1})
+    frozen = manifest.freeze(project=project, filters=Filters(), purpose="archive", now=factories.NOW, by=None)
+    # Those of the file lie in one stretch; the others are looked up by one query more.
+    with django_assert_num_queries(4 if on_postgresql else 3 + 5):
+        (chunk,) = manifest.readings(frozen)
+    found = [(each["labeler"], ratings_of(each)) for each in map(json.loads, prm800k.lines(chunk))]
+    assert sorted(found) == [("ann", [0, 0]), ("ben", [-1, -1]), ("cid", [1, -1])]
+
+
+def ratings_of(line: dict[str, dict[str, list[dict[str, list[dict[str, int]]]]]]) -> list[int]:
+    return [each["completions"][0]["rating"] for each in line["label"]["steps"]]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [prm.step("a", 1), prm.step("b", None), prm.step("c", -1)],  # a turn without a judgment
+        [prm.step("a", None), prm.step("b", None)],
+        [prm.step("a", 1), prm.step("b", 0, "other", chosen=1), prm.step("c", 1)],
+        [{**prm.step("a"), "chosen_completion": None}, prm.step("b", 0)],
+        [prm.step("a"), {**prm.step("b"), "human_completion": {"text": "w", "rating": None, "source": "human"}}],
+    ],
+)
+def test_what_lies_beside_plain_turns_does_not_shift_them(steps: list[dict[str, object]]) -> None:
+    project = factories.make_project()
+    others = {"pre_generated_steps": ["a", "b", "c"], "finish_reason": "solution"}
+    given = [prm.line(labeler="ann"), prm.line(labeler="ben", steps=steps, **others), prm.line(labeler="cid")]
+    bring_in(project, *given)
+    assert written(project) == [line + b"\n" for line in given]
