@@ -13,6 +13,7 @@ from exports.formats import FORMATS, Format, prm800k
 from exports.formats.examples import Agreed, Example
 from exports.formats.tally import Tally
 from exports.orders import Order
+from exports.ratings import Spread
 from labeling import manifest
 from labeling.models import Consensus, Manifest
 from labeling.readings import Reading
@@ -44,6 +45,7 @@ class Shelf:
         self._folder, self._order, self._plan, self._name = folder, order, plan, name
         self._files: dict[tuple[str, str], Lines | Table] = {}
         self.tallies = {each: Tally() for each in order.formats}
+        self.spread = Spread()
 
     def put(self, readings: list[Reading], agreed: dict[tuple[int, int], Agreed]) -> None:
         """One chunk: whole traces, where traces must stand together."""
@@ -137,7 +139,10 @@ class Shelf:
         return written
 
     def figures(self) -> dict[str, Any]:
-        return {name: msgspec.to_builtins(tally) for name, tally in self.tallies.items()}
+        return {
+            "tallies": {name: msgspec.to_builtins(tally) for name, tally in self.tallies.items()},
+            "ratings": msgspec.to_builtins(self.spread),
+        }
 
 
 def chunks(frozen: Manifest, shelf: Shelf, order: Order, *, start: int, stop: int) -> Iterator[int]:
@@ -151,6 +156,7 @@ def chunks(frozen: Manifest, shelf: Shelf, order: Order, *, start: int, stop: in
             last = held[-1].facts.trace
             found, held = _cut(held, last) if done < stop - start else (held, [])
         shelf.put(found, _agreed(found))
+        shelf.spread.count(frozen, found)
         yield done
 
 

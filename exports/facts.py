@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
-from exports import agreeing, ratings
+from exports import agreeing
 from labeling.models import Gold, Manifest, ManifestRow, ScreeningResult
 from labeling.models.quality import GoldUse
 
@@ -32,6 +32,10 @@ _COUNTED = {
 }
 
 
+_SOURCE = ("trace__source__name", "trace__source__licence")
+_ARM = (f"{_ASSIGNMENT}draw__arm", f"{_ASSIGNMENT}lane__arm")
+
+
 def gather(frozen: Manifest) -> dict[str, Any]:
     """Everything as plain JSON: kept with the snapshot, so that its card can be written again."""
     rows = ManifestRow.objects.filter(manifest=frozen)
@@ -41,37 +45,41 @@ def gather(frozen: Manifest) -> dict[str, Any]:
         raters=Count(f"{_ASSIGNMENT}rater", distinct=True),
         submissions=Count("submission"),
     )
-    counted = {name: _counts(rows, path) for name, path in _COUNTED.items()}
-    return {
-        **totals,
-        **counted,
-        **ratings.count(frozen),
-        "arms": _arms(rows),
-        "sources": _sources(rows),
-        "process": _process(frozen, rows),
-        "agreement": agreeing.of_rows(frozen),
-    }
+    return {**totals, **_counts(rows), "process": _process(frozen, rows), "agreement": agreeing.of_rows(frozen)}
 
 
-def _counts(rows: Any, path: str) -> dict[str, int]:
-    """Submissions (or traces) by what stands there; nothing is a name too."""
-    found = rows.order_by().values_list(path).annotate(n=Count("pk"))
-    return {("" if key is None else str(key)): n for key, n in found}
+def _counts(rows: Any) -> dict[str, Any]:
+    """Submissions (or traces) by what stands there; nothing is a name too. The database looks at all rows once, for
+    what few of them differ in, and that is sorted out here."""
+    counted: dict[str, dict[str, int]] = {name: {} for name in _COUNTED}
+    arms: dict[tuple[Any, ...], list[tuple[int, float | None, float | None]]] = {}
+    sources: dict[tuple[Any, ...], int] = {}
+    found = rows.order_by().values_list(*_COUNTED.values(), *_SOURCE, *_ARM)
+    drawn = f"{_ASSIGNMENT}draw__q"
+    for *keys, name, licence, draw, lane, n, low, high in found.annotate(
+        n=Count("pk"), low=Min(drawn), high=Max(drawn)
+    ):
+        for counts, key in zip(counted.values(), keys, strict=True):
+            word = "" if key is None else str(key)
+            counts[word] = counts.get(word, 0) + n
+        sources[name, licence] = sources.get((name, licence), 0) + n
+        arms.setdefault((draw, lane), []).append((n, low, high))
+    return {**counted, "arms": _arms(arms), "sources": _sources(sources)}
 
 
-def _arms(rows: Any) -> list[dict[str, Any]]:
+def _arms(found: dict[tuple[Any, ...], list[tuple[int, float | None, float | None]]]) -> list[dict[str, Any]]:
     """How traces came to be read, and with which probabilities where they were drawn."""
-    drawn = rows.order_by().values_list(f"{_ASSIGNMENT}draw__arm", f"{_ASSIGNMENT}lane__arm")
-    found = drawn.annotate(n=Count("pk"), low=Min(f"{_ASSIGNMENT}draw__q"), high=Max(f"{_ASSIGNMENT}draw__q"))
-    return [
-        {"arm": draw or lane or "", "n": n, "low": low, "high": high}
-        for draw, lane, n, low, high in sorted(found, key=lambda row: -row[2])
-    ]
+    arms = []
+    for (draw, lane), parts in found.items():
+        low = min((each for _, each, _ in parts if each is not None), default=None)
+        high = max((each for _, _, each in parts if each is not None), default=None)
+        arms.append({"arm": draw or lane or "", "n": sum(n for n, _, _ in parts), "low": low, "high": high})
+    return sorted(arms, key=lambda each: (-each["n"], each["arm"]))
 
 
-def _sources(rows: Any) -> list[dict[str, Any]]:
-    found = rows.order_by().values_list("trace__source__name", "trace__source__licence").annotate(n=Count("pk"))
-    return [{"name": name or "", "licence": licence or "", "n": n} for name, licence, n in sorted(found, key=str)]
+def _sources(found: dict[tuple[Any, ...], int]) -> list[dict[str, Any]]:
+    rows = sorted(((*key, n) for key, n in found.items()), key=str)
+    return [{"name": name or "", "licence": licence or "", "n": n} for name, licence, n in rows]
 
 
 def _process(frozen: Manifest, rows: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from exports import card, deliveries, drawings, facts, files, snapshots
+from exports import card, deliveries, drawings, facts, files, ratings, snapshots
 from exports.card import Told
 from exports.files import Written
 from exports.models import Snapshot
@@ -22,8 +22,11 @@ def finish(snapshot: Snapshot) -> Iterator[Progress | Chunk]:
         return
     if not snapshot.figures:
         assert snapshot.manifest is not None
-        with memory.spared():  # every judgment of the rows is looked at
-            snapshot.figures = {"facts": facts.gather(snapshot.manifest), "tallies": _tallies(snapshot)}
+        with memory.spared():  # every row is looked at
+            counted = facts.gather(snapshot.manifest)
+        of_shards = list(snapshot.shards.order_by("number").values_list("figures", flat=True))
+        spread = ratings.together(each["ratings"] for each in of_shards)
+        snapshot.figures = {"facts": {**counted, **spread}, "tallies": _tallies(of_shards)}
         yield Progress(0, 2)
         yield partial(_keep, snapshot)
     written = write(snapshot, snapshots.folder(snapshot))
@@ -100,11 +103,11 @@ def described(snapshot: Snapshot, about: Told) -> dict[str, Any]:
     }
 
 
-def _tallies(snapshot: Snapshot) -> dict[str, Any]:
+def _tallies(of_shards: list[dict[str, Any]]) -> dict[str, Any]:
     """What came of the shards, put together."""
     total: dict[str, dict[str, Any]] = {}
-    for found in snapshot.shards.order_by("number").values_list("figures", flat=True):
-        for name, tally in found.items():
+    for found in of_shards:
+        for name, tally in found["tallies"].items():
             into = total.setdefault(name, {"rows": 0, "left_out": {}, "labels": {}, "lengths": {}})
             into["rows"] += tally["rows"]
             for part in ("left_out", "labels", "lengths"):

@@ -1,10 +1,20 @@
-"""What the rows of a manifest say: how their ratings spread, and where their first errors are. Reads only."""
+"""What readings say: how their ratings spread, and where their first errors are. Counted while they are written, from
+the pieces of text that they are read as; those that are not plain are counted by the database. Reads only.
+"""
 
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 import statements
 from labeling.models import Manifest
+from labeling.models.assignment import FinishReason
+from labeling.readings import Plain, Reading, turns_of
 
+CUT_OFF = (FinishReason.GIVE_UP.value, FinishReason.BAD_PROBLEM.value)
 # A row for each submission: how often each rating was given, the place of the first error on the trace's own path (its
 # first options; of a live trace what was chosen has no such place), and whether the reading was cut off.
 _READ = """SELECT COUNT(CASE WHEN j.rating = -1 THEN 1 END) AS negative,
@@ -16,19 +26,74 @@ FROM labeling_manifestrow m
 JOIN labeling_submission u ON u.id = m.submission_id
 JOIN labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
 JOIN labeling_step s ON s.id = t.step_id
-JOIN labeling_judgment j ON j.turn_id = t.id
-JOIN labeling_option o ON o.id = j.option_id
-WHERE m.manifest_id = %s GROUP BY m.position"""
-_TOGETHER = f"""SELECT place, was_cut_off, COUNT(*), SUM(negative), SUM(neutral), SUM(positive)
-FROM ({_READ}) AS reading GROUP BY place, was_cut_off"""  # noqa: S608  made of constants
+LEFT JOIN labeling_judgment j ON j.turn_id = t.id
+LEFT JOIN labeling_option o ON o.id = j.option_id
+WHERE m.manifest_id = %s AND {listed} GROUP BY m.position"""
+_TOGETHER = """SELECT place, was_cut_off, COUNT(*), SUM(negative), SUM(neutral), SUM(positive)
+FROM ({read}) AS reading GROUP BY place, was_cut_off"""
 
 
-def count(frozen: Manifest) -> dict[str, Any]:
+class Said(NamedTuple):
+    place: int | None  # of the first error
+    negative: int
+    neutral: int
+    positive: int
+
+
+class Spread(Struct):
     """`labels` by rating; `first_errors` by position from 0, with `none` and `cut_off` for readings without one."""
-    labels, places = {"-1": 0, "0": 0, "1": 0}, dict[str, int]()
-    for place, was_cut_off, n, negative, neutral, positive in statements.rows(_TOGETHER, [frozen.pk]):
+
+    labels: dict[str, int] = field(default_factory=lambda: {"-1": 0, "0": 0, "1": 0})
+    first_errors: dict[str, int] = field(default_factory=dict)
+
+    def count(self, frozen: Manifest, readings: Iterable[Reading]) -> None:
+        others = []
+        found: Counter[tuple[Said, bool]] = Counter()
+        for reading in readings:
+            if reading.plain is not None:
+                found[_said(reading.plain), reading.facts.finish_reason in CUT_OFF] += 1
+            elif reading.facts.submission is not None:
+                others.append(reading.facts.position)
+        for (said, was_cut_off), n in found.items():
+            self._add(said.place, was_cut_off, n, [n * each for each in said[1:]])
+        for place, was_cut_off, n, *ratings in _looked_up(frozen, others):
+            self._add(place, was_cut_off, n, ratings)
+
+    def _add(self, place: int | None, was_cut_off: bool, n: int, ratings: Sequence[int]) -> None:
         name = str(place) if place is not None else "cut_off" if was_cut_off else "none"
-        places[name] = places.get(name, 0) + n
-        for key, more in (("-1", negative), ("0", neutral), ("1", positive)):
-            labels[key] += int(more)
-    return {"labels": labels, "first_errors": places}
+        self.first_errors[name] = self.first_errors.get(name, 0) + n
+        for key, more in zip(("-1", "0", "1"), ratings, strict=True):
+            self.labels[key] += int(more)
+
+
+def together(spreads: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    """Those of all shards, as one."""
+    total = {"labels": Counter({"-1": 0, "0": 0, "1": 0}), "first_errors": Counter[str]()}
+    for spread in spreads:
+        for part, counts in total.items():
+            counts.update(spread[part])
+    return {part: dict(counts) for part, counts in total.items()}
+
+
+def _looked_up(frozen: Manifest, positions: Sequence[int]) -> list[tuple[Any, ...]]:
+    if not positions:
+        return []
+    read = _READ.format(listed=statements.among("m.position"))
+    return statements.rows(_TOGETHER.format(read=read), [frozen.pk, statements.listed(positions)])
+
+
+def _said(plain: Plain) -> Said:
+    if not plain.more:
+        return _of_cells(plain.cells)
+    turns = turns_of(plain)
+    given = Counter(rating for turn in turns for _place, rating, _flagged in turn.shown)
+    errors = (turn.position for turn in turns for place, rating, _ in turn.shown if place == 0 and rating == -1)
+    return Said(next(errors, None), given[-1], given[0], given[1])
+
+
+@lru_cache(maxsize=2000)
+def _of_cells(cells: str) -> Said:
+    """Each step has one option, and each cell a turn's only rating: many readings say the same."""
+    given = [cell.split(",", 3)[2] for cell in cells.split(";")]
+    place = given.index("-1") if "-1" in given else None
+    return Said(place, given.count("-1"), given.count("0"), given.count("1"))

@@ -13,6 +13,7 @@ import pytest
 import zstandard
 from django.db import transaction
 
+import statements
 from exports import finishing, snapshots
 from exports.models import Snapshot
 from exports.orders import Order, Unfit
@@ -245,3 +246,22 @@ def test_jobs_build_a_snapshot_shard_by_shard(monkeypatch: pytest.MonkeyPatch) -
     assert made.built_at is not None
     assert made.files.filter(format="trl").count() == 3
     assert sum(file.rows or 0 for file in made.files.filter(format="trl")) == 5
+
+
+def test_memory_stays_small_while_a_manifest_is_weighed(monkeypatch: pytest.MonkeyPatch, on_postgresql: bool) -> None:
+    """All rows are gone through once more: what is mapped and cached of the file would grow with them."""
+    if on_postgresql:
+        pytest.skip("the memory of a server is not this process's")
+    project, caches = factories.make_project(), []
+    bring_in(project, prm.line())
+    weigh = snapshots._weigh
+
+    def looked_at(frozen: Manifest, plan: Any) -> None:
+        caches.extend(statements.rows("PRAGMA cache_size", []))
+        weigh(frozen, plan)
+
+    monkeypatch.setattr(snapshots, "_weigh", looked_at)
+    (before,) = statements.rows("PRAGMA cache_size", [])
+    make(project, "prm800k")
+    assert caches == [(-8192,)]
+    assert statements.rows("PRAGMA cache_size", []) == [before] != caches
