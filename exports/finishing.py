@@ -21,16 +21,30 @@ def finish(snapshot: Snapshot) -> Iterator[Progress | Chunk]:
     if snapshot.built_at is not None:
         return
     if not snapshot.figures:
-        assert snapshot.manifest is not None
-        with memory.spared():  # every row is looked at
-            counted = facts.gather(snapshot.manifest)
-        of_shards = list(snapshot.shards.order_by("number").values_list("figures", flat=True))
-        spread = ratings.together(each["ratings"] for each in of_shards)
-        snapshot.figures = {"facts": {**counted, **spread}, "tallies": _tallies(of_shards)}
-        yield Progress(0, 2)
-        yield partial(_keep, snapshot)
+        yield from _kept(snapshot, count(snapshot))
     written = write(snapshot, snapshots.folder(snapshot))
     yield partial(_is_built, snapshot, written)
+
+
+def count(snapshot: Snapshot) -> dict[str, Any]:
+    """What is true of the rows, shards or none: it may be found out while they are written."""
+    assert snapshot.manifest is not None
+    with memory.spared():  # every row is looked at
+        return facts.gather(snapshot.manifest)
+
+
+def finish_with(snapshot: Snapshot, counted: dict[str, Any]) -> Iterator[Progress | Chunk]:
+    """The same, told what was counted."""
+    yield from _kept(snapshot, counted)
+    yield from finish(snapshot)
+
+
+def _kept(snapshot: Snapshot, counted: dict[str, Any]) -> Iterator[Progress | Chunk]:
+    of_shards = list(snapshot.shards.order_by("number").values_list("figures", flat=True))
+    spread = ratings.together(each["ratings"] for each in of_shards)
+    snapshot.figures = {"facts": {**counted, **spread}, "tallies": _tallies(of_shards)}
+    yield Progress(0, 2)
+    yield partial(_keep, snapshot)
 
 
 def _keep(snapshot: Snapshot, now: dt.datetime) -> Progress:

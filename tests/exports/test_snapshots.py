@@ -263,5 +263,5 @@ def test_memory_stays_small_while_a_manifest_is_weighed(monkeypatch: pytest.Monk
     monkeypatch.setattr(snapshots, "_weigh", looked_at)
     (before,) = statements.rows("PRAGMA cache_size", [])
     make(project, "prm800k")
-    assert caches == [(-8192,)]
+    assert caches == [(-2048,)]
     assert statements.rows("PRAGMA cache_size", []) == [before] != caches

@@ -136,20 +136,24 @@ class Command(BaseCommand):
         numbers = list(made.shards.order_by("number").values_list("number", flat=True))
         if workers > 1 and len(numbers) > 1:
             self._build_together(made, numbers, workers)
-        else:
-            for number in numbers:
-                for progress in _running(snapshots.build(made, number, asks=False)):
-                    self._show(progress.done + snapshots.SHARD * number, made)
+            return
+        for number in numbers:
+            for progress in _running(snapshots.build(made, number, asks=False)):
+                self._show(progress.done + snapshots.SHARD * number, made)
         made.refresh_from_db()
         _run(finishing.finish(made))
 
     def _build_together(self, made: Snapshot, numbers: list[int], workers: int) -> None:
-        """Each process has connections of its own: those of this one are closed before it is copied."""
+        """Each process has connections of its own: those of this one are closed before it is copied. One of them counts
+        for the card while the others write."""
         connections.close_all()
         forking = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, mp_context=forking) as pool:
+            counted = pool.submit(_count, made.pk)
             for done, _nothing in enumerate(pool.map(_build_shard, [made.pk] * len(numbers), numbers), start=1):
                 self._show(done * snapshots.SHARD, made)
+            made.refresh_from_db()
+            _run(finishing.finish_with(made, counted.result()))
 
     def _again(self, project: Project, options: dict[str, Any]) -> None:
         made = Snapshot.objects.filter(project=project, name=options["name"], built_at__isnull=False).first()
@@ -242,6 +246,12 @@ def _run(chunks: Iterator[Progress | Chunk]) -> None:
 def _build_shard(snapshot_id: int, number: int) -> None:
     _run(snapshots.build(Snapshot.objects.get(pk=snapshot_id), number, asks=False))
     connections.close_all()
+
+
+def _count(snapshot_id: int) -> dict[str, Any]:
+    counted = finishing.count(Snapshot.objects.get(pk=snapshot_id))
+    connections.close_all()
+    return counted
 
 
 def _copy(source: Path, out: Path) -> None:
