@@ -47,8 +47,8 @@ def read(file: BinaryIO, *, optional: Sequence[str] = (), may_be_blank: Sequence
     """Read and check a whole file; raises BadFile."""
     complaints: list[str] = []
     rows = _rows(_text(file))
-    places = _header(rows, optional)
-    kept = list(_cells(rows, places, may_be_blank, complaints))
+    places, n_columns = _header(rows, optional)
+    kept = list(_cells(_of_width(rows, n_columns, complaints), places, may_be_blank, complaints))
     if not kept and not complaints:
         raise BadFile(["line 2: no ratings: the file ends after its header"])
     names = list(places)
@@ -113,8 +113,8 @@ def _check_cells(row: Sequence[str]) -> None:
         raise csv.Error(f"a cell is longer than {LONGEST_CELL:,} characters")
 
 
-def _header(rows: Iterator[tuple[int, list[str]]], optional: Sequence[str]) -> dict[str, int]:
-    """Where the known columns are; unknown ones are let be."""
+def _header(rows: Iterator[tuple[int, list[str]]], optional: Sequence[str]) -> tuple[dict[str, int], int]:
+    """Where the known columns are, and how many there are; unknown ones are let be."""
     line, row = next(rows, (1, []))
     names = [cell.strip().lower() for cell in row]
     missing = [name for name in NEEDED if name not in names]
@@ -127,7 +127,19 @@ def _header(rows: Iterator[tuple[int, list[str]]], optional: Sequence[str]) -> d
     double = [name for name in known if names.count(name) > 1]
     if double:
         raise BadFile([f"line {line}: the column {double[0]} is there twice"])
-    return {name: names.index(name) for name in known}
+    return {name: names.index(name) for name in known}, len(names)
+
+
+def _of_width(
+    rows: Iterator[tuple[int, list[str]]], n_columns: int, complaints: list[str]
+) -> Iterator[tuple[int, list[str]]]:
+    """A cell behind the last column is half of another: of 0,5 the label would be 0. Empty ones say nothing."""
+    for line, row in rows:
+        if any(cell.strip() for cell in row[n_columns:]):
+            told = f"{len(row)} cells where the header has {n_columns}: quote a cell that holds a comma"
+            complaints.append(f"line {line}: {told}")
+        else:
+            yield line, row
 
 
 def _cells(

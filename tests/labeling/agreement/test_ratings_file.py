@@ -32,6 +32,7 @@ def complaints(data: bytes, **options: Any) -> list[str]:
         GOOD.replace(b"\n", b"\r\n"),
         GOOD.replace(b"\n", b"\n\n"),
         GOOD.replace(b"task,worker,label", b"Task, Worker ,LABEL"),
+        GOOD.replace(b",1\n", b",1,, \n"),
         b'"label","junk","worker","task"\n1,,ann,t1\n-1,x,bob,t1\n" 1 ","a\nb",ann,t2\n',
     ],
 )
@@ -50,6 +51,7 @@ def test_read_takes_every_ordinary_way_of_writing(data: bytes) -> None:
         (b"task,worker,label,label\n1,2,3,4\n", "line 1: the column label is there twice"),
         (b"task,worker,label\n", "line 2: no ratings"),
         (GOOD + b"t3,ann\n", "line 5: 2 cells where the header has at least 3"),
+        (GOOD + b"t3,ann,0,5\n", "line 5: 4 cells where the header has 3"),
         (GOOD + b"t3,,1\n", "line 5: no worker"),
         (GOOD + b" , ,1\n", "line 5: no task; no worker"),
         (GOOD + b"t3,ann,nan\n", "line 5: 'nan' is no label"),
