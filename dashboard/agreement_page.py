@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from dashboard import names, statistics
+from dashboard import bias_charts, names, statistics
 from dashboard.charts import Chart, forest, matrix, series, words
 from dashboard.charts.drawing import Svg
 from dashboard.charts.matrix import Matrix
@@ -53,8 +53,14 @@ class Agreement:
     pairs: Matrix | None
     lowest: Sequence[Pair]
     by_position: Chart | None
+    bias: Sequence[Chart]
     slices: Sequence[Slice]
     slice_table: Table
+
+    @property
+    def tables(self) -> list[Table]:
+        charts = [self.by_position, *self.bias]
+        return [self.table, self.slice_table, *(chart.table for chart in charts if chart is not None)]
 
 
 def of(project: Project, actor: Membership) -> Agreement | None:
@@ -78,6 +84,7 @@ def of(project: Project, actor: Membership) -> Agreement | None:
         pairs=_matrix(pairs),
         lowest=_lowest(pairs),
         by_position=_by_position(content.get("position") or []),
+        bias=bias_charts.of(content.get("bias") or {}),
         slices=slices,
         slice_table=_slice_table(slices),
     )

@@ -4,7 +4,7 @@ were computed behind the scenes and the raters themselves."""
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Max
 from django.utils.translation import gettext as _
@@ -16,7 +16,7 @@ from dashboard.lately import Lately
 from dashboard.tables import Column, Table
 from labeling import quality
 from labeling.agreement import proportions
-from labeling.models import Assignment, Rater
+from labeling.models import Assignment, Project, Rater
 from labeling.models.rater import RaterKind, RaterStage
 from labeling.quality import watching
 from labeling.quality.figures import Shown
@@ -121,31 +121,49 @@ def one(rater: Rater, actor: Membership, now: dt.datetime) -> Person:
     return _person(rater, told, actor, seen, days.get(rater.pk))
 
 
-def _person(
-    rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.datetime | None, days: Lately | None
-) -> Person:
-    project = actor.project
-    steps, active_ms = told.get("steps", 0), told.get("active_ms", 0)
-    consensus, gold, others = (told.get(name) or {} for name in ("consensus", "gold", "others"))
-    pace = active_ms / 1000 / steps if steps and active_ms else None
+def n_flagged(project: Project, shown: Shown) -> int:
+    """How many of them should be looked at."""
+    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None)
+    told = (shown.content["raters"].get(str(pk), {}) for pk in members.values_list("pk", flat=True)[:MOST])
+    return sum(bool(_judged(each, project).flags) for each in told)
+
+
+class _Judged(NamedTuple):
+    """What is said of somebody's quality, and what of it should be looked at."""
+
+    gold: Share
+    missed: Share
+    blamed: Share
+    signs: list[Sign]
+    flags: list[Flag]
+
+
+def _judged(told: dict[str, Any], project: Project) -> _Judged:
+    consensus, gold = (told.get(name) or {} for name in ("consensus", "gold"))
     right, missed, blamed = (
         _share(part.get(name), part.get("n"))
         for part, name in ((gold, "right"), (consensus, "missed"), (consensus, "blamed"))
     )
     signs = [Sign(each) for each in watching.signs(told)]
+    flags = flagging.of(signs=signs, missed=missed, blamed=blamed, gold=right, bar=project.gold_bar)
+    return _Judged(right, missed, blamed, signs, flags)
+
+
+def _person(
+    rater: Rater, told: dict[str, Any], actor: Membership, seen_at: dt.datetime | None, days: Lately | None
+) -> Person:
+    project, judged = actor.project, _judged(told, actor.project)
+    steps, active_ms = told.get("steps", 0), told.get("active_ms", 0)
+    others = told.get("others") or {}
     return Person(
         rater=rater,
         name=names.of(rater, actor),
         readings=told.get("readings", 0),
         steps=steps,
-        seconds_per_step=pace,
-        gold=right,
-        missed=missed,
-        blamed=blamed,
+        seconds_per_step=active_ms / 1000 / steps if steps and active_ms else None,
+        **judged._asdict(),
         others=_share(others.get("same"), others.get("pairs")),
         stage=flagging.stage(rater),
-        flags=flagging.of(signs=signs, missed=missed, blamed=blamed, gold=right, bar=project.gold_bar),
-        signs=signs,
         pay=money.told(project, money.cost(project, told.get("paid_ms", 0))),
         seen_at=seen_at,
         lately=days,

@@ -28,7 +28,7 @@ PLACES: dict[str, str | Promise] = {
 }
 _WHENCE: dict[int, str | Promise] = {
     IN_SET: gettext_lazy("in the set now"),
-    HIDDEN: gettext_lazy("hidden gold; hidden no more then"),
+    HIDDEN: gettext_lazy("hidden gold"),
     DECIDED: gettext_lazy("decided by a person"),
 }
 

@@ -31,14 +31,18 @@ class Waiting:
     why: str
 
 
-def of(actor: Membership, *, is_new: bool = False) -> list[Waiting]:
-    """In the order in which they cost the project most; in a project without a submission, what comes first."""
+def of(actor: Membership, *, is_new: bool = False, n_flagged: int = 0) -> list[Waiting]:
+    """In the order in which they cost the project most; in a project without a submission, what comes first. Who is
+    flagged was found among the figures."""
     slug, project = actor.project.slug, actor.project
     found = [
         Waiting(_told(n), what(n)[0], reverse(f"dashboard:{page}", args=[slug]) + asked, what(n)[1])
         for action, rows, what, page, asked in _asked(project)
         if roles.does(actor, action) and (n := _count(rows))
     ]
+    if n_flagged and roles.does(actor, Action.PAUSE):
+        address = reverse("dashboard:annotators", args=[slug]) + "?choice=flagged"
+        found.append(Waiting(_told(n_flagged), _flagged(n_flagged)[0], address, _flagged(n_flagged)[1]))
     if is_new:
         found += _beginnings(actor)
     if project.guideline_id is None and roles.does(actor, Action.GUIDE):
@@ -95,6 +99,10 @@ def _contested(n: int) -> tuple[str, str]:
 
 def _paused(n: int) -> tuple[str, str]:
     return ngettext("Annotator paused", "Annotators paused", n), _("read what they did, then let them go on")
+
+
+def _flagged(n: int) -> tuple[str, str]:
+    return ngettext("Annotator flagged", "Annotators flagged", n), _("look at what they did; a flag never pauses")
 
 
 def _answers(n: int) -> tuple[str, str]:

@@ -27,7 +27,8 @@ def show_overview(request: HttpRequest, slug: str) -> HttpResponse:
     weeks = WEEKS if request.GET.get("weeks") == str(WEEKS) else None
     found = overview.of(actor.project, timezone.now(), weeks=weeks)
     tables = [chart.table for chart in found.charts.values()] if found else []
-    waiting = todo.of(actor, is_new=found is None)
+    n_flagged = annotators_page.n_flagged(actor.project, found.shown) if found else 0
+    waiting = todo.of(actor, is_new=found is None, n_flagged=n_flagged)
     return page.show(
         request,
         actor,
@@ -45,15 +46,12 @@ def show_overview(request: HttpRequest, slug: str) -> HttpResponse:
 def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.READ)
     found = agreement_page.of(actor.project, actor)
-    tables = [found.table, found.slice_table] if found else []
-    if found and found.by_position:
-        tables.append(found.by_position.table)
     return page.show(
         request,
         actor,
         "dashboard/agreement.html",
         here="agreement",
-        tables=tables,
+        tables=found.tables if found else [],
         agreement=found,
         fit=quality.fit_of(actor.project.pk),
         assisted_fit=quality.fit_of(actor.project.pk, FitBasis.ASSISTED),

@@ -1,6 +1,7 @@
 """Signs that somebody's ratings should be looked at: a figure, its interval, what is usual, and whether it is raised.
 
-A sign is raised where the whole interval lies on the wrong side of a mark, so that few ratings raise nothing.
+A sign is raised where the whole interval lies on the wrong side of a mark, so that few ratings raise nothing; of
+quickness the middle decides, and of runs those of five or more that chance hardly gives.
 
     share      of n, by Wilson, against a mark that it should stay below, or reach
     slope      share late in a sitting minus share early, by Newcombe's hybrid of the two Wilson intervals
@@ -25,6 +26,7 @@ import numpy as np
 from labeling.agreement.arrays import Floats
 from labeling.agreement.proportions import wilson
 
+LONG = 5  # readings of a run: two alike at a step that others hardly ever name are no straight line
 RARE = 0.01  # runs that chance gives less often than this are no chance
 _MAD = 1.4826
 
@@ -84,6 +86,6 @@ def run(ends: Sequence[Hashable], usual: Mapping[Hashable, float], *, least: int
     if len(ends) < least:
         return None
     runs = [(len(list(group)), end) for end, group in groupby(ends)]
-    chances = [(len(ends) * usual.get(end, 0.0) ** length, length) for length, end in runs if length > 1]
-    chance, length = min(chances, default=(float(len(ends)), 1))
+    chances = [(len(ends) * usual.get(end, 0.0) ** length, length) for length, end in runs if length >= LONG]
+    chance, length = min(chances, default=(float(len(ends)), max(length for length, _end in runs)))
     return Sign(float(length), float(length), float(length), len(ends), chance, chance < RARE)

@@ -21,8 +21,8 @@
     settlements  {state: number of traces}
     watching     {"bar", "reason" why there is none, "screens", "gold_a_rater", "false_pauses"}: of a hundred raters
                  exactly at the bar, in a month; "screens": the bar is of those who passed a screening
-    bias         {"missed": [{"step", "n", "share", "low", "high"}], "blamed": [{"from", "to", "n", "share", …}]}: of
-                 hidden gold, errors missed by their step and sound traces blamed by their length
+    bias         {"missed": [{"step", …ESTIMATE}], "blamed": [{"from", "to", …ESTIMATE}]}: of hidden gold, errors
+                 missed by their step and sound traces blamed by their length, each with its interval by problem
     settled      {"traces", "steps", "of": how many there are to settle}
     settled_days list of {"day", "settled", "contested", "steps"}: what came to an end of its readings on each day
     days         list of {"day", "readings", "active_ms", "paid_ms"}: every day since the beginning with any work

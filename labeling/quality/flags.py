@@ -37,11 +37,14 @@ KINDS = {
     ),
     "quick": Kind(
         _("quick traces"),
-        _("How far the usual time for a word lies below that of all, in deviations. Good: near 0; raised below -2.5."),
+        _(
+            "How far the usual time for a word lies below that of the others, in deviations. Good: near 0; raised"
+            " below -2.5."
+        ),
     ),
     "alike": Kind(
         _("always the same"),
-        _("Longest run of traces that end alike. Raised where chance gives such a run in less than one of a hundred."),
+        _("Longest run of traces that end alike. Raised from five on where chance gives less than one in a hundred."),
     ),
     "neutral": Kind(
         _("much neutral"),
@@ -57,6 +60,7 @@ KINDS = {
     ),
 }
 LATEST = 2000  # readings of a project
+LATEST_SUBMITTED = 10_000  # of which hidden gold is a twentieth: fewer say nothing of anybody's second hour
 SITTING = 30 * 60  # seconds without a submit end one
 HOUR = 3600
 _FAST_MS, _LEAST_MS, _WORD_MS = 400, 1500, 100
@@ -68,13 +72,14 @@ def of_project(*, project_id: int) -> dict[int, dict[str, Sign]]:
     seen = _seen(statements.rows(_STEPS, [project_id]))
     sittings = _sittings(statements.rows(_GOLD.format(**_engine()), [project_id]))
     every = np.array([each.counts for each in seen.values()], dtype=np.int64).reshape(-1, len(_Counts._fields))
-    times = np.array([time for each in seen.values() for time in each.times])
     ends = Counter(end for each in seen.values() for end in each.ends)
-    usual = {end: n / ends.total() for end, n in ends.items()}
     found = {}
     for rater, mine in seen.items():
         others = _Counts(*(every.sum(axis=0) - np.array(mine.counts)).tolist())
-        told = _of_rater(mine, others, times, usual) | {"falling": sittings.get(rater)}
+        times = np.array([time for other, each in seen.items() if other != rater for time in each.times])
+        told = _of_rater(mine) | {"falling": sittings.get(rater)}
+        if others.readings:
+            told |= _beside_others(mine, others, times, ends - Counter(mine.ends))
         found[rater] = {kind: sign for kind, sign in told.items() if sign is not None}
     return found
 
@@ -121,16 +126,25 @@ def _seen(rows: Iterable[Sequence[Any]]) -> dict[int, _Seen]:
     return found
 
 
-def _of_rater(mine: _Seen, others: _Counts, times: Floats, usual: Mapping[Any, float]) -> dict[str, Sign | None]:
+def _of_rater(mine: _Seen) -> dict[str, Sign | None]:
     counts = mine.counts
-    neutral, errors = _part(others.neutral, others.steps), _part(others.errors, others.readings)
-    much = max(3 * neutral, 0.1)
     return {
         "fast": signs.share(counts.fast, counts.steps, below=0.2, least=_LEAST_STEPS),
         "unread": signs.share(counts.unread, counts.steps, below=0.5, least=_LEAST_STEPS),
+    }
+
+
+def _beside_others(mine: _Seen, others: _Counts, times: Floats, ends: Counter[Any]) -> dict[str, Sign | None]:
+    """Held against the others alone: who reads most of a project would else be held against themselves."""
+    counts = mine.counts
+    neutral, errors = _part(others.neutral, others.steps), _part(others.errors, others.readings)
+    usual = {end: n / ends.total() for end, n in ends.items()}
+    return {
         "quick": signs.quickness(np.array(mine.times), times, least=_LEAST_TRACES),
         "alike": signs.run(mine.ends, usual, least=_LEAST_READINGS),
-        "neutral": signs.share(counts.neutral, counts.steps, below=much, least=_LEAST_STEPS, usual=neutral),
+        "neutral": signs.share(
+            counts.neutral, counts.steps, below=max(3 * neutral, 0.1), least=_LEAST_STEPS, usual=neutral
+        ),
         "no_errors": signs.reach(
             counts.errors, counts.readings, mark=errors * 2 / 3, least=_LEAST_READINGS, usual=errors
         ),
@@ -179,7 +193,7 @@ _GOLD = f"""
 WITH latest AS (
   SELECT a.id, a.rater_id, a.submitted_at FROM labeling_assignment a
   WHERE a.project_id = %s AND a.state = 'submitted' AND a.submitted_at IS NOT NULL
-  ORDER BY a.submitted_at DESC LIMIT {LATEST})
+  ORDER BY a.submitted_at DESC LIMIT {LATEST_SUBMITTED})
 SELECT x.rater_id, {{seconds}}, g.verdict FROM latest x
 LEFT JOIN labeling_goldanswer g ON g.assignment_id = x.id AND g.use = 'hidden'
 ORDER BY x.rater_id, x.submitted_at, x.id"""  # noqa: S608  the number in it is ours

@@ -16,8 +16,9 @@ from pytest_django import DjangoAssertNumQueries
 from dashboard import flagging
 from jobs import runner
 from jobs.models import Job, JobState
-from labeling import projects, queue, raters
+from labeling import projects, quality, queue, raters
 from labeling.models import Project, Rater, ReportCount, Settlement, SettlementDay
+from labeling.models.quality import GoldUse
 from labeling.quality import figures, recounting, refreshing, standings, watching
 from people import members
 from people.models import Role
@@ -63,6 +64,29 @@ def test_annotators_say_what_watching_costs_or_why_nobody_is_watched(client: Cli
     assert "Of 100 people who reach it exactly, 4.1 would be paused" in flagging.watched(0.8, told)
 
 
+def test_agreement_draws_the_bias_of_raters_and_gives_its_table(client: Client, cast: Cast) -> None:
+    at_work(cast, 2)
+    address = reverse("dashboard:agreement", args=[cast.project.slug])
+    assert "Nobody has met hidden gold yet" in client.get(address).content.decode()
+    rater = factories.make_rater(cast.project)
+    for number in range(6):
+        for accepted, said in ([1], [1, -1] if number else [1, 1, 1]), ([None], [1, 1, 1] if number else [-1]):
+            trace = factories.make_trace(cast.project)
+            quality.make_gold(
+                trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=factories.NOW
+            )
+            scene.submit(rater, trace, said, purpose="gold")
+    figures.compute(project_id=cast.project.pk, now=factories.NOW)
+    told = client.get(address).content.decode()
+    assert told.index("Missed errors by step") < told.index("False alarms by length")
+    for key, first in (("missed", "2"), ("blamed", "1–4")):
+        (row,) = csv.reader(io.StringIO(client.get(address, {"csv": key}).content.decode()).readlines()[1:])
+        assert [row[0], row[4], row[5]] == [first, "6", "6"]
+        value, low, high = (float(each) for each in row[1:4])
+        assert low < value < high
+        assert value == pytest.approx(1 / 6)
+
+
 def test_overview_of_an_empty_project_says_what_comes_first(client: Client, cast: Cast) -> None:
     address = reverse("dashboard:overview", args=[cast.project.slug])
 
@@ -75,7 +99,7 @@ def test_overview_of_an_empty_project_says_what_comes_first(client: Client, cast
     assert asked() == ["Invite annotators", "Publish a guideline"]
 
 
-@pytest.mark.parametrize(("name", "expected"), [("overview", 11), ("annotators", 7), ("agreement", 6)])
+@pytest.mark.parametrize(("name", "expected"), [("overview", 12), ("annotators", 7), ("agreement", 6)])
 @pytest.mark.parametrize("n", [3, 12])
 def test_pages_cost_the_same_for_many(
     n: int, name: str, expected: int, client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries

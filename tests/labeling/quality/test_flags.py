@@ -1,13 +1,16 @@
 """Whose work is to be looked at, in figures with intervals and in words."""
 
 import datetime as dt
+from collections.abc import Sequence
 
 import pytest
 
 from labeling import quality
-from labeling.models import Turn
+from labeling.agreement import proportions
+from labeling.agreement.result import Reason
+from labeling.models import Rater, Report, Trace, Turn
 from labeling.models.quality import GoldUse
-from labeling.quality import figures, flags, refreshing, watching
+from labeling.quality import bias, figures, flags, refreshing, watching
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -27,14 +30,14 @@ def test_flags_tell_who_hurries_and_who_finds_little() -> None:
     Turn.objects.filter(assignment__rater=careful).update(active_ms=2000)
     refreshing.settle_due(now=NOW)
     found = flags.of_project(project_id=project.pk)
-    assert flags.raised(found[hasty.pk]) == ["fast", "unread", "no_errors"]
+    assert flags.raised(found[hasty.pk]) == ["fast", "unread", "alike", "no_errors"]
     assert flags.raised(found[careful.pk]) == []
     sign = found[hasty.pk]["no_errors"]
     assert (sign.value, sign.low, sign.n, sign.usual) == (0.0, 0.0, 20, 0.5)
     told = figures.of_project(project_id=project.pk, now=NOW)["raters"][str(hasty.pk)]
-    assert told["flags"] == ["fast", "unread", "no_errors"]
+    assert told["flags"] == ["fast", "unread", "alike", "no_errors"]
     shown = watching.signs(told)
-    assert [each.is_raised for each in shown[:4]] == [True, True, True, False]
+    assert [each.is_raised for each in shown[:4]] == [True, True, True, True]
     assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
 
 
@@ -58,11 +61,52 @@ def test_bias_tells_misses_by_step_and_blame_by_length() -> None:
     project = factories.make_project()
     raters = scene.raters(project, 2)
     for accepted, said in (([2], ([1, 1, -1], [1, 1, 1])), ([None], ([1, 1, 1], [-1])), ([0, None], ([-1], [-1]))):
-        trace = factories.make_trace(project)
-        quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
-        for rater, ratings in zip(raters, said, strict=True):
-            scene.submit(rater, trace, ratings, purpose="gold")
+        meet(raters, factories.make_trace(project), accepted, said)
     found = figures.of_project(project_id=project.pk, now=NOW)["bias"]
-    assert [(row["step"], row["n"], row["share"]) for row in found["missed"]] == [(2, 2, 0.5)]
-    assert [(row["from"], row["to"], row["n"], row["share"]) for row in found["blamed"]] == [(1, 4, 2, 0.5)]
-    assert 0 < found["missed"][0]["low"] < 0.5 < found["missed"][0]["high"] < 1
+    assert [(row["step"], row["n"], row["value"]) for row in found["missed"]] == [(2, 2, 0.5)]
+    assert [(row["from"], row["to"], row["n"], row["value"]) for row in found["blamed"]] == [(1, 4, 2, 0.5)]
+    row = found["missed"][0]
+    assert (row["n_problems"], row["low"], row["interval_reason"]) == (1, None, Reason.FEW_PROBLEMS)
+
+
+def meet(raters: list[Rater], trace: Trace, accepted: Sequence[int | None], said: Sequence[list[int]]) -> None:
+    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
+    for rater, ratings in zip(raters, said, strict=True):
+        scene.submit(rater, trace, ratings, purpose="gold")
+
+
+def test_bias_takes_problems_not_answers_for_its_interval() -> None:
+    """Six problems of two traces each, two of them missed by both raters: by answers the interval would be narrower."""
+    project = factories.make_project()
+    raters = scene.raters(project, 2)
+    for number in range(6):
+        problem = factories.make_problem(project)
+        for _ in range(2):
+            said = [[1, 1, 1]] * 2 if number < 2 else [[-1]] * 2
+            meet(raters, factories.make_trace(project, problem=problem), [0], said)
+    (row,) = bias.of_project(project.pk)["missed"]
+    around = proportions.wilson(right=8, n=24)
+    assert (row["n"], row["n_problems"], row["value"]) == (24, 6, pytest.approx(1 / 3))
+    assert row["high"] - row["low"] > 1.5 * (around.high - around.low)
+
+
+def test_flags_hold_each_against_the_others_and_nobody_against_themselves() -> None:
+    """One reads most of the project, in a line and in a hurry; alone in a project nobody is unlike the others."""
+    project = factories.make_project()
+    most, careful = scene.raters(project, 2)
+    for number in range(24):
+        scene.submit(most, factories.make_trace(project), [1, 1, 1])
+        if number < 20:
+            scene.submit(careful, factories.make_trace(project), [1, -1] if number % 2 else [1, 1, 1])
+    Turn.objects.filter(assignment__rater=most).update(active_ms=100)
+    for turn in Turn.objects.filter(assignment__rater=careful):
+        turn.active_ms = 4000 + 100 * (turn.assignment_id % 7)
+        turn.save(update_fields=["active_ms"])
+    refreshing.settle_due(now=NOW)
+    found = flags.of_project(project_id=project.pk)
+    assert {"quick", "alike", "no_errors"} <= set(flags.raised(found[most.pk]))
+    assert flags.raised(found[careful.pk]) == []
+    assert found[most.pk]["alike"].value == 24
+    assert found[most.pk]["alike"].usual == pytest.approx(24 * 0.5**24)
+    Report.objects.filter(rater=careful).delete()
+    assert set(flags.of_project(project_id=project.pk)[most.pk]) == {"fast", "unread"}

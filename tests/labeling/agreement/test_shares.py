@@ -1,0 +1,26 @@
+"""Shares by problem: the value is plain, the interval knows that cases of one problem are alike."""
+
+import numpy as np
+import pytest
+
+from labeling.agreement import shares
+from labeling.agreement.result import Reason
+
+
+def test_share_says_why_it_has_no_interval_or_no_value() -> None:
+    assert shares.of_problems({}).reason == Reason.NO_CASES
+    few = shares.of_problems({1: (1, 2), 2: (0, 2)})
+    assert (few.value, few.interval_reason) == (0.25, Reason.FEW_PROBLEMS)
+    assert shares.of_problems(dict.fromkeys(range(8), (0, 3))).interval_reason == Reason.NO_SPREAD
+
+
+@pytest.mark.parametrize("per_problem", [1, 10])
+def test_interval_covers_what_problems_have_in_common(per_problem: int) -> None:
+    """Problems differ in how often they are missed; a nominal 95 % interval holds the mean in about so many samples."""
+    random, held, runs = np.random.default_rng(5), 0, 300
+    for _ in range(runs):
+        hard = random.beta(1, 2, size=30)
+        wrong = random.binomial(per_problem, hard)
+        found = shares.of_problems({n: (int(each), per_problem) for n, each in enumerate(wrong)})
+        held += found.interval is not None and found.interval.low <= 1 / 3 <= found.interval.high
+    assert 0.91 <= held / runs <= 0.99
