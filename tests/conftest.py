@@ -1,5 +1,6 @@
 """What every test may ask for. The engine is the one that DATABASE_URL names; without it, SQLite."""
 
+import copy
 import datetime as dt
 import os
 from collections.abc import Iterator
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
+from pytest_django.plugin import DjangoDbBlocker
 
-from tests import emptying, servers, together
+from tests import emptying, servers, standing, together
+from tests.people.house import House, make_house
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -56,6 +59,20 @@ def _keep_the_database_in_a_file() -> None:
 def now() -> dt.datetime:
     """The time that verbs are told. Tests that need more add to it."""
     return dt.datetime(2026, 11, 18, 9, 0, tzinfo=dt.UTC)
+
+
+@pytest.fixture(scope="module")
+def built_house(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[House]:
+    with standing.rows(django_db_blocker):
+        with django_db_blocker.unblock():
+            house = make_house()
+        yield house
+
+
+@pytest.fixture
+def house(built_house: House) -> House:
+    """A project and its people, logged in: made once for all tests of a module, and found by each as it was made."""
+    return copy.deepcopy(built_house)
 
 
 @pytest.fixture(scope="session")

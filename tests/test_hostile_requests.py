@@ -1,8 +1,6 @@
 """Every form, query and message of the pages is answered, whatever stands in it: never an error of ours."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,8 +9,8 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 
-from tests.people.cast import make_cast
-from tests.test_permissions import DOORS, INSIDE
+from tests.people.house import INSIDE, House
+from tests.test_permissions import DOORS
 
 pytestmark = pytest.mark.django_db
 
@@ -51,13 +49,11 @@ def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return noted
 
 
-@contextmanager
-def inside(name: str) -> Iterator[tuple[Client, str]]:
+def inside(name: str, house: House) -> tuple[Client, str]:
     """Somebody whom the door lets in, before it."""
-    cast, client, door = make_cast(), Client(), DOORS[name]
+    door = DOORS[name]
     person = next((one for one in INSIDE if door.answers[one] < 400), "annotator")
-    client.force_login(getattr(cast, person))
-    yield client, reverse(name, kwargs=door.arguments(cast))
+    return house.client(person), reverse(name, kwargs=door.arguments(house.cast))
 
 
 def ask(client: Client, method: str, address: str, body: Any = None, **more: Any) -> None:
@@ -69,31 +65,31 @@ def ask(client: Client, method: str, address: str, body: Any = None, **more: Any
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_words_may_be_anything(name: str, words_asked_for: set[str]) -> None:
+def test_words_may_be_anything(name: str, house: House, words_asked_for: set[str]) -> None:
     door, usual = DOORS[name], DOORS[name].body or {}
-    with inside(name) as (client, address):
-        ask(client, door.method, address, usual)
-        names = sorted(words_asked_for | set(usual))
-        for odd in WORDS if names else []:
-            ask(client, door.method, address, dict.fromkeys(names, odd))
-        for field in usual:
-            ask(client, door.method, address, {other: value for other, value in usual.items() if other != field})
+    client, address = inside(name, house)
+    ask(client, door.method, address, usual)
+    names = sorted(words_asked_for | set(usual))
+    for odd in WORDS if names else []:
+        ask(client, door.method, address, dict.fromkeys(names, odd))
+    for field in usual:
+        ask(client, door.method, address, {other: value for other, value in usual.items() if other != field})
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if DOORS[name].method == "post"])
-def test_bodies_may_be_anything(name: str) -> None:
-    with inside(name) as (client, address):
-        for kind, body in BODIES.items():
-            ask(client, "post", address, body, content_type=kind)
+def test_bodies_may_be_anything(name: str, house: House) -> None:
+    client, address = inside(name, house)
+    for kind, body in BODIES.items():
+        ask(client, "post", address, body, content_type=kind)
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_messages_may_hold_anything(name: str) -> None:
-    with inside(name) as (client, address):
-        for odd in ODD:
-            for field in BATCH:
-                message = {**BATCH, field: odd}
-                ask(client, "post", address, json.dumps(message), content_type="application/json")
-            for field in WRITE:
-                message = {**BATCH, "writes": [{**WRITE, field: odd}]}
-                ask(client, "post", address, json.dumps(message), content_type="application/json")
+def test_messages_may_hold_anything(name: str, house: House) -> None:
+    client, address = inside(name, house)
+    for odd in ODD:
+        for field in BATCH:
+            message = {**BATCH, field: odd}
+            ask(client, "post", address, json.dumps(message), content_type="application/json")
+        for field in WRITE:
+            message = {**BATCH, "writes": [{**WRITE, field: odd}]}
+            ask(client, "post", address, json.dumps(message), content_type="application/json")

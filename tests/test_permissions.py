@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import pytest
 from django.db import transaction
-from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from people import invitations
@@ -36,12 +35,11 @@ from tests.arguments import (
 )
 from tests.dashboard import doors as of_leads
 from tests.exports import doors as of_snapshots
-from tests.people.cast import Cast, make_cast
+from tests.people.cast import Cast
+from tests.people.house import INSIDE, OUTSIDE, House
 from tests.prm import doors as of_prms
 
 pytestmark = pytest.mark.django_db
-OUTSIDE = ("visitor", "stranger", "neighbour")
-INSIDE = ("annotator", "engineer", "reviewer", "lead", "owner")
 Arguments = Callable[[Cast], dict[str, object]]
 
 
@@ -213,19 +211,16 @@ def test_walk_knows_every_url() -> None:
 
 
 @pytest.mark.parametrize("name", DOORS)
-def test_walk_is_answered_as_expected(name: str) -> None:
-    cast = make_cast()
-    met = {person: ask(name, cast, person) for person in (*OUTSIDE, *INSIDE)}
+def test_walk_is_answered_as_expected(name: str, house: House) -> None:
+    met = {person: ask(name, house, person) for person in (*OUTSIDE, *INSIDE)}
     assert met == DOORS[name].answers
 
 
-def ask(name: str, cast: Cast, person: str) -> int:
+def ask(name: str, house: House, person: str) -> int:
     """What one person is answered. What their request changed is taken back, so that all meet the same house."""
-    door, client = DOORS[name], Client()
+    door, client = DOORS[name], house.client(person)
     with transaction.atomic():
-        if person != "visitor":
-            client.force_login(getattr(cast, person))
-        response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(cast)), door.body)
+        response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(house.cast)), door.body)
         transaction.set_rollback(True)
     if person == "visitor" and response.status_code == 302 and name != "theme":
         assert response["Location"].startswith(reverse("account_login"))
@@ -239,18 +234,16 @@ POSTED = [
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_walk_changes_nothing_by_looking(name: str, client: Client) -> None:
+def test_walk_changes_nothing_by_looking(name: str, house: House) -> None:
     """What changes something is not done by a GET, not even for its owner."""
-    cast = make_cast()
-    client.force_login(cast.owner)
-    assert client.get(reverse(name, kwargs=DOORS[name].arguments(cast))).status_code == 405
+    address = reverse(name, kwargs=DOORS[name].arguments(house.cast))
+    assert house.client("owner").get(address).status_code == 405
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_walk_refuses_a_form_from_elsewhere(name: str) -> None:
-    cast, client = make_cast(), Client(enforce_csrf_checks=True)
-    client.force_login(cast.owner)
-    response = client.post(reverse(name, kwargs=DOORS[name].arguments(cast)), DOORS[name].body)
+def test_walk_refuses_a_form_from_elsewhere(name: str, house: House) -> None:
+    client = house.client("owner", enforce_csrf_checks=True)
+    response = client.post(reverse(name, kwargs=DOORS[name].arguments(house.cast)), DOORS[name].body)
     assert response.status_code == 403
     assert "open for too long" in response.content.decode()
 
@@ -258,22 +251,14 @@ def test_walk_refuses_a_form_from_elsewhere(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [f"dashboard:{each}" for each in ("change_role", "remove", "reset_link", "admit", "allow_attempt")]
 )
-def test_walk_finds_no_member_of_another_project(name: str, client: Client) -> None:
+def test_walk_finds_no_member_of_another_project(name: str, house: House) -> None:
     """The id of somebody from next door, under the address of one's own project."""
-    cast = make_cast()
-    client.force_login(cast.owner)
-    elsewhere = Membership.objects.get(user=cast.neighbour)
-    address = reverse(name, kwargs={"slug": cast.project.slug, "member": elsewhere.pk})
-    assert client.post(address, {"role": "annotator"}).status_code == 404
+    elsewhere = Membership.objects.get(user=house.cast.neighbour)
+    address = reverse(name, kwargs={"slug": house.cast.project.slug, "member": elsewhere.pk})
+    assert house.client("owner").post(address, {"role": "annotator"}).status_code == 404
 
 
-def test_walk_shows_a_project_to_its_members_alone(client: Client) -> None:
-    cast = make_cast()
-    for person, sees in (
-        (cast.stranger, False),
-        (cast.neighbour, False),
-        (cast.engineer, True),
-        (cast.annotator, True),
-    ):
-        client.force_login(person)
-        assert (cast.project.name in client.get(reverse("annotate:home")).content.decode()) is sees
+def test_walk_shows_a_project_to_its_members_alone(house: House) -> None:
+    for person, sees in (("stranger", False), ("neighbour", False), ("engineer", True), ("annotator", True)):
+        page = house.client(person).get(reverse("annotate:home")).content.decode()
+        assert (house.cast.project.name in page) is sees
