@@ -242,7 +242,7 @@ def test_walk_changes_nothing_by_looking(name: str, house: House) -> None:
 
 @pytest.mark.parametrize("name", POSTED)
 def test_walk_refuses_a_form_from_elsewhere(name: str, house: House) -> None:
-    client = house.client("owner", enforce_csrf_checks=True)
+    client = house.client("owner", checks_forms=True)
     response = client.post(reverse(name, kwargs=DOORS[name].arguments(house.cast)), DOORS[name].body)
     assert response.status_code == 403
     assert "open for too long" in response.content.decode()

@@ -1,9 +1,12 @@
 """The demo is made once, and can be rated from the first minute."""
 
+import copy
 import datetime as dt
+from collections.abc import Iterator
 
 import pytest
 from django.core.management import call_command
+from pytest_django.plugin import DjangoDbBlocker
 
 from accounts import links
 from accounts.models import LinkPurpose, User
@@ -15,9 +18,23 @@ from labeling.models import Gold, GoldRating, Guideline, Option, Part, Problem, 
 from labeling.models.assignment import Purpose
 from people import roles
 from people.models import Membership
+from tests import factories, standing
 
 pytestmark = pytest.mark.django_db
 TABLES = (User, Project, Guideline, Membership, Rater, Problem, Trace, Step, Option, Part, QueueEntry, Gold)
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[make.Demo]:
+    with standing.rows(django_db_blocker):
+        with django_db_blocker.unblock():
+            demo = make.make(now=factories.NOW, with_readings=False)
+        yield demo
+
+
+@pytest.fixture
+def demo(made: make.Demo) -> make.Demo:
+    return copy.deepcopy(made)
 
 
 def counts() -> list[int]:
@@ -36,31 +53,27 @@ def told(trace: ToldTrace) -> tuple[object, ...]:
     return trace.problem, texts, trace.answer, trace.is_right
 
 
-def test_make_loads_every_trace_with_its_steps_and_options(now: dt.datetime) -> None:
-    made = make.make(now=now, with_readings=False)
-    for project, plan in zip(made.projects, make.PLANS, strict=True):
+def test_make_loads_every_trace_with_its_steps_and_options(demo: make.Demo) -> None:
+    for project, plan in zip(demo.projects, make.PLANS, strict=True):
         generated = plan.generate(seed=make.SEED)
         rows = project.traces.select_related("problem")
         assert {loaded(row) for row in rows} == {told(trace) for trace in generated}
         assert len(rows) == len(generated)
 
 
-def test_make_keeps_the_parts_of_agents(now: dt.datetime) -> None:
-    make.make(now=now, with_readings=False)
+def test_make_keeps_the_parts_of_agents(demo: make.Demo) -> None:
     kinds = set(Part.objects.values_list("kind", flat=True))
     assert kinds == {"call", "result", "diff"}
     assert Step.objects.filter(kind="observation", is_rateable=True).count() == 0
 
 
-def test_make_twice_adds_nothing(now: dt.datetime) -> None:
-    make.make(now=now, with_readings=False)
+def test_make_twice_adds_nothing(demo: make.Demo, now: dt.datetime) -> None:
     before = counts(), Event.objects.count()
     make.make(now=now + dt.timedelta(days=1), with_readings=False)
     assert (counts(), Event.objects.count()) == before
 
 
-def test_make_goes_on_after_a_start_that_broke_off(now: dt.datetime) -> None:
-    make.make(now=now, with_readings=False)
+def test_make_goes_on_after_a_start_that_broke_off(demo: make.Demo, now: dt.datetime) -> None:
     whole = counts()
     Project.objects.filter(slug="demo-agents").update(guideline=None)
     Trace.objects.filter(project__slug="demo-agents").delete()
@@ -68,8 +81,7 @@ def test_make_goes_on_after_a_start_that_broke_off(now: dt.datetime) -> None:
     assert counts() == [n + (model is Guideline) for n, model in zip(whole, TABLES, strict=True)]
 
 
-def test_make_hides_gold_among_the_work(now: dt.datetime) -> None:
-    make.make(now=now, with_readings=False)
+def test_make_hides_gold_among_the_work(demo: make.Demo) -> None:
     golds = Gold.objects.filter(trace__project__slug="demo-maths", use="hidden")
     assert {None} < {position for gold in golds for position in gold.accepted_first_errors}
     for gold in golds:
@@ -88,9 +100,8 @@ def walk_in(rater: Rater, now: dt.datetime) -> None:
     admission.read_guideline(rater=rater, guideline=guideline, by=rater.user, now=now)
 
 
-def test_make_puts_up_a_training_and_a_screening_set(now: dt.datetime) -> None:
-    made = make.make(now=now, with_readings=False)
-    rater = Rater.objects.get(project__slug="demo-maths", user=made.annotator)
+def test_make_puts_up_a_training_and_a_screening_set(demo: make.Demo, now: dt.datetime) -> None:
+    rater = Rater.objects.get(project__slug="demo-maths", user=demo.annotator)
     walk_in(rater, now)
     assert queue.claim(rater_id=rater.pk, now=now).purpose == "training"
     assert admission.progress(rater=rater, purpose=Purpose.TRAINING) == (0, 3)
@@ -102,10 +113,9 @@ def test_make_puts_up_a_training_and_a_screening_set(now: dt.datetime) -> None:
     assert not errors.filter(explanation="").exists()
 
 
-def test_make_gives_the_annotator_something_to_rate(now: dt.datetime) -> None:
-    made = make.make(now=now, with_readings=False)
-    for project in made.projects:
-        rater = Rater.objects.get(project=project, user=made.annotator)
+def test_make_gives_the_annotator_something_to_rate(demo: make.Demo, now: dt.datetime) -> None:
+    for project in demo.projects:
+        rater = Rater.objects.get(project=project, user=demo.annotator)
         walk_in(rater, now)
         claim = queue.claim(rater_id=rater.pk, now=now, chance=0.9)
         assert claim.trace_id in set(project.traces.values_list("pk", flat=True))
@@ -113,13 +123,12 @@ def test_make_gives_the_annotator_something_to_rate(now: dt.datetime) -> None:
         assert work.count() + Gold.objects.filter(trace__project=project).count() == project.traces.count()
 
 
-def test_make_gives_each_person_their_role(now: dt.datetime) -> None:
-    made = make.make(now=now, with_readings=False)
-    for project in made.projects:
-        assert roles.may(made.lead, roles.Action.GUIDE, project)
-        assert roles.may(made.annotator, roles.Action.RATE, project)
-        assert not roles.may(made.annotator, roles.Action.READ, project)
-        assert roles.may(made.engineer, roles.Action.BRING_IN, project)
+def test_make_gives_each_person_their_role(demo: make.Demo) -> None:
+    for project in demo.projects:
+        assert roles.may(demo.lead, roles.Action.GUIDE, project)
+        assert roles.may(demo.annotator, roles.Action.RATE, project)
+        assert not roles.may(demo.annotator, roles.Action.READ, project)
+        assert roles.may(demo.engineer, roles.Action.BRING_IN, project)
         assert project.guideline is not None
 
 

@@ -1,23 +1,35 @@
 """Simulated raters fill the demo with something true, are marked as what they are, and leave work for people."""
 
+import copy
 import datetime as dt
+from collections.abc import Iterator
 
 import pytest
+from pytest_django.plugin import DjangoDbBlocker
 
 from demo import make, rating, records, simulated
 from labeling import quality, queue
 from labeling.models import GoldAnswer, Rater, Settlement, Submission, Tally
 from labeling.quality import consensus
 from prm.evaluation.gate import Why
+from tests import factories, standing
 from tests.demo.test_make import walk_in
 from tests.prm import loop
 
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[make.Demo]:
+    with standing.rows(django_db_blocker):
+        with django_db_blocker.unblock():
+            demo = make.make(now=factories.NOW)
+        yield demo
+
+
 @pytest.fixture
-def demo(now: dt.datetime) -> make.Demo:
-    return make.make(now=now)
+def demo(made: make.Demo) -> make.Demo:
+    return copy.deepcopy(made)
 
 
 def test_rate_fills_every_chart_matrix_and_queue(demo: make.Demo, now: dt.datetime) -> None:

@@ -18,8 +18,8 @@ class House(NamedTuple):
     cast: Cast
     cookies: dict[str, SimpleCookie]
 
-    def client(self, person: str, **more: bool) -> Client:
-        client = Client(**more)
+    def client(self, person: str, *, checks_forms: bool = False) -> Client:
+        client = Client(enforce_csrf_checks=checks_forms)
         client.cookies = copy.deepcopy(self.cookies[person])
         return client
 
