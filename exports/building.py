@@ -68,8 +68,7 @@ class Shelf:
             beside, tally.beside = tally.beside, []
             if rows:
                 self._file(f"{name}.weights", split).write_rows(beside)
-        else:
-            tally.rows += len(rows)
+        tally.rows += len(rows)
         if rows:
             self._file(name, split).write_rows(rows)
 

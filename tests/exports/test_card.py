@@ -1,5 +1,6 @@
 """What a card says, and what it admits."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,19 @@ def test_head_is_yaml_with_a_config_and_features_for_each_format() -> None:
         {"name": "labels", "list": "bool"},
     ]
     assert head["license"] == "unknown"
+
+
+@pytest.mark.parametrize("formats", [sorted(set(FORMATS) - {"outcomes"}), ["outcomes"]])
+def test_card_counts_the_rows_of_every_format(formats: list[str]) -> None:
+    """As many as its files have, also where weights stand beside them."""
+    unit = "traces" if formats == ["outcomes"] else "submissions"
+    made = make(labelled(3), *formats, test=0.5, filters=Filters(unit=unit))  # type: ignore[arg-type]  # one of the two
+    tallies = json.loads(content(made, "manifest.json"))["tallies"]
+    for name in formats:
+        rows = sum(file.rows or 0 for file in made.files.filter(format=name))
+        assert tallies[name]["rows"] == rows, name
+        assert f"- `{name}`: {rows:,} rows" in content(made, "README.md").decode()
+    assert tallies.keys() == set(formats)
 
 
 def test_card_says_how_traces_were_chosen_and_what_was_left_out() -> None:
