@@ -13,3 +13,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.urls")),
     path("", include("dashboard.urls")),
 ]
+
+handler400 = "config.refusals.unreadable"
