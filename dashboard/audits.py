@@ -126,8 +126,9 @@ class Judges:
 
 
 def contamination(told: dict[str, Any]) -> list[Judges]:
-    """Each kind of them, and each list of a benchmark."""
-    return [_judges(each) for each in told.get("judges", [])]
+    """Each kind of them that there is, and each list of a benchmark; what judges here always, were there none."""
+    kept = (each for each in told.get("judges", []) if each["n"] or each["kind"] in audit_report.HOLDING)
+    return [_judges(each) for each in kept]
 
 
 def _judges(told: dict[str, Any]) -> Judges:
