@@ -120,12 +120,16 @@ def progress(generation: Generation, now: dt.datetime) -> Progress:
 
 
 def _remaining(generation: Generation, jobs: list[Job], now: dt.datetime) -> str:
-    """Of the scoring, the one stage that takes minutes: what is left of all its shards, at the pace of those that run.
-    Those that wait are as large as the others."""
-    shards = [job for job in jobs if job.kind == generations.SCORE]
+    """Of the scoring, the one stage that takes minutes."""
+    is_scoring = generation.stage == Stage.SCORE
+    return _left([job for job in jobs if job.kind == generations.SCORE], now) if is_scoring else ""
+
+
+def _left(shards: list[Job], now: dt.datetime) -> str:
+    """What is left of all of them, at the pace of those that run. Those that wait are as large as the others."""
     running = [job for job in shards if job.state == JobState.RUNNING and job.total]
     pace = sum(_pace(job, now) for job in running)
-    if generation.stage != Stage.SCORE or not pace:
+    if not pace:
         return ""
     waiting = sum(job.state == JobState.QUEUED for job in shards)
     left = sum((job.total or 0) - job.done for job in running) + waiting * max(job.total or 0 for job in running)
@@ -136,6 +140,30 @@ def _pace(job: Job, now: dt.datetime) -> float:
     """Traces a second of this attempt."""
     seconds = (now - job.started_at).total_seconds() if job.started_at else 0.0
     return (job.done - job.done_before) / seconds if seconds > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Rescoring:
+    """Scoring outside of any generation, as it was asked for last: how far it is, or why it failed."""
+
+    is_under_way: bool
+    percent: int
+    remaining: str
+    failure: str
+
+
+def rescoring(prm: PRM | None, now: dt.datetime) -> Rescoring | None:
+    if prm is None:
+        return None
+    found = Job.objects.filter(subject=f"prm:{prm.pk}", kind=generations.SCORE).order_by("-pk")
+    newest = list(found[: generations.MOST_SHARDS])
+    jobs = [job for job in newest if job.asked_at == newest[0].asked_at]
+    if not jobs:
+        return None
+    share = sum(job.share_done() or 0.0 for job in jobs) / len(jobs)
+    is_under_way = any(job.state in (JobState.QUEUED, JobState.RUNNING) for job in jobs)
+    failure = next((job.failure for job in jobs if job.state == JobState.FAILED), "")
+    return Rescoring(is_under_way, int(share * 100), _left(jobs, now), failure)
 
 
 def _links(generation: Generation) -> Iterator[Link]:

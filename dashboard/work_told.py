@@ -20,7 +20,14 @@ KINDS: dict[str, str | Promise] = {
     "prm.generation": gettext_lazy("Train and judge a PRM"),
     "prm.score": gettext_lazy("Score traces"),
     "prm.select": gettext_lazy("Choose what is read next"),
+    "exports.prepare": gettext_lazy("Freeze a snapshot"),
+    "exports.build_shard": gettext_lazy("Write a snapshot"),
+    "exports.finish": gettext_lazy("Finish a snapshot"),
+    "exports.deliver": gettext_lazy("Send a snapshot"),
 }
+
+
+ALONE = ("project:", "prm:")
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,11 @@ class Told:
     @property
     def is_under_way(self) -> bool:
         return self.job.state in (JobState.QUEUED, JobState.RUNNING)
+
+    @property
+    def is_part(self) -> bool:
+        """Of a generation or a snapshot: these are stopped and tried again as a whole, on their own pages."""
+        return not self.job.subject.startswith(ALONE)
 
     @property
     def may_retry(self) -> bool:

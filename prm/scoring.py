@@ -29,13 +29,16 @@ _SHORT, _LONG = dt.timedelta(seconds=45), dt.timedelta(minutes=3)
 
 
 def ask(*, prm: PRM, by: User | None, now: dt.datetime) -> list[Job]:
-    """Score what is stale, outside of any generation."""
+    """Score what is stale, outside of any generation; nothing is asked for twice."""
+    subject = f"prm:{prm.pk}"
+    if Job.objects.unfinished().filter(kind=generations.SCORE, subject=subject).exists():
+        return []
     n_traces = scores.unscored(prm).count()
     shards = min(generations.MOST_SHARDS, -(-n_traces // generations.TRACES_A_SHARD))
     return [
         work.ask(
             kind=generations.SCORE,
-            subject=f"prm:{prm.pk}",
+            subject=subject,
             arguments={"prm": prm.pk, "shard": shard, "of": shards, "generation": None},
             by=by,
             now=now,

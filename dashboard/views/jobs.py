@@ -1,5 +1,7 @@
 """Background work of a project: how far it is, how long it still takes, again, or no more."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -10,18 +12,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import door, page, paging, work_told
+from exports.models import Delivery, Snapshot
 from jobs import work
 from jobs.models import Job
 from labeling.models import Project
 from people import roles
 from people.roles import Action
+from prm.models import PRM, Generation
+
+_NEWEST = 100
 
 
 @require_safe
 @never_cache
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.READ)
-    rows = paging.of(_of(actor.project).select_related("asked_by"), request.GET, size=30)
+    rows = paging.of(_all(actor.project).select_related("asked_by"), request.GET, size=30)
     told = work_told.of(rows.rows, timezone.now())
     return page.show(
         request,
@@ -56,4 +62,21 @@ def cancel(request: HttpRequest, slug: str, job: int) -> HttpResponse:
 
 
 def _of(project: Project) -> QuerySet[Job]:
-    return Job.objects.filter(subject=f"project:{project.pk}")
+    """What may be cancelled and tried again by itself."""
+    return Job.objects.filter(
+        subject__in=[f"project:{project.pk}", *_subjects(PRM.objects.filter(project=project), "prm")]
+    )
+
+
+def _all(project: Project) -> QuerySet[Job]:
+    parts = [
+        *_subjects(Generation.objects.filter(project=project), "generation"),
+        *_subjects(Snapshot.objects.filter(project=project), "snapshot"),
+        *_subjects(Delivery.objects.filter(snapshot__project=project), "delivery"),
+    ]
+    return _of(project) | Job.objects.filter(subject__in=parts)
+
+
+def _subjects(rows: QuerySet[Any], kind: str) -> list[str]:
+    """The newest of them, as their jobs name them."""
+    return [f"{kind}:{pk}" for pk in rows.order_by("-pk").values_list("pk", flat=True)[:_NEWEST]]

@@ -167,7 +167,7 @@ def score(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.TRAIN)
     prm = registry.current(actor.project_id)
     if prm is None or not scoring.ask(prm=prm, by=actor.user, now=timezone.now()):
-        return _page(request, actor, status=422, problem=_("There is nothing to score."))
+        return _page(request, actor, status=422, problem=_("There is nothing to score, or it is being scored."))
     messages.success(request, _("Scoring has begun. The page says how much is fresh."))
     return redirect("dashboard:models", slug)
 
@@ -180,7 +180,7 @@ def _prm(actor: Membership, version: int | None) -> PRM:
 def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told: Any) -> HttpResponse:
     project, chosen = actor.project, rules.of(actor.project)
     running = generations.running(project)
-    found = loop.payoff(project)
+    found, freshness = loop.payoff(project), scores.freshness(project)
     return page.show(
         request,
         actor,
@@ -188,7 +188,8 @@ def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told:
         here="models",
         status=status,
         tables=[found["chart"].table] if "chart" in found else [],
-        freshness=scores.freshness(project),
+        freshness=freshness,
+        rescoring=loop.rescoring(freshness.prm if freshness.n_stale else None, timezone.now()),
         timeline=loop.timeline(project),
         versions=loop.versions(project),
         progress=loop.progress(running, timezone.now()) if running else None,

@@ -7,6 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Job, JobState
+from prm import generations, registry
+from prm.registry import Identity
 from tests import factories
 from tests.people.cast import Cast, make_cast
 
@@ -38,6 +40,24 @@ def test_show_says_how_far_and_why(client: Client, cast: Cast) -> None:
     assert "The file ended early." in page
     assert 'data-refresh="3"' in page
     assert "elsewhere.work" not in page
+
+
+def test_jobs_of_generations_and_prms_stand_here_and_parts_of_a_whole_are_left_to_their_pages(
+    client: Client, cast: Cast
+) -> None:
+    prm = registry.register(project=cast.project, identity=Identity("pushed", "m"), by=None, now=NOW)
+    generation = generations.start(project=cast.project, by=cast.lead, now=NOW, candidate=prm)
+    ours = Job.objects.create(kind="prm.score", subject=f"prm:{prm.pk}", asked_at=NOW)
+    Job.objects.create(kind="elsewhere.work", subject=f"prm:{prm.pk + 1}", asked_at=NOW)
+    page = client.get(reverse("dashboard:jobs", args=[cast.project.slug])).content.decode()
+    assert "Train and judge a PRM" in page
+    assert "Score traces" in page
+    assert "elsewhere.work" not in page
+    addresses = {job.pk: reverse("dashboard:cancel_job", args=[cast.project.slug, job.pk]) for job in Job.objects.all()}
+    (part,) = generations.jobs_of(generation)
+    assert addresses[ours.pk] in page
+    assert addresses[part.pk] not in page
+    assert client.post(addresses[part.pk]).status_code == 404
 
 
 def test_retry_and_cancel_call_their_verbs(client: Client, cast: Cast) -> None:

@@ -13,6 +13,7 @@ from people import members
 from people.models import Role
 from prm import generations, registry, rules
 from prm.models import PRM, Generation
+from prm.registry import Identity
 from tests import factories
 from tests.prm import loop
 
@@ -67,6 +68,23 @@ def test_page_says_how_long_scoring_still_takes() -> None:
     Job.objects.filter(pk=job.pk).update(**running, done=20, total=70)
     page = come_in(project).get(address(project, "generation_progress")).content.decode()
     assert "Scoring takes about 25 min more." in page
+
+
+def test_page_says_why_scores_are_stale_and_how_far_scoring_is() -> None:
+    project = loop.make_project(labelled=0, unread=4)
+    identity = Identity("vllm", "m", address="http://127.0.0.1:1")
+    prm = registry.register(project=project, identity=identity, by=None, now=factories.NOW)
+    registry.make_current(prm=prm, by=None, now=factories.NOW)
+    client = come_in(project)
+    assert client.post(address(project, "score_stale")).status_code == 302
+    assert client.post(address(project, "score_stale")).status_code == 422  # it is being scored
+    page = client.get(address(project)).content.decode()
+    assert "Scoring is at 0 %." in page
+    assert "Score them now" not in page
+    Job.objects.update(state="failed", failure="Nobody answered.", ended_at=factories.NOW)
+    page = client.get(address(project)).content.decode()
+    assert "Nobody answered. The older scores stay, and the queue goes on as it was." in page
+    assert "Score them now" in page
 
 
 def test_failed_generation_says_why_and_can_be_tried_again() -> None:
