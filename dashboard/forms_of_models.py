@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from exports.models import Snapshot
 from labeling.models import Manifest, Project
+from prm.models import LoopRules
 from prm.models.prm import BackendKind, SemanticsKind
 from prm.registry import Identity
 from prm.selection import acquisitions
@@ -58,9 +59,7 @@ class RegisterForm(forms.Form):
 
 
 class RulesForm(forms.Form):
-    acquisition = forms.ChoiceField(
-        label=_("Chooses by"), choices=[(name, name.replace("_", " ")) for name in acquisitions.ACQUISITIONS]
-    )
+    acquisition = forms.ChoiceField(label=_("Chooses by"))
     batch_size = forms.IntegerField(label=_("Traces a batch"), min_value=1, max_value=100_000)
     temperature = forms.FloatField(
         label=_("Temperature"), min_value=0.001, max_value=10, help_text=_("0.1; at 1 choosing gains nothing.")
@@ -73,3 +72,13 @@ class RulesForm(forms.Form):
         required=False,
         help_text=_("Empty: only by the button."),
     )
+
+    def __init__(self, rules: LoopRules, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = dict.fromkeys(
+            [*acquisitions.ACQUISITIONS, rules.acquisition]
+        )  # one of the project's own stays a choice
+        field = cast(forms.ChoiceField, self.fields["acquisition"])
+        field.choices = [
+            (name, name.replace("_", " ") if name in acquisitions.ACQUISITIONS else name) for name in names
+        ]

@@ -150,7 +150,7 @@ def register(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def change_rules(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.TRAIN)
-    form = RulesForm(request.POST)
+    form = RulesForm(rules.of(actor.project), request.POST)
     if not form.is_valid():
         return _page(request, actor, status=422, rules_form=form)
     try:
@@ -199,7 +199,7 @@ def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told:
         reading=loop.reading(project),
         rules=chosen,
         may_train=roles.does(actor, Action.TRAIN),
-        **{"register_form": RegisterForm(project), "rules_form": RulesForm(initial=vars(chosen)), **told},
+        **{"register_form": RegisterForm(project), "rules_form": RulesForm(chosen, initial=vars(chosen)), **told},
     )
 
 

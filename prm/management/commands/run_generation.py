@@ -26,6 +26,9 @@ class Command(BaseCommand):
             "--prm", type=int, help="the version of a registered PRM; without, a builtin one is trained"
         )
         parser.add_argument("--batch-size", type=int, help="kept as the project's rule")
+        parser.add_argument(
+            "--acquisition", help="what chooses: a name, or module:function; kept as the project's rule"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
@@ -33,8 +36,8 @@ class Command(BaseCommand):
             raise CommandError(f"no project {options['project']}")
         candidate = _candidate(project, options["prm"])
         try:
-            if options["batch_size"] is not None:
-                rules.change(project=project, by=None, now=timezone.now(), batch_size=options["batch_size"])
+            if chosen := {name: options[name] for name in ("batch_size", "acquisition") if options[name] is not None}:
+                rules.change(project=project, by=None, now=timezone.now(), **chosen)
             generation = generations.start(project=project, by=None, now=timezone.now(), candidate=candidate)
         except (generations.AlreadyRunning, rules.BadRule) as refused:
             raise CommandError(str(refused)) from None

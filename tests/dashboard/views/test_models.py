@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -128,6 +129,21 @@ def test_rules_are_kept_and_end_a_fall_back() -> None:
     found = rules.of(project)
     assert (found.acquisition, found.batch_size, found.fell_back_at) == ("margin", 9, None)
     assert client.post(address(project, "change_rules"), {**told, "temperature": 0}).status_code == 422
+
+
+def test_acquisition_of_ones_own_is_chosen_by_the_command_and_kept_by_the_page() -> None:
+    project = loop.make_project(labelled=40, unread=10)
+    own = "tests.prm.selection.test_acquisitions:by_number"
+    call_command("run_generation", "--project", project.slug, "--acquisition", own)
+    assert Generation.objects.get(project=project).acquisition == own
+    client = come_in(project)
+    assert f'<option value="{own}" selected>' in client.get(address(project)).content.decode()
+    told = {"acquisition": own, "batch_size": 9, "temperature": 0.2, "domain_quota": 0.5}
+    assert client.post(address(project, "change_rules"), told).status_code == 302
+    assert rules.of(project).acquisition == own
+    assert client.post(address(project, "change_rules"), {**told, "acquisition": "os:remove"}).status_code == 422
+    with pytest.raises(CommandError, match="no acquisition"):
+        call_command("run_generation", "--project", project.slug, "--acquisition", "nothing:like_this")
 
 
 def test_reviewer_sees_no_scores_of_a_trace() -> None:
