@@ -9,6 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from exports import snapshots
+from exports.models import Snapshot
 from labeling.models import Project
 from tests import factories
 from tests.exports.test_snapshots import labelled
@@ -91,3 +93,21 @@ def test_command_refuses_what_cannot_be_made(options: list[str], said: str, tmp_
         build(project.slug, tmp_path, *options)
     with pytest.raises(CommandError, match="no project"):
         build("nowhere", tmp_path)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_several_workers_write_what_one_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_postgresql: bool
+) -> None:
+    """The card as well, for which one of them counts meanwhile."""
+    if not on_postgresql:
+        pytest.skip("the database of these tests is in the memory of one process")
+    project = labelled()
+    monkeypatch.setattr(snapshots, "SHARD", 2)
+    for workers in ("1", "2"):
+        build(project.slug, tmp_path / workers, "--workers", workers)
+    one, two = Snapshot.objects.filter(project=project).order_by("pk")
+    assert one.shards.count() > 1
+    assert two.figures == one.figures
+    sums = [list(each.files.exclude(format="").values_list("name", "sha256").order_by("name")) for each in (one, two)]
+    assert sums[0] == sums[1] != []
