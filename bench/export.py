@@ -22,7 +22,7 @@ from typing import Any
 from bench import cycle_place
 
 STEPS = 12
-BLOCK = 2000
+BLOCK = 10_000  # half a shard: connections are made once for it, as they are once for a shard
 WORDS = (
     "we",
     "can",
