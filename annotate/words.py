@@ -108,6 +108,7 @@ def _saving() -> dict[str, Any]:
             "Logged out. {count} rating is kept here", "Logged out. {count} ratings are kept here"
         ),
         "save_broken": _("This browser refuses to store ratings: {detail}"),
+        "went_back": _("This trace went back to the queue. You may finish it all the same: what you submit is kept."),
         "no_network": _("No network, and no trace was fetched ahead. What you rated is kept in this browser."),
     }
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from django.db.models import Count, F, Q
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -49,6 +50,7 @@ class Reading:
     report: first_errors.Report | None
     error: int | None  # number of the step that it saw the first error in
     is_gold: bool
+    n_rated: int  # steps, so far
 
     @property
     def is_open(self) -> bool:
@@ -76,7 +78,8 @@ def rungs(trace: Trace, consensus: Consensus | None = None) -> list[Rung]:
 
 def readings(trace: Trace, actor: Membership, numbers: Numbers) -> list[Reading]:
     rows = Assignment.objects.filter(trace=trace).select_related("rater__user", "guideline", "lane")
-    assignments = list(rows.order_by("pk"))
+    is_rated = Q(turns__revision=F("revision"), turns__judgments__rating__isnull=False)
+    assignments = list(rows.annotate(n_rated=Count("turns", filter=is_rated, distinct=True)).order_by("pk"))
     latest = [(row.pk, row.submitted_revision) for row in assignments if row.submitted_revision]
     reports = {report.assignment_id: report for report in first_errors.of_revisions(latest)}
     return [
@@ -86,6 +89,7 @@ def readings(trace: Trace, actor: Membership, numbers: Numbers) -> list[Reading]
             report := reports.get(row.pk),
             error_of(report, trace.pk, numbers),
             row.purpose != "work",
+            row.n_rated,
         )
         for row in assignments
     ]

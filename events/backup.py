@@ -20,9 +20,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from events import append_only, backup_postgresql, backup_sqlite, log
+from events import append_only, backup_postgresql, backup_shape, backup_sqlite, log
 from events.backup_engine import Unusable
 
 FORMAT = 1
@@ -36,13 +37,15 @@ def make(*, file: Path, now: dt.datetime) -> Facts:
     engine = _ENGINES[connection.vendor]
     with _beside(file) as folder:
         with engine.copied(target=folder / "database") as rows_of:
+            there = backup_shape.columns()
             facts = {
                 "format": FORMAT,
                 "engine": connection.vendor,
                 "made_at": now.isoformat(),
                 "migrations": sorted(map(list, _applied())),
                 "sha256": _digest(folder / "database"),
-                "rows": {table: rows_of(table) for table in sorted(append_only.registered())},
+                "columns": there,
+                "rows": {table: rows_of(table) for table in sorted(append_only.registered() & there.keys())},
             }
         (folder / "facts.json").write_text(json.dumps(facts, indent=1))
         whole = folder / "whole"
@@ -81,6 +84,8 @@ def restore(*, file: Path, now: dt.datetime) -> Facts:
             raise Unusable(_("This backup is damaged: its database is not the one that was written."))
         _ENGINES[connection.vendor].bring_back(source=folder / "database")
     call_command("migrate", interactive=False, verbosity=0)
+    if missing := backup_shape.lacking(backup_shape.columns()):
+        raise Unusable(_OTHER_TABLES % {"missing": missing})
     _compare(facts)
     log.append(what="backup.restored", by=None, now=now, detail={"made_at": facts["made_at"]})
     return facts
@@ -109,6 +114,15 @@ def _check(facts: Facts) -> None:
             _("This backup was made by a newer version of Stepmark (it knows %(migration)s): update first.")
             % {"migration": ".".join(min(newer))}
         )
+    is_whole = known <= {tuple(each) for each in facts["migrations"]}
+    if is_whole and "columns" in facts and (missing := backup_shape.lacking(facts["columns"])):
+        raise Unusable(_OTHER_TABLES % {"missing": missing})
+
+
+_OTHER_TABLES = gettext_lazy(
+    "This backup was made by another version of Stepmark (it has no %(missing)s): restore it with the version that made"
+    " it."
+)
 
 
 def _compare(facts: Facts) -> None:

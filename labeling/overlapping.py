@@ -14,34 +14,52 @@ from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling import projects, queue
 from labeling.models import Assignment, Project
-from labeling.models.assignment import OPEN_STATES
+from labeling.models.assignment import OPEN_STATES, AssignmentState
 from labeling.quality import settlements
 from labeling.queue.resizing import WORK
 
 KIND = "labeling.change_overlap"
 
 
-class Open(NamedTuple):
-    """What is under way, counted up to a limit: `in_hand` with raters, `waiting` in the lanes of work."""
+class UnderWay(NamedTuple):
+    """What a change meets, counted up to a limit. `in_hand` is with `people`: of it `begun` is rated in part and not
+    submitted, `ahead` only fetched. `correcting`: submissions that are being corrected. `waiting` lies in the lanes."""
 
     in_hand: int
+    ahead: int
+    begun: int
+    people: int
+    correcting: int
     waiting: int
     is_more: bool
 
 
-def open_work(*, project_id: int, at_most: int = 10_000) -> Open:
-    """Before anything changes: how much it will concern."""
-    held = Assignment.objects.filter(project=project_id, state__in=OPEN_STATES)[: at_most + 1].count()
+def under_way(*, project_id: int, at_most: int = 10_000) -> UnderWay:
+    """Before anything changes: how much it will concern, and whom."""
+    held = Assignment.objects.filter(project=project_id, state__in=OPEN_STATES)
+    open_ones = list(held.values_list("rater_id", "state", "version")[: at_most + 1])
+    corrected = list(
+        Assignment.objects.filter(project=project_id, reopened_at__isnull=False).values_list("rater_id", flat=True)[
+            :at_most
+        ]
+    )
     lanes = [lane for lane in queue.depth(project_id=project_id, at_most=at_most) if lane.arm in WORK]
-    waiting = sum(lane.n_open for lane in lanes)
-    return Open(min(held, at_most), waiting, held > at_most or any(lane.is_more for lane in lanes))
+    return UnderWay(
+        in_hand=min(len(open_ones), at_most),
+        ahead=sum(state == AssignmentState.HELD for _, state, _ in open_ones),
+        begun=sum(version > 0 for *_, version in open_ones),
+        people=len({rater for rater, *_ in open_ones} | set(corrected)),
+        correcting=len(corrected),
+        waiting=sum(lane.n_open for lane in lanes),
+        is_more=len(open_ones) > at_most or any(lane.is_more for lane in lanes),
+    )
 
 
 def change(
     *, project: Project, overlap: int, overlap_limit: int, lease_seconds: int, by: User | None, now: dt.datetime
 ) -> Job | None:
-    """Read each trace so often, and keep it so long for its rater, from now on. A trace in hand keeps its lease until
-    its rater's next write. None where those stay: a lease needs no work."""
+    """Read each trace so often, and keep it so long for its rater, from now on. A trace in hand keeps a longer
+    lease, and gets a longer one with its rater's next write. None where those stay: a lease needs no work."""
     is_other = (overlap, overlap_limit) != (project.overlap, project.overlap_limit)
     with transaction.atomic():
         options = {"overlap": overlap, "overlap_limit": overlap_limit, "lease_seconds": lease_seconds}

@@ -12,8 +12,10 @@ from accounts.models import User
 from annotate import bars, days, history, managed, todo
 from labeling import judging
 from labeling.models import Assignment
+from labeling.models.project import ProjectState
 from people import members, roles
 from people.models import Message
+from people.roles import Action
 
 LATEST = 6
 
@@ -25,6 +27,7 @@ def home(request: HttpRequest) -> HttpResponse:
     told = {
         "work": [each for each in mine if each.is_work],
         "managed": sorted(managed.of(mine), key=lambda each: each.project.name),
+        "archived": roles.projects(user, Action.READ).filter(state=ProjectState.ARCHIVED).order_by("name")[:50],
         "may_create_projects": roles.may_create_projects(user),
         "most": todo.COUNTED,
         "now": now,

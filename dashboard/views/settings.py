@@ -50,7 +50,7 @@ def reading(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.has_changed():
         return redirect("dashboard:settings", slug)
     if "confirmed" not in request.POST:
-        under_way = overlapping.open_work(project_id=actor.project.pk)
+        under_way = overlapping.under_way(project_id=actor.project.pk)
         before = ReadingForm.of(actor.project)
         template = "dashboard/confirm_reading.html"
         return page.show(request, actor, template, here="settings", form=form, under_way=under_way, before=before)
@@ -200,6 +200,7 @@ def _life(request: HttpRequest, actor: Membership, *, status: int = 200, **told:
         here="settings",
         tab="life",
         status=status,
+        under_way=overlapping.under_way(project_id=actor.project.pk),
         may_close=roles.does(actor, Action.CLOSE),
         may_clone=roles.may_create_projects(actor.user),
         **told,

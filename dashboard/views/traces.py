@@ -69,7 +69,10 @@ def take_back(request: HttpRequest, slug: str, assignment: int) -> HttpResponse:
     found = get_object_or_404(Assignment, project=actor.project, pk=assignment)
     now = timezone.now()
     if queue.release(assignment_id=found.pk, now=now, reason="taken back by a lead", by=actor.user):
-        messages.success(request, _("The trace went back to the queue. What was rated of it is kept with the reading."))
+        messages.success(
+            request,
+            _("The trace went back to the queue. What was rated of it is kept; whoever has it open may submit it."),
+        )
     else:
         messages.warning(request, _("It was in nobody’s hands any more."))
     return redirect("dashboard:trace", slug, found.trace_id)

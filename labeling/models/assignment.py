@@ -133,6 +133,7 @@ class Assignment(models.Model):
             ),
             # The newest of each lane: whether it is held, and how far its rater has come there.
             models.Index(fields=["rater", "lane", "-held_at", "-id"], name="assignment_newest"),
+            models.Index(fields=["project"], condition=Q(reopened_at__isnull=False), name="assignment_reopened"),
             models.Index(
                 fields=["project", "submitted_at"], condition=Q(state="submitted"), name="assignment_submitted"
             ),

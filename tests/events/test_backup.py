@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 from pytest_django import Settings
 
 from events import append_only, backup, log
@@ -128,6 +128,28 @@ def test_restore_refuses_what_it_cannot_bring_back(file: Path) -> None:
     assert written() == ["here", "and after"]
     with pytest.raises(Unusable, match="events_event holds 1 rows"):
         backup.restore(file=changed(file, rows={**rows, "events_event": 2}), now=NOW)
+
+
+def test_backup_of_tables_from_another_version_is_whole_and_says_so(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Some tables are not there before a change of models. That version alone can bring it back."""
+    append("here")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE labeling_manifestrow RENAME TO not_there_yet")
+        try:
+            call_command("backup", str(file))
+        finally:
+            cursor.execute("ALTER TABLE not_there_yet RENAME TO labeling_manifestrow")
+    said = capsys.readouterr()
+    assert "1 events, 0 submissions" in said.out
+    assert "it has no labeling_manifestrow" in said.err
+    append("and after")
+    with pytest.raises(
+        CommandError, match=r"it has no labeling_manifestrow\): restore it with the version that made it"
+    ):
+        call_command("restore", str(file), "--yes")
+    assert written() == ["here", "and after"]
 
 
 def test_restore_refuses_while_the_supervisor_holds_the_data(file: Path, settings: Settings) -> None:

@@ -7,9 +7,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from events import backup
+from events import backup, backup_shape
 from events.backup_engine import Unusable
+
+_OTHER_VERSION = gettext_lazy(
+    "This data is of another version of Stepmark (it has no %(missing)s). The backup is whole: restore it with the"
+    " version that made the data."
+)
 
 
 class Command(BaseCommand):
@@ -25,5 +31,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         said = _("Backed up to %(file)s: %(size).1f MB, %(events)d events, %(submissions)d submissions.")
         rows = facts["rows"]
-        numbers = {"events": rows["events_event"], "submissions": rows["labeling_submission"]}
+        numbers = {"events": rows.get("events_event", 0), "submissions": rows.get("labeling_submission", 0)}
         self.stdout.write(said % {"file": file, "size": file.stat().st_size / 1e6, **numbers})
+        if missing := backup_shape.lacking(facts["columns"]):
+            self.stderr.write(_OTHER_VERSION % {"missing": missing})

@@ -27,6 +27,8 @@ function say(name, values = {}) {
 
 const urlOf = (assignment, verb) => config.urls[verb].replace("/0/", `/${assignment}/`);
 
+const GONE_BACK = new Set(["released", "lapsed"]);
+
 class WorkPage {
   #movedAt = 0;
   #leaving = false;
@@ -227,6 +229,15 @@ class WorkPage {
       if (lost.part === "rating") this.#showLost({ ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
     }
     if (answer.lease_ends_at) this.#keptUntil(answer.lease_ends_at);
+    else if (GONE_BACK.has(answer.state)) this.#wentBack();
+  }
+
+  // A lead took it, or its lease ended. Whoever is in the middle of it may finish: what is submitted is kept.
+  #wentBack() {
+    this.#keptUntil(null);
+    if (this.toldOf === this.ladder) return;
+    this.toldOf = this.ladder;
+    this.#notice(say("went_back"));
   }
 
   #keptUntil(moment) {
@@ -252,8 +263,12 @@ class WorkPage {
 
   #refused({ assignment, error, items }) {
     for (const item of items) if (item.verb) this.supply.takeBack(assignment, item.body.revision);
+    this.#notice(error.message);
+  }
+
+  #notice(text) {
     const notice = document.getElementById("t-refused").content.firstElementChild.cloneNode(true);
-    notice.querySelector("[data-slot=text]").textContent = error.message;
+    notice.querySelector("[data-slot=text]").textContent = text;
     notice.querySelector("button").addEventListener("click", () => notice.remove());
     document.getElementById("notices").append(notice);
   }

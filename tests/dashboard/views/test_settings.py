@@ -1,5 +1,6 @@
 """Settings: kept by verbs, said before where work is under way, refused in words."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -15,6 +16,7 @@ from labeling.models import Project
 from people import members
 from people.models import Role
 from tests import factories
+from tests.labeling.judging.clients import Client as Rating
 from tests.people.cast import Cast, make_cast
 
 pytestmark = pytest.mark.django_db
@@ -117,6 +119,29 @@ def test_life_goes_its_way(client: Client, cast: Cast) -> None:
         assert cast.project.state == state
     page = client.post(reverse("dashboard:pause_project", args=[cast.project.slug]), follow=True).content.decode()
     assert "another state" in page
+
+
+def test_life_says_what_is_under_way_before_anything_changes(client: Client, cast: Cast) -> None:
+    rater = factories.make_rater(cast.project)
+    Rating(factories.make_assignment(rater, factories.make_trace(cast.project))).rate([1])
+    factories.make_assignment(rater, factories.make_trace(cast.project), state="held")
+    for address in ("life", "reading"):
+        sent = {"overlap": 3, "overlap_limit": 5, "lease_minutes": 30}
+        url = reverse(f"dashboard:{address}", args=[cast.project.slug])
+        answer = client.post(url, sent) if address == "reading" else client.get(url)
+        assert [(kpi["told"], kpi["n"]) for kpi in kpis(answer.content.decode())] == [
+            ("In hand", "2"),
+            ("Rated in part", "1"),
+            ("Fetched ahead", "1"),
+            ("Being corrected", "0"),
+            ("Waiting", "0"),
+        ]
+        assert "with 1 person" in answer.content.decode()
+
+
+def kpis(page: str) -> list[dict[str, str]]:
+    found = re.finditer(r"<div><dt>(?P<told>[^<]*)</dt><dd>(?P<n>[^<]*)</dd>", page)
+    return [each.groupdict() for each in found]
 
 
 def test_clone_takes_options_and_guideline_alone(client: Client, cast: Cast) -> None:

@@ -1,0 +1,105 @@
+"""What a lead does to a project, and what it means for somebody who is in the middle of a trace."""
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from labeling import overlapping, projects
+from labeling.models import Assignment, Judgment, Project, Submission
+from people import members
+from people.models import Role
+from tests import factories
+from tests.journeys.conftest import Visit, violations
+from tests.journeys.test_work import Day, eventually, press
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def day() -> Day:
+    return Day(["One.", "Two.", "Three."], ["Four.", "Five.", "Six."])
+
+
+@pytest.fixture
+def owner(day: Day) -> User:
+    user = factories.make_user()
+    members.join(project=day.project, user=user, role=Role.OWNER, now=timezone.now())
+    return user
+
+
+def in_the_middle(day: Day, visit: Visit) -> Page:
+    page = day.begin(visit(day.user))
+    press(page, "3")
+    eventually(page, lambda: Judgment.objects.exists())
+    return page
+
+
+def finish(page: Page, n: int) -> None:
+    press(page, "33")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == n)
+
+
+def test_take_back_is_told_and_what_is_finished_counts(day: Day, owner: User, visit: Visit) -> None:
+    page, lead = in_the_middle(day, visit), visit(owner)
+    opened = Assignment.objects.get(state="opened")
+    lead.goto(f"/projects/{day.project.slug}/traces/{opened.trace_id}/")
+    readings = lead.get_by_role("region", name="Readings")
+    expect(readings).to_contain_text("1 step rated")
+    readings.get_by_role("button", name="Take back").click()
+    expect(lead.get_by_text("whoever has it open may submit it")).to_be_visible()
+    press(page, "3")
+    expect(page.get_by_text("This trace went back to the queue. You may finish it all the same")).to_be_visible()
+    expect(page.locator("#lease")).to_have_text("")
+    press(page, "3")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.filter(assignment=opened).exists())
+    opened.refresh_from_db()
+    assert (opened.state, opened.population, opened.submitted_revision) == ("submitted", "scheduled", 1)
+    expect(page.locator("#step-0")).to_contain_text("Four.")
+
+
+@pytest.mark.parametrize("verb", ["pause", "close"])
+def test_what_is_opened_may_be_finished_and_then_it_is_said_why_nothing_comes(
+    verb: str, day: Day, owner: User, visit: Visit
+) -> None:
+    page, lead = in_the_middle(day, visit), visit(owner)
+    lead.goto(f"/projects/{day.project.slug}/settings/life/")
+    expect(lead.get_by_text("with 1 person")).to_be_visible()
+    assert violations(lead) == []
+    lead.get_by_role("button", name=f"{verb.capitalize()} the project").click()
+    expect(lead.get_by_text("The project is " + ("paused" if verb == "pause" else "closed") + " now.")).to_be_visible()
+    assert not Assignment.objects.filter(state="held").exists()
+    page.reload()
+    expect(page.locator("#step-0")).to_contain_text("One.")  # still in hand, with what was rated of it
+    finish(page, 1)
+    said = "This project is paused." if verb == "pause" else "This project is closed: no more is rated here."
+    expect(page.get_by_text(said)).to_be_visible()
+    lead.get_by_role("button", name="Let work go on").click()
+    page.get_by_role("button", name="Look again").click()
+    expect(page.locator("#step-0")).to_contain_text("Four.")
+
+
+def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: Day, owner: User, visit: Visit) -> None:
+    page = in_the_middle(day, visit)
+    for verb in (projects.close, projects.archive):
+        verb(project=Project.objects.get(pk=day.project.pk), by=owner, now=timezone.now())
+    finish(page, 1)
+    expect(page.get_by_text("This project is archived: no more is rated here.")).to_be_visible()
+    lead = visit(owner)
+    expect(lead.get_by_role("link", name=day.project.name)).to_be_hidden()
+    lead.get_by_text("Archived").click()
+    lead.get_by_role("link", name=day.project.name).click()
+    lead.goto(f"/projects/{day.project.slug}/settings/life/")
+    lead.get_by_role("button", name="Take it out of the archive").click()
+    expect(lead.get_by_text("The project is closed now.")).to_be_visible()
+
+
+def test_fewer_readings_leave_what_is_in_hand(day: Day, visit: Visit) -> None:
+    page = in_the_middle(day, visit)
+    project = Project.objects.get(pk=day.project.pk)
+    options = {"overlap": 1, "overlap_limit": 5, "lease_seconds": 600}
+    overlapping.change(project=project, by=None, now=timezone.now(), **options)
+    finish(page, 1)
+    expect(page.locator("#step-0")).to_contain_text("Four.")
