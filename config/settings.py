@@ -22,7 +22,8 @@ _database = env.database("DATABASE_URL")
 EMBEDDED = _database is None
 ORIGIN = (env.text("STEPMARK_ORIGIN", "") or origin.of(DATA_DIR)).rstrip("/")
 DEBUG = env.yes("STEPMARK_DEBUG", default=False)
-SECRET_KEY = env.text("SECRET_KEY", "") or secret.key_of(DATA_DIR, may_make_one=EMBEDDED)
+IS_ONE_MACHINE = EMBEDDED or bool(env.text("STEPMARK_SUPERVISOR", ""))  # started by ./run, whatever its database
+SECRET_KEY = env.text("SECRET_KEY", "") or secret.key_of(DATA_DIR, may_make_one=IS_ONE_MACHINE)
 ALLOWED_HOSTS = [*env.words("STEPMARK_HOSTS", "127.0.0.1,localhost,[::1]"), urlsplit(ORIGIN).hostname or "localhost"]
 INTERNAL_IPS = ["127.0.0.1"]
 CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]  # manifests name it

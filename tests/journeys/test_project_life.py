@@ -58,6 +58,7 @@ def test_take_back_is_told_and_what_is_finished_counts(day: Day, owner: User, vi
     opened.refresh_from_db()
     assert (opened.state, opened.population, opened.submitted_revision) == ("submitted", "scheduled", 1)
     expect(page.locator("#step-0")).to_contain_text("Four.")
+    expect(page.get_by_text("This trace went back")).to_be_hidden()
 
 
 @pytest.mark.parametrize("verb", ["pause", "close"])

@@ -32,6 +32,7 @@ const GONE_BACK = new Set(["released", "lapsed"]);
 class WorkPage {
   #movedAt = 0;
   #leaving = false;
+  #goneBack = null; // what is said of a trace that is no longer kept for the rater
 
   constructor(store) {
     this.stage = document.getElementById("stage");
@@ -58,6 +59,8 @@ class WorkPage {
 
   show(ladder) {
     this.#leaving = false;
+    this.#goneBack?.remove();
+    this.#goneBack = null;
     this.ladder = ladder;
     this.work = ladder.work;
     this.supply.current = this.work.trace.assignment;
@@ -235,9 +238,7 @@ class WorkPage {
   // A lead took it, or its lease ended. Whoever is in the middle of it may finish: what is submitted is kept.
   #wentBack() {
     this.#keptUntil(null);
-    if (this.toldOf === this.ladder) return;
-    this.toldOf = this.ladder;
-    this.#notice(say("went_back"));
+    if (!this.#goneBack) this.#goneBack = this.#notice(say("went_back"));
   }
 
   #keptUntil(moment) {
@@ -271,6 +272,7 @@ class WorkPage {
     notice.querySelector("[data-slot=text]").textContent = text;
     notice.querySelector("button").addEventListener("click", () => notice.remove());
     document.getElementById("notices").append(notice);
+    return notice;
   }
 }
 
