@@ -8,7 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from dashboard import bias_charts, names, statistics
+from dashboard import agreement_parts, bias_charts, names, statistics
+from dashboard.agreement_parts import Part
 from dashboard.charts import Chart, forest, matrix, series, words
 from dashboard.charts.drawing import Svg
 from dashboard.charts.matrix import Matrix
@@ -43,45 +44,58 @@ class Pair:
 @dataclass(frozen=True)
 class Agreement:
     shown: Shown
+    parts: Sequence[Part]
+    part: Part  # of which the figures are
     figures: Sequence[Figure]
     forest: Svg
     table: Table
     confusion: Matrix
+    confusion_table: Table
     over_credit: Figure
     over_blame: Figure
     n_settled: int
     pairs: Matrix | None
+    pair_table: Table
     lowest: Sequence[Pair]
     by_position: Chart | None
     bias: Sequence[Chart]
     slices: Sequence[Slice]
     slice_table: Table
 
+    fewest: int = FEWEST
+
     @property
     def tables(self) -> list[Table]:
         charts = [self.by_position, *self.bias]
-        return [self.table, self.slice_table, *(chart.table for chart in charts if chart is not None)]
+        found = [self.table, self.confusion_table, self.pair_table, self.slice_table]
+        return [*found, *(chart.table for chart in charts if chart is not None)]
 
 
-def of(project: Project, actor: Membership) -> Agreement | None:
-    """None where nothing was submitted yet."""
+def of(project: Project, actor: Membership, *, part: str = "") -> Agreement | None:
+    """None where nothing was submitted yet. `part` is the key of the one whose statistics are asked for."""
     shown = quality.figures_of(project_id=project.pk)
     if shown is None:
         return None
     content = shown.content
-    figures = _figures(content["headline"], content["confusion"])
+    parts = agreement_parts.of(content)
+    asked = agreement_parts.chosen(parts, part)
+    figures = _figures(asked.told)
     pairs = _pairs(content["pair"], actor)
     slices = list(_slices(content))
     return Agreement(
         shown=shown,
+        parts=parts,
+        part=asked,
         figures=figures,
         forest=_forest(figures),
         table=_table(figures),
         confusion=_confusion(content["confusion"]["counts"]),
+        confusion_table=_confusion_table(content["confusion"]["counts"]),
         over_credit=statistics.figure("over_credit", content["confusion"]["over_credit"]),
         over_blame=statistics.figure("over_blame", content["confusion"]["over_blame"]),
         n_settled=content["confusion"]["n_traces"],
         pairs=_matrix(pairs),
+        pair_table=_pair_table(pairs),
         lowest=_lowest(pairs),
         by_position=_by_position(content.get("position") or []),
         bias=bias_charts.of(content.get("bias") or {}),
@@ -90,11 +104,9 @@ def of(project: Project, actor: Membership) -> Agreement | None:
     )
 
 
-def _figures(headline: dict[str, Any], confusion: dict[str, Any]) -> list[Figure]:
-    """What is said of consensus stands with the confusion: two raters alone know no credit."""
-    told = {**confusion, **headline["steps"], **headline["first_error"]}
+def _figures(told: dict[str, Any]) -> list[Figure]:
     order = [*FIRST, *(key for key in statistics.KINDS if key not in FIRST)]
-    return [statistics.figure(key, told.get(key)) for key in order]
+    return [statistics.figure(key, told[key]) for key in order if key in told]
 
 
 def _forest(figures: Sequence[Figure]) -> Svg:
@@ -129,6 +141,13 @@ def _confusion(counts: Sequence[Sequence[int]]) -> Matrix:
     return Matrix(_("What single ratings said of steps that are settled so"), said, rows)
 
 
+def _confusion_table(counts: Sequence[Sequence[int]]) -> Table:
+    said = (_("negative"), _("neutral"), _("positive"))
+    columns = (Column(_("Settled as")), *(Column(_("said %(name)s") % {"name": n}, is_number=True) for n in said))
+    rows = [(label, *row) for label, row in zip(said, counts, strict=True)]
+    return Table("confusion", _("single ratings against consensus"), columns, rows)
+
+
 def _pairs(found: Sequence[dict[str, Any]], actor: Membership) -> list[Pair]:
     keys = {key for each in found for key in each["raters"]}
     people = {rater.pk: names.short(rater, actor) for rater in Rater.objects.filter(pk__in=keys).select_related("user")}
@@ -145,6 +164,16 @@ def _lowest(pairs: Sequence[Pair]) -> list[Pair]:
     """Of those with a few traces in common: one alone says nothing of two people."""
     known = [pair for pair in pairs if pair.exact.value is not None and pair.exact.n >= FEWEST]
     return sorted(known, key=lambda pair: pair.exact.value or 0)[:5]
+
+
+def _pair_table(pairs: Sequence[Pair]) -> Table:
+    columns = (
+        *(Column(name) for name in (_("Rater"), _("and rater"))),
+        *(Column(name, is_number=True, reads=words.share) for name in (_("first error exact"), _("from"), _("to"))),
+        Column(_("traces"), is_number=True),
+    )
+    rows = [(*pair.names, *_told(pair.exact)) for pair in pairs]
+    return Table("pairs", _("agreement by pair of raters"), columns, rows)
 
 
 def _matrix(pairs: Sequence[Pair]) -> Matrix | None:
@@ -192,8 +221,8 @@ def _by_position(found: Sequence[dict[str, Any]]) -> Chart | None:
 def _slices(content: dict[str, Any]) -> list[Slice]:
     groups = (
         ("domain", _("Domain"), lambda key: key or _("none given")),
-        ("guideline", _("Guideline"), _guideline),
-        ("generation", _("Generation"), lambda key: str(key) if key else _("before the first")),
+        ("guideline", _("Guideline"), agreement_parts.guideline),
+        ("generation", _("Generation"), agreement_parts.generation),
         ("step_kind", _("Kind of step"), lambda key: str(StepKind(key).label)),
     )
     return [
@@ -206,12 +235,6 @@ def _slices(content: dict[str, Any]) -> list[Slice]:
         for dimension, group, name in groups
         for each in content[dimension]
     ]
-
-
-def _guideline(version: int) -> str:
-    if version < 0:
-        return _("two versions met")
-    return _("version %(n)d") % {"n": version} if version else _("none")
 
 
 def _slice_table(slices: Sequence[Slice]) -> Table:

@@ -45,7 +45,7 @@ def show_overview(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
     actor = door.enter(request, slug, Action.READ)
-    found = agreement_page.of(actor.project, actor)
+    found = agreement_page.of(actor.project, actor, part=request.GET.get("of", ""))
     return page.show(
         request,
         actor,

@@ -43,9 +43,13 @@ def of_project(project_id: int) -> dict[str, Any]:
         n_problems=int(problems.max(initial=-1)) + 1,
     )
     found = estimation.estimates(statistics=_STATISTICS, sample=confusion.sample(tables), with_bootstrap=False)
-    told = {name: estimates.row(estimate) for name, estimate in found.items()}
+    counts = tables.sum(axis=0).astype(int)
+    cases = {"over_credit": counts[0].sum(), "over_blame": counts[1:].sum()}
+    cases |= {f"recall {value}": counts[place].sum() for value, place in _PLACE.items()}
+    # Each share is of its own rows: n says how many steps those are, not how many there are in all.
+    told = {name: estimates.row(found[name]) | {"n": int(n), "n_paired": int(n)} for name, n in cases.items()}
     return {
-        "counts": tables.sum(axis=0).astype(int).tolist(),
+        "counts": counts.tolist(),
         "recall": {str(value): told[f"recall {value}"] for value in _PLACE},
         "over_credit": told["over_credit"],
         "over_blame": told["over_blame"],

@@ -6,6 +6,7 @@
                  "pairs", "pairs_with_a_censored_report"}, "labels": {"-1": share, "0": …, "1": …},
                  "n_traces", "n_traces_read_twice", "is_audit_slice"}: of all traces that were read, or of the
                  audit slice where a policy has chosen some
+    everything   as a slice: of every trace that was read, where the headline is of the audit slice; else null
     domain, generation, guideline, step_kind
                  lists of {"key", "steps", "first_error", "n_traces"}; guideline 0 is none, -1 two. Of a kind of step
                  "first_error" is over traces in which either saw it at such a step: "exact" and "within_one" alone
@@ -111,6 +112,7 @@ def of_project(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     everything = meetings if within is None else populations.of_first_errors(project_id=project_id)
     return {
         "headline": _headline(project_id, meetings, within),
+        "everything": None if within is None else _everything(project_id, everything),
         **{by: _slices(project_id, by, meetings, within) for by in ("domain", "guideline", "step_kind")},
         "generation": _slices(project_id, "generation", everything, None),
         "pair": _pairs(project_id, everything),
@@ -130,6 +132,13 @@ def _headline(project_id: int, meetings: Meetings, within: list[int] | None) -> 
         "n_traces": len(meetings.n_steps),
         "n_traces_read_twice": int((meetings.ends[:, 1] >= 0).sum()),
     }
+
+
+def _everything(project_id: int, meetings: Meetings) -> dict[str, Any]:
+    patterns = populations.of_steps(project_id=project_id).get((0,), populations.NOTHING)
+    every = np.ones(len(meetings.n_steps), dtype=np.bool_)
+    told = {"steps": estimates.of_steps(patterns), "first_error": _first_errors(meetings.reports(every))}
+    return told | {"n_traces": len(meetings.n_steps)}
 
 
 def _slices(project_id: int, by: str, meetings: Meetings, within: list[int] | None) -> list[dict[str, Any]]:

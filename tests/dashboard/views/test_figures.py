@@ -17,7 +17,7 @@ from dashboard import flagging
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling import projects, quality, queue, raters
-from labeling.models import Project, Rater, ReportCount, Settlement, SettlementDay
+from labeling.models import Figures, Project, Rater, ReportCount, Settlement, SettlementDay
 from labeling.models.quality import GoldUse
 from labeling.quality import figures, recounting, refreshing, standings, watching
 from people import members
@@ -122,6 +122,33 @@ def test_agreement_tells_each_statistic_with_its_n_or_why_not(client: Client, ca
     rows = list(csv.reader(io.StringIO(client.get(address + "?csv=agreement").content.decode())))
     assert float(rows[1][1]) == pytest.approx(5 / 6)
     assert client.get(address + "?csv=nothing").status_code == 404
+
+
+def test_agreement_is_told_of_a_guideline_and_of_every_arm(client: Client, cast: Cast) -> None:
+    at_work(cast, 6)
+    row = Figures.objects.get(project=cast.project)
+    (version,) = row.content["guideline"]
+    low = {**version, "key": 2, "first_error": {**version["first_error"], "exact": {"value": 0.25, "n_paired": 4}}}
+    row.content["guideline"].append(low)
+    row.content["everything"] = {**low, "key": "all"}
+    row.content["headline"]["is_audit_slice"] = True
+    row.save()
+    address = reverse("dashboard:agreement", args=[cast.project.slug])
+
+    def told(asked: str) -> tuple[str, object, bool]:
+        found = client.get(address + asked).context["agreement"]
+        values = {each.key: each.value for each in found.figures}
+        return found.part.name, values["exact"], "fleiss_kappa" in values
+
+    assert told("") == told("?of=nonsense") == ("Audit slice", pytest.approx(5 / 6), True)
+    assert told("?of=guideline-2") == ("guideline 2", 0.25, False)  # what was not computed is not made up
+    assert told("?of=every-arm")[:2] == ("Every arm", 0.25)
+    page = client.get(address + "?of=guideline-2").content.decode()
+    assert "?of=guideline-2&amp;csv=agreement" in page
+    rows = list(csv.reader(io.StringIO(client.get(address + "?of=guideline-2&csv=agreement").content.decode())))
+    assert (rows[1][1], len(rows)) == ("0.25", len(low["steps"]) + 4)
+    for key, lines in (("confusion", 4), ("pairs", 2)):
+        assert len(client.get(address + f"?csv={key}").content.decode().splitlines()) == lines
 
 
 def test_overview_cuts_its_charts_down_to_four_weeks(client: Client, cast: Cast) -> None:

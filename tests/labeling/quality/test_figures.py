@@ -107,6 +107,10 @@ def test_compute_tells_first_errors_and_raters(project: Project) -> None:
         (0.0, None),
         (None, "nothing to count: no case of this kind"),
     )
+    negative, *others = content["confusion"]["counts"]
+    assert over_credit["n_paired"] == sum(negative)  # the steps that it is a share of, no others
+    assert content["confusion"]["over_blame"]["n_paired"] == sum(map(sum, others)) > 0
+    assert content["everything"] is None  # no policy chose: the headline is of all
     assert set(content["confusion"]["recall"]) == {"-1", "0", "1"}
     assert content["days"] == [{"day": "2026-11-18", "readings": 24, "active_ms": 0, "paid_ms": 0}]
 
@@ -197,6 +201,7 @@ def test_headline_rests_on_the_audit_slice_where_a_policy_chose(project: Project
     Draw.objects.create(project=project, trace=trace, arm="policy", **numbers)
     found = figures.of_project(project_id=project.pk, now=NOW)
     assert (found["headline"]["is_audit_slice"], found["headline"]["n_traces"]) == (True, 5)
+    assert found["everything"]["n_traces"] == 12  # beside it, for who asks
     assert values(found["headline"]["steps"]) == pytest.approx(by_hand(project, turn__step__trace__in=kept))
     assert sum(row["first_error"]["pairs"] for row in found["pair"]) == 12
 
