@@ -60,6 +60,11 @@ class Row:
         return len({said.rating for _, said in self.sayings if said and said.rating is not None}) > 1
 
     @property
+    def is_open(self) -> bool:
+        """Whether it takes a decision: they differ here, or one of them alone came so far and sees the error."""
+        return self.is_split or any(said.rating == -1 for _, said in self.sayings if said)
+
+    @property
     def words(self) -> list[tuple[Voice, Said]]:
         return [(voice, said) for voice, said in self.sayings if said and said.has_words]
 

@@ -2,15 +2,18 @@
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from labeling import judging
-from labeling.models import Consensus, Option, Part, Settlement
+from labeling.models import Consensus, Gold, Option, Part, Rater, Settlement
 from labeling.models.project import Guideline
+from people import members
+from people.models import Role
 from tests import factories
 from tests.factories import NOW
 from tests.journeys.conftest import Visit, violations
 from tests.journeys.scene import Scene, make_scene
+from tests.journeys.way_in import FOCUSED
 from tests.labeling.judging.clients import Client
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,6 +73,55 @@ def test_reviewer_decides_by_keyboard_alone(scene: Scene, visit: Visit) -> None:
     expect(page.get_by_text("Nothing is contested.")).to_be_visible()
     assert Settlement.objects.get(trace=first).state == "decided"
     assert Settlement.objects.get(trace=second).state == "asked"
+
+
+def tab_to(page: Page, name: str) -> None:
+    """As somebody without a mouse goes there; what is reached is seen to be reached."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        text = str(page.evaluate(FOCUSED)).strip()
+        if name == text or (len(name) > 3 and name in text):
+            style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert style != "none", name
+            return
+    raise AssertionError(f"no key leads to {name}")
+
+
+def follow(page: Page, name: str) -> None:
+    tab_to(page, name)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def test_reviewer_goes_everywhere_by_keyboard(scene: Scene, visit: Visit) -> None:
+    trace = contest(scene)
+    reviewer = factories.make_user("reviewer")
+    members.join(project=scene.project, user=reviewer, role=Role.REVIEWER, now=NOW)
+    page = visit(reviewer)
+    page.goto(reverse("annotate:home"))
+    follow(page, scene.project.name)
+    follow(page, "Traces")
+    follow(page, str(trace))
+    expect(page.get_by_role("heading", name=f"Trace {trace}")).to_be_visible()
+    follow(page, str(Rater.objects.filter(assignments__trace=trace).earliest("pk"))[:8])
+    tab_to(page, "What to look at again")
+    page.keyboard.type("Is 3/4 not shown in step 3?")
+    follow(page, "Ask")
+    expect(page.get_by_text("The rater has not answered yet.")).to_be_visible()
+    follow(page, "Adjudicate")
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    page.keyboard.press("3")
+    page.keyboard.press("3")  # nobody else came further: what one alone says of the rest is passed over
+    expect(page.locator("tr.is-now")).to_contain_text("Finding")
+    page.keyboard.press("n")
+    page.keyboard.type("g 1 a")  # in a note these are letters
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    expect(page.get_by_label("Use it as hidden gold")).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Decided: first error at step 4.")
+    assert (Consensus.objects.get().note, Gold.objects.get().trace_id) == ("g 1 a", trace)
 
 
 @pytest.mark.parametrize("width", [1440, 390])

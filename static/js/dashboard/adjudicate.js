@@ -13,6 +13,11 @@ function start() {
     for (const [number, row] of rows.entries()) row.classList.toggle("is-now", number === now);
     if (scroll) rows[now].scrollIntoView({ block: "nearest" });
   };
+  // To the next step on which readings differ, or one alone sees the error: the others need no decision. Then the finding.
+  const pass = () => {
+    const next = rows.findIndex((row, number) => number > now && row.classList.contains("is-open"));
+    light(next < 0 ? rows.length - 1 : next);
+  };
   const choose = (value) => {
     const radio = form.querySelector(`input[name=first_error][value="${CSS.escape(value)}"]`);
     if (!radio) return;
@@ -27,8 +32,10 @@ function start() {
 
   const keys = {
     1: () => choose(rows[now].querySelector("input[name=first_error]").value),
-    3: () => light(now + 1),
+    3: pass,
     0: () => choose("none"),
+    n: () => form.elements.note.focus(),
+    g: () => form.elements.becomes_gold.click(),
     j: () => light(now + 1),
     k: () => light(now - 1),
     ArrowDown: () => light(now + 1),
@@ -38,6 +45,7 @@ function start() {
   };
 
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && form.contains(event.target)) event.target.blur();
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return;
     if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
     const act = keys[event.key];
