@@ -1,10 +1,15 @@
-"""Says with each request who is asking."""
+"""Says with each request who is asking, and what their clock says."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib import auth
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from accounts import backend
@@ -22,3 +27,28 @@ def _person(request: HttpRequest) -> Any:
     request.session.get(auth.SESSION_KEY)  # reads it, where nobody has yet
     with backend.knowing(getattr(request.session, "person", None)):
         return auth.get_user(request)
+
+
+class WhereTheyAre:
+    """Tells times in the zone of the person's clock, which the browser names in a cookie: a day begins at home when it
+    begins for them. Programs are told UTC."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        name = request.COOKIES.get("zone", "")
+        zone = None if request.path_info.startswith("/api/") else zone_of(name)
+        with timezone.override(zone):
+            return self.get_response(request)
+
+
+@lru_cache(maxsize=600)  # there are so many
+def zone_of(name: str) -> ZoneInfo | None:
+    """None for what is no zone: a cookie holds whatever somebody wrote into it."""
+    return ZoneInfo(name) if name in _zones() else None
+
+
+@lru_cache(maxsize=1)
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())

@@ -63,8 +63,9 @@ def of(rater: Rater, project: Project) -> Way:
     }
     keys = [key for key, _title, _says in found]
     here = keys.index(_STEPS[station])
+    behind = max(here, keys.index(_STEPS[stations.of_stage(rater)]))  # a new guideline takes nothing back
     steps = [
-        Step(key, title, says, "done" if number < here else "here" if number == here else "ahead")
+        Step(key, title, says, "here" if number == here else "done" if number < behind else "ahead")
         for number, (key, title, says) in enumerate(found)
         if exists[key]
     ]
@@ -102,4 +103,4 @@ def _screening(progress: Progress, station: Station, rater: Rater, project: Proj
     is_over = station in (Station.RETRY, Station.FAILED)  # the attempt that counts was the last one
     left = project.screening_attempts - rater.screening_attempt + (not is_over)
     attempts = ngettext("You have %(left)d attempt.", "You have %(left)d attempts.", left) % {"left": left}
-    return f"{traces} {mark} {attempts}" if left > 0 else f"{traces} {mark}"
+    return f"{traces} {mark} {attempts}" if left > 0 and station != Station.FAILED else f"{traces} {mark}"

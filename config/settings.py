@@ -65,6 +65,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.middleware.WhoAsks",
+    "accounts.middleware.WhereTheyAre",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -277,7 +278,7 @@ LANGUAGES = [("en", "English")]
 # With one language there is nothing to choose.
 MESSAGE_MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []
 LOCALE_PATHS = [BASE_DIR / "locale"]
-TIME_ZONE = "UTC"
+TIME_ZONE = "UTC"  # of whoever named no other; see accounts.middleware.WhereTheyAre
 USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"

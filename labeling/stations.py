@@ -42,4 +42,9 @@ def next_of(*, rater: Rater, project: Project) -> Station:
         return Station.CONSENT
     if project.guideline_id not in (None, rater.read_guideline_id):
         return Station.GUIDELINE
+    return of_stage(rater)
+
+
+def of_stage(rater: Rater) -> Station:
+    """How far somebody has come, whatever there is to read anew before they go on there."""
     return _OF_STAGE[RaterStage(rater.stage)]

@@ -1,12 +1,18 @@
 // Light or dark without a round trip. The same cookie as the form's own answer, so the next page is painted right.
 const form = document.querySelector("[data-theme-form]");
 
+const secure = location.protocol === "https:" ? "; Secure" : "";
+const keep = (name, value) => (document.cookie = `${name}=${value}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`);
+
+// From the next page on times are those of the clock beside it.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone && !document.cookie.includes(`zone=${zone}`)) keep("zone", zone);
+
 form?.addEventListener("submit", (event) => {
   event.preventDefault();
   const root = document.documentElement;
   const shown = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   const theme = shown === "dark" ? "light" : "dark";
   root.dataset.theme = theme;
-  const secure = location.protocol === "https:" ? "; Secure" : "";
-  document.cookie = `theme=${theme}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+  keep("theme", theme);
 });

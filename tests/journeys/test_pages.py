@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from accounts import links
 from accounts.models import User
@@ -32,6 +32,17 @@ def submitted(scene: Scene) -> int:
         trace = factories.make_trace(scene.project, problem=assignment.trace.problem)
         factories.make_submitted(assignment.rater, trace, ms=60_000 * n, submitted_at=timezone.now())
     return assignment.pk
+
+
+def test_times_are_those_of_the_clock_beside_the_page(visit: Visit) -> None:
+    scene = make_scene()
+    page = visit(scene.annotator, timezone_id="Asia/Tokyo")
+    page.goto(reverse("annotate:home"))
+    there = page.evaluate("new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long' }).formatToParts()")
+    told = {part["type"]: part["value"] for part in there}
+    day = page.locator("section[aria-labelledby=day] .end")
+    expect(day).to_contain_text(f"{told['day']} {told['month']}")
+    assert [each["value"] for each in page.context.cookies() if each.get("name") == "zone"] == ["Asia/Tokyo"]
 
 
 def in_the_middle_of_one(scene: Scene) -> None:

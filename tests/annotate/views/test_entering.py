@@ -7,6 +7,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
+from annotate import way
 from labeling import admission, projects, raters
 from labeling.models import Assignment, Consent, GuidelineReading, Project, Rater
 from labeling.models.quality import GoldUse
@@ -185,3 +186,19 @@ def test_worker_id_means_nothing_where_the_project_takes_none(client: Client) ->
     assert "Make the account and join" in told
     assert not WorkerId.objects.exists()
     assert not Assignment.objects.exists()
+
+
+def test_a_new_guideline_takes_nothing_of_the_way_back(rater: Rater, project: Project) -> None:
+    text = project.consent_text_id
+    Rater.objects.filter(pk=rater.pk).update(stage="working", agreed_text=text, read_guideline=None)
+    rater.refresh_from_db()
+    project = Project.objects.get(pk=project.pk)
+    told = {step.key: step.state for step in way.of(rater, project).steps}
+    assert told == {"reading": "here", "training": "done", "screening": "done", "work": "ahead"}
+
+
+def test_nobody_who_was_screened_out_is_told_of_attempts(rater: Rater, project: Project) -> None:
+    Rater.objects.filter(pk=rater.pk).update(stage="failed")
+    rater.refresh_from_db()
+    (screening,) = [step for step in way.of(rater, project).steps if step.key == "screening"]
+    assert (screening.state, "attempt" in screening.says) == ("here", False)

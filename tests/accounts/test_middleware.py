@@ -1,0 +1,34 @@
+"""Times are told by the clock of whoever asks."""
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+from django.utils import timezone
+
+from accounts.middleware import WhereTheyAre
+
+
+def shown_in(path: str, zone: str | None) -> str:
+    def page(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(timezone.get_current_timezone_name())
+
+    request = RequestFactory().get(path)
+    if zone is not None:
+        request.COOKIES["zone"] = zone
+    told = WhereTheyAre(page)(request)
+    assert timezone.get_current_timezone_name() == "UTC"  # the next one is asked anew
+    assert isinstance(told, HttpResponse)
+    return told.content.decode()
+
+
+def test_pages_are_told_in_the_zone_that_the_browser_names() -> None:
+    assert shown_in("/", "Asia/Tokyo") == "Asia/Tokyo"
+
+
+@pytest.mark.parametrize("zone", [None, "", "Middle/Earth", "../../../etc/passwd", "Asia/Tokyo\n", "x" * 5000])
+def test_what_is_no_zone_is_utc(zone: str | None) -> None:
+    assert shown_in("/", zone) == "UTC"
+
+
+def test_programs_are_told_utc() -> None:
+    assert shown_in("/api/v1/projects", "Asia/Tokyo") == "UTC"
