@@ -46,8 +46,12 @@ KINDS: dict[str, Kind] = {
     "fleiss_kappa": Kind(
         _("Fleiss’ kappa"), _("For comparison with papers; alpha corrects its bias at few ratings. Usable from .60.")
     ),
-    "over_credit": Kind(_("Over-credit"), _("Of steps settled negative, the share rated better. The costly error.")),
-    "over_blame": Kind(_("Over-blame"), _("Of steps not settled negative, the share rated negative.")),
+    "over_credit": Kind(
+        _("Over-credit"), _("Of steps settled negative, the share rated better. The costly error; good is below .10.")
+    ),
+    "over_blame": Kind(
+        _("Over-blame"), _("Of steps not settled negative, the share rated negative. Good is below .10.")
+    ),
     "pairwise_agreement": Kind(
         _("Raw agreement"), _("Share of equal pairs. Flatters when one rating is common: .90 can be chance.")
     ),

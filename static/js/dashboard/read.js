@@ -9,8 +9,8 @@ export function readTexts(root = document) {
     if (node.tagName === "SPAN" && body.childElementCount === 1) node.replaceChildren(...body.firstElementChild.childNodes);
     else node.replaceChildren(body);
   }
-  const { katexCss: css, katexJs: js } = root.querySelector("[data-katex-js]")?.dataset ?? {};
-  if (js) loadMaths({ css, js }).then(() => typeset(root));
+  const maths = document.getElementById("katex");
+  if (maths) loadMaths(maths.dataset).then(() => typeset(root));
 }
 
 readTexts();
