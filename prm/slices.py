@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
 
-from labeling.models import Assignment, Draw, Project, QueueEntry
+from labeling.models import Assignment, Draw, Lane, Project, QueueEntry
 from labeling.models.assignment import AssignmentState, Population, Purpose
 from labeling.models.queue import Arm
 from labeling.models.trace import TraceKind
@@ -64,7 +64,8 @@ def _next_undrawn(project: Project, drawn: set[int]) -> set[int]:
 
 def _walk(project: Project) -> Iterator[int]:
     """What is still to be had in the uniform lane, in its order."""
-    entries = _entries(project, Arm.UNIFORM).filter(lane__generation=0).order_by("-key")
+    lane = Lane.objects.filter(project=project, arm=Arm.UNIFORM, generation=0).first()
+    entries = QueueEntry.objects.filter(lane=lane, is_open=True, **_IN_POOL).order_by("-key", "-trace_id")
     while page := list(entries.values_list("key", "trace_id")[:_PAGE]):
         yield from (trace for _, trace in page)
         entries = entries.filter(key__lt=page[-1][0])
@@ -78,11 +79,8 @@ def _held(project: Project) -> QuerySet[Any, int]:
 
 def _returned(project: Project) -> QuerySet[Any, int]:
     """Given back, and waiting for the next reader."""
-    return _entries(project, Arm.TOP_UP).values_list("trace_id", flat=True)
-
-
-def _entries(project: Project, arm: Arm) -> QuerySet[QueueEntry]:
-    return QueueEntry.objects.filter(lane__project=project, lane__arm=arm, is_open=True, **_IN_POOL)
+    entries = QueueEntry.objects.filter(lane__project=project, lane__arm=Arm.TOP_UP, is_open=True, **_IN_POOL)
+    return entries.values_list("trace_id", flat=True)
 
 
 def of_id(project_id: int) -> set[int]:
