@@ -96,6 +96,7 @@ def _supervised(environment: dict[str, str], folder: Path) -> Iterator[tuple[int
 
 
 def _run(place: Place, environment: dict[str, str], told: dict[str, list[str]], n_steps: int) -> dict[str, float]:
+    cycle_load.run(place.port, told["sessions"], seconds=3)  # connections, plans, caches
     alone = cycle_load.run(place.port, told["sessions"], seconds=SECONDS, who=Thinking)
     _press_the_button(place.port, told["lead"][0])
     began = time.perf_counter()
