@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.core.cache import cache
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -21,6 +22,7 @@ from prm.texts import Text
 
 KEPT_FOR = dt.timedelta(days=14)  # after a later version became current
 _PART = 500
+_MANY = 50_000  # to count them takes a twentieth of a second
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,18 @@ def unscored(prm: PRM) -> QuerySet[Trace]:
 def freshness(project: Project) -> Freshness:
     prm, n_traces = registry.current(project.pk), scorable(project).count()
     return Freshness(prm, n_traces, n_traces - unscored(prm).count() if prm else 0)
+
+
+def freshness_shown(project: Project) -> Freshness:
+    """For pages: where there are so many traces that counting them takes its time, as it was a minute ago at most."""
+    prm = registry.current(project.pk)
+    key = f"prm.freshness.{project.pk}.{prm.pk if prm else 0}"
+    if (kept := cache.get(key)) is not None:
+        return Freshness(prm, *kept)
+    found = freshness(project)
+    if found.n_traces > _MANY:
+        cache.set(key, (found.n_traces, found.n_fresh), timeout=60)
+    return found
 
 
 def of_trace(prm: PRM, trace_id: int) -> list[float | None] | None:

@@ -180,7 +180,7 @@ def _prm(actor: Membership, version: int | None) -> PRM:
 def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told: Any) -> HttpResponse:
     project, chosen = actor.project, rules.of(actor.project)
     running = generations.running(project)
-    found, freshness = loop.payoff(project), scores.freshness(project)
+    found, freshness = loop.payoff(project), scores.freshness_shown(project)
     return page.show(
         request,
         actor,

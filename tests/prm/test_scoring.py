@@ -4,6 +4,8 @@ import datetime as dt
 import json
 
 import pytest
+from django.core.cache import cache
+from pytest_django import DjangoAssertNumQueries
 
 from jobs.models import Job, JobState
 from labeling.models import Draw, Project, QueueEntry
@@ -79,6 +81,22 @@ def test_chunk_holds_fewer_traces_where_they_are_long(monkeypatch: pytest.Monkey
     assert 1 <= max(sizes) <= 3
     elsewhere = scoring.ask(prm=register(project, "http://127.0.0.1:1"), by=None, now=factories.NOW)[0]
     assert scoring.lease(job.pk) < dt.timedelta(minutes=1) < scoring.lease(elsewhere.pk)
+
+
+def test_page_counts_what_is_fresh_once_a_minute_where_that_takes_long(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    project = make_project(3)
+    prm = register(project, "http://127.0.0.1:1")
+    registry.make_current(prm=prm, by=None, now=factories.NOW)
+    scores.freshness_shown(project)
+    loop.bring_in(project, labelled=0, unread=2, seed=7)
+    assert scores.freshness_shown(project).n_stale == 5  # few: counted each time
+    monkeypatch.setattr(scores, "_MANY", 4)
+    scores.freshness_shown(project)
+    with django_assert_num_queries(1):
+        assert scores.freshness_shown(project).n_stale == 5
+    cache.clear()  # ids come again in other tests
 
 
 def test_bad_scorer_leaves_old_scores_and_queue_and_says_why() -> None:
