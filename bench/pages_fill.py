@@ -96,10 +96,10 @@ FROM labeling_trace"""
 
 # Of the traces with the highest numbers there is a consensus of three: what a screening set is drawn from.
 _CONSENSUS = """
-INSERT INTO labeling_consensus (trace_id, project_id, revision, first_error, source, confidence, n_votes, labels, note,
-  made_at)
+INSERT INTO labeling_consensus (trace_id, project_id, revision, first_error, source, confidence, n_votes, labels,
+  assisted_votes, note, made_at)
 SELECT s.trace_id, s.project_id, 1, CASE WHEN s.trace_id %% 4 > 0 THEN s.trace_id %% 4 END, 'raters', 1.0, 3, '[]',
-  '', %s
+  '[]', '', %s
 FROM labeling_settlement s WHERE s.state = 'settled' ORDER BY s.trace_id DESC LIMIT 5000"""
 _STANDS = """
 UPDATE labeling_settlement SET n_votes = 3, consensus_revision = 1
