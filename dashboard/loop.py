@@ -253,13 +253,3 @@ def _payoff_chart(points: list[dict[str, Any]]) -> Chart:
     )
     table = Table("payoff", name, columns, [(point["n"], point["policy"], point["uniform"]) for point in points])
     return Chart(drawing.done(), table)
-
-
-def share_fresh(n_fresh: int, n_traces: int) -> str:
-    return words.percent(n_fresh / n_traces) if n_traces else "–"
-
-
-def expected_seconds(project: Project) -> dt.timedelta | None:
-    """How long the last whole generation took."""
-    last = Generation.objects.filter(project=project, stage=Stage.DONE).order_by("-number").first()
-    return last.ended_at - last.started_at if last is not None and last.ended_at else None

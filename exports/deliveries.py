@@ -37,10 +37,6 @@ class Standing:
     def is_at_work(self) -> bool:
         return self.state in (JobState.QUEUED, JobState.RUNNING)
 
-    @property
-    def can_be_retried(self) -> bool:
-        return self.state in (JobState.FAILED, JobState.CANCELLED)
-
 
 def ask(*, snapshot: Snapshot, destination: str, by: User | None, now: dt.datetime) -> Delivery:
     """Once for each destination: asked again, what failed is tried again, what is there or on its way stays."""

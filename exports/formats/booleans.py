@@ -19,7 +19,6 @@ NOT_RATED = "no rated step"
 TRL: Columns = {"prompt": "string", "completions": ["string"], "labels": ["bool"]}
 MATH_SHEPHERD: Columns = {"input": "string", "label": "string", "task": "string"}
 RLHFLOW: Columns = {"conversations": [{"role": "string", "content": "string"}]}
-WEIGHTS: Columns = {"weight": "float64", "q": "float64", "arm": "string", "trace": "int64", "rater": "string"}
 
 
 def _rows(example: Example, rule: Rule, tally: Tally, *, shape: Callable[[Row, str], Written]) -> Iterator[Written]:

@@ -24,9 +24,6 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     takes_contested: bool = True  # what each rater said of a trace on which they parted
 
 
-AS_USUAL = Rule()
-
-
 class Row(Struct, frozen=True):
     prompt: str
     steps: list[str]

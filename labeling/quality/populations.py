@@ -35,7 +35,6 @@ _KEYS = {
     "pair": "CASE WHEN t.first_rater_id < t.second_rater_id THEN t.first_rater_id ELSE t.second_rater_id END,"
     " CASE WHEN t.first_rater_id < t.second_rater_id THEN t.second_rater_id ELSE t.first_rater_id END",
 }
-DIMENSIONS = tuple(_KEYS)
 _JOINS = {
     "domain": "JOIN labeling_problem p ON p.id = t.problem_id",
     "guideline": "LEFT JOIN labeling_guideline g ON g.id = t.guideline_id",

@@ -151,7 +151,3 @@ def figure(found: Estimate) -> dict[str, Any]:
     interval = [found.interval.low, found.interval.high] if found.interval else None
     reason = found.reason or (found.interval_reason if found.interval is None else None)
     return {"value": found.value, "interval": interval, "n": found.counts.pairable, "reason": str(reason or "")}
-
-
-def n_erroneous(judged: Judged) -> int:
-    return int((judged.truth != NONE).sum())

@@ -23,7 +23,6 @@ from prm.selection.cost import Reading
 from prm.selection.pool import Pool
 
 Acquisition = Callable[[Pool, Reading], Floats]
-DEFAULT = "entropy_per_root_cost"
 _LITTLE = 1e-9
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tests.conventions.rule import Example, Finding, Rule, below, is_ours, tree_of, written_calls
 
-IMPORTING = ("labeling", ("labeling/importing/",))
 JUDGING = ("labeling/judging", "labeling/importing/")
 # Model -> the room it is in, and the beginnings of the paths that may write it.
 OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
