@@ -41,13 +41,8 @@ def shown(expression: str, **environment: str) -> str:
     return manage("shell", "--no-imports", "-c", code, **environment).stdout.strip()
 
 
-def test_deploy_check_has_no_warning_in_production() -> None:
-    checked = manage("check", "--deploy", "--fail-level", "WARNING", **PRODUCTION)
-    assert checked.returncode == 0, checked.stderr
-    assert "System check identified no issues" in checked.stdout
-
-
 def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:
+    """`tests.commands.test_containers` has the documented environment, of which nothing is to be warned."""
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**PRODUCTION, "STEPMARK_ORIGIN": "http://a.b"})
     assert checked.returncode != 0
     assert "security.W011" in checked.stderr  # the session cookie would travel in the open
