@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from itertools import pairwise
 
 from django.db import transaction
 
@@ -18,7 +19,7 @@ def arrange(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.date
     lane = of_arm(project_id=project_id, arm=arm)
     keys = dict(QueueEntry.objects.filter(lane=lane).values_list("trace_id", "key"))
     order = [trace for trace in trace_ids if trace in keys]
-    if sorted(order, key=lambda trace: -keys[trace]) == order:
+    if all(keys[above] > keys[below] for above, below in pairwise(order)):  # what came at one moment has one key
         return 0
     apart = _HIGHEST // (len(order) + 1)
     wanted = {trace: _HIGHEST - apart * place for place, trace in enumerate(order, start=1)}
