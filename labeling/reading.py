@@ -197,7 +197,8 @@ def _ratings(where: list[int], positions: list[int]) -> dict[int, _Row]:
     if not statements.on_postgresql():
         return {row[0]: row for row in statements.rows(_RATINGS.format_map(_ON_SQLITE), where)}
     stretches = statements.rows(_RATINGS_IN_STRETCHES.format(where=WHERE), where)
-    found = {row[0]: (*row[:4], 0, row[4], _cells(row[5], row[6])) for row in stretches}
+    # Where nothing was rated there is no stretch.
+    found = {row[0]: (*row[:4], 0, row[4], _cells(row[5], row[6])) for row in stretches if row[3]}
     apart = [position for position in positions if position not in found]
     if apart:
         listed = _RATINGS.format_map({**_ON_POSTGRESQL, "where": LISTED})

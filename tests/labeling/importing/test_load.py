@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from exports.formats import prm800k as writer
@@ -52,6 +52,7 @@ def test_load_gives_every_real_record_back_from_columns_alone(shared_data: Path,
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(prm.lines(), min_size=1, max_size=5))
+@example([prm.line(steps=[]), prm.line()])
 def test_load_gives_any_record_back_byte_for_byte(lines: list[bytes]) -> None:
     project = factories.make_project()
     assert bring_in(project, *lines).bad == 0
