@@ -12,7 +12,7 @@ from annotate import managed, todo
 from jobs.models import Job, JobState
 from labeling import raters
 from labeling.models import Project, Settlement
-from labeling.quality import figures, refreshing
+from labeling.quality import figures, refreshing, standings
 from people import members
 from people.models import Role
 from tests import factories
@@ -29,7 +29,8 @@ def in_progress(project: Project) -> None:
         scene.submit(rater, settled, [1, -1])
         scene.submit(rater, contested, says)
     refreshing.refresh(now=factories.NOW)
-    Settlement.objects.filter(trace=contested).update(state="contested")
+    with standings.counted(project_id=project.pk, trace_ids=[contested.pk]):
+        Settlement.objects.filter(trace=contested).update(state="contested")
     figures.compute(project_id=project.pk, now=factories.NOW)
     raters.pause(rater=two[0], reason="See me.", by=factories.make_user(), now=factories.NOW)
     failed = {"state": JobState.FAILED, "failure": "No room.", "asked_at": factories.NOW, "ended_at": factories.NOW}
