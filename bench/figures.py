@@ -1,0 +1,91 @@
+"""What does one refresh of a project's figures cost at a thousand traces and at a million, all read twice and settled?
+
+`python -m bench.figures [--sizes …] [--rounds N]`, on the engine that DATABASE_URL names, otherwise SQLite. Each size
+has a database of its own. What is kept as traces move (progress, states by day, reports by rater, arrivals) may cost at
+most twice as much at the largest size as at the smallest, or 25 ms. The headline with everything it is told by is
+computed from all tallies: that is told and has no bar. Beside them what the night pays to hold the counts against rows.
+"""
+
+import argparse
+import datetime as dt
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bench import databases, harness
+
+MOST_TIMES, MOST_MS = 2.0, 25.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--kept-alone", action="store_true", help="without the headline, which takes a minute")
+    options = parser.parse_args()
+    names = [f"of_{size}" for size in options.sizes]
+    told: dict[int, dict[str, Any]] = {}
+    with databases.of_our_own(names) as made:
+        for size, name in zip(options.sizes, names, strict=True):
+            databases.use(made[name])
+            told[size] = _measure(size, options.rounds, kept_alone=options.kept_alone)
+    small, large = told[min(told)]["kept"], told[max(told)]["kept"]
+    verdict = {"times": round(large / small, 2), "passed": large <= max(MOST_TIMES * small, MOST_MS)}
+    print(harness.last_line({"bench": "figures", **verdict, "sizes": told}))
+
+
+def _measure(size: int, rounds: int, *, kept_alone: bool) -> dict[str, float]:
+    from bench import figures_fill
+
+    project_id, now = figures_fill.fill(size), figures_fill.START + dt.timedelta(days=figures_fill.DAYS)
+    parts = _parts(project_id, now)
+    found = {name: _median(run, rounds) for name, run in parts.items()}
+    found["kept"] = round(sum(found.values()), 1)
+    found["nightly recount"] = _median(_recount(project_id), 1)
+    if not kept_alone:
+        found["everything"] = _median(_compute(project_id, now), 1)
+    for name, ms in found.items():
+        print(f"{size:>9,}  {name:<22} {ms:9.1f} ms")
+    return found
+
+
+def _median(run: Callable[[], object], rounds: int) -> float:
+    spent = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        run()
+        spent.append(1000 * (time.perf_counter() - began))
+    return round(statistics.median(spent), 1)
+
+
+def _parts(project_id: int, now: dt.datetime) -> dict[str, Callable[[], object]]:
+    """What is kept; the first time, which counts whatever was there before, is not measured."""
+    from labeling.quality import arrivals, figures, standings
+
+    figures.mark_stale(project_id=project_id, now=now)
+    standings.put_right(project_id=project_id, drift=standings.drift(project_id=project_id))
+    arrivals.bring_forward(project_id=project_id, now=now)
+    return {
+        "states": lambda: standings.by_state(project_id),
+        "settled": lambda: standings.settled(project_id),
+        "settled by day": lambda: standings.by_day(project_id),
+        "reports by rater": lambda: list(standings.by_rater(project_id)),
+        "arrivals": lambda: arrivals.count(project_id=project_id),
+    }
+
+
+def _recount(project_id: int) -> Callable[[], object]:
+    from labeling.quality import standings
+
+    return lambda: standings.drift(project_id=project_id)
+
+
+def _compute(project_id: int, now: dt.datetime) -> Callable[[], object]:
+    from labeling.quality import figures
+
+    return lambda: figures.compute(project_id=project_id, now=now)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Fills a database for `bench.figures`: a project of so many traces, all read twice and settled over some months.
+
+Rows by the million are made inside the database, by statements that both engines know. What the figures never ask for
+(texts, draws, queue) is left out, and foreign keys with it."""
+
+import datetime as dt
+from typing import Any
+
+from django.db import connection
+
+from labeling.models import Problem, Project, Rater
+
+START = dt.datetime(2026, 1, 5, 9, 0, tzinfo=dt.UTC)
+RATERS, TRACES_A_PROBLEM, DAYS, STEPS = 40, 10, 200, 8
+_PROBLEMS_AT_ONCE = 20_000
+_WITHOUT_FOREIGN_KEYS = {
+    "postgresql": "SET session_replication_role = replica",
+    "sqlite": "PRAGMA foreign_keys = OFF",
+}
+
+
+def fill(n_traces: int) -> int:
+    """The project's number. Every tenth trace is contested, every fifth has an error in its fourth step."""
+    project = Project.objects.create(slug="bench", name="bench", created_at=START, overlap=2)
+    raters = Rater.objects.bulk_create(
+        Rater(project=project, kind="member", labeler=f"rater {n}", added_at=START) for n in range(RATERS)
+    )
+    Problem.objects.bulk_create(
+        (_problem(project, n) for n in range(max(1, n_traces // TRACES_A_PROBLEM))), batch_size=_PROBLEMS_AT_ONCE
+    )
+    first_problem = Problem.objects.order_by("pk").values_list("pk", flat=True)[0]
+    at = {
+        "n": n_traces,
+        "project": project.pk,
+        "rater": raters[0].pk,
+        "problem": first_problem,
+        "start": _stored(START),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_WITHOUT_FOREIGN_KEYS[connection.vendor])
+    for sql in (_TRACES, _SETTLEMENTS, _CONSENSUS, _REPORTS, _ASSIGNMENTS, _SUBMISSIONS, _TALLIES):
+        _run(sql, at)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+    return project.pk
+
+
+def _problem(project: Project, n: int) -> Problem:
+    return Problem(project=project, text="1 + 1?", digest=str(n), normal_digest=str(n), domain=f"domain {n % 6}")
+
+
+def _run(sql: str, at: dict[str, Any]) -> None:
+    on_postgresql = connection.vendor == "postgresql"
+    day = f"%(start)s::timestamptz + (n * {DAYS} / %(n)s) * interval '1 day'"
+    day_on_sqlite = f"datetime(%(start)s, (n * {DAYS} / %(n)s) || ' days')"
+    with connection.cursor() as cursor:
+        cursor.execute(sql.replace("ON_ITS_DAY", day if on_postgresql else day_on_sqlite), at)
+
+
+def _stored(moment: dt.datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(moment)
+
+
+_NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < %(n)s) "
+_BOTH = _NUMBERS + ", place(p) AS (SELECT 0 UNION ALL SELECT 1) "
+_RATER = f"%(rater)s + (n + 7 * p) %% {RATERS}"
+_END = "CASE WHEN n %% 5 = 0 THEN 3 END"
+_TRACES = (
+    "INSERT INTO labeling_trace (id, project_id, problem_id, digest, kind, n_steps, outcome_by, outcome_grader,"
+    " added_at, withdrawn_reason, ref) "
+    + _NUMBERS
+    + f"SELECT n, %(project)s, %(problem)s + (n - 1) / {TRACES_A_PROBLEM}, CAST(n AS text), 'pregenerated', {STEPS},"
+    " '', '', %(start)s, '', '' FROM numbers"
+)
+_SETTLEMENTS = (
+    "INSERT INTO labeling_settlement (trace_id, project_id, state, reason, n_readings, n_votes, consensus_revision,"
+    " changed_at, is_due) "
+    + _NUMBERS
+    + "SELECT n, %(project)s, CASE WHEN n %% 10 = 1 THEN 'contested' ELSE 'settled' END,"
+    " CASE WHEN n %% 10 = 1 THEN 'differ_at_limit' ELSE 'all_agree' END, 2, 2, CASE WHEN n %% 10 = 1 THEN 0 ELSE 1 END,"
+    " ON_ITS_DAY, false FROM numbers"
+)
+_CONSENSUS = (
+    "INSERT INTO labeling_consensus (trace_id, project_id, revision, first_error, source, confidence, n_votes,"
+    " assisted_votes, labels, note, made_at) "
+    + _NUMBERS
+    + f"SELECT n, %(project)s, 1, {_END}, 'raters', 1.0, 2, '[]', '[]', '', ON_ITS_DAY FROM numbers WHERE n %% 10 <> 1"
+)
+_REPORTS = (
+    "INSERT INTO labeling_report (assignment_id, trace_id, project_id, rater_id, revision, first_error, n_passed,"
+    " is_censored, has_bad_problem) "
+    + _BOTH
+    + f"SELECT 2 * n + p, n, %(project)s, {_RATER}, 1, {_END}, 3, false, false FROM numbers, place"
+)
+_ASSIGNMENTS = (
+    "INSERT INTO labeling_assignment (id, trace_id, project_id, rater_id, held_at, opened_at, lease_ends_at,"
+    " submitted_at, purpose, attempt, origin, population, state, holds_slot, ended_reason, finish_reason, is_assisted,"
+    " revision, submitted_revision, version) "
+    + _BOTH
+    + f"SELECT 2 * n + p, n, %(project)s, {_RATER}, ON_ITS_DAY, ON_ITS_DAY, ON_ITS_DAY, ON_ITS_DAY, 'work', 1, 'here',"
+    " 'scheduled', 'submitted', true, '', 'solution', false, 1, 1, 1 FROM numbers, place"
+)
+_SUBMISSIONS = (
+    "INSERT INTO labeling_submission (project_id, assignment_id, revision, submitted_at, finish_reason, finish_note,"
+    " total_ms) " + _BOTH + "SELECT %(project)s, 2 * n + p, 1, ON_ITS_DAY, 'solution', '', 40000 FROM numbers, place"
+)
+_TALLIES = (
+    "INSERT INTO labeling_tally (trace_id, step_kind, project_id, problem_id, generation, first_id, second_id,"
+    " first_rater_id, second_rater_id, has_two_guidelines, n_steps, first_end, second_end, is_first_censored,"
+    " is_second_censored, first_kind, second_kind, negative, neutral, positive, negative_negative, negative_neutral,"
+    " negative_positive, neutral_neutral, neutral_positive, positive_positive) "
+    + _NUMBERS
+    + f"SELECT n, 'reasoning', %(project)s, %(problem)s + (n - 1) / {TRACES_A_PROBLEM}, 0, 2 * n, 2 * n + 1,"
+    f" %(rater)s + n %% {RATERS}, %(rater)s + (n + 7) %% {RATERS}, false, {STEPS},"
+    f" CASE WHEN n %% 5 = 0 THEN 3 ELSE {STEPS} END, CASE WHEN n %% 10 = 0 THEN 3 ELSE {STEPS} END, false, false,"
+    " CASE WHEN n %% 5 = 0 THEN 'reasoning' ELSE '' END, CASE WHEN n %% 10 = 0 THEN 'reasoning' ELSE '' END,"
+    " 0, 0, 0, n %% 2, 0, n %% 3, 0, 1, 3 FROM numbers"
+)
