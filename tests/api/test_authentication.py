@@ -2,7 +2,7 @@
 
 import pytest
 from django.test import Client
-from django.urls import reverse
+from django.urls import resolve, reverse
 from drf_spectacular.validation import validate_schema
 
 from accounts.models import ApiToken
@@ -10,6 +10,7 @@ from tests.api import programs
 from tests.people.cast import make_cast
 
 pytestmark = pytest.mark.django_db
+JSON = {"Accept": "application/json"}
 
 
 def test_projects_are_those_that_the_person_may_read() -> None:
@@ -48,6 +49,39 @@ def test_token_must_be_there_work_and_have_the_scope() -> None:
     assert program.get(address).status_code == 401
 
 
+def test_token_that_expired_is_told_so_in_json() -> None:
+    cast = make_cast()
+    program = programs.of(cast.engineer)
+    ApiToken.objects.update(made_at="2025-01-01T00:00Z", expires_at="2025-02-01T00:00Z")
+    response = program.get(reverse("api:projects"))
+    assert response.status_code == 401
+    assert "too old" in programs.problem(response)
+
+
+OPENS = {
+    "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot"},
+    "bring_in": {"post imports", "delete import"},
+    "take_out": {"post snapshots", "delete snapshot", "file"},
+    "score": {"post score_traces", "post rank_candidates", "post push_scores"},
+}
+
+
+@pytest.mark.parametrize("scope", OPENS)
+def test_token_of_one_scope_opens_what_is_its_and_nothing_else(scope: str) -> None:
+    """Every operation of the schema, asked by somebody who may do all of it."""
+    cast = make_cast()
+    program, values = programs.of(cast.owner, scope), {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b"}
+    opened = set()
+    for path, operations in Client().get(reverse("api:schema"), headers=JSON).json()["paths"].items():
+        for method in operations:
+            name = resolve(address := path.format(**values)).url_name
+            response = program.generic(method.upper(), address, b"{}", content_type="application/json")
+            assert response.status_code < 500
+            if response.status_code != 403:
+                opened.add(name if method == "get" else f"{method} {name}")
+    assert opened == OPENS[scope]
+
+
 def test_session_of_a_browser_counts_for_nothing(client: Client) -> None:
     cast = make_cast()
     client.force_login(cast.engineer)
@@ -55,7 +89,7 @@ def test_session_of_a_browser_counts_for_nothing(client: Client) -> None:
 
 
 def test_schema_is_valid_openapi() -> None:
-    response = Client().get(reverse("api:schema"), headers={"Accept": "application/json"})
+    response = Client().get(reverse("api:schema"), headers=JSON)
     schema = response.json()
     assert schema["openapi"] == "3.1.0"
     validate_schema(schema)  # type: ignore[no-untyped-call]  # spectacular's own
