@@ -12,7 +12,7 @@ Hashes are fixed, so that the same texts give the same groups on every machine a
 import re
 import unicodedata
 import zlib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from itertools import combinations, pairwise
 from typing import Generic, TypeVar
 
@@ -110,14 +110,6 @@ class Elders:
         if len(earlier) <= CROWD:
             return earlier
         return np.concatenate([earlier[: CROWD // 2], earlier[-CROWD // 2 :]])
-
-
-def groups(texts: Iterable[tuple[_K, str]], *, threshold: float = THRESHOLD) -> dict[_K, _K]:
-    """The same for texts that are there already."""
-    collection: Collection[_K] = Collection()
-    for name, text in texts:
-        collection.add(name, text)
-    return collection.groups(threshold=threshold)
 
 
 def _runs(text: str) -> set[str]:

@@ -1,18 +1,27 @@
 """Texts that are nearly the same."""
 
 import random
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labeling.texts import near_duplicates
-from labeling.texts.near_duplicates import groups, signature, similarity
+from labeling.texts.near_duplicates import Collection, signature, similarity
 
+K = TypeVar("K", bound=Hashable)
 WORDS = [f"word{number}" for number in range(500)]
 
 
 def words(chance: random.Random, n: int) -> list[str]:
     return chance.choices(WORDS, k=n)
+
+
+def groups(texts: Iterable[tuple[K, str]]) -> dict[K, K]:
+    collection: Collection[K] = Collection()
+    for name, text in texts:
+        collection.add(name, text)
+    return collection.groups()
 
 
 def runs(text: list[str]) -> set[tuple[str, ...]]:
@@ -63,7 +72,7 @@ def test_groups_takes_many_alike_in_no_time() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=40), max_size=8))
 def test_groups_has_every_text_and_equal_texts_together(texts: list[str]) -> None:
-    found = near_duplicates.groups(enumerate(texts))
+    found = groups(enumerate(texts))
     assert list(found) == list(range(len(texts)))
     for number, text in enumerate(texts):
         assert found[number] <= number
