@@ -13,10 +13,10 @@ from tests import factories
 from tests.factories import NOW
 from tests.journeys.conftest import Visit, violations
 from tests.journeys.scene import Scene, make_scene
-from tests.journeys.way_in import FOCUSED
 from tests.labeling.judging.clients import Client
 
 pytestmark = pytest.mark.django_db(transaction=True)
+FOCUSED = "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
 STEPS: list[str | list[str]] = [
     "Place the square $ABCD$ with side $2$ so that $A = (0,0)$, $B = (2,0)$, $C = (2,2)$, $D = (0,2)$.",
     "The midpoint of $BC$ is $M = (2,1)$, and the midpoint of $CD$ is $N = (1,2)$.",
