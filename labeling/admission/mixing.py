@@ -39,6 +39,6 @@ def of_screening(project: Project) -> Mix | None:
 
 def places_of_hidden(project: Project) -> Counter[str]:
     """How much hidden gold has its first error where, of what was made last."""
-    golds = Gold.objects.filter(trace__project=project, use=GoldUse.HIDDEN, retired_at=None).order_by("-pk")
-    rows = golds.values_list("accepted_first_errors", "trace__n_steps")[:MOST_GOLD]
-    return Counter(strata.place_of(accepted, n_steps) for accepted, n_steps in rows)
+    golds = Gold.objects.filter(trace__project=project, retired_at=None).order_by("-pk")
+    rows = golds.values_list("use", "accepted_first_errors", "trace__n_steps")[:MOST_GOLD]
+    return Counter(strata.place_of(accepted, n_steps) for use, accepted, n_steps in rows if use == GoldUse.HIDDEN)

@@ -14,8 +14,9 @@ from django.utils.translation import gettext as _
 from labeling import projects, raters
 from labeling.agreement import sequential
 from labeling.agreement.result import Reason
-from labeling.models import Gold, GoldAnswer, Project, ScreeningResult
+from labeling.models import GoldAnswer, Project, QueueEntry, ScreeningResult
 from labeling.models.quality import GoldUse, Verdict
+from labeling.models.queue import Arm
 from labeling.quality import flags, scoring
 
 FORTNIGHT = dt.timedelta(days=14)  # after which a rater who works is known: `Project.proven_gold_share`
@@ -124,5 +125,5 @@ def starting_point(*, project_id: int) -> float | Reason:
 
 def screens(*, project_id: int) -> bool:
     """A screening set is in use, or somebody has been through one."""
-    golds = Gold.objects.filter(trace__project=project_id, use=GoldUse.SCREENING, retired_at=None)
-    return golds.exists() or ScreeningResult.objects.filter(rater__project=project_id).exists()
+    served = QueueEntry.objects.filter(lane__project=project_id, lane__arm=Arm.SCREENING, is_open=True)
+    return served.exists() or ScreeningResult.objects.filter(rater__project=project_id).exists()

@@ -14,7 +14,7 @@ from labeling.agreement import proportions, sequential
 from labeling.agreement.result import Reason
 from labeling.models import Gold, GoldAnswer, Project, ReportCount
 from labeling.models.quality import GoldUse, Verdict
-from labeling.quality import arrivals, bias, confusions, flags, standings, watching, workdays
+from labeling.quality import arrivals, bias, confusions, consensus, flags, standings, watching, workdays
 from labeling.quality.populations import Meetings
 
 MONTH = dt.timedelta(days=30)
@@ -80,7 +80,9 @@ def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
 
 def _settled(project_id: int) -> dict[str, int]:
     traces, steps = standings.settled(project_id)
-    gold = Gold.objects.filter(trace__project=project_id, retired_at=None).values("trace").distinct().count()
+    unsettled = Gold.objects.filter(trace__project=project_id, retired_at=None)
+    unsettled = unsettled.exclude(trace__settlement__state__in=consensus.STANDING)  # a consensus can become gold
+    gold = unsettled.values("trace").distinct().count()
     every = arrivals.count(project_id=project_id)
     return {"traces": traces, "steps": steps, "of": max(every - gold, 0)}
 

@@ -12,6 +12,7 @@ from labeling.admission.candidates import AGREED, DECIDED
 from labeling.models import Gold, GoldRating, Option, Project, QueueEntry, Trace
 from labeling.models.assignment import Purpose
 from labeling.models.quality import GoldUse
+from labeling.quality import figures
 from tests import factories
 from tests.labeling.admission import road
 from tests.labeling.quality import scene
@@ -91,7 +92,9 @@ def test_take_makes_the_set_of_what_was_chosen_and_nothing_else(lead: User) -> N
     assert admission.take(project=project, trace_ids=wanted, by=lead, now=NOW) == (3, 2, 1)
     in_use = Gold.objects.filter(retired_at=None).order_by("trace_id").values_list("trace_id", "use")
     assert set(in_use) == {(each, "screening") for each in wanted}
-    open_ones = QueueEntry.objects.filter(is_open=True).order_by("-key").values_list("trace_id", "lane__arm")
+    open_ones = (
+        QueueEntry.objects.filter(is_open=True).order_by("-key", "-trace_id").values_list("trace_id", "lane__arm")
+    )
     assert list(open_ones) == [(each, "screening") for each in wanted]  # in this order, and hidden no more
     assert GoldRating.objects.get(gold__use="screening").explanation == "It holds."
     detail = Event.objects.get(what="screening.set_taken").detail
@@ -100,6 +103,8 @@ def test_take_makes_the_set_of_what_was_chosen_and_nothing_else(lead: User) -> N
     newcomer = raters.ensure_member(project=project, user=factories.make_user(), now=NOW)
     assert admission.progress(rater=newcomer, purpose=Purpose.SCREENING).total == 3
     assert Gold.objects.get(trace=leaves).retired_at == NOW
+    told = figures.of_project(project_id=project.pk, now=NOW)["settled"]
+    assert (told["traces"], told["of"]) == (1, 2)  # what was settled is done, though it is gold besides
 
 
 def test_take_refuses_what_is_no_longer_to_be_had(lead: User) -> None:

@@ -22,7 +22,8 @@ def gold(project: Project, *accepted: int | None) -> Trace:
 
 
 def order(project: Project) -> list[int]:
-    return list(QueueEntry.objects.filter(lane__project=project).order_by("-key").values_list("trace_id", flat=True))
+    entries = QueueEntry.objects.filter(lane__project=project).order_by("-key", "-trace_id")
+    return list(entries.values_list("trace_id", flat=True))
 
 
 def test_arrange_hidden_balances_every_beginning_and_writes_nothing_twice() -> None:
@@ -48,6 +49,15 @@ def test_arrange_hidden_shows_nobody_a_trace_twice_and_hides_none() -> None:
         met.append(claim.trace_id)
         queue.release(assignment_id=claim.assignment_id, now=later, reason="next", by=rater.user)
     assert sorted(met) == sorted(traces)
+
+
+def test_arrange_tells_traces_apart_that_came_at_one_moment() -> None:
+    project = factories.make_project()
+    lane = factories.make_lane(project, "screening")
+    first, second = (factories.make_entry(lane, factories.make_trace(project), key=7).trace_id for _ in range(2))
+    assert order(project) == [second, first]
+    assert queue.arrange(project_id=project.pk, arm=Arm.SCREENING, trace_ids=[first, second], now=NOW) == 2
+    assert order(project) == [first, second]
 
 
 def test_hand_out_takes_a_trace_out_of_the_work_and_a_canary_out_of_everything() -> None:

@@ -93,11 +93,23 @@ def test_measure_bar_asks_those_who_were_screened_where_there_is_a_screening() -
             rater=rater, attempt=1, n_traces=4, n_right=3, n_needed=3, has_passed=True, decided_at=NOW
         )
         keep_answers(rater, n_right, 40 if rater != passed[0] else 39)
+    assert watching.screens(project_id=place.pk)
     for rater in admitted:  # let in by a lead, and wrong throughout
         keep_answers(rater, 0, 40)
     assert watching.starting_point(project_id=place.pk) == Reason.FEW_GOLD
     keep_answers(passed[0], 1, 1)
     assert quality.measure_bar(project=place, now=NOW) == pytest.approx(0.7)
+
+
+def test_a_project_screens_from_the_time_its_set_is_handed_out() -> None:
+    place = project(None)
+    trace = factories.make_trace(place)
+    made = quality.make_gold(trace=trace, use=GoldUse.SCREENING, accepted_first_errors=[0], by=None, now=NOW)
+    assert not watching.screens(project_id=place.pk)
+    quality.hand_out(project_id=place.pk, use=GoldUse.SCREENING, trace_ids=[trace.pk], now=NOW)
+    assert watching.screens(project_id=place.pk)
+    quality.retire_gold(gold=made, by=None, now=NOW)
+    assert not watching.screens(project_id=place.pk)
 
 
 def keep_answers(rater: Rater, n_right: int, n: int) -> None:
