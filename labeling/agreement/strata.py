@@ -4,7 +4,7 @@
     early, middle, late      the first third of the trace, the second, the last, by the earliest place that is accepted
 
 At the rate at which errors occur a screening lets in who only says "positive": of 30 traces, 72 % of them sound, such a
-rater is right in 23 or more in two cases of five. With a quarter sound they are right in a quarter, always.
+rater is right in 23 or more in more than one case of three. With a quarter sound they are right in a quarter, always.
 
 Within a place domains take turns, and no problem comes twice while others are left. Where nothing else decides, sha256
 of a seed and the trace does, so that the same traces give the same choice on any machine.

@@ -126,6 +126,7 @@ def _addresses(project: Project) -> list[str]:
         "traces",
         "adjudicate",
         "gold",
+        "screening_set",
         "settings",
         "guideline",
         "life",

@@ -53,7 +53,7 @@ def passes(taken: list[Known], habit: Habit, random: np.random.Generator) -> boo
 
 @pytest.mark.parametrize("habit", [always_positive, half_negative])
 def test_draw_lets_nobody_in_who_does_not_read(habit: Habit) -> None:
-    """At the natural rate an always-positive clicker passes two screenings of five; of a drawn set none."""
+    """At the natural rate an always-positive clicker passes one screening in three; of a drawn set none."""
     random = np.random.default_rng(3)
     natural = stratified = 0
     for run in range(RUNS):
@@ -62,7 +62,7 @@ def test_draw_lets_nobody_in_who_does_not_read(habit: Habit) -> None:
         stratified += passes(drawn, habit, random)
     assert stratified == 0
     if habit is always_positive:
-        assert 0.3 < natural / RUNS < 0.55
+        assert 0.3 < natural / RUNS < 0.45
 
 
 def test_draw_of_hidden_gold_shows_who_does_not_read() -> None:
