@@ -19,6 +19,30 @@ KEPT = """async () => {
   return items.map((item) => item.verb ?? item.kind);
 }"""
 
+# Something else has the store to itself for most of a second: what is written meanwhile waits.
+BUSY = """async () => {
+  const [{ name }] = await indexedDB.databases();
+  const opening = indexedDB.open(name);
+  await new Promise((done) => (opening.onsuccess = done));
+  const items = opening.result.transaction("items", "readwrite").objectStore("items");
+  const ends = performance.now() + 800;
+  window.isBusy = true;
+  const look = () => (performance.now() < ends ? (items.count().onsuccess = look) : (window.isBusy = false));
+  look();
+}"""
+
+
+def test_a_next_trace_is_shown_when_the_last_one_is_in_the_store(visit: Visit) -> None:
+    """Whoever sees it may close the tab, however slow the disk is."""
+    day = Day(["One."], ["Two."])
+    page = day.begin(visit(day.user))
+    press(page, "3")
+    eventually(page, lambda: Assignment.objects.filter(state="held").exists())
+    page.evaluate(BUSY)
+    page.keyboard.press("Enter")
+    expect(page.locator("#step-0")).to_contain_text("Two.")
+    assert page.evaluate("window.isBusy") is False
+
 
 def test_a_trace_that_a_closed_page_submitted_does_not_come_again(visit: Visit) -> None:
     """Fetched ahead and rated while nothing came through: the server hears of it from the next page, which asks for a

@@ -87,6 +87,7 @@ class WorkPage {
 
   async #next() {
     this.letters.look();
+    await this.outbox.written(); // whoever sees the next trace may close the tab
     const ready = await this.supply.ahead();
     return ready ? this.show(ready) : this.#fetchNext();
   }
