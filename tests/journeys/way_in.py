@@ -19,7 +19,6 @@ STEPS = ["The radius of the circle is $12$.", r"So \(12^2 = 124\) is its square.
 
 
 CONTROLS: tuple[Literal["link", "button", "checkbox", "textbox"], ...] = ("link", "button", "checkbox", "textbox")
-FOCUSED = "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
 
 
 class Road:
