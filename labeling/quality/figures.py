@@ -47,9 +47,9 @@ from labeling.quality import arrivals, estimates, populations, positions, workda
 from labeling.quality.populations import Meetings
 
 MOST_PAIRS = 100
-# Computed again no sooner than this, and no sooner than twenty times as long as it took.
+# Computed again no sooner than this, and no sooner than five times as long as it took.
 REST = dt.timedelta(seconds=5)
-_TIMES = 20
+_TIMES = 5
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,16 @@ def test_withdrawn_traces_count_nowhere(project: Project) -> None:
     assert values(found["steps"]) == pytest.approx(by_hand(project, turn__step__trace__in=others))
 
 
+@pytest.mark.parametrize("at_once", [1, 5])
+def test_figures_read_in_stretches_are_those_read_in_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    told = figures.of_project(project_id=project.pk, now=NOW)
+    monkeypatch.setattr(populations, "_AT_ONCE", at_once)
+    assert figures.of_project(project_id=project.pk, now=NOW) == told
+    assert told["headline"]["n_traces"] == 12
+
+
 def test_figures_of_nothing_say_why() -> None:
     empty = factories.make_project()
     assert quality.figures_of(project_id=empty.pk) is None
