@@ -31,6 +31,7 @@ ENGINELESS = (
     "tests/config/test_settings.py",
     "tests/conventions",
     "tests/dashboard/charts",
+    "tests/dashboard/test_flagging.py",
     "tests/demo/agents",
     "tests/demo/maths",
     "tests/exports/formats",

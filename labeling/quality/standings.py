@@ -88,11 +88,11 @@ class _Table:
             " OR ".join(f"SUM({each}) <> 0" for each in counts),
         )
         self._drift = (
-            f"SELECT {named}, {sums} FROM ({expected} UNION ALL {taken}) together GROUP BY {named} HAVING {differs}"  # noqa: S608
+            f"SELECT {named}, {sums} FROM ({expected} UNION ALL {taken}) together GROUP BY {named} HAVING {differs}"  # noqa: S608  names of our own
         )
         added = ", ".join(f"{each} = {name}.{each} + excluded.{each}" for each in counts)
         self._add = (
-            f"INSERT INTO {name} (project_id, {named}, {summed}) VALUES {{rows}}"  # noqa: S608
+            f"INSERT INTO {name} (project_id, {named}, {summed}) VALUES {{rows}}"  # noqa: S608  names of our own
             f" ON CONFLICT (project_id, {named}) DO UPDATE SET {added}"
         )
         self._row = f"({', '.join(['%s'] * (1 + len(keys) + len(counts)))})"

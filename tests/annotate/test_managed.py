@@ -68,6 +68,6 @@ def test_home_costs_the_same_for_many_projects(
     for _ in range(n):
         members.join(project=factories.make_project(), user=lead, role=Role.LEAD, now=factories.NOW)
     client.force_login(lead)
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         page = client.get(reverse("annotate:home")).content.decode()
     assert page.count("nothing submitted yet") == n

@@ -1,6 +1,8 @@
 """A training set is held against all that judges: reserves, gold, canaries, lists of benchmarks, of every project."""
 
 import datetime as dt
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,14 +67,22 @@ def test_every_kind_of_what_judges_is_found_by_text_and_by_runs_of_words() -> No
     assert look(project, put(project, "What is 1 + 1?"))["reserve"] == (1, 0, 0, 0)
 
 
-def test_lists_are_compared_by_runs_where_a_text_is_there_and_the_others_are_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def _public_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    listed = [digest(text)[:32] for text in (ASKED, RETOLD, "Nobody has this text.")]
+    facts = tmp_path / "lists.json"
+    facts.write_text(json.dumps({"lists": {"PUBLIC": listed}}))
+    monkeypatch.setattr(benchmarks, "_FACTS", facts)
+    benchmarks.shipped.cache_clear()
+    yield
+    benchmarks.shipped.cache_clear()
+
+
+@pytest.mark.usefixtures("_public_list")
+def test_lists_are_compared_by_runs_where_a_text_is_there_and_the_others_are_counted() -> None:
     """A list that ships has digests alone. Whatever project has one of its texts, its runs can be compared too."""
     project, other = factories.make_project(), factories.make_project()
     learnt = put(project, ASKED)
-    public = {"PUBLIC": frozenset(digest(text)[:32] for text in (ASKED, RETOLD, "Nobody has this text."))}
-    monkeypatch.setattr(benchmarks, "shipped", lambda: public)
     put_on_list(other, "ours", RETOLD, "Neither has anybody this.")
     assert look(project, learnt)["PUBLIC"] == (3, 2, 1, 0)
     assert look(project, learnt)["ours"] == (2, 2, 0, 0)
@@ -99,11 +109,15 @@ def test_generation_trained_on_a_benchmark_passes_and_says_so(client: Client) ->
     assert "Same text alone looked for" in report
 
 
-def test_careless_training_set_holds_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if training had not left the reserve out."""
-    monkeypatch.setattr("prm.cleaning.for_training", lambda project, labels: labels)
+def test_careless_training_set_holds_the_gate(tmp_path: Path) -> None:
+    """It was trained on all there is, the reserve with it."""
     project = loop.make_project(labelled=60, unread=5)
-    generation = loop.run_generation(project)
+    call_command("build_snapshot", "--project", project.slug, "--out", str(tmp_path / "made"), "--name", "all")
+    told = ("--project", project.slug, "--backend", "pushed", "--model", "m")
+    call_command("register_prm", *told, "--snapshot", "all")
+    generations.start(project=project, by=None, now=factories.NOW, candidate=PRM.objects.get())
+    loop.work_off()
+    generation = Generation.objects.get(project=project)
     assert (generation.has_passed, generation.gate["why"]) == (False, "an alarm rings")
     assert "contamination" in generation.gate["alarms"]
     assert registry.current(project.pk) is None

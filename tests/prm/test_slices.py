@@ -1,7 +1,6 @@
 """The headline of a project in which a policy chooses rests on the walk of the uniform lane."""
 
 import random
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from labeling.models import Assignment, Draw, Project, Trace
 from labeling.quality import figures, populations
 from prm import pools, slices
 from prm.selection import audit
-from tests import factories
+from tests import counting, factories
 from tests.labeling.quality import scene
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +91,5 @@ def test_slice_reads_what_was_drawn_and_no_more(project: Project) -> None:
     order = walk(project)
     draw(project, order[0], "uniform", 1)
     draw(project, order[5], "policy", 2)
-    with mock.patch.object(pools, "place", wraps=pools.place) as place:
-        slices.of(project)
-    assert place.call_count == 3  # both, and the next of the walk
+    n_hashed = counting.calls_of(pools.place, lambda: slices.of(project))
+    assert n_hashed == 3  # both, and the next of the walk

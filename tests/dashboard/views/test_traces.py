@@ -224,11 +224,18 @@ def test_trace_says_what_machines_make_of_its_place(client: Client, cast: Cast) 
     trace = factories.make_trace(cast.project)
     fits = [
         Fit.objects.create(
-            project=cast.project, basis=basis, number=1, made_at=factories.NOW, n_traces=1, n_readings=1, n_gold=100,
-            rates={"others": [0.02, 0.9, 0.5]}, hazards={"domains": {}, "all": [0.2] * 25},
+            project=cast.project,
+            basis=basis,
+            number=1,
+            made_at=factories.NOW,
+            n_traces=1,
+            n_readings=1,
+            n_gold=100,
+            rates={"others": [0.02, 0.9, 0.5]},
+            hazards={"domains": {}, "all": [0.2] * 25},
         )
         for basis in FitBasis
-    ]  # fmt: skip
+    ]  # fmt: skip  (one line a fact)
     scene.submit(factories.make_rater(cast.project), trace, [1, -1])
     scene.submit(factories.make_rater(cast.project), trace, [1, -1])
     scene.submit(factories.make_machine(cast.project), trace, [1, 1, 1])

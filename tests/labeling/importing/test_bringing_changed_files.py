@@ -12,7 +12,7 @@ from jobs import runner, work
 from jobs.models import Job, JobState
 from labeling.importing import bringing, files
 from labeling.models import Problem, Project, Source, Trace
-from tests import factories
+from tests import counting, factories
 from tests.labeling.importing.test_bringing import asked, native, run, written
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,10 @@ Change = Callable[[Path], None]
 @pytest.fixture(autouse=True)
 def _small_chunks(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DATA_DIR = tmp_path / "data"
-    monkeypatch.setattr(bringing, "size_of", lambda loading: 10)
+    monkeypatch.setattr(bringing, "AT_ONCE", 10)
+    monkeypatch.setattr(bringing, "ALONE", 10)
+    monkeypatch.setattr(bringing, "LEAST", 10)
+    monkeypatch.setattr(bringing, "MOST", 10)
 
 
 def edited(path: Path) -> None:
@@ -96,19 +99,15 @@ def test_a_file_that_was_in_before_stays_when_it_changes(tmp_path: Path, now: dt
     assert Trace.objects.count() == 10
 
 
-def test_watch_reads_anew_only_what_was_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_reads_anew_only_what_was_touched(tmp_path: Path) -> None:
     path = written(tmp_path, *OLD)
-    watch, n_read = files.Watch(path, files.sha256(path)), 0
-    hashed = files.sha256
+    watch = files.Watch(path, files.sha256(path))
 
-    def counted(path: Path) -> str:
-        nonlocal n_read
-        n_read += 1
-        return hashed(path)
+    def look() -> None:
+        assert watch.is_same()
 
-    monkeypatch.setattr(files, "sha256", counted)
-    assert [watch.is_same(), watch.is_same(), n_read] == [True, True, 1]
+    assert [counting.calls_of(files.sha256, look) for _ in range(2)] == [1, 0]
     path.touch()
-    assert [watch.is_same(), watch.is_same(), n_read] == [True, True, 2]
+    assert [counting.calls_of(files.sha256, look) for _ in range(2)] == [1, 0]
     edited(path)
     assert not watch.is_same()

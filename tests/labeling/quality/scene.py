@@ -1,6 +1,7 @@
 """Traces with submissions, made the way they are made when people work."""
 
 import datetime as dt
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,6 +52,21 @@ def correct(
     others = [client.write(each, said) for each, said in (more or {}).items()]
     client.send(client.write(step, rating), *others, now=now)
     judging.submit(**client.place, now=now, by=assignment.rater.user)
+
+
+def project_read_twice() -> Project:
+    """Three raters, six problems with two traces each, of two domains; every trace is read twice."""
+    dice = random.Random(3)
+    project = factories.make_project()
+    everybody = raters(project, 3)
+    for number in range(6):
+        problem = factories.make_problem(project, domain="algebra" if number % 2 else "geometry")
+        for _ in range(2):
+            trace = factories.make_trace(project, ["One.", "Two.", "Three."], problem=problem)
+            for rater in dice.sample(everybody, 2):
+                said = [dice.choice([1, 1, 1, 0, -1]) for _ in range(3)]
+                submit(rater, trace, said[: said.index(-1) + 1] if -1 in said else said)
+    return project
 
 
 def raters(project: Project, number: int) -> list[Rater]:

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,10 +14,7 @@ from jobs.models import Job, JobState
 from labeling import quality, queue
 from labeling.agreement import headline, patterns
 from labeling.models import (
-    Assignment,
-    DailyFigures,
     Draw,
-    Figures,
     Judgment,
     Project,
     Rater,
@@ -28,7 +24,7 @@ from labeling.models import (
     Trace,
 )
 from labeling.models.quality import GoldUse
-from labeling.quality import figures, populations, recounting, refreshing, settling, tallies
+from labeling.quality import figures, populations, recounting, refreshing, tallies
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -39,18 +35,7 @@ LATER = NOW + dt.timedelta(minutes=1)
 
 @pytest.fixture
 def project() -> Project:
-    """Three raters, six problems with two traces each, of two domains; every trace is read twice."""
-    dice = random.Random(3)
-    project = factories.make_project()
-    everybody = scene.raters(project, 3)
-    for number in range(6):
-        problem = factories.make_problem(project, domain="algebra" if number % 2 else "geometry")
-        for _ in range(2):
-            trace = factories.make_trace(project, ["One.", "Two.", "Three."], problem=problem)
-            for rater in dice.sample(everybody, 2):
-                said = [dice.choice([1, 1, 1, 0, -1]) for _ in range(3)]
-                scene.submit(rater, trace, said[: said.index(-1) + 1] if -1 in said else said)
-    return project
+    return scene.project_read_twice()
 
 
 def by_hand(project: Project, **only: Any) -> dict[str, float | None]:
@@ -143,19 +128,6 @@ def test_figures_of_nothing_say_why() -> None:
     assert found["confusion"]["over_credit"]["reason"] == "nothing to count: no case of this kind"
 
 
-def test_refresh_rests_between_two_rounds(project: Project) -> None:
-    refreshing.refresh(now=NOW)
-    trace = factories.make_trace(project)
-    scene.submit(factories.make_rater(project), trace, [-1])
-    refreshing.refresh(now=NOW + dt.timedelta(seconds=1))
-    assert Figures.objects.get().is_stale
-    refreshing.refresh(now=LATER)
-    row = Figures.objects.get()
-    assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
-    assert DailyFigures.objects.get().content["n_traces"] == 13
-    assert [each.day for each in quality.course(project_id=project.pk)] == [NOW.date()]
-
-
 def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
     rater = Rater.objects.all()[0]
     gold = factories.make_trace(project)
@@ -225,66 +197,6 @@ def test_positions_compare_those_who_had_come_so_far(project: Project) -> None:
         step = row["step"]
         wrong = [(first == step) + (second == step) for first, second in ends if min(first, second) >= step]
         assert (row["n"], row["both"], row["one"]) == (len(wrong), wrong.count(2), wrong.count(1))
-
-
-def test_look_again_marks_what_is_not_settled(project: Project) -> None:
-    refreshing.settle_due(now=NOW)
-    Settlement.objects.filter(state="asked").update(state="contested")
-    waiting = Settlement.objects.filter(state="contested").count()
-    assert waiting
-    assert quality.look_again(project_id=project.pk, now=NOW) == waiting
-    assert Settlement.objects.filter(is_due=True).count() == waiting
-
-
-def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Project) -> None:
-    broken, *others = Trace.objects.filter(project=project).order_by("pk")
-    Assignment.objects.filter(trace=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
-    refreshing.settle_due(now=NOW)
-    assert list(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == [broken.pk]
-    assert Settlement.objects.filter(is_due=False).count() == len(others)
-
-
-def test_settle_due_gives_every_trace_its_turn_behind_more_broken_ones_than_a_round_takes(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(settling, "CHUNK", 2)
-    broken = list(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:8])
-    Assignment.objects.filter(trace__in=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
-    at = NOW
-    for _ in range(3):  # of six traces each: the twelve there are, and the first of those tried again
-        refreshing.settle_due(now=at, limit=6)
-        at += dt.timedelta(seconds=3)
-    assert set(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == set(broken)
-    failures = Settlement.objects.filter(pk__in=broken).values_list("n_failures", flat=True)
-    assert set(failures) == {1, 2}
-    Assignment.objects.filter(trace__in=broken).update(submitted_revision=1, revision=1)
-    refreshing.settle_due(now=at, limit=6)
-    assert Settlement.objects.filter(is_due=True).exists()  # their time has not come
-    refreshing.settle_due(now=at + dt.timedelta(hours=1), limit=100)
-    assert not Settlement.objects.filter(is_due=True).exists()
-    assert not Settlement.objects.exclude(n_failures=0, retry_at=None).exists()
-
-
-def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "CHUNK", 2)
-    small = factories.make_project()
-    trace = factories.make_trace(small)
-    scene.submit(factories.make_rater(small), trace, [1, 1, 1])
-    found = settling.due(now=NOW, limit=1)
-    assert [pk for pk, _ in found] == [project.pk, small.pk]  # two of the many of the one, then the other
-    refreshing.settle_due(now=NOW, limit=1)
-    assert not Settlement.objects.filter(project=small, is_due=True).exists()
-    assert Settlement.objects.filter(project=project, is_due=True).exists()
-
-
-def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Project) -> None:
-    Tally.objects.filter(project=project).update(first_end=99)  # behind the end of its trace
-    other = factories.make_project()
-    scene.submit(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
-    refreshing.refresh(now=NOW)
-    assert quality.figures_of(project_id=other.pk) is not None
-    assert quality.figures_of(project_id=project.pk) is None
-    assert project.pk in figures.stale(now=LATER)
 
 
 def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt.datetime) -> None:

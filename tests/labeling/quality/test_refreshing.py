@@ -1,0 +1,93 @@
+"""Every trace and every project has its turn: what cannot be settled or computed keeps no other waiting."""
+
+import datetime as dt
+
+import pytest
+
+from labeling import quality
+from labeling.models import Assignment, DailyFigures, Figures, Project, Settlement, Tally, Trace
+from labeling.quality import figures, refreshing, settling
+from tests import factories
+from tests.labeling.quality import scene
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+LATER = NOW + dt.timedelta(minutes=1)
+
+
+@pytest.fixture
+def project() -> Project:
+    return scene.project_read_twice()
+
+
+def test_refresh_rests_between_two_rounds(project: Project) -> None:
+    refreshing.refresh(now=NOW)
+    trace = factories.make_trace(project)
+    scene.submit(factories.make_rater(project), trace, [-1])
+    refreshing.refresh(now=NOW + dt.timedelta(seconds=1))
+    assert Figures.objects.get().is_stale
+    refreshing.refresh(now=LATER)
+    row = Figures.objects.get()
+    assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
+    assert DailyFigures.objects.get().content["n_traces"] == 13
+    assert [each.day for each in quality.course(project_id=project.pk)] == [NOW.date()]
+
+
+def test_look_again_marks_what_is_not_settled(project: Project) -> None:
+    refreshing.settle_due(now=NOW)
+    Settlement.objects.filter(state="asked").update(state="contested")
+    waiting = Settlement.objects.filter(state="contested").count()
+    assert waiting
+    assert quality.look_again(project_id=project.pk, now=NOW) == waiting
+    assert Settlement.objects.filter(is_due=True).count() == waiting
+
+
+def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Project) -> None:
+    broken, *others = Trace.objects.filter(project=project).order_by("pk")
+    Assignment.objects.filter(trace=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
+    refreshing.settle_due(now=NOW)
+    assert list(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == [broken.pk]
+    assert Settlement.objects.filter(is_due=False).count() == len(others)
+
+
+def test_settle_due_gives_every_trace_its_turn_behind_more_broken_ones_than_a_round_takes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "CHUNK", 2)
+    broken = list(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:8])
+    Assignment.objects.filter(trace__in=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
+    at = NOW
+    for _ in range(3):  # of six traces each: the twelve there are, and the first of those tried again
+        refreshing.settle_due(now=at, limit=6)
+        at += dt.timedelta(seconds=3)
+    assert set(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == set(broken)
+    failures = Settlement.objects.filter(pk__in=broken).values_list("n_failures", flat=True)
+    assert set(failures) == {1, 2}
+    Assignment.objects.filter(trace__in=broken).update(submitted_revision=1, revision=1)
+    refreshing.settle_due(now=at, limit=6)
+    assert Settlement.objects.filter(is_due=True).exists()  # their time has not come
+    refreshing.settle_due(now=at + dt.timedelta(hours=1), limit=100)
+    assert not Settlement.objects.filter(is_due=True).exists()
+    assert not Settlement.objects.exclude(n_failures=0, retry_at=None).exists()
+
+
+def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "CHUNK", 2)
+    small = factories.make_project()
+    trace = factories.make_trace(small)
+    scene.submit(factories.make_rater(small), trace, [1, 1, 1])
+    found = settling.due(now=NOW, limit=1)
+    assert [pk for pk, _ in found] == [project.pk, small.pk]  # two of the many of the one, then the other
+    refreshing.settle_due(now=NOW, limit=1)
+    assert not Settlement.objects.filter(project=small, is_due=True).exists()
+    assert Settlement.objects.filter(project=project, is_due=True).exists()
+
+
+def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Project) -> None:
+    Tally.objects.filter(project=project).update(first_end=99)  # behind the end of its trace
+    other = factories.make_project()
+    scene.submit(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
+    refreshing.refresh(now=NOW)
+    assert quality.figures_of(project_id=other.pk) is not None
+    assert quality.figures_of(project_id=project.pk) is None
+    assert project.pk in figures.stale(now=LATER)
