@@ -192,8 +192,8 @@ def _figures(seconds: dict[str, list[float]]) -> dict[str, Any]:
     return {
         **figures,
         "traces_per_second": round(BLOCK / export),
-        "share_of_dumps": round(dumps / export, 2),
-        "share_of_dumps_by_cpu": round(dumps / cpu, 2),
+        "share_of_dumps": round(dumps / export, 3),
+        "share_of_dumps_by_cpu": round(dumps / cpu, 3),
     }
 
 

@@ -19,7 +19,7 @@ from labeling.models import Manifest
 from labeling.readings import SEPARATOR, Facts, Plain, Reading
 
 CHUNK = 500
-READERS = 2
+READERS = 3
 _Row = tuple[Any, ...]
 _Found = tuple[list[_Row], dict[int, _Row], dict[int, _Row], dict[int, Reading]]
 # Every row is found by a key, and a stretch comes in the order of its index. A table that was filled a moment ago has
