@@ -17,6 +17,7 @@ urlpatterns = [
     path("keys/", keys.keys, name="keys"),
     path("join/<str:token>", joining.join, name="join"),
     path("corrections/<int:assignment>/leave", home.leave_as_is, name="leave_as_is"),
+    path("ended/<int:assignment>/known", home.know_end, name="know_end"),
     path("projects/<slug:slug>/rate", home.begin_rating, name="begin_rating"),
     path("enter/<slug:slug>/", entering.enter, name="enter"),
     path("enter/<slug:slug>/consent", entering.consent, name="consent"),

@@ -20,6 +20,7 @@ _WHAT = {
     "trace.not_settled": gettext_lazy("Problem reported as bad"),
     "assignment.skipped": gettext_lazy("Skipped"),
     "assignment.released": gettext_lazy("Went back to the queue"),
+    "assignment.end_known": gettext_lazy("Its rater has read that it went back"),
     "assignment.reopened": gettext_lazy("Opened again to be corrected"),
     "correction.asked": gettext_lazy("Correction asked for"),
     "correction.answered": gettext_lazy("Correction answered"),

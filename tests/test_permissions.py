@@ -135,6 +135,7 @@ DOORS: dict[str, Door] = {
     "annotate:read_message": Door("post", its_rater(302), written),
     "annotate:answer_message": Door("post", its_rater(302), written, {"answer": "Yes."}),
     "annotate:leave_as_is": Door("post", its_rater(302), in_hand),
+    "annotate:know_end": Door("post", its_rater(302), in_hand),
     "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),
     "annotate:join": Door("get", everybody(410), spent_token),
     "annotate:enter": Door("get", raters(200), in_project),

@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import bars, days, history, managed, todo
-from labeling import judging
+from annotate import bars, days, ended, history, managed, todo
+from labeling import judging, queue
 from labeling.models import Assignment
 from labeling.models.project import ProjectState
 from people import members, roles
@@ -42,6 +42,7 @@ def _of_a_rater(user: User, now: dt.datetime) -> dict[str, Any]:
     opened, today = todo.opened(user, now), days.today(user, now)
     return {
         "opened": opened,
+        "ended": ended.of(user),
         "marks": todo.marks(opened) if opened else (),
         "asked": judging.open_requests(user=user)[:20],
         "today": today,
@@ -65,4 +66,13 @@ def leave_as_is(request: HttpRequest, assignment: int) -> HttpResponse:
     """Somebody asked this person to look at a submission again, who has, and it stands."""
     mine = get_object_or_404(Assignment, pk=assignment, rater__user=cast(User, request.user))
     judging.leave_as_is(assignment_id=mine.pk, rater_id=mine.rater_id, by=cast(User, request.user), now=timezone.now())
+    return redirect("annotate:home")
+
+
+@require_POST
+def know_end(request: HttpRequest, assignment: int) -> HttpResponse:
+    """Somebody has read that a trace went back which they had open."""
+    user = cast(User, request.user)
+    mine = get_object_or_404(Assignment, pk=assignment, rater__user=user)
+    queue.say_known(assignment_id=mine.pk, rater_id=mine.rater_id, now=timezone.now(), by=user)
     return redirect("annotate:home")

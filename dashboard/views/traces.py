@@ -68,7 +68,7 @@ def take_back(request: HttpRequest, slug: str, assignment: int) -> HttpResponse:
     actor = door.enter(request, slug, Action.PAUSE)
     found = get_object_or_404(Assignment, project=actor.project, pk=assignment)
     now = timezone.now()
-    if queue.release(assignment_id=found.pk, now=now, reason="taken back by a lead", by=actor.user):
+    if queue.take_back(assignment_id=found.pk, now=now, by=actor.user):
         messages.success(
             request,
             _("The trace went back to the queue. What was rated of it is kept; whoever has it open may submit it."),

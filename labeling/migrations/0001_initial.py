@@ -251,6 +251,7 @@ class Migration(migrations.Migration):
                 ('finish_reason', models.CharField(blank=True, max_length=32, null=True)),
                 ('saw_reference_answer', models.BooleanField(blank=True, null=True)),
                 ('saw_final_verdict', models.BooleanField(blank=True, null=True)),
+                ('is_end_news', models.BooleanField(db_default=False, default=False)),
                 ('is_assisted', models.BooleanField(default=False)),
                 ('revision', models.PositiveSmallIntegerField(default=1)),
                 ('submitted_revision', models.PositiveSmallIntegerField(default=0)),
@@ -970,6 +971,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='assignment',
             index=models.Index(condition=models.Q(('reopened_at__isnull', False)), fields=['project'], name='assignment_reopened'),
+        ),
+        migrations.AddIndex(
+            model_name='assignment',
+            index=models.Index(condition=models.Q(('is_end_news', True), ('state__in', ['released', 'lapsed'])), fields=['rater'], name='assignment_end_news'),
         ),
         migrations.AddIndex(
             model_name='assignment',

@@ -75,6 +75,8 @@ class Assignment(models.Model):
     reopened_at = models.DateTimeField(null=True, blank=True)  # being corrected since; the last submission counts
     ended_at = models.DateTimeField(null=True, blank=True)  # released or lapsed
     ended_reason = models.CharField(max_length=300, blank=True)
+    # It went back by no doing of its rater, who was in the middle of it and has not said yet that they know.
+    is_end_news = models.BooleanField(default=False, db_default=False)
     finish_reason = models.CharField(max_length=32, null=True, blank=True)
 
     # What was in force, and what the rater could see, when it was opened.
@@ -134,6 +136,11 @@ class Assignment(models.Model):
             # The newest of each lane: whether it is held, and how far its rater has come there.
             models.Index(fields=["rater", "lane", "-held_at", "-id"], name="assignment_newest"),
             models.Index(fields=["project"], condition=Q(reopened_at__isnull=False), name="assignment_reopened"),
+            models.Index(
+                fields=["rater"],
+                condition=Q(is_end_news=True, state__in=["released", "lapsed"]),
+                name="assignment_end_news",
+            ),
             models.Index(
                 fields=["project", "submitted_at"], condition=Q(state="submitted"), name="assignment_submitted"
             ),

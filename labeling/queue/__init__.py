@@ -16,7 +16,7 @@ from labeling.queue.drawing import (
 )
 from labeling.queue.emptiness import why_nothing
 from labeling.queue.filling import close_lane, depth, enqueue, enqueue_new, fixed_key, reinstate, take_out, withdraw
-from labeling.queue.leases import lapse_due, open_held, release, release_held, renew
+from labeling.queue.leases import lapse_due, open_held, release, release_held, renew, say_known, take_back
 from labeling.queue.refusals import (
     LeaseLost,
     NothingLeft,
@@ -66,7 +66,9 @@ __all__ = [
     "release_held",
     "renew",
     "resize",
+    "say_known",
     "serve_draws",
+    "take_back",
     "take_out",
     "take_slot",
     "why_not",

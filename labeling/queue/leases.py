@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
 
 from accounts.models import User
 from events import log
@@ -14,6 +14,10 @@ from labeling.queue import refusals, slots
 
 # Everybody gets these, and only from his own hands do they come back: nobody waits for them, so they do not lapse.
 KEPT = Q(state=AssignmentState.OPENED, purpose__in=[Purpose.TRAINING, Purpose.SCREENING])
+_NO_NEWS = Q(pk__in=[])
+_IN_THE_MIDDLE = Q(state=AssignmentState.OPENED)
+# A lease that ends where nothing was written is nobody's loss, and no news.
+_WITH_WORK_IN_IT = _IN_THE_MIDDLE & Q(version__gt=0)
 # What one transaction ends at most: it holds locks on the entries that raters claim from.
 _CHUNK = 100
 
@@ -72,6 +76,30 @@ def release(*, assignment_id: int, now: dt.datetime, reason: str, by: User | Non
     return bool(assignments)
 
 
+def take_back(*, assignment_id: int, now: dt.datetime, by: User) -> bool:
+    """Somebody takes a trace out of another's hands. Who is in the middle of it is told, and may finish it. False when
+    it is not in anybody's hands any more."""
+    reason = "taken back by a lead"
+    with transaction.atomic():
+        asked_for = Assignment.objects.filter(pk=assignment_id)
+        assignments = _end(asked_for, AssignmentState.RELEASED, now, reason, is_news=_IN_THE_MIDDLE)
+        _say(assignments, now, reason, by)
+    return bool(assignments)
+
+
+def say_known(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User) -> bool:
+    """The rater has read that a trace went back. False where there was nothing to read."""
+    told = Assignment.objects.filter(pk=assignment_id, rater_id=rater_id, is_end_news=True)
+    with transaction.atomic():
+        project = told.values_list("project", flat=True).first()
+        is_new = bool(told.update(is_end_news=False))
+        if is_new:
+            log.append(
+                what="assignment.end_known", by=by, now=now, project=project, subject=f"assignment:{assignment_id}"
+            )
+    return is_new
+
+
 def release_held(
     *,
     now: dt.datetime,
@@ -106,7 +134,8 @@ def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 5
     # Looked up first: a transaction on SQLite keeps everybody from writing.
     while lapsed < limit and due.filter(state__in=OPEN_STATES).exists():
         with transaction.atomic():
-            chunk = _end(due, AssignmentState.LAPSED, now, "", at_most=min(_CHUNK, limit - lapsed), skips=True)
+            most = min(_CHUNK, limit - lapsed)
+            chunk = _end(due, AssignmentState.LAPSED, now, "", at_most=most, skips=True, is_news=_WITH_WORK_IN_IT)
         lapsed += len(chunk)
         if not chunk:
             break
@@ -121,12 +150,17 @@ def _end(
     *,
     at_most: int = _CHUNK,
     skips: bool = False,
+    is_news: Q = _NO_NEWS,
 ) -> list[Assignment]:
-    """End those that are open, and give their slots back."""
+    """End those that are open, and give their slots back. Those of `is_news` are told to their raters."""
     still_open = assignments.filter(state__in=OPEN_STATES).order_by("pk")
     rows = list(still_open.select_for_update(skip_locked=skips, no_key=True, of=("self",))[:at_most])
     Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(
-        state=state, holds_slot=False, ended_at=now, ended_reason=reason[:300]
+        state=state,
+        holds_slot=False,
+        ended_at=now,
+        ended_reason=reason[:300],
+        is_end_news=Case(When(is_news, then=True), default=False),
     )
     slots.give_back(assignments=rows, now=now)
     return rows

@@ -5,7 +5,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from labeling import overlapping, projects
+from labeling import overlapping, projects, queue
 from labeling.models import Assignment, Judgment, Project, Submission
 from people import members
 from people.models import Role
@@ -104,3 +104,26 @@ def test_fewer_readings_leave_what_is_in_hand(day: Day, visit: Visit) -> None:
     overlapping.change(project=project, by=None, now=timezone.now(), **options)
     finish(page, 1)
     expect(page.locator("#step-0")).to_contain_text("Four.")
+
+
+def test_take_back_is_told_after_a_reload_until_it_is_read_or_finished(day: Day, owner: User, visit: Visit) -> None:
+    page = in_the_middle(day, visit)
+    opened = Assignment.objects.get(state="opened")
+    queue.take_back(assignment_id=opened.pk, now=timezone.now(), by=owner)
+    page.reload()
+    news = page.locator("#unread")
+    news.get_by_text("A trace went back that you had open").click()
+    expect(news).to_contain_text("The step that you rated is kept.")
+    assert not violations(page)
+    page.goto("/")
+    expect(page.get_by_role("region", name="Went back while you had it open")).to_contain_text("A lead took it")
+    assert not violations(page)
+    page.get_by_role("link", name="Finish it").click()
+    expect(page.get_by_text("This trace went back to the queue. You may finish it all the same")).to_be_visible()
+    expect(page.get_by_role("radio", name="Positive").first).to_be_checked()
+    finish(page, 1)
+    opened.refresh_from_db()
+    assert (opened.state, opened.submitted_revision) == ("submitted", 1)
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Your latest traces")).to_be_visible()
+    expect(page.get_by_text("Went back while you had it open")).to_be_hidden()

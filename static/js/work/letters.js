@@ -1,11 +1,15 @@
-// What leads wrote to this person: a quiet line above the trace until it is read. Looked for with each trace, never
-// while one is being rated, and never in the way of a rating: what fails here is tried again with the next trace.
+// What leads wrote to this person, and what went back while they had it open: a quiet line above the trace until it is
+// read. Looked for with each trace, never while one is being rated, and never in the way of a rating: what fails here
+// is tried again with the next trace.
 
 export class Letters {
   #address;
+  #isAt;
 
-  constructor(address) {
+  // `isAt` says of a trace that went back whether this page is at it, or has just submitted it: that is no news here.
+  constructor(address, isAt) {
     this.#address = address;
+    this.#isAt = isAt;
     document.addEventListener("submit", (event) => {
       if (event.target.closest("#unread")) this.#send(event);
     });
@@ -34,6 +38,7 @@ export class Letters {
 
   #show(text) {
     const fresh = text && new DOMParser().parseFromString(text, "text/html").getElementById("unread");
+    for (const note of fresh?.querySelectorAll("[data-ended]") ?? []) if (this.#isAt(Number(note.dataset.ended))) note.remove();
     if (fresh) document.getElementById("unread").replaceWith(fresh);
   }
 }

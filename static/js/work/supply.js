@@ -23,6 +23,11 @@ export class Supply {
     this.#left.add(idOf(trace.assignment, trace.revision));
   }
 
+  // Whether this page is at a trace, or has left it.
+  isAt(assignment) {
+    return this.current === assignment || [...this.#left].some((id) => id.startsWith(`${assignment}.`));
+  }
+
   // The server has refused it for good: it is to be done after all.
   takeBack(assignment, revision) {
     this.#left.delete(idOf(assignment, revision));

@@ -44,7 +44,7 @@ class WorkPage {
     this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
     this.outbox.addEventListener("answer", (event) => this.#answered(event.detail));
     this.outbox.addEventListener("refused", (event) => this.#refused(event.detail));
-    this.letters = new Letters(config.urls.unread);
+    this.letters = new Letters(config.urls.unread, (assignment) => this.supply.isAt(assignment));
     this.now = null;
   }
 
@@ -68,6 +68,7 @@ class WorkPage {
     ladder.typeset();
     document.title = say("title", { project: config.project });
     this.#keptUntil(this.work.trace.lease_ends_at);
+    if (GONE_BACK.has(this.work.trace.state)) this.#wentBack();
     this.clock.take();
     // The first rating opens a held trace as well; this tells the server when reading begins.
     if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch((error) => this.#notOpened(ladder, error));

@@ -1,13 +1,15 @@
-"""What a person is asked to look at again stands at home until they have."""
+"""What somebody is asked to look at again, and what went back from their hands, stands at home until it is read."""
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from labeling import judging
+from labeling import judging, queue
+from labeling.models import Project, Rater
 from people import members
 from people.models import Role
 from tests import factories
+from tests.labeling.judging.clients import Client as Rating
 from tests.labeling.quality import scene
 
 pytestmark = pytest.mark.django_db
@@ -27,3 +29,45 @@ def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> No
     answer = client.post(reverse("annotate:leave_as_is", args=[assignment.pk]))
     assert answer.headers["Location"] == reverse("annotate:home")
     assert "7 × 8" not in client.get(reverse("annotate:home")).content.decode()
+
+
+def pages(client: Client, project: Project) -> list[str]:
+    """Home, the work page, and what the work page asks for between two traces."""
+    addresses = [reverse("annotate:home"), *(reverse(f"annotate:{name}", args=[project.slug]) for name in SAYING)]
+    return [client.get(address).content.decode() for address in addresses]
+
+
+SAYING = ("work", "unread")
+
+
+@pytest.mark.parametrize(
+    ("pay", "says"), [(None, "with all your active time on it"), (18, "all your active time on it is paid")]
+)
+def test_a_trace_that_was_taken_back_is_told_until_it_is_read(pay: int | None, says: str, client: Client) -> None:
+    project, user = factories.make_project(pay_per_hour=pay, currency="EUR"), factories.make_user()
+    members.join(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    problem = factories.make_problem(project, "What is 7 × 8 <b>?")
+    taken = factories.make_assignment(Rater.objects.get(), factories.make_trace(project, problem=problem))
+    Rating(taken).rate([1, -1])
+    queue.take_back(assignment_id=taken.pk, now=factories.NOW, by=factories.make_user())
+    client.force_login(user)
+    for page in pages(client, project):
+        for word in ("A lead took it", "7 × 8 &lt;b&gt;?", "The 2 steps that you rated are kept.", says):
+            assert word in page
+        assert f"?assignment={taken.pk}" in page
+    at_it = client.get(reverse("annotate:work", args=[project.slug]), {"assignment": taken.pk}).content.decode()
+    assert "A lead took it" not in at_it
+    client.post(reverse("annotate:know_end", args=[taken.pk]))
+    assert not any("A lead took it" in page for page in pages(client, project))
+
+
+def test_a_trace_that_was_finished_all_the_same_is_no_news(client: Client) -> None:
+    project, user = factories.make_project(), factories.make_user()
+    members.join(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    taken = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
+    rating = Rating(taken)
+    queue.take_back(assignment_id=taken.pk, now=factories.NOW, by=factories.make_user())
+    rating.rate([1, 1, 1])
+    judging.submit(**rating.place, now=factories.NOW, by=user)
+    client.force_login(user)
+    assert not any("A lead took it" in page for page in pages(client, project))

@@ -146,3 +146,37 @@ def test_lapse_due_takes_back_no_more_than_asked(now: dt.datetime) -> None:
         queue.claim(rater_id=rater.pk, now=now)
     assert queue.lapse_due(now=now + dt.timedelta(hours=1), limit=2) == 2
     assert queue.lapse_due(now=now + dt.timedelta(hours=1)) == 1
+
+
+def test_take_back_is_news_to_who_had_it_open_until_they_know(now: dt.datetime) -> None:
+    project, lead = factories.make_project(), factories.make_user()
+    traces = line.fill(project, 2)
+    first, second = line.make_raters(project, 2)
+    opened = queue.claim(rater_id=first.pk, now=now, opened=True).assignment_id
+    held = queue.claim(rater_id=second.pk, now=now).assignment_id
+    assert [queue.take_back(assignment_id=pk, now=now, by=lead) for pk in (opened, held, held)] == [True, True, False]
+    assert list(Assignment.objects.filter(is_end_news=True).values_list("pk", flat=True)) == [opened]
+    assert first.user
+    known = {"assignment_id": opened, "now": now, "by": first.user}
+    assert [queue.say_known(rater_id=rater.pk, **known) for rater in (second, first, first)] == [False, True, False]
+    assert Event.objects.filter(what="assignment.end_known", subject=f"assignment:{opened}").count() == 1
+    assert line.is_balanced(traces)
+
+
+def test_a_lapse_is_news_where_something_was_written(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 2)
+    touched, untouched = (
+        queue.claim(rater_id=rater.pk, now=now, opened=True).assignment_id for rater in line.make_raters(project, 2)
+    )
+    Assignment.objects.filter(pk=touched).update(version=1)
+    assert queue.lapse_due(now=now + dt.timedelta(hours=1)) == 2
+    assert dict(Assignment.objects.values_list("pk", "is_end_news")) == {touched: True, untouched: False}
+
+
+def test_who_gives_a_trace_back_knows_it(now: dt.datetime) -> None:
+    project = factories.make_project()
+    line.fill(project, 1)
+    claim = queue.claim(rater_id=factories.make_rater(project).pk, now=now, opened=True)
+    queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped: too hard", by=None)
+    assert not Assignment.objects.get().is_end_news
