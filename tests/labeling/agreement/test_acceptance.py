@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from labeling.agreement import acceptance, calibration, first_error_dawid_skene, reports, temperature
 from labeling.agreement.result import Reason
@@ -52,6 +53,14 @@ def test_expected_error_is_the_gap_when_all_are_right(confidences: list[float], 
     assert found == pytest.approx(1 - np.mean(confidences))
 
 
+def test_expected_error_adds_up_bin_by_bin() -> None:
+    """Two bins of two: .9 sure and half right, .3 sure and all right. What is too much in one makes up for nothing."""
+    found = calibration.expected_error(
+        confidences=np.array([0.9, 0.9, 0.3, 0.3]), is_right=np.array([True, False, True, True]), bins=2
+    )
+    assert found == pytest.approx((2 * 0.4 + 2 * 0.7) / 4)
+
+
 def test_expected_error_of_nothing_is_nan() -> None:
     assert np.isnan(calibration.expected_error(confidences=np.zeros(0), is_right=np.zeros(0, dtype=np.bool_)))
 
@@ -62,6 +71,14 @@ def test_threshold_takes_everything_when_nearly_all_is_right() -> None:
     assert (found.threshold, found.n_accepted) == (0.5, 400)
     assert found.lower_bound is not None
     assert found.lower_bound >= 0.9
+
+
+def test_threshold_goes_by_the_one_sided_lower_bound() -> None:
+    """92 of 100 right is no .90 that can be promised; 95 of 100 is, by a bound that fails one time in ten."""
+    sure = np.full(100, 0.99)
+    assert acceptance.threshold(confidences=sure, is_right=np.arange(100) >= 8).reason == Reason.BELOW_PROMISE
+    kept = acceptance.threshold(confidences=sure, is_right=np.arange(100) >= 5)
+    assert kept.lower_bound == pytest.approx(stats.beta.ppf(0.1, 95, 6))
 
 
 def test_threshold_stops_where_the_promise_breaks() -> None:

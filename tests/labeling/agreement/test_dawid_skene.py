@@ -88,6 +88,12 @@ def test_posterior_is_a_distribution_and_likelihood_never_falls(votes: Votes) ->
     assert likelihoods == pytest.approx(sorted(likelihoods), abs=1e-7)
 
 
+def test_smoothing_is_added_to_what_was_counted() -> None:
+    """.1 vote everywhere and .5 more for the right label, before anything is divided."""
+    fit = dawid_skene.fit(Votes(np.array([0, 1]), np.array([0, 1]), np.array([0, 1]), 2), most_rounds=0)
+    assert fit.errors[0] == pytest.approx(np.array([[1.6 / 1.7, 0.1 / 1.7], [0.1 / 0.7, 0.6 / 0.7]]))
+
+
 def test_one_voice_is_followed_where_there_is_no_other() -> None:
     fit = dawid_skene.fit(Votes(np.array([0, 1, 2]), np.zeros(3, int), np.array([2, 0, 2]), 3))
     assert fit.labels.tolist() == [2, 0, 2]

@@ -88,6 +88,12 @@ def test_hazards_shrink_towards_the_domain_where_little_was_seen() -> None:
     assert 0.2 < found[0, 20] < 0.6  # a position nobody reached has the hazard of its domain
 
 
+def test_hazard_of_nothing_seen_is_one_in_ten() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    found = hazards.fit(posterior=np.zeros(0), there=reports.places(nothing), domains=nothing)
+    assert found == pytest.approx(np.full((1, hazards.LAST_POSITION + 1), 0.1))
+
+
 def accuracy(posterior: Floats, crowd: simulated_raters.Crowd) -> float:
     there = reports.places(crowd.told.lengths)
     steps, _ = first_error_dawid_skene.most_likely(posterior, there)

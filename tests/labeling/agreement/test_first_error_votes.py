@@ -83,3 +83,11 @@ def test_majority_of_places_says_its_margin_in_whatever_order(votes: list[int | 
     assert votes.count(found.place) == found.n
     assert found.margin == pytest.approx((counted[0] - (counted[1:] or [0])[0]) / len(votes))
     assert found.is_tied == (len(counted) > 1 and counted[0] == counted[1])
+
+
+def test_majority_of_places_takes_the_earlier_of_two_alike() -> None:
+    """An error that nobody outvoted is not passed over for "no error"."""
+    for votes, place in (([3, 1, 3, 1], 1), ([None, 2], 2), ([None, None, 2], None)):
+        found = majority.of_places(votes)
+        assert found is not None
+        assert found.place == place

@@ -110,3 +110,22 @@ def test_two_raters_who_always_contradict_each_other_are_below_chance() -> None:
 def test_label_shares_count_every_rating() -> None:
     shares = headline.label_shares(patterns_of(np.array([[0, 2, 2], [HOLE, 2, 1]])))
     assert shares == {-1.0: 0.2, 0.0: 0.2, 1.0: 0.6}
+
+
+# Table 1 of K. Krippendorff (2011): four observers, twelve units, categories 1 to 5; a dot where nobody said anything.
+PUBLISHED = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
+
+
+def test_each_name_stands_for_its_statistic() -> None:
+    rated = [(unit, int(label) - 1) for said in PUBLISHED for unit, label in enumerate(said) if label != "."]
+    units, labels = np.array(rated).T
+    found = headline.of_patterns(patterns.of_ratings(units=units, labels=labels, values=(1, 2, 3, 4, 5)))
+    assert {name: round(estimate.value or 0, 6) for name, estimate in found.items()} == {
+        "alpha_nominal": 0.743421,
+        "alpha_ordinal": 0.815388,
+        "alpha_interval": 0.849107,
+        "gwet_ac1": 0.775444,
+        "gwet_ac2_quadratic": 0.914001,
+        "fleiss_kappa": 0.762483,
+        "pairwise_agreement": 0.781818,
+    }

@@ -47,14 +47,25 @@ def test_good_rater_is_rarely_paused_and_a_poor_one_nearly_always(p0: float) -> 
     assert paused[1] >= 0.95
 
 
-def test_bound_is_the_one_of_five_per_cent() -> None:
-    assert sequential.plan(p0=0.85).bound == pytest.approx(2.944, abs=5e-4)
+def test_plan_is_the_published_one() -> None:
+    plan = sequential.plan(p0=0.85)
+    assert plan.bound == pytest.approx(2.944, abs=5e-4)  # five per cent either way
+    assert (plan.p1, plan.sprt_ends_after, plan.cusum_bound) == (pytest.approx(0.7), 60, 7.0)
+
+
+def test_second_test_begins_behind_the_first() -> None:
+    """At p0 = .65 right takes .262 off, wrong adds .357. The first test ends with the sixtieth gold, whose own gain is
+    not counted again: 20 wrong ones are needed from there. It ends earlier for whoever has shown enough."""
+    plan = sequential.plan(p0=0.65)
+    assert sequential.paused_at([True, False] * 30 + [False] * 30, plan) == 80
+    assert sequential.paused_at([True] * 12 + [False] * 30, plan) == 32
 
 
 def test_expected_false_pauses_grow_with_the_gold() -> None:
     plan = sequential.plan(p0=0.85)
     few, many = (sequential.false_pauses(plan=plan, gold=gold) for gold in (40, 400))
     assert 0 < few < many < 6
+    assert many > 2  # of a hundred raters
 
 
 def test_starting_point_is_the_lower_quarter_of_the_raters() -> None:

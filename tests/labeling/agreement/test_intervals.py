@@ -1,0 +1,127 @@
+"""Intervals against their formulas written out: each problem left out for the jackknife, draws for the bootstrap."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from labeling.agreement import bootstrap, estimation, gwet, headline, pairwise, patterns, sums
+from labeling.agreement.arrays import Floats
+from labeling.agreement.estimation import Statistic
+from labeling.agreement.patterns import Patterns
+from labeling.agreement.result import Reason
+
+# (problem, how many ratings -1, 0, +1 a unit has, units). Problems 1 and 2 are alike; nobody read 7 and 8 twice.
+ROWS = [
+    *[(0, (2, 0, 0), 3), (0, (1, 0, 1), 1)],
+    *[(1, (0, 0, 2), 4), (1, (0, 1, 1), 1)],
+    *[(2, (0, 0, 2), 4), (2, (0, 1, 1), 1)],
+    *[(3, (0, 2, 0), 1), (3, (1, 1, 0), 2), (3, (0, 0, 3), 2)],
+    *[(4, (2, 0, 0), 5)],
+    *[(5, (0, 1, 2), 2), (5, (0, 2, 0), 2)],
+    *[(6, (3, 0, 0), 1), (6, (1, 0, 1), 3), (6, (0, 0, 2), 6)],
+    *[(7, (0, 1, 0), 9), (8, (1, 0, 0), 4)],
+]
+READ_TWICE = 7
+FLOORS = {name: 0.0 if name == "pairwise_agreement" else -1.0 for name in headline.NAMES}
+
+
+def value_of(name: str, made: Patterns) -> float:
+    found = headline.of_patterns(made, with_bootstrap=False)[name].value
+    assert found is not None
+    return found
+
+
+def written_out(name: str, level: float) -> tuple[float, float]:
+    """Each problem left out by reading the others alone."""
+    left = [value_of(name, patterns.of_rows(row for row in ROWS if row[0] != one)) for one in range(READ_TWICE)]
+
+    def scale(value: float) -> float:
+        return math.atanh(2 * value - 1 if FLOORS[name] == 0 else value)
+
+    turned = [scale(value) for value in left]
+    mean = sum(turned) / READ_TWICE
+    spread = math.sqrt((READ_TWICE - 1) / READ_TWICE * sum((each - mean) ** 2 for each in turned))
+    half = float(stats.t.ppf((1 + level) / 2, READ_TWICE - 1)) * spread
+    middle = scale(value_of(name, patterns.of_rows(ROWS)))
+    ends = [math.tanh(middle + sign * half) for sign in (-1, 1)]
+    low, high = [(end + 1) / 2 for end in ends] if FLOORS[name] == 0 else ends
+    return low, high
+
+
+@pytest.mark.parametrize("level", [0.95, 0.8])
+@pytest.mark.parametrize("name", headline.NAMES)
+def test_interval_is_the_jackknife_written_out(name: str, level: float) -> None:
+    found = headline.of_patterns(patterns.of_rows(ROWS), level=level, with_bootstrap=False)[name]
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx(written_out(name, level), abs=1e-9)
+    assert found.counts.problems == READ_TWICE
+
+
+def test_value_counts_what_was_read_once_too() -> None:
+    """Gwet's chance term reads single ratings: problems that nobody read twice are never left out, and stay in."""
+    total = sums.of_patterns(patterns.of_rows(ROWS)).total()
+    alone = sums.of_patterns(patterns.of_rows(row for row in ROWS if row[0] < READ_TWICE)).total()
+    assert value_of("gwet_ac1", patterns.of_rows(ROWS)) == pytest.approx(float(gwet.ac1(total)))
+    assert float(gwet.ac1(total)) != pytest.approx(float(gwet.ac1(alone)))
+
+
+def test_value_without_a_fisher_scale_has_a_plain_interval() -> None:
+    """One problem of ten disagrees: without it the share is 1, which has no Fisher scale."""
+    rows = [*[(problem, (0, 0, 2), 3) for problem in range(9)], (9, (1, 0, 1), 1)]
+    found = headline.of_patterns(patterns.of_rows(rows), with_bootstrap=False)["pairwise_agreement"]
+    left = [24 / 25] * 9 + [1.0]
+    spread = math.sqrt(9 / 10 * sum((each - sum(left) / 10) ** 2 for each in left))
+    half = float(stats.t.ppf(0.975, 9)) * spread
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == (pytest.approx(27 / 28 - half), 1.0)
+
+
+def draws(copies: list[int]) -> Floats:
+    """Two problems' worth of sums in each kind, a 1 beside them that counts the problems of a draw."""
+    kinds = np.column_stack([np.arange(len(copies)), np.ones(len(copies))]).astype(np.float64)
+    found = bootstrap.draws(sums=kinds, copies=np.array(copies), rest=np.array([100.0, 0.5]))
+    assert not isinstance(found, Reason)
+    return found
+
+
+@pytest.mark.parametrize("copies", [[1] * 40, [30, 10, 80]])
+def test_bootstrap_draws_as_many_problems_as_there_are_and_keeps_the_rest(copies: list[int]) -> None:
+    found = draws(copies)
+    n, kinds = sum(copies), np.arange(len(copies))
+    assert (found[:, 1] == n + 0.5).all()
+    mean = float(np.dot(copies, kinds) / n)
+    variance = float(np.dot(copies, (kinds - mean) ** 2) / n)
+    assert found[:, 0].mean() == pytest.approx(100 + n * mean, abs=5 * math.sqrt(n * variance / 1000))
+    assert found[:, 0].std() == pytest.approx(math.sqrt(n * variance), rel=0.1)
+
+
+def test_bootstrap_is_drawn_from_thirty_problems_on() -> None:
+    few = bootstrap.draws(sums=np.ones((29, 1)), copies=np.ones(29, dtype=np.int64), rest=np.zeros(1))
+    assert few == Reason.FEW_FOR_BOOTSTRAP
+    assert len(draws([1] * 30)) == 1000
+
+
+@pytest.mark.parametrize(("level", "ends"), [(0.95, (0.025, 0.975)), (0.8, (0.1, 0.9))])
+def test_bootstrap_interval_runs_between_the_quantiles_of_the_draws(level: float, ends: tuple[float, float]) -> None:
+    copied = [(problem * 10 + row[0], row[1], row[2]) for problem in range(6) for row in ROWS]
+    pairs, sample = estimation.of_patterns(patterns.of_rows(copied))
+
+    def share(matrix: Floats) -> Floats:
+        return pairwise.agreement(pairs.put(matrix))
+
+    found = estimation.estimate(statistic=Statistic(share, 0.0, Reason.NO_PAIRS), sample=sample, level=level)
+    drawn = bootstrap.draws(sums=sample.matrix, copies=sample.copies, rest=sample.rest)
+    assert not isinstance(drawn, Reason)
+    assert found.bootstrap is not None
+    expected = np.quantile(share(drawn), ends)
+    assert (found.bootstrap.low, found.bootstrap.high) == pytest.approx(tuple(expected))
+
+
+def test_one_category_alone_leaves_alpha_undefined_and_ac1_at_one() -> None:
+    """A scale of one value, as a file has it in which everybody says the same."""
+    rows = [(problem, (2,), 3) for problem in range(6)]
+    found = headline.of_patterns(patterns.of_rows(rows, values=(1.0,)), with_bootstrap=False)
+    assert (found["alpha_nominal"].value, found["alpha_nominal"].reason) == (None, Reason.NO_VARIATION)
+    assert found["gwet_ac1"].value == 1.0
