@@ -21,7 +21,8 @@ def of(user: User, slug: str | None = None, *, at: int | None = None) -> QuerySe
         is_end_news=True,
         state__in=[AssignmentState.RELEASED, AssignmentState.LAPSED],
     )
-    news = news.exclude(project__state=ProjectState.ARCHIVED).exclude(pk=at)
+    news = news.exclude(project__state=ProjectState.ARCHIVED)
+    news = news if at is None else news.exclude(pk=at)
     news = news if slug is None else news.filter(project__slug=slug)
     counted = news.annotate(n_rated=Count("turns", filter=rated, distinct=True))
     return counted.select_related("project", "trace__problem").order_by("-ended_at", "-pk")[:MOST]

@@ -50,7 +50,7 @@ def test_good_rater_is_rarely_paused_and_a_poor_one_nearly_always(p0: float) -> 
 def test_plan_is_the_published_one() -> None:
     plan = sequential.plan(p0=0.85)
     assert plan.bound == pytest.approx(2.944, abs=5e-4)  # five per cent either way
-    assert (plan.p1, plan.sprt_ends_after, plan.cusum_bound) == (pytest.approx(0.7), 60, 7.0)
+    assert [plan.p1, plan.sprt_ends_after, plan.cusum_bound] == pytest.approx([0.7, 60, 7.0])
 
 
 def test_second_test_begins_behind_the_first() -> None:

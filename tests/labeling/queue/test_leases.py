@@ -156,9 +156,12 @@ def test_take_back_is_news_to_who_had_it_open_until_they_know(now: dt.datetime) 
     held = queue.claim(rater_id=second.pk, now=now).assignment_id
     assert [queue.take_back(assignment_id=pk, now=now, by=lead) for pk in (opened, held, held)] == [True, True, False]
     assert list(Assignment.objects.filter(is_end_news=True).values_list("pk", flat=True)) == [opened]
-    assert first.user
-    known = {"assignment_id": opened, "now": now, "by": first.user}
-    assert [queue.say_known(rater_id=rater.pk, **known) for rater in (second, first, first)] == [False, True, False]
+    reader = first.user
+    assert reader
+    told = [
+        queue.say_known(assignment_id=opened, rater_id=rater.pk, now=now, by=reader) for rater in (second, first, first)
+    ]
+    assert told == [False, True, False]
     assert Event.objects.filter(what="assignment.end_known", subject=f"assignment:{opened}").count() == 1
     assert line.is_balanced(traces)
 
