@@ -27,12 +27,11 @@ def measure(turns: int = 5) -> Measured:
     with databases.of_our_own(["tallies"]) as made:
         databases.use(made["tallies"])
         project_id = _fill(labels.reshape(2, _TRACES, STEPS))
-        from labeling.agreement import headline, patterns
+        from labeling.agreement import headline
         from labeling.quality import figures, populations
 
         def from_tallies() -> Any:
-            found = populations.of_steps(project_id=project_id)[(0,)]
-            return headline.of_patterns(patterns.compress(found))
+            return headline.of_patterns(populations.read(project_id=project_id).all_steps())
 
         spent: list[float] = []
         for _ in range(turns):

@@ -104,15 +104,26 @@ _SUBMISSIONS = (
     "INSERT INTO labeling_submission (project_id, assignment_id, revision, submitted_at, finish_reason, finish_note,"
     " total_ms) " + _BOTH + "SELECT %(project)s, 2 * n + p, 1, ON_ITS_DAY, 'solution', '', 40000 FROM numbers, place"
 )
+# No two problems are alike: digits that look drawn, by multiplying modulo a prime. Of 8 steps both rated; the second
+# reader, one of 39 others, sees the error elsewhere in three traces of ten.
+_DRAWN = "((CAST(n AS bigint) * {} %% 2147483647) %% 65537 %% {})"
+_FIRST_END = f"{_DRAWN.format(482717919, 12)}"
+_SECOND_END = f"CASE WHEN {_DRAWN.format(406927919, 10)} < 7 THEN {_FIRST_END} ELSE {_DRAWN.format(303237919, 12)} END"
+_CLIPPED = f"CASE WHEN {{0}} < {STEPS} THEN {{0}} ELSE {STEPS} END"
+_KIND = f"CASE WHEN {{0}} < {STEPS} THEN 'reasoning' ELSE '' END"
 _TALLIES = (
     "INSERT INTO labeling_tally (trace_id, step_kind, project_id, problem_id, generation, first_id, second_id,"
     " first_rater_id, second_rater_id, has_two_guidelines, n_steps, first_end, second_end, is_first_censored,"
     " is_second_censored, first_kind, second_kind, negative, neutral, positive, negative_negative, negative_neutral,"
     " negative_positive, neutral_neutral, neutral_positive, positive_positive) "
     + _NUMBERS
+    + f", ended AS (SELECT n, {_FIRST_END} AS one, {_SECOND_END} AS two FROM numbers) "
     + f"SELECT n, 'reasoning', %(project)s, %(problem)s + (n - 1) / {TRACES_A_PROBLEM}, 0, 2 * n, 2 * n + 1,"
-    f" %(rater)s + n %% {RATERS}, %(rater)s + (n + 7) %% {RATERS}, false, {STEPS},"
-    f" CASE WHEN n %% 5 = 0 THEN 3 ELSE {STEPS} END, CASE WHEN n %% 10 = 0 THEN 3 ELSE {STEPS} END, false, false,"
-    " CASE WHEN n %% 5 = 0 THEN 'reasoning' ELSE '' END, CASE WHEN n %% 10 = 0 THEN 'reasoning' ELSE '' END,"
-    " 0, 0, 0, n %% 2, 0, n %% 3, 0, 1, 3 FROM numbers"
+    f" %(rater)s + n %% {RATERS}, %(rater)s + (n + 1 + {_DRAWN.format(696217919, RATERS - 1)}) %% {RATERS},"
+    f" false, {STEPS},"
+    f" {_CLIPPED.format('one')}, {_CLIPPED.format('two')}, false, false,"
+    f" {_KIND.format('one')}, {_KIND.format('two')},"
+    f" {_DRAWN.format(123457919, 2)}, 0, {_DRAWN.format(222227919, 3)}, {_DRAWN.format(333317919, 2)}, 0,"
+    f" {_DRAWN.format(444497919, 2)}, {_DRAWN.format(555477919, 2)}, {_DRAWN.format(168077919, 2)},"
+    f" {_DRAWN.format(393737919, 4)} FROM ended"
 )

@@ -7,12 +7,9 @@ slice alone counts.
 
 from typing import Any
 
-import numpy as np
-
-from labeling.agreement.arrays import Bools
 from labeling.models import Manifest, ManifestRow, Tally
 from labeling.quality import estimates, populations
-from labeling.quality.populations import Meetings
+from labeling.quality.tallied import Meetings
 
 MOST_DOMAINS = 12
 
@@ -25,14 +22,13 @@ def of_rows(frozen: Manifest) -> dict[str, Any] | None:
         within = sorted(set(within) & set(drawn))
     if not within:
         return None
-    meetings = populations.of_first_errors(project_id=frozen.project_id, within=within)
-    patterns = populations.of_steps(project_id=frozen.project_id, within=within).get((0,), populations.NOTHING)
-    everything = np.ones(len(meetings.n_steps), dtype=np.bool_)
+    tallied = populations.read(project_id=frozen.project_id).only(within)
+    meetings = tallied.meetings
     return {
-        "steps": estimates.of_steps(patterns, with_bootstrap=True),
-        "first_error": _first_errors(meetings, everything),
+        "steps": estimates.of_steps(tallied.all_steps(), with_bootstrap=True),
+        "first_error": estimates.of_first_errors(meetings.reports(meetings.every())),
         "domains": _domains(meetings),
-        "n_traces": len(meetings.n_steps),
+        "n_traces": len(meetings),
         "is_audit_slice": drawn is not None,
     }
 
@@ -47,14 +43,8 @@ def _read_twice(frozen: Manifest) -> list[int]:
 
 def _domains(meetings: Meetings) -> list[dict[str, Any]]:
     """Those with most traces first."""
-    keys = meetings.keys["domain"]
-    found = [(str(key), np.asarray(keys == key)) for key in set(keys)]
-    found.sort(key=lambda each: (-int(each[1].sum()), each[0]))
+    found = sorted(meetings.by("domain").items(), key=lambda each: (-len(each[1]), each[0]))
     return [
-        {"key": key, "n_traces": int(chosen.sum()), **_first_errors(meetings, chosen)}
-        for key, chosen in found[:MOST_DOMAINS]
+        {"key": key, "n_traces": len(rows), **estimates.of_first_errors(meetings.reports(rows))}
+        for key, rows in found[:MOST_DOMAINS]
     ]
-
-
-def _first_errors(meetings: Meetings, chosen: Bools) -> dict[str, Any]:
-    return estimates.of_first_errors(meetings.reports(chosen))

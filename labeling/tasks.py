@@ -8,6 +8,8 @@ from labeling import overlapping, queue
 from labeling.importing import bringing, undoing, uploads
 from labeling.quality import fits, recounting, refreshing
 
+UNTIL_THE_NEXT = 3.0  # seconds; whoever refreshes then asks again
+
 
 @shared_task(name=bringing.KIND)
 def bring_in(job_id: int) -> None:
@@ -26,7 +28,14 @@ def lapse_due() -> None:
 
 @shared_task(name="labeling.refresh")
 def refresh() -> None:
-    refreshing.refresh(now=timezone.now())
+    refreshing.settle_due(now=timezone.now())
+    for project_id in refreshing.stale(now=timezone.now()):
+        compute_figures.apply_async([project_id], expires=UNTIL_THE_NEXT)
+
+
+@shared_task(name="labeling.compute_figures")
+def compute_figures(project_id: int) -> None:
+    refreshing.compute(project_id=project_id, now=timezone.now())
 
 
 @shared_task(name="labeling.recount_all")

@@ -2,7 +2,9 @@
 
 Problems are drawn with replacement, a statistic is computed from the summed sums of each draw, and the interval runs
 between its quantiles. Problems with equal sums are drawn together (a multinomial over the different ones), so a million
-problems of fifty kinds cost as much as fifty.
+problems of fifty kinds cost as much as fifty. From five thousand kinds on, problems are put together at random in as
+many groups, which are drawn in their place: their totals have the variance that those of problems have, known to 2 %,
+where the ends of a thousand draws are known to 4 %.
 
 B. Efron (1979), "Bootstrap methods: another look at the jackknife", doi:10.1214/aos/1176344552.
 """
@@ -15,6 +17,7 @@ from labeling.agreement.arrays import Floats, Ints
 from labeling.agreement.result import Interval, Reason
 
 LEAST = 30  # problems
+MOST = 5000  # kinds, or groups of problems
 _DRAWS = 1000
 _AT_ONCE = 4_000_000  # cells of a block of draws
 
@@ -28,6 +31,9 @@ def draws(*, sums: Floats, copies: Ints, rest: Floats, seed: int = 0) -> Floats 
     if problems < LEAST:
         return Reason.FEW_FOR_BOOTSTRAP
     random = np.random.default_rng(seed)
+    if len(sums) > MOST:
+        sums, copies = _groups(sums, copies, random)
+        problems = MOST
     block = max(1, _AT_ONCE // len(sums))
     sizes = [min(block, _DRAWS - start) for start in range(0, _DRAWS, block)]
     totals = [_times_drawn(copies, problems, size, random) @ sums for size in sizes]
@@ -40,6 +46,15 @@ def interval(*, statistic: Callable[[Floats], Floats], drawn: Floats, level: flo
         return Reason.UNDEFINED
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level, "percentile bootstrap by problem")
+
+
+def _groups(sums: Floats, copies: Ints, random: np.random.Generator) -> tuple[Floats, Ints]:
+    """The problems dealt out at random, as many to each group as to any other, or one more."""
+    group = np.arange(int(copies.sum())) % MOST
+    random.shuffle(group)
+    problems = np.repeat(np.arange(len(sums)), copies)
+    dealt = [np.bincount(group, weights=column[problems], minlength=MOST) for column in sums.T]
+    return np.stack(dealt, axis=1), np.ones(MOST, dtype=np.int64)
 
 
 def _times_drawn(copies: Ints, problems: int, size: int, random: np.random.Generator) -> Floats:

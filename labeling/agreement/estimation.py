@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labeling.agreement import bootstrap, jackknife, sums
-from labeling.agreement.arrays import Bools, Floats, Ints
+from labeling.agreement.arrays import Bools, Floats, Ints, alike
 from labeling.agreement.patterns import Patterns
 from labeling.agreement.result import Counts, Estimate, Interval, Reason, undefined
 
@@ -87,8 +87,8 @@ def of_problems(
     nothing: Reason = Reason.NO_PAIRS,
 ) -> Sample:
     """A sample from sums per problem; problems with equal sums are kept once."""
-    kinds, kind = np.unique(matrix[is_comparable], axis=0, return_inverse=True)
-    of_kind = np.bincount(kind.ravel(), weights=copies[is_comparable], minlength=len(kinds)).astype(np.int64)
+    kinds, kind = alike(matrix[is_comparable])
+    of_kind = np.bincount(kind, weights=copies[is_comparable], minlength=len(kinds)).astype(np.int64)
     rest = copies[~is_comparable] @ matrix[~is_comparable]
     counts = Counts(units=units, pairable=pairable, problems=int(of_kind.sum()))
     return Sample(kinds, of_kind, rest, counts, nothing)

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from labeling.agreement import estimation, fleiss
-from labeling.agreement.arrays import Floats, Ints, divide, sum_by
+from labeling.agreement.arrays import Floats, divide, sum_by
 from labeling.agreement.estimation import Sample, Statistic
-from labeling.agreement.patterns import Patterns
-from labeling.agreement.reports import Reports, places
+from labeling.agreement.patterns import Patterns, compress
+from labeling.agreement.reports import Reports
 from labeling.agreement.result import Estimate, Reason
 
 
@@ -36,7 +36,7 @@ class FirstErrorAgreement:
 def agreement(
     reports: Reports, *, level: float = 0.95, seed: int = 0, with_bootstrap: bool = True
 ) -> FirstErrorAgreement:
-    sample = _pair_sample(reports, _votes(reports))
+    sample = _pair_sample(reports)
     compared = int(sample.copies @ sample.matrix[:, 2]) // 2
     shares = {"exact": _share(0), "within_one": _share(1)}
     found = estimation.estimates(
@@ -51,23 +51,10 @@ def agreement(
     )
 
 
-def _votes(reports: Reports) -> Ints:
-    """How many uncensored reports name each place of each trace, places laid end to end."""
-    there = places(reports.lengths)
-    told = ~reports.is_censored
-    at = there.starts[reports.traces[told]] + reports.ends[told]
-    return np.bincount(at, minlength=there.n)
-
-
-def _pair_sample(reports: Reports, votes: Ints) -> Sample:
+def _pair_sample(reports: Reports) -> Sample:
     """Per problem: ordered pairs that agree, that agree within one step, and all."""
-    there = places(reports.lengths)
-    is_step = ~there.is_none
-    beside = np.append(votes[1:], 0) * np.append(is_step[1:], False) * is_step  # the next place, if it is a step
-    rows = np.column_stack([votes * (votes - 1), votes * (votes - 1) + 2 * votes * beside]).astype(np.float64)
-    per_trace = sum_by(groups=there.traces, rows=rows, n_groups=reports.n_traces)
-    told = np.bincount(there.traces, weights=votes, minlength=reports.n_traces)
-    rows = np.column_stack([per_trace, told * (told - 1)])
+    told = np.bincount(reports.traces[~reports.is_censored], minlength=reports.n_traces)
+    rows = np.column_stack([_agreeing(reports), told * (told - 1)])
     matrix = sum_by(groups=reports.problems, rows=rows, n_groups=_n_problems(reports))
     return estimation.of_problems(
         matrix,
@@ -76,6 +63,19 @@ def _pair_sample(reports: Reports, votes: Ints) -> Sample:
         units=int((told >= 1).sum()),
         pairable=int((told >= 2).sum()),
     )
+
+
+def _agreeing(reports: Reports) -> Floats:
+    """Per trace: ordered pairs of uncensored reports that name the same place, and the same or the next step."""
+    told = ~reports.is_censored
+    apart = int(reports.lengths.max(initial=0)) + 2  # so that the places of two traces are never next to each other
+    named, votes = np.unique(reports.traces[told] * apart + reports.ends[told], return_counts=True)
+    traces, ends = np.divmod(named, apart)
+    is_beside = (np.diff(named, append=-1) == 1) & (ends + 1 < reports.lengths[traces])  # the next is a step, not none
+    same = votes * (votes - 1)
+    within = same + 2 * votes * np.append(votes[1:], 0) * is_beside
+    rows = np.column_stack([same, within]).astype(np.float64)
+    return sum_by(groups=traces, rows=rows, n_groups=reports.n_traces)
 
 
 def _share(column: int) -> Statistic:
@@ -95,7 +95,7 @@ def _has_error(reports: Reports, level: float, seed: int, with_bootstrap: bool) 
         problems=reports.problems,
         copies=np.ones(_n_problems(reports), dtype=np.int64),
     )
-    pairs, sample = estimation.of_patterns(counted)
+    pairs, sample = estimation.of_patterns(compress(counted))
 
     def kappa(matrix: Floats) -> Floats:
         return fleiss.kappa(pairs.put(matrix))

@@ -4,7 +4,7 @@ On the same judgments, stopping at the first error moved pairwise agreement and 
 all of them, each with interval, counts, and the reason where it has no value.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -28,11 +28,16 @@ NAMES = tuple(_OF_SUMS)
 
 
 def of_patterns(
-    patterns: Patterns, *, level: float = 0.95, seed: int = 0, with_bootstrap: bool = True
+    patterns: Patterns,
+    *,
+    names: Sequence[str] = NAMES,
+    level: float = 0.95,
+    seed: int = 0,
+    with_bootstrap: bool = True,
 ) -> dict[str, Estimate]:
-    """Every step statistic of these patterns, by name."""
+    """Step statistics of these patterns, by name."""
     pairs, sample = estimation.of_patterns(patterns)
-    statistics = {name: _statistic(name, pairs) for name in NAMES}
+    statistics = {name: _statistic(name, pairs) for name in names}
     return estimation.estimates(
         statistics=statistics, sample=sample, level=level, seed=seed, with_bootstrap=with_bootstrap
     )

@@ -6,6 +6,7 @@ nothing new, then 15): the coincidences `Σ_u n_uc (n_uk - [c=k]) / (m_u - 1)`, 
 `Σ_u n_uk / m_u`, and the agreeing and all pairs. They add up over problems: leaving one out is a subtraction.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +73,7 @@ def of_patterns(patterns: Patterns) -> PairSums:
 def _row_sums(patterns: Patterns) -> Floats:
     counts = patterns.counts.astype(np.float64)
     ratings = counts.sum(axis=1)
-    first, second = np.triu_indices(len(patterns.values))
+    first, second = _above(len(patterns.values))
     pairs = counts[:, first] * (counts[:, second] - (first == second))
     others = np.where(ratings >= 2, ratings - 1, np.inf)[:, None]  # a lone rating meets nothing
     rated = np.where(ratings >= 1, ratings, np.inf)[:, None]
@@ -81,8 +82,15 @@ def _row_sums(patterns: Patterns) -> Floats:
     return np.hstack([pairs / others, pairs / others / rated, counts / rated, agreeing, everything])
 
 
-def _square(half: Floats, k: int) -> Floats:
+@functools.cache
+def _above(k: int) -> tuple[Ints, Ints]:
+    """Each unordered pair of values, equal ones too. Asked for thousands of times a refresh."""
     first, second = np.triu_indices(k)
+    return first, second
+
+
+def _square(half: Floats, k: int) -> Floats:
+    first, second = _above(k)
     full = np.empty((*half.shape[:-1], k, k))
     full[..., first, second] = half
     full[..., second, first] = half

@@ -243,6 +243,7 @@ class Figures(models.Model):
     computed_at = models.DateTimeField(null=True, blank=True)
     took_ms = models.PositiveIntegerField(default=0)
     is_stale = models.BooleanField(default=True)
+    began_at = models.DateTimeField(null=True, blank=True)  # somebody computes them since; None when they are done
     recounted_at = models.DateTimeField(null=True, blank=True)
     # What the last recount found otherwise, and put right: tallies of so many traces, and so many of the other counts.
     drifted_traces = models.PositiveIntegerField(default=0)

@@ -28,9 +28,9 @@ def row(estimate: Estimate) -> dict[str, Any]:
 
 
 def of_steps(patterns: Patterns, *, with_bootstrap: bool = False) -> dict[str, Any]:
-    found = headline.of_patterns(patterns, with_bootstrap=with_bootstrap)
     names = headline.NAMES if with_bootstrap else FEW
-    return {name: row(found[name]) for name in names}
+    found = headline.of_patterns(patterns, names=names, with_bootstrap=with_bootstrap)
+    return {name: row(estimate) for name, estimate in found.items()}
 
 
 def shares(patterns: Patterns) -> dict[str, float]:

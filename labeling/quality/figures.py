@@ -38,18 +38,17 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from labeling.agreement.reports import Reports
 from labeling.models import DailyFigures, Figures
 from labeling.quality import arrivals, estimates, populations, positions, workdays, workload
-from labeling.quality.populations import Meetings
+from labeling.quality.tallied import Tallied
 
 MOST_PAIRS = 100
 # Computed again no sooner than this, and no sooner than five times as long as it took.
 REST = dt.timedelta(seconds=5)
 _TIMES = 5
+LOST_AFTER = dt.timedelta(minutes=3)  # many times what a million traces take
 
 
 @dataclass(frozen=True)
@@ -81,93 +80,102 @@ def mark_stale(*, project_id: int, now: dt.datetime) -> None:
 
 
 def stale(*, now: dt.datetime) -> list[int]:
-    """Projects whose figures are to be computed: stale ones that have rested."""
-    rows = Figures.objects.filter(is_stale=True).values_list("project_id", "computed_at", "took_ms")
+    """Projects whose figures are to be computed: stale ones that have rested, and whatever a killed worker left."""
+    rows = Figures.objects.filter(_is_due(now)).values_list("project_id", "computed_at", "took_ms")
     return [pk for pk, computed_at, took in rows if computed_at is None or now - computed_at >= _rest(took)]
+
+
+def _is_due(now: dt.datetime) -> Q:
+    lost = Q(began_at__lt=now - LOST_AFTER)
+    return lost | Q(is_stale=True, began_at=None)
 
 
 def _rest(took_ms: int) -> dt.timedelta:
     return max(REST, dt.timedelta(milliseconds=_TIMES * took_ms))
 
 
+def begin(*, project_id: int, now: dt.datetime) -> bool:
+    """Whether the figures are the caller's to compute: of several who ask at once one is told so. What is submitted
+    from here on makes them stale again."""
+    return bool(Figures.objects.filter(_is_due(now), pk=project_id).update(is_stale=False, began_at=now))
+
+
 def compute(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
-    """Compute all figures of a project and keep them. What is submitted meanwhile makes them stale again."""
+    """Compute all figures of a project and keep them, unless newer ones are there."""
     Figures.objects.update_or_create(project_id=project_id, defaults={"is_stale": False})
     began = time.perf_counter()
     workdays.count(project_id=project_id, now=now)
     arrivals.bring_forward(project_id=project_id, now=now)
     content = of_project(project_id=project_id, now=now)
     took = round(1000 * (time.perf_counter() - began))
-    Figures.objects.filter(pk=project_id).update(content=content, computed_at=now, took_ms=took)
+    row = Figures.objects.filter(pk=project_id).exclude(computed_at__gt=now)
+    row.update(content=content, computed_at=now, took_ms=took, began_at=None)
     DailyFigures.objects.update_or_create(
         project_id=project_id, day=now.astimezone(dt.UTC).date(), defaults={"content": content["headline"]}
     )
     return content
 
 
+def leave(*, project_id: int, now: dt.datetime) -> None:
+    """They could not be computed: they are stale, and whoever comes next may try."""
+    Figures.objects.filter(pk=project_id).update(is_stale=True, began_at=None)
+
+
 def of_project(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     """The figures themselves; see the module."""
+    everything = populations.read(project_id=project_id)
     within = populations.slice_of(project_id)
-    meetings = populations.of_first_errors(project_id=project_id, within=within)
-    everything = meetings if within is None else populations.of_first_errors(project_id=project_id)
+    chosen = everything if within is None else everything.only(within)
     return {
-        "headline": _headline(project_id, meetings, within),
-        "everything": None if within is None else _everything(project_id, everything),
-        **{by: _slices(project_id, by, meetings, within) for by in ("domain", "guideline", "step_kind")},
-        "generation": _slices(project_id, "generation", everything, None),
-        "pair": _pairs(project_id, everything),
-        "position": positions.of_first_errors(meetings),
-        **workload.of_project(project_id=project_id, meetings=everything, now=now),
+        "headline": {**_headline(chosen), "is_audit_slice": within is not None},
+        "everything": None if within is None else _everything(everything),
+        **{by: _slices(chosen, by) for by in ("domain", "guideline", "step_kind")},
+        "generation": _slices(everything, "generation"),
+        "pair": _pairs(everything),
+        "position": positions.of_first_errors(chosen.meetings),
+        **workload.of_project(project_id=project_id, meetings=everything.meetings, now=now),
     }
 
 
-def _headline(project_id: int, meetings: Meetings, within: list[int] | None) -> dict[str, Any]:
-    patterns = populations.of_steps(project_id=project_id, within=within).get((0,), populations.NOTHING)
-    everything = np.ones(len(meetings.n_steps), dtype=np.bool_)
+def _headline(tallied: Tallied) -> dict[str, Any]:
+    patterns, meetings = tallied.all_steps(), tallied.meetings
     return {
         "steps": estimates.of_steps(patterns, with_bootstrap=True),
-        "first_error": estimates.of_first_errors(meetings.reports(everything), with_bootstrap=True),
+        "first_error": estimates.of_first_errors(meetings.reports(meetings.every()), with_bootstrap=True),
         "labels": estimates.shares(patterns),
-        "is_audit_slice": within is not None,
-        "n_traces": len(meetings.n_steps),
-        "n_traces_read_twice": int((meetings.ends[:, 1] >= 0).sum()),
+        "n_traces": len(meetings),
+        "n_traces_read_twice": int(meetings.is_read_twice.sum()),
     }
 
 
-def _everything(project_id: int, meetings: Meetings) -> dict[str, Any]:
-    patterns = populations.of_steps(project_id=project_id).get((0,), populations.NOTHING)
-    every = np.ones(len(meetings.n_steps), dtype=np.bool_)
-    told = {"steps": estimates.of_steps(patterns), "first_error": _first_errors(meetings.reports(every))}
-    return told | {"n_traces": len(meetings.n_steps)}
+def _everything(tallied: Tallied) -> dict[str, Any]:
+    meetings = tallied.meetings
+    told = estimates.of_first_errors(meetings.reports(meetings.every()))
+    return {"steps": estimates.of_steps(tallied.all_steps()), "first_error": told, "n_traces": len(meetings)}
 
 
-def _slices(project_id: int, by: str, meetings: Meetings, within: list[int] | None) -> list[dict[str, Any]]:
-    rows = []
-    for (key,), patterns in sorted(populations.of_steps(project_id=project_id, by=by, within=within).items()):
-        told: dict[str, Any] = {"key": key, "steps": estimates.of_steps(patterns), "labels": estimates.shares(patterns)}
-        if by in meetings.keys:
-            chosen = np.asarray(meetings.keys[by] == key)
-            told |= {"first_error": _first_errors(meetings.reports(chosen)), "n_traces": int(chosen.sum())}
-        elif by == "step_kind":
-            chosen = meetings.at_kind(key)
-            told |= {"first_error": estimates.of_places(meetings.reports(chosen)), "n_traces": int(chosen.sum())}
-        rows.append(told)
-    return rows
+def _slices(tallied: Tallied, by: str) -> list[dict[str, Any]]:
+    meetings = tallied.meetings
+    rows_of = None if by == "step_kind" else meetings.by(by)
+    told = []
+    for key, patterns in sorted(tallied.steps(by).items()):
+        rows = meetings.at_kind(key) if rows_of is None else rows_of[key]
+        of_first_errors = estimates.of_places if rows_of is None else estimates.of_first_errors
+        steps = {"steps": estimates.of_steps(patterns), "labels": estimates.shares(patterns)}
+        told.append(
+            {"key": key, **steps, "first_error": of_first_errors(meetings.reports(rows)), "n_traces": len(rows)}
+        )
+    return told
 
 
-def _pairs(project_id: int, meetings: Meetings) -> list[dict[str, Any]]:
-    found = populations.of_steps(project_id=project_id, by="pair")
-    most = sorted(found.items(), key=lambda item: -item[1].n_pairable)[:MOST_PAIRS]
-    low, high = meetings.raters.min(axis=1, initial=2**62), meetings.raters.max(axis=1, initial=-1)
+def _pairs(tallied: Tallied) -> list[dict[str, Any]]:
+    rows_of = tallied.meetings.by("pair")
+    most = sorted(tallied.steps("pair").items(), key=lambda item: -item[1].n_pairable)[:MOST_PAIRS]
     return [
         {
-            "raters": list(key),
+            "raters": list(pair),
             "steps": estimates.of_steps(patterns),
-            "first_error": _first_errors(meetings.reports((low == key[0]) & (high == key[1]))),
+            "first_error": estimates.of_first_errors(tallied.meetings.reports(rows_of[pair])),
         }
-        for key, patterns in most
+        for pair, patterns in most
     ]
-
-
-def _first_errors(reports: Reports) -> dict[str, Any]:
-    return estimates.of_first_errors(reports)

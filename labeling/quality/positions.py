@@ -6,7 +6,7 @@ high at every step; how often both call it wrong beside how often one alone does
 
 from typing import Any
 
-from labeling.quality.populations import Meetings
+from labeling.quality.tallied import Meetings
 
 LAST = 30  # steps shown
 

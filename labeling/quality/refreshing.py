@@ -1,5 +1,6 @@
 """Looks after what was submitted: every few seconds settles the traces that are due, a few a transaction, and has the
-figures of their projects computed anew. Background work: it steps aside for people at work."""
+figures of their projects computed anew, each by itself: nobody's settling waits for the figures of a large project.
+Background work: it steps aside for people at work."""
 
 import datetime as dt
 import time
@@ -14,22 +15,23 @@ from labeling.quality import figures, settling, watching
 logger = structlog.get_logger(__name__)
 
 
-def refresh(*, now: dt.datetime) -> None:
-    """One round: settle, then compute the figures that have become stale and have rested."""
-    settle_due(now=now)
-    for project_id in figures.stale(now=now):
-        _compute(project_id, now)
+def stale(*, now: dt.datetime) -> list[int]:
+    """Projects whose figures somebody is to `compute`."""
+    return figures.stale(now=now)
 
 
-def _compute(project_id: int, now: dt.datetime) -> None:
-    """One project whose figures cannot be computed keeps no other waiting."""
+def compute(*, project_id: int, now: dt.datetime) -> None:
+    """The figures of one project, unless somebody else does it. Where it cannot be done they stay as they are."""
+    if not figures.begin(project_id=project_id, now=now):
+        return
     try:
         watching.measure_bar(project=Project.objects.get(pk=project_id), now=now)
         figures.compute(project_id=project_id, now=now)
     except DatabaseError:
+        figures.leave(project_id=project_id, now=now)
         raise
     except Exception:
-        figures.mark_stale(project_id=project_id, now=now)
+        figures.leave(project_id=project_id, now=now)
         logger.exception("figures.not_computed", project=project_id)
 
 

@@ -8,6 +8,7 @@ import datetime as dt
 from collections import Counter, defaultdict
 from typing import Any
 
+import numpy as np
 from django.db.models import Count
 
 from labeling.agreement import proportions, sequential
@@ -15,7 +16,7 @@ from labeling.agreement.result import Reason
 from labeling.models import Gold, GoldAnswer, Project, ReportCount
 from labeling.models.quality import GoldUse, Verdict
 from labeling.quality import arrivals, bias, confusions, consensus, flags, standings, watching, workdays
-from labeling.quality.populations import Meetings
+from labeling.quality.tallied import Meetings
 
 MONTH = dt.timedelta(days=30)
 
@@ -71,11 +72,13 @@ def _accuracy(verdicts: Counter[str]) -> dict[str, Any]:
 
 def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
     """In how many of the traces read with somebody else both saw the first error at the same place."""
-    met = (meetings.ends[:, 1] >= 0) & ~meetings.is_censored.any(axis=1)
-    same = meetings.ends[:, 0] == meetings.ends[:, 1]
-    pairs: Counter[int] = Counter(meetings.raters[met].ravel().tolist())
-    agreeing: Counter[int] = Counter(meetings.raters[met & same].ravel().tolist())
-    return {rater: {"pairs": n, "same": agreeing[rater]} for rater, n in pairs.items()}
+    met = meetings.is_read_twice & ~meetings.is_censored.any(axis=1)
+    raters, place = np.unique(meetings.raters[met], return_inverse=True)
+    is_same = np.repeat(meetings.ends[met, 0] == meetings.ends[met, 1], 2)
+    pairs = np.bincount(place.ravel(), minlength=len(raters))
+    same = np.bincount(place.ravel(), weights=is_same, minlength=len(raters)).astype(np.int64)
+    counted = zip(raters.tolist(), pairs.tolist(), same.tolist(), strict=True)
+    return {rater: {"pairs": n, "same": agreeing} for rater, n, agreeing in counted}
 
 
 def _settled(project_id: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ from annotate import managed, todo
 from jobs.models import Job, JobState
 from labeling import raters
 from labeling.models import Project, Settlement
-from labeling.quality import figures, refreshing, standings
+from labeling.quality import figures, standings
 from people import members
 from people.models import Role
 from tests import factories
@@ -28,7 +28,7 @@ def in_progress(project: Project) -> None:
     for rater, says in zip(two, ([-1], [1, -1]), strict=True):
         scene.submit(rater, settled, [1, -1])
         scene.submit(rater, contested, says)
-    refreshing.refresh(now=factories.NOW)
+    scene.refresh(now=factories.NOW)
     with standings.counted(project_id=project.pk, trace_ids=[contested.pk]):
         Settlement.objects.filter(trace=contested).update(state="contested")
     figures.compute(project_id=project.pk, now=factories.NOW)

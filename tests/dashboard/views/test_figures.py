@@ -19,7 +19,7 @@ from jobs.models import Job, JobState
 from labeling import projects, quality, queue, raters
 from labeling.models import Figures, Project, Rater, ReportCount, Settlement, SettlementDay
 from labeling.models.quality import GoldUse
-from labeling.quality import figures, recounting, refreshing, standings
+from labeling.quality import figures, recounting, standings
 from people import members
 from people.models import Role
 from tests import factories
@@ -44,7 +44,7 @@ def at_work(cast: Cast, n: int) -> None:
         trace = factories.make_trace(cast.project, ["One.", "Two."])
         scene.submit(two[0], trace, [1, -1])
         scene.submit(two[1], trace, [1, -1] if number < n - 1 else [-1])
-    refreshing.refresh(now=factories.NOW)
+    scene.refresh(now=factories.NOW)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -272,7 +272,7 @@ def test_overview_names_bad_problems_and_unread_guidelines_until_something_came_
     trace, other = factories.make_trace(project), factories.make_trace(project)
     two = scene.raters(project, 2)
     scene.report_problem(two[0], trace)
-    refreshing.refresh(now=factories.NOW)
+    scene.refresh(now=factories.NOW)
 
     def asked() -> dict[str, tuple[str, str]]:
         told = client.get(reverse("dashboard:overview", args=[project.slug])).context["todo"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from labeling import judging
 from labeling.models import Assignment, Project, Rater, Trace
+from labeling.quality import refreshing
 from tests import factories
 from tests.labeling.judging.clients import Client
 
@@ -34,6 +35,13 @@ def give_up(rater: Rater, trace: Trace, ratings: Sequence[int], **fields: Any) -
 def report_problem(rater: Rater, trace: Trace) -> None:
     client = Client(factories.make_assignment(rater, trace))
     judging.report_problem(**client.place, reason="There is no figure.", now=factories.NOW, by=rater.user)
+
+
+def refresh(*, now: dt.datetime) -> None:
+    """What beat has done every few seconds: settle, then compute what is stale."""
+    refreshing.settle_due(now=now)
+    for project_id in refreshing.stale(now=now):
+        refreshing.compute(project_id=project_id, now=now)
 
 
 def correct(

@@ -25,6 +25,7 @@ from labeling.models import (
 )
 from labeling.models.quality import GoldUse
 from labeling.quality import figures, populations, recounting, refreshing, tallies
+from statements import columns
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -59,7 +60,7 @@ def values(estimates: dict[str, Any]) -> dict[str, float | None]:
 
 
 def test_compute_gives_what_the_ratings_give(project: Project) -> None:
-    refreshing.refresh(now=NOW)
+    scene.refresh(now=NOW)
     shown = quality.figures_of(project_id=project.pk)
     assert shown is not None
     assert not shown.is_stale
@@ -76,7 +77,7 @@ def test_compute_gives_what_the_ratings_give(project: Project) -> None:
 
 
 def test_compute_tells_first_errors_and_raters(project: Project) -> None:
-    refreshing.refresh(now=NOW)
+    scene.refresh(now=NOW)
     content = figures.of_project(project_id=project.pk, now=NOW)
     same = Settlement.objects.filter(state="settled").count()
     exact = content["headline"]["first_error"]["exact"]
@@ -114,7 +115,7 @@ def test_figures_read_in_stretches_are_those_read_in_one(
     project: Project, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     told = figures.of_project(project_id=project.pk, now=NOW)
-    monkeypatch.setattr(populations, "_AT_ONCE", at_once)
+    monkeypatch.setattr(columns, "_AT_ONCE", at_once)
     assert figures.of_project(project_id=project.pk, now=NOW) == told
     assert told["headline"]["n_traces"] == 12
 
@@ -144,7 +145,7 @@ def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
 
 
 def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
-    refreshing.refresh(now=NOW)
+    scene.refresh(now=NOW)
     first = Tally.objects.order_by("pk")[0]
     Tally.objects.filter(pk=first.pk).update(positive_positive=9)
     assert recounting.ask_for_all(now=NOW) == 1

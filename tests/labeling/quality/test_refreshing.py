@@ -1,6 +1,7 @@
 """Every trace and every project has its turn: what cannot be settled or computed keeps no other waiting."""
 
 import datetime as dt
+from functools import partial
 
 import pytest
 
@@ -9,6 +10,7 @@ from labeling.models import Assignment, DailyFigures, Figures, Project, Settleme
 from labeling.quality import figures, refreshing, settling
 from tests import factories
 from tests.labeling.quality import scene
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -21,12 +23,12 @@ def project() -> Project:
 
 
 def test_refresh_rests_between_two_rounds(project: Project) -> None:
-    refreshing.refresh(now=NOW)
+    scene.refresh(now=NOW)
     trace = factories.make_trace(project)
     scene.submit(factories.make_rater(project), trace, [-1])
-    refreshing.refresh(now=NOW + dt.timedelta(seconds=1))
+    scene.refresh(now=NOW + dt.timedelta(seconds=1))
     assert Figures.objects.get().is_stale
-    refreshing.refresh(now=LATER)
+    scene.refresh(now=LATER)
     row = Figures.objects.get()
     assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
     assert DailyFigures.objects.get().content["n_traces"] == 13
@@ -87,7 +89,43 @@ def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Pr
     Tally.objects.filter(project=project).update(first_end=99)  # behind the end of its trace
     other = factories.make_project()
     scene.submit(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
-    refreshing.refresh(now=NOW)
+    scene.refresh(now=NOW)
     assert quality.figures_of(project_id=other.pk) is not None
     assert quality.figures_of(project_id=project.pk) is None
     assert project.pk in figures.stale(now=LATER)
+
+
+def test_compute_is_done_by_one_of_several_who_ask(project: Project) -> None:
+    refreshing.settle_due(now=NOW)
+    assert figures.begin(project_id=project.pk, now=NOW)
+    later = NOW + dt.timedelta(seconds=30)
+    assert not figures.begin(project_id=project.pk, now=later)
+    figures.mark_stale(project_id=project.pk, now=later)  # somebody submits meanwhile
+    assert project.pk not in refreshing.stale(now=later)
+    refreshing.compute(project_id=project.pk, now=later)
+    assert quality.figures_of(project_id=project.pk) is None
+    figures.compute(project_id=project.pk, now=NOW)
+
+
+def test_compute_is_taken_over_where_a_worker_was_killed(project: Project) -> None:
+    refreshing.settle_due(now=NOW)
+    assert figures.begin(project_id=project.pk, now=NOW)
+    late = NOW + figures.LOST_AFTER + dt.timedelta(seconds=1)
+    assert refreshing.stale(now=late) == [project.pk]
+    refreshing.compute(project_id=project.pk, now=late)
+    figures.compute(project_id=project.pk, now=NOW)  # who was slow, and not dead, comes too late
+    shown = quality.figures_of(project_id=project.pk)
+    assert shown is not None
+    assert (shown.computed_at, Figures.objects.get().began_at) == (late, None)
+    assert refreshing.stale(now=late + LONG) == []
+
+
+LONG = dt.timedelta(hours=1)
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_begin_at_the_same_moment_is_the_work_of_one() -> None:
+    project = scene.project_read_twice()
+    refreshing.settle_due(now=NOW)
+    began = at_once(*[partial(figures.begin, project_id=project.pk, now=NOW)] * 4)
+    assert sorted(map(str, began)) == ["False", "False", "False", "True"]

@@ -1,14 +1,11 @@
-"""Intervals against their formulas written out: each problem left out for the jackknife, draws for the bootstrap."""
+"""The interval against its formula written out: each problem left out by reading the others alone."""
 
 import math
 
-import numpy as np
 import pytest
 from scipy import stats
 
-from labeling.agreement import bootstrap, estimation, gwet, headline, pairwise, patterns, sums
-from labeling.agreement.arrays import Floats
-from labeling.agreement.estimation import Statistic
+from labeling.agreement import gwet, headline, patterns, sums
 from labeling.agreement.patterns import Patterns
 from labeling.agreement.result import Reason
 
@@ -75,48 +72,7 @@ def test_value_without_a_fisher_scale_has_a_plain_interval() -> None:
     spread = math.sqrt(9 / 10 * sum((each - sum(left) / 10) ** 2 for each in left))
     half = float(stats.t.ppf(0.975, 9)) * spread
     assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == (pytest.approx(27 / 28 - half), 1.0)
-
-
-def draws(copies: list[int]) -> Floats:
-    """Two problems' worth of sums in each kind, a 1 beside them that counts the problems of a draw."""
-    kinds = np.column_stack([np.arange(len(copies)), np.ones(len(copies))]).astype(np.float64)
-    found = bootstrap.draws(sums=kinds, copies=np.array(copies), rest=np.array([100.0, 0.5]))
-    assert not isinstance(found, Reason)
-    return found
-
-
-@pytest.mark.parametrize("copies", [[1] * 40, [30, 10, 80]])
-def test_bootstrap_draws_as_many_problems_as_there_are_and_keeps_the_rest(copies: list[int]) -> None:
-    found = draws(copies)
-    n, kinds = sum(copies), np.arange(len(copies))
-    assert (found[:, 1] == n + 0.5).all()
-    mean = float(np.dot(copies, kinds) / n)
-    variance = float(np.dot(copies, (kinds - mean) ** 2) / n)
-    assert found[:, 0].mean() == pytest.approx(100 + n * mean, abs=5 * math.sqrt(n * variance / 1000))
-    assert found[:, 0].std() == pytest.approx(math.sqrt(n * variance), rel=0.1)
-
-
-def test_bootstrap_is_drawn_from_thirty_problems_on() -> None:
-    few = bootstrap.draws(sums=np.ones((29, 1)), copies=np.ones(29, dtype=np.int64), rest=np.zeros(1))
-    assert few == Reason.FEW_FOR_BOOTSTRAP
-    assert len(draws([1] * 30)) == 1000
-
-
-@pytest.mark.parametrize(("level", "ends"), [(0.95, (0.025, 0.975)), (0.8, (0.1, 0.9))])
-def test_bootstrap_interval_runs_between_the_quantiles_of_the_draws(level: float, ends: tuple[float, float]) -> None:
-    copied = [(problem * 10 + row[0], row[1], row[2]) for problem in range(6) for row in ROWS]
-    pairs, sample = estimation.of_patterns(patterns.of_rows(copied))
-
-    def share(matrix: Floats) -> Floats:
-        return pairwise.agreement(pairs.put(matrix))
-
-    found = estimation.estimate(statistic=Statistic(share, 0.0, Reason.NO_PAIRS), sample=sample, level=level)
-    drawn = bootstrap.draws(sums=sample.matrix, copies=sample.copies, rest=sample.rest)
-    assert not isinstance(drawn, Reason)
-    assert found.bootstrap is not None
-    expected = np.quantile(share(drawn), ends)
-    assert (found.bootstrap.low, found.bootstrap.high) == pytest.approx(tuple(expected))
+    assert [found.interval.low, found.interval.high] == pytest.approx([27 / 28 - half, 1.0])
 
 
 def test_one_category_alone_leaves_alpha_undefined_and_ac1_at_one() -> None:

@@ -1,0 +1,49 @@
+"""Whole numbers come as they stand in the table, on both engines, however many there are."""
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from labeling.models import Project
+from statements import columns
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+COLUMNS = ("p.id", "p.overlap", "CASE WHEN p.name = 'b' THEN -1 ELSE 9000000000000000000 END")
+SOURCE = "FROM labeling_project p WHERE p.id >= %s AND p.overlap < %s ORDER BY p.id"
+
+
+def made(n: int) -> list[Project]:
+    return [factories.make_project(name="ab"[k % 2], overlap=1 + k) for k in range(n)]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5, 50_000])
+def test_numbers_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    projects = made(5)
+    monkeypatch.setattr(columns, "_AT_ONCE", at_once)
+    blocks = list(columns.numbers(COLUMNS, SOURCE, [projects[0].pk, 100]))
+    expected = [[each.pk, each.overlap, -1 if each.name == "b" else 9 * 10**18] for each in projects]
+    assert np.concatenate(blocks).tolist() == expected
+    assert all(block.dtype == np.int64 for block in blocks)
+    assert len(blocks) >= min(5 // at_once, 2)
+
+
+def test_numbers_of_no_row_are_no_block() -> None:
+    assert list(columns.numbers(COLUMNS, SOURCE, [0, 0])) == []
+
+
+def test_numbers_refuse_what_is_no_number_and_what_is_empty() -> None:
+    made(2)
+    with pytest.raises(ValueError, match="invalid literal"):
+        columns.numbers(COLUMNS, SOURCE, ["1; DROP TABLE labeling_project", 2])  # type: ignore[list-item]  # what a test sends
+    with pytest.raises((ValueError, TypeError)):
+        list(columns.numbers(("p.id", "p.gold_bar"), "FROM labeling_project p", []))
+
+
+def test_numbers_leave_the_connection_to_others() -> None:
+    projects = made(3)
+    for block in columns.numbers(COLUMNS, SOURCE, [projects[0].pk, 100]):
+        assert len(block) == 3
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM labeling_project")
+        assert cursor.fetchone() == (3,)
