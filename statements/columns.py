@@ -63,11 +63,23 @@ def _blocks(sql: str, size: int) -> Iterator[bytes]:
     here.ensure_connection()
     link: Any = here.connection
     with here.wrap_database_errors, link.cursor() as cursor, cursor.copy(sql) as copy:
-        kept, length, skip = [], 0, _HEAD
-        for piece in copy:
-            kept.append(bytes(piece))
-            length += len(piece)
-            if length >= size + skip:
-                yield b"".join(kept)[skip:]
-                kept, length, skip = [], 0, 0
-        yield b"".join(kept)[skip:]
+        kept = bytearray()
+        for piece in _pieces(copy, link.pgconn):
+            kept += piece
+            if len(kept) >= size:
+                yield bytes(kept)
+                kept.clear()
+        yield bytes(kept)
+
+
+def _pieces(copy: Any, link: Any) -> Iterator[bytes]:
+    """A row each, as the server sends it. What has arrived is taken as it lies there: asking psycopg for it row by row
+    takes longer than all the rest. Its end is left for psycopg, which has to notice it."""
+    yield bytes(copy.read())[_HEAD:]
+    while piece := copy.read():
+        yield piece
+        while len(piece) != _END:
+            length, piece = link.get_copy_data(1)
+            if length <= 0:
+                break
+            yield piece
