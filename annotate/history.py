@@ -63,7 +63,7 @@ class Page(NamedTuple):
 
 def page(user: User, *, now: dt.datetime, before: int | None = None, size: int = SIZE) -> Page:
     """Submitted traces of this person, four queries a page."""
-    rows = mine(user).filter(state=AssignmentState.SUBMITTED).select_related("trace__problem", "project")
+    rows = mine(user).filter(state=AssignmentState.SUBMITTED).select_related("trace__problem", "project", "rater")
     if before is not None:
         rows = rows.filter(pk__lt=before)
     found = list(rows.order_by("-pk")[: size + 1])

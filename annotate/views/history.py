@@ -43,4 +43,4 @@ def correct(request: HttpRequest, assignment: int) -> HttpResponse:
 
 def _mine(request: HttpRequest, assignment: int) -> Assignment:
     rows = history.mine(cast(User, request.user)).filter(submitted_revision__gte=1)
-    return get_object_or_404(rows.select_related("trace__problem", "project"), pk=assignment)
+    return get_object_or_404(rows.select_related("trace__problem", "project", "rater"), pk=assignment)

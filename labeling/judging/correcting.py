@@ -47,7 +47,7 @@ def discard_correction(*, assignment_id: int, rater_id: int, now: dt.datetime, b
 
 
 def _locked(assignment_id: int, rater_id: int) -> Assignment:
-    rows = Assignment.objects.select_related("project").filter(pk=assignment_id, rater_id=rater_id)
+    rows = Assignment.objects.select_related("project", "rater").filter(pk=assignment_id, rater_id=rater_id)
     assignment = rows.select_for_update(no_key=True, of=("self",)).first()
     if assignment is None:
         raise AssignmentUnknown
@@ -55,8 +55,8 @@ def _locked(assignment_id: int, rater_id: int) -> Assignment:
 
 
 def why_not_reopen(*, assignment: Assignment, now: dt.datetime, is_asked: bool | None = None) -> str:
-    """Why a submission cannot be corrected, for people to read; nothing where it can. The project is at hand, and
-    `is_asked`, where it is known already whether somebody asks for this one."""
+    """Why a submission cannot be corrected, for people to read; nothing where it can. The project and the rater are at
+    hand, and `is_asked`, where it is known already whether somebody asks for this one."""
     project, submitted_at = assignment.project, assignment.submitted_at
     if assignment.state != AssignmentState.SUBMITTED or submitted_at is None:
         return _("This trace is not submitted: there is nothing to correct.")
@@ -64,6 +64,8 @@ def why_not_reopen(*, assignment: Assignment, now: dt.datetime, is_asked: bool |
         return _("This submission came from a file and cannot be corrected here.")
     if assignment.purpose in (Purpose.TRAINING, Purpose.SCREENING):
         return _("What was submitted in training or screening stands: its result has been told.")
+    if assignment.rater.removed_at is not None:
+        return _("You no longer rate in this project: submissions stand as they are.")
     if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
         return _("The project is closed: submissions stand as they are.")
     if now > submitted_at + dt.timedelta(days=project.correction_days):

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from events.models import Event
-from labeling import judging
+from labeling import judging, raters
 from labeling.models import Assignment, Submission
 from tests import factories
 from tests.labeling.judging.clients import Client, history, ratings
@@ -93,6 +93,13 @@ def test_reopen_ends_with_the_project(client: Client, now: dt.datetime) -> None:
     client.assignment.project.state = "closed"
     client.assignment.project.save()
     with pytest.raises(judging.CannotReopen, match="closed"):
+        reopen(client, now)
+
+
+def test_reopen_ends_with_the_rater(client: Client, now: dt.datetime) -> None:
+    """Whoever was taken out could otherwise change what they had submitted before."""
+    raters.remove(rater=client.assignment.rater, now=now)
+    with pytest.raises(judging.CannotReopen, match="no longer rate"):
         reopen(client, now)
 
 
