@@ -19,5 +19,12 @@ class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no 
         """An account comes from an invitation."""
         return False
 
+    def is_safe_url(self, url: str) -> bool:
+        """What is no address at all leads nowhere."""
+        try:
+            return bool(super().is_safe_url(url))
+        except ValueError:
+            return False
+
     def add_message(self, *args: Any, **kwargs: Any) -> None:
         """The page that follows shows what happened; "you have signed in" repeats it."""

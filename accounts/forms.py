@@ -7,9 +7,12 @@ from django import forms
 from django.contrib.auth import password_validation
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Scope, User
+
+_LONGEST_LOGIN = 254  # an e-mail address
 
 
 def _password(label: Any) -> forms.CharField:
@@ -28,6 +31,7 @@ class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
         name, password = self.fields["login"], self.fields["password"]
         name.label = _("User name or e-mail address")
         name.widget.attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
+        name.validators.append(MaxLengthValidator(_LONGEST_LOGIN))  # what nobody is called is not looked for
         password.help_text = ""
         password.widget.attrs.pop("placeholder", None)
 

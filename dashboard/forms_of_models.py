@@ -69,6 +69,7 @@ class RulesForm(forms.Form):
     every_n_submissions = forms.IntegerField(
         label=_("Start by itself after so many submissions"),
         min_value=1,
+        max_value=1_000_000_000,
         required=False,
         help_text=_("Empty: only by the button."),
     )

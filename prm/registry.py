@@ -92,6 +92,8 @@ def _refuse_incomplete(identity: Identity) -> None:
             raise NotRegistrable(str(error)) from None
     if identity.backend == BackendKind.HTTP and not identity.secret:
         raise NotRegistrable(_("A scorer over HTTP needs a shared secret: requests to it are signed."))
+    if identity.backend == BackendKind.VLLM and not (identity.secret.isascii() and identity.secret.isprintable()):
+        raise NotRegistrable(_("A token for vLLM goes into a header: it has plain letters, digits and signs alone."))
     if identity.backend == BackendKind.VLLM and identity.options.get("style", "qwen") not in STYLES:
         raise NotRegistrable(_("The style is one of: %(styles)s.") % {"styles": ", ".join(STYLES)})
 

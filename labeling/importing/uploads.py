@@ -12,7 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 LARGEST = 50 * 1024**3
-LONGEST_NAME = 120
+LONGEST_NAME = 120  # bytes: file systems count those, and take 255
 KEPT = dt.timedelta(days=7)
 FOLDER = re.compile(r"[0-9a-f]{16}")
 
@@ -71,7 +71,8 @@ def folder() -> Path:
 def safe_name(name: str) -> str:
     """The last part of the name, without what could lead elsewhere or hide."""
     last = re.split(r"[\\/]", name)[-1]
-    return re.sub(r"[^\w.+-]", "_", last).lstrip(".")[-LONGEST_NAME:] or "traces.jsonl"
+    plain = re.sub(r"[^\w.+-]", "_", last).lstrip(".").encode()
+    return plain[-LONGEST_NAME:].decode(errors="ignore") or "traces.jsonl"
 
 
 def _write(path: Path, parts: Iterable[bytes], size: int | None) -> None:

@@ -39,11 +39,24 @@ class _Later(Exception):
 
 def checked_address(address: str) -> str:
     """An address that may be asked: http or https, with a host, no name and password in it, no link-local machine."""
-    parts = urlsplit(address)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.password:
+    host = _host(address)
+    if not host:
         raise BackendError("The address must look like https://host:port/path, without a user name in it.")
-    _refuse_link_local(parts.hostname)
+    _refuse_link_local(host)
     return address
+
+
+def _host(address: str) -> str:
+    """Empty where no request can be sent there."""
+    try:
+        parts = urlsplit(address)
+        host, _port = parts.hostname or "", parts.port  # each raises ValueError where it is none
+        host.encode("idna")
+    except ValueError:
+        return ""
+    is_plain = f"{parts.path}{parts.query}".isascii() and address.isprintable() and " " not in address
+    is_ours = parts.scheme in {"http", "https"} and not (parts.username or parts.password)
+    return host if is_plain and is_ours else ""
 
 
 def _refuse_link_local(host: str) -> None:

@@ -74,6 +74,18 @@ def test_login_believes_no_forwarded_address_unless_told(client: Client, anna: U
     assert "do not belong together" in response.content.decode()
 
 
+def test_login_looks_for_nobody_whose_name_nobody_can_have(client: Client) -> None:
+    """A database refuses to compare with a text of this length, which would be an error of ours."""
+    response = log_in(client, "x" * 100_000)
+    assert "at most 254 characters" in response.content.decode()
+
+
+@pytest.mark.parametrize("name", ["account_login", "account_inactive"])
+def test_pages_of_the_login_take_any_address_to_go_on_to(name: str, client: Client) -> None:
+    for odd in ("http://[", "//[::1", "http://\u2100.x"):
+        assert client.get(reverse(name), {"next": odd}).status_code == 200
+
+
 def test_login_goes_on_to_an_address_of_ours_alone(client: Client, anna: User) -> None:
     address = reverse("account_login")
     told = {"login": "anna", "password": PASSWORD}

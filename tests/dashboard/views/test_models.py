@@ -117,6 +117,7 @@ def test_prm_is_registered_made_current_and_rolled_back() -> None:
     assert client.post(address(project, "roll_back")).status_code == 422
     assert client.post(address(project, "register_prm"), {**told, "address": "file:///x"}).status_code == 422
     assert client.post(address(project, "register_prm"), {**told, "backend": "http"}).status_code == 422
+    assert client.post(address(project, "register_prm"), {**told, "secret": "ключ"}).status_code == 422
 
 
 def test_rules_are_kept_and_end_a_fall_back() -> None:
@@ -128,7 +129,8 @@ def test_rules_are_kept_and_end_a_fall_back() -> None:
     assert client.post(address(project, "change_rules"), told).status_code == 302
     found = rules.of(project)
     assert (found.acquisition, found.batch_size, found.fell_back_at) == ("margin", 9, None)
-    assert client.post(address(project, "change_rules"), {**told, "temperature": 0}).status_code == 422
+    for odd in ({"temperature": 0}, {"every_n_submissions": 2**31}, {"every_n_submissions": "9" * 19}):
+        assert client.post(address(project, "change_rules"), {**told, **odd}).status_code == 422
 
 
 def test_acquisition_of_ones_own_is_chosen_by_the_command_and_kept_by_the_page() -> None:

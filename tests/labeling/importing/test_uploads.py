@@ -49,6 +49,7 @@ def test_keep_leaves_nothing_of_what_was_cut_off_or_is_too_big(folder: Path, mon
         ("..", "traces.jsonl"),
         ("", "traces.jsonl"),
         ("x" * 300 + ".jsonl.gz", "x" * 111 + ".jsonl.gz"),
+        ("数" * 100 + ".jsonl", "数" * 38 + ".jsonl"),  # a file system counts bytes
     ],
 )
 def test_safe_name_leads_nowhere_else(name: str, safe: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from prm.backends import http
+from prm.backends import http, wire
 from prm.backends.asked import BackendError, BadScores, Trace
 from prm.backends.http import Http
 from prm.backends.wire import Patience
@@ -52,3 +52,20 @@ def test_contract_names_every_header_and_the_reference_stays_short() -> None:
     named = {each["name"] for each in contract["paths"]["/"]["post"]["parameters"]}
     assert named == set(http.signed(b"", "", at=0))
     assert (ROOT / "docs" / "reference_scorer.py").read_text().count("\n") <= 36
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *("", "ftp://gpu", "http://", "http://[", "http://gpu:99999", "http://gpu:x", "http://a..b", "http://\u2100.x"),
+        *(f"http://{'a' * 64}.x", "http://gpu/é", "http://gpu/a b", "http://gpu/\n", "http://me:x@gpu/"),
+    ],
+)
+def test_addresses_that_no_request_can_go_to_are_refused(odd: str) -> None:
+    with pytest.raises(BackendError, match="must look like"):
+        wire.checked_address(odd)
+
+
+@pytest.mark.parametrize("usual", ["http://127.0.0.1:8000", "https://[::1]:443/a?b=c", "http://127.0.0.1/%C3%A9"])
+def test_addresses_of_the_usual_kind_are_taken(usual: str) -> None:
+    assert wire.checked_address(usual) == usual
