@@ -7,7 +7,7 @@ taken in nevertheless is named, reason by reason.
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from django.db.models import (
     BigIntegerField,
@@ -26,7 +26,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Cast, Coalesce, Substr
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from labeling import benchmarks
 from labeling.models import Assignment, BenchmarkProblem, Gold, Problem, Project, Submission, Trace
@@ -39,6 +39,7 @@ from statements import given
 
 Unit = Literal["submissions", "traces"]
 Side = Literal["in", "out", "only"]
+Moment = Annotated[dt.datetime, Meta(tz=True)]  # without a zone nobody knows when it is
 _NOTHING = Cast(Value(None), BigIntegerField())
 
 
@@ -55,8 +56,8 @@ class Filters(Struct, omit_defaults=True, forbid_unknown_fields=True):
     rater_kinds: list[str] | None = None
     domains: list[str] | None = None
     arms: list[str] | None = None
-    submitted_from: dt.datetime | None = None
-    submitted_until: dt.datetime | None = None  # this moment not included
+    submitted_from: Moment | None = None
+    submitted_until: Moment | None = None  # not included itself
     is_blind: bool | None = None
     guideline_from: int | None = None
     contested: Side = "in"

@@ -1,6 +1,5 @@
 """Snapshots out: order one, follow it, fetch its files."""
 
-import datetime as dt
 from typing import Any, ClassVar, cast
 
 import msgspec
@@ -104,7 +103,7 @@ class Snapshots(ProjectView):
                 project=actor.project,
                 name=name,
                 purpose=wanted.pop("purpose"),
-                wanted=msgspec.convert(wanted, Order, builtin_types=(dt.datetime,)),
+                wanted=msgspec.convert(wanted, Order),
                 by=cast(User, request.user),
                 now=timezone.now(),
             )

@@ -1,5 +1,6 @@
 """Datasets out over HTTP: ordered, followed, fetched in parts, and never by who may not."""
 
+import datetime as dt
 import hashlib
 import json
 from pathlib import Path
@@ -46,6 +47,18 @@ def build(name: str) -> None:
     for kind, task in ((snapshots.PREPARE, prepare), (snapshots.BUILD, build_shard), (snapshots.FINISH, finish)):
         for job in Job.objects.filter(kind=kind, subject=snapshots.subject(made)):
             task(job.pk)
+
+
+def test_order_names_moments_with_their_zone(cast: Cast) -> None:
+    program, moments = programs.of(cast.engineer), {"submitted_from": "2026-01-01T00:00:00Z"}
+    assert order(program, cast, name="since", filters=moments).status_code == 202
+    made = Snapshot.objects.get(name="since")
+    assert snapshots.order_of(made).filters.submitted_from == dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    build("since")
+    for odd in ("2026-01-01T00:00:00", "2026-01-01", 0, "today"):
+        refused = order(program, cast, name="x", filters={"submitted_until": odd})
+        assert refused.status_code == 422
+        assert "submitted_until" in programs.problem(refused)
 
 
 def test_snapshot_is_ordered_followed_and_fetched(cast: Cast) -> None:
