@@ -24,8 +24,12 @@ def free_slug(asked: str) -> str:
     """An address that no project has."""
     slug = asked.lower()
     if slug == "new" or Project.objects.filter(slug=slug).exists():
-        raise ValidationError(_("The address “%(slug)s” is taken. Choose another."), params={"slug": slug})
+        raise taken(slug)
     return slug
+
+
+def taken(slug: str) -> ValidationError:
+    return ValidationError(_("The address “%(slug)s” is taken. Choose another."), params={"slug": slug})
 
 
 class InviteForm(forms.Form):

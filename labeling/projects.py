@@ -5,7 +5,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
@@ -24,16 +24,30 @@ _BEFORE: dict[ProjectState, tuple[ProjectState, ...]] = {
 }
 
 
+class AddressIsTaken(Exception):
+    """Another project has this address."""
+
+
 class StateIsDifferent(Exception):
     """The project is in a state from which it cannot go where it was asked to."""
 
 
 def create(*, name: str, slug: str, by: User | None, now: dt.datetime, **settings: Any) -> Project:
-    """A new project without members: `people.projects.create` makes one with an owner."""
+    """A new project without members: `people.projects.create` makes one with an owner. Raises AddressIsTaken."""
     with transaction.atomic():
-        project = Project.objects.create(name=name, slug=slug, created_by=by, created_at=now, **settings)
+        project = _made(name=name, slug=slug, created_by=by, created_at=now, **settings)
         log.append(what="project.created", by=by, now=now, project=project.pk, subject=f"project:{project.pk}")
     return project
+
+
+def _made(*, slug: str, **fields: Any) -> Project:
+    try:
+        with transaction.atomic():
+            return Project.objects.create(slug=slug, **fields)
+    except IntegrityError:
+        if Project.objects.filter(slug=slug).exists():
+            raise AddressIsTaken from None
+        raise
 
 
 class NotChangeable(Exception):

@@ -20,8 +20,11 @@ class LastOwner(Exception):
     """A project keeps at least one owner: make somebody else owner first."""
 
 
-class NotAMember(Exception):
-    """The person does not belong to the project."""
+class NotAMember(NotAllowed):
+    """One of the two does not belong to the project: never did, or went while somebody looked at the page."""
+
+    def __init__(self) -> None:
+        super().__init__(_("You, or this person, no longer belong to the project. Nothing was changed."))
 
 
 def find(*, project: Project, user: User) -> Membership:

@@ -10,7 +10,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
-from dashboard.forms import NewProjectForm
+from dashboard.forms import NewProjectForm, taken
+from labeling.models import Project
+from labeling.projects import AddressIsTaken
 from people import projects, roles
 
 
@@ -20,11 +22,20 @@ def new(request: HttpRequest) -> HttpResponse:
     if not roles.may_create_projects(user):
         raise roles.NotAllowed(_("Projects are made by the operator of this platform and by owners of projects."))
     form = NewProjectForm(request.POST or None)
-    if not form.is_valid():
+    project = _made(form, user) if form.is_valid() else None
+    if project is None:
         status = 422 if form.is_bound else 200
         return render(request, "dashboard/new_project.html", {"form": form}, status=status)
-    chosen = dict(form.cleaned_data)
-    chosen["overlap_limit"] = max(5, chosen["overlap"])
-    project = projects.create(**chosen, by=user, now=timezone.now())
     messages.success(request, _("“%(project)s” is made. Invite people to it here.") % {"project": project.name})
     return redirect("dashboard:people", project.slug)
+
+
+def _made(form: NewProjectForm, user: User) -> Project | None:
+    """None where the address was taken since the form was checked: by a second click, as a rule."""
+    chosen = dict(form.cleaned_data)
+    chosen["overlap_limit"] = max(5, chosen["overlap"])
+    try:
+        return projects.create(**chosen, by=user, now=timezone.now())
+    except AddressIsTaken:
+        form.add_error("slug", taken(chosen["slug"]))
+        return None

@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import door, page
+from dashboard.forms import taken
 from dashboard.settings_forms import CloneForm, ConsentForm, GuidelineForm, OptionsForm, ReadingForm
 from labeling import guidelines, overlapping, projects
 from labeling.guidelines import rendering
@@ -149,7 +150,11 @@ def clone(request: HttpRequest, slug: str) -> HttpResponse:
     form = CloneForm(request.POST)
     if not form.is_valid():
         return _life(request, actor, status=422, clone_form=form)
-    made = projects_of_people.clone(project=actor.project, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    try:
+        made = projects_of_people.clone(project=actor.project, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except projects.AddressIsTaken:
+        form.add_error("slug", taken(form.cleaned_data["slug"]))
+        return _life(request, actor, status=422, clone_form=form)
     messages.success(
         request, _("“%(project)s” has the options and the guideline, nothing else.") % {"project": made.name}
     )

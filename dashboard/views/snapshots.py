@@ -1,6 +1,7 @@
 """Snapshots: order one, follow it, fetch its files, read its card; and what the lead states for cards."""
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
@@ -83,7 +84,8 @@ def retry(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     actor, found = _pair(request, slug, name)
     failed = following.of(found).failed
     if failed is not None:
-        work.retry(job=failed, by=actor.user, now=timezone.now())
+        with suppress(work.NotRetryable):  # somebody else has asked for it meanwhile
+            work.retry(job=failed, by=actor.user, now=timezone.now())
     return redirect("dashboard:snapshot", slug, name)
 
 

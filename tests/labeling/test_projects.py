@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db import IntegrityError
 
 from events.models import Event
 from labeling import projects, queue
@@ -16,6 +17,15 @@ from tests import factories
 from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
+
+
+def test_create_says_that_an_address_is_taken(now: dt.datetime) -> None:
+    projects.create(name="Sums", slug="sums", by=None, now=now)
+    with pytest.raises(projects.AddressIsTaken):
+        projects.create(name="Sums again", slug="sums", by=None, now=now)
+    assert Event.objects.filter(what="project.created").count() == 1
+    with pytest.raises(IntegrityError):  # which is another matter
+        projects.create(name="Other sums", slug="other", by=None, now=now, overlap=0)
 
 
 def test_publish_guideline_makes_the_next_version(now: dt.datetime) -> None:

@@ -2,8 +2,10 @@
 
 import datetime as dt
 from functools import partial
+from typing import Any
 
 import pytest
+from django.core.exceptions import PermissionDenied
 from django.db.models import Sum
 
 from accounts import links
@@ -120,6 +122,20 @@ def test_leave_keeps_one_of_two_owners_that_go_at_once(now: dt.datetime) -> None
     going = [cast.membership(user) for user in (cast.owner, cast.lead)]
     answers = at_once(*[partial(members.leave, membership=membership, now=now) for membership in going])
     assert sorted(type(answer).__name__ for answer in answers) == ["LastOwner", "NoneType"]
+
+
+@pytest.mark.parametrize("gone", ["annotator", "lead"])
+def test_who_went_while_somebody_looked_is_no_error_of_ours(gone: str, cast: Cast, now: dt.datetime) -> None:
+    """Django answers it with 403 and these words."""
+    seen, other = cast.membership(cast.annotator), cast.membership(getattr(cast, gone))
+    members.remove(membership=other, by=cast.owner, now=now)
+    calls: list[partial[Any]] = [
+        partial(members.remove, membership=seen),
+        partial(members.change_role, membership=seen, role=Role.ENGINEER),
+    ]
+    for call in calls:
+        with pytest.raises(PermissionDenied, match="no longer belong"):
+            call(by=cast.lead, now=now)
 
 
 def test_remove_refuses_whoever_may_not(cast: Cast, now: dt.datetime) -> None:
