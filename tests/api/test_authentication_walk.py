@@ -1,0 +1,91 @@
+"""Every operation of the schema is walked as everybody, with a token that has every scope: what a person may not do by
+a page, no program of theirs does either."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import resolve, reverse
+
+from people import members
+from people.models import Role
+from tests import factories
+from tests.api import programs
+from tests.arguments import of_import
+from tests.exports.doors import of_file
+from tests.people.cast import Cast, make_cast
+from tests.prm.doors import with_prm
+
+pytestmark = pytest.mark.django_db
+
+OUTSIDE, READERS, OTHERS = ("stranger", "neighbour"), ("reviewer",), ("engineer", "lead", "owner")
+READ = {"get project", "get imports", "get import", "get bad_lines"}  # everything else in a project is for engineers
+IN_BODIES = {"post score_traces", "post rank_candidates"}  # which say there of which project
+Operation = tuple[str, str, str]  # what it is called, its method, its address
+
+
+def operations(cast: Cast, **named: Any) -> Iterator[Operation]:
+    values = {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", **named}
+    schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
+    for path, methods in schema["paths"].items():
+        for method in methods:
+            address = path.format(**values)
+            if (name := resolve(address).url_name) != "projects":
+                yield f"{method} {name}", method, address
+
+
+def ask(program: Client, cast: Cast, operation: Operation) -> int:
+    """What one request changed is taken back before the next."""
+    name, method, address = operation
+    body: dict[str, Any] = {"project": cast.project.slug, "purpose": "rerank", "problem": "1", "candidates": [["2"]]}
+    body["traces"] = [{"problem": "1", "steps": ["2"]}]
+    with transaction.atomic():
+        told = body if name in IN_BODIES else {}
+        query = {"QUERY_STRING": "prm=1"} if name == "post push_scores" else {}
+        response = getattr(program, method)(address, told, content_type="application/json", **query)
+        transaction.set_rollback(True)
+    return int(response.status_code)
+
+
+def test_walk_with_a_token_is_answered_by_role() -> None:
+    cast = make_cast()
+    with_prm(cast)
+    every = list(operations(cast))
+    assert len(every) == 14
+    for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
+        program = programs.of(getattr(cast, person))
+        met = {operation[0]: ask(program, cast, operation) for operation in every}
+        if person in OUTSIDE:
+            assert set(met.values()) == {404}
+            continue
+        let_in = {name for name, status in met.items() if status != 403}
+        assert let_in == (set() if person == "annotator" else READ if person in READERS else set(met))
+        assert max(met.values()) < 500
+
+
+def test_walk_with_a_token_ends_with_the_membership() -> None:
+    cast = make_cast()
+    with_prm(cast)
+    program = programs.of(cast.engineer)
+    members.remove(membership=cast.membership(cast.engineer), by=cast.owner, now=factories.NOW)
+    assert {ask(program, cast, operation) for operation in operations(cast)} == {404}
+    cast.lead.is_active = False
+    cast.lead.save()
+    assert {ask(programs.of(cast.lead), cast, operation) for operation in operations(cast)} == {401}
+
+
+def test_walk_finds_nothing_of_another_project() -> None:
+    """Under the address of one's own, with what there is next door; by somebody who belongs to both."""
+    cast, elsewhere = make_cast(), make_cast("other-")
+    members.join(project=elsewhere.project, user=cast.owner, role=Role.LEAD, now=factories.NOW)
+    with_prm(elsewhere)
+    named = {"job": of_import(elsewhere)["job"], **of_file(elsewhere)}
+    program = programs.of(cast.owner)
+    met = {}
+    for operation in operations(cast, **{**named, "slug": cast.project.slug}):
+        if operation[0].split()[1] in {"import", "bad_lines", "snapshot", "file", "push_scores"}:
+            met[operation[0]] = ask(program, cast, operation)
+    assert len(met) == 7
+    assert set(met.values()) == {404}
