@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# A spreadsheet takes what begins so for a formula, and runs it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes what begins so for a formula, and runs it; some read the wide signs of East Asian keyboards alike.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dashboard.tables import Column, Table
 COLUMNS = (Column("Name"), Column("Pay", is_number=True, reads=lambda value: f"€ {value}"))
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+cmd", "-2", "@SUM(A1)", "\tx", "\rx"])
+@pytest.mark.parametrize("name", ["=1+1", "+cmd", "-2", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1+1"])
 def test_as_csv_makes_formulas_harmless(name: str) -> None:
     table = Table("pay", "", COLUMNS, [(name, 1.25)])
     rows = list(csv.reader(io.StringIO(table.as_csv(), newline="")))
