@@ -48,14 +48,18 @@ def find(*, token: str, now: dt.datetime) -> Invitation | None:
 
 
 def accept(*, token: str, user: User, now: dt.datetime) -> Membership:
-    """Make `user` a member. Who is one already stays what they are, and the invitation keeps its use for another."""
+    """Make `user` a member. Who is one already stays what they are, and the invitation keeps its use for another. Who
+    was one and went comes back by a newer invitation alone: otherwise whoever was removed follows the old link in."""
     invitation = find(token=token, now=now)
     if invitation is None:
         raise InvitationIsOver
     with transaction.atomic():
         present = members.lock(project=invitation.project).filter(user=user).first()
-        if present is not None and present.left_at is None:
+        left_at = present.left_at if present else None
+        if present is not None and left_at is None:
             return present
+        if left_at is not None and invitation.made_at < left_at:
+            raise InvitationIsOver
         use(invitation=invitation, now=now)
         membership = members.join(project=invitation.project, user=user, role=Role(invitation.role), now=now)
         _say("invitation.accepted", invitation, user, now, role=invitation.role)

@@ -95,6 +95,16 @@ def test_accept_brings_back_who_had_left(cast: Cast, now: dt.datetime) -> None:
     assert Membership.objects.filter(project=cast.project, user=cast.lead).count() == 1
 
 
+def test_accept_lets_nobody_back_by_a_link_from_before_they_went(cast: Cast, now: dt.datetime) -> None:
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now)
+    later = now + dt.timedelta(hours=1)
+    members.remove(membership=cast.membership(cast.annotator), by=cast.lead, now=later)
+    with pytest.raises(invitations.InvitationIsOver):
+        invitations.accept(token=token, user=cast.annotator, now=later)
+    assert invitations.accept(token=token, user=cast.stranger, now=later).role == Role.ANNOTATOR
+    assert Invitation.objects.get().uses == 1
+
+
 def test_revoke_refuses_whoever_could_not_have_made_it(cast: Cast, now: dt.datetime) -> None:
     invitation, _ = invitations.invite(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
     with pytest.raises(roles.NotAllowed):
