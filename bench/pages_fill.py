@@ -59,6 +59,9 @@ def _addresses(project: Project) -> dict[str, str]:
         "life",
         "jobs",
         "people",
+        "models",
+        "snapshots",
+        "imports",
     )
     return {
         **{name: reverse(f"dashboard:{name}", args=[project.slug]) for name in pages},
@@ -70,6 +73,8 @@ def _addresses(project: Project) -> dict[str, str]:
         "traces, no such word": f"{traces}?q=nowhere",
         "traces, one number": f"{traces}?q={trace}",
         "traces, withdrawn": f"{traces}?state=withdrawn",
+        "traces, unread": f"{traces}?state=unread",
+        "traces, reported as bad": f"{traces}?state=bad_problem",
         "trace": reverse("dashboard:trace", args=[project.slug, read]),
     }
 

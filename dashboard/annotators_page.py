@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Max
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from dashboard import flagging, lately, money, names
@@ -16,7 +16,7 @@ from dashboard.lately import Lately
 from dashboard.tables import Column, Table
 from labeling import quality
 from labeling.agreement import proportions
-from labeling.models import Assignment, Project, Rater
+from labeling.models import Assignment, Lane, Project, Rater
 from labeling.models.rater import RaterKind, RaterStage
 from labeling.quality import watching
 from labeling.quality.figures import Shown
@@ -99,12 +99,13 @@ def of(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") ->
     project = actor.project
     shown = quality.figures_of(project_id=project.pk)
     figures = shown.content["raters"] if shown else {}
-    raters = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None).select_related("user")
-    seen = dict(Assignment.objects.filter(rater__in=raters).order_by().values_list("rater").annotate(at=Max("held_at")))
+    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None).select_related("user")
+    raters = list(members[:MOST])
+    seen = _seen(Rater.objects.filter(pk__in=[rater.pk for rater in raters]))
     days = lately.of(project.pk, now)
     people = [
         _person(rater, figures.get(str(rater.pk), {}), actor, seen.get(rater.pk), days.get(rater.pk))
-        for rater in raters[:MOST]
+        for rater in raters
     ]
     people.sort(key=lambda person: (-person.steps, person.name))
     watched = flagging.watched(project.gold_bar, shown.content["watching"] if shown else {})
@@ -116,9 +117,20 @@ def one(rater: Rater, actor: Membership, now: dt.datetime) -> Person:
     """One of them, whose `user` was read with them."""
     shown = quality.figures_of(project_id=actor.project_id)
     told = shown.content["raters"].get(str(rater.pk), {}) if shown else {}
-    seen = Assignment.objects.filter(rater=rater).aggregate(at=Max("held_at"))["at"]
+    seen = _seen(Rater.objects.filter(pk=rater.pk))
     days = lately.of(actor.project_id, now, rater_id=rater.pk)
-    return _person(rater, told, actor, seen, days.get(rater.pk))
+    return _person(rater, told, actor, seen.get(rater.pk), days.get(rater.pk))
+
+
+def _seen(raters: QuerySet[Rater]) -> dict[int, dt.datetime]:
+    """When each was handed a trace last: by the newest of each lane, which an index knows, not by all of them."""
+    handed = Assignment.objects.filter(held_at__isnull=False).order_by("-held_at").values("held_at")
+    of_lane = handed.filter(rater=OuterRef(OuterRef("pk")), lane=OuterRef("pk"))[:1]
+    lanes = Lane.objects.filter(project=OuterRef("project")).annotate(at=Subquery(of_lane))
+    in_lanes = lanes.order_by(F("at").desc(nulls_last=True)).values("at")[:1]
+    elsewhere = handed.filter(rater=OuterRef("pk"), lane=None)[:1]
+    rows = raters.order_by().values_list("pk", Subquery(in_lanes), Subquery(elsewhere))
+    return {pk: max(known) for pk, *moments in rows if (known := [each for each in moments if each])}
 
 
 def n_flagged(project: Project, shown: Shown) -> int:

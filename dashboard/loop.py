@@ -1,7 +1,7 @@
 """A project's PRMs and generations as a lead reads them. Reads alone."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,14 +56,15 @@ class Round:
 
 def timeline(project: Project) -> list[Round]:
     found = Generation.objects.filter(project=project).select_related("candidate").defer("candidate__weights")
-    unread = _unread(project)
-    return [_round(each, unread.get(each.batch or 0, 0)) for each in found.order_by("-number")[:50]]
+    shown = list(found.order_by("-number")[:50])
+    unread = _unread(project, [each.batch for each in shown if each.batch])
+    return [_round(each, unread.get(each.batch or 0, 0)) for each in shown]
 
 
-def _unread(project: Project) -> dict[int, int]:
-    """By batch; what was drawn and not read is told, not dropped."""
+def _unread(project: Project, batches: Sequence[int]) -> dict[int, int]:
+    """Of these, not of all that was ever drawn; what was drawn and not read is told, not dropped."""
     read = Assignment.objects.filter(trace=OuterRef("trace"), state=AssignmentState.SUBMITTED)
-    draws = Draw.objects.filter(project=project).filter(~Exists(read))
+    draws = Draw.objects.filter(project=project, batch__in=batches).filter(~Exists(read))
     return dict(draws.values_list("batch").annotate(n=Count("pk")).order_by())
 
 

@@ -1,0 +1,33 @@
+"""Who was handed a trace when: by the newest of each lane, however many there were."""
+
+import datetime as dt
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from dashboard import annotators_page
+from labeling.models import Lane, Rater
+from labeling.models.queue import Arm
+from tests import factories
+from tests.people.cast import make_cast
+
+pytestmark = pytest.mark.django_db
+
+
+def test_of_tells_when_each_was_handed_a_trace_last(now: dt.datetime) -> None:
+    cast = make_cast()
+    project, actor = cast.project, cast.membership(cast.lead)
+    policy, gold = (Lane.objects.create(project=project, arm=arm) for arm in (Arm.POLICY, Arm.GOLD))
+    anna, ben, cora = (factories.make_rater(project, kind="member", user=factories.make_user(n)) for n in "abc")
+    handed = [(anna, policy, 3), (anna, policy, 9), (anna, gold, 5), (ben, gold, 4), (ben, None, 7), (cora, gold, None)]
+    for rater, lane, days in handed:
+        at = None if days is None else now - dt.timedelta(days=days)
+        factories.make_assignment(rater, factories.make_trace(project), lane=lane, held_at=at)
+    with CaptureQueriesContext(connection) as captured:
+        seen = {person.rater: person.seen_at for person in annotators_page.of(actor, now).people}
+    mine = Rater.objects.get(project=project, user=cast.annotator)
+    assert seen == {anna: now - dt.timedelta(days=3), ben: now - dt.timedelta(days=4), cora: None, mine: None}
+    assert all(annotators_page.one(rater, actor, now).seen_at == at for rater, at in seen.items())
+    [asked] = [each["sql"] for each in captured if '"labeling_assignment"' in each["sql"]]
+    assert asked.count("LIMIT 1") == 3  # one row of each lane, and never all of them
