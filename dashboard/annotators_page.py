@@ -54,6 +54,7 @@ class Person:
 class Annotators:
     shown: Shown | None
     people: Sequence[Person]
+    n: int  # whoever rates here; on the page there is room for so many
     bar: float | None
     watched: str  # how the bar came about, and what watching costs
     table: Table
@@ -99,18 +100,29 @@ def of(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") ->
     project = actor.project
     shown = quality.figures_of(project_id=project.pk)
     figures = shown.content["raters"] if shown else {}
-    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None).select_related("user")
-    raters = list(members[:MOST])
-    seen = _seen(Rater.objects.filter(pk__in=[rater.pk for rater in raters]))
+    keys, n = _listed(project, figures)
+    raters = Rater.objects.filter(pk__in=keys)
+    seen = _seen(raters)
     days = lately.of(project.pk, now)
     people = [
         _person(rater, figures.get(str(rater.pk), {}), actor, seen.get(rater.pk), days.get(rater.pk))
-        for rater in raters
+        for rater in raters.select_related("user")
     ]
     people.sort(key=lambda person: (-person.steps, person.name))
     watched = flagging.watched(project.gold_bar, shown.content["watching"] if shown else {})
     behind = lately.table([(each.name, each.lately) for each in people if each.lately])
-    return Annotators(shown, people, project.gold_bar, watched, _table(people), behind, now, choice, q.strip())
+    return Annotators(shown, people, n, project.gold_bar, watched, _table(people), behind, now, choice, q.strip())
+
+
+def _listed(project: Project, figures: dict[str, Any]) -> tuple[list[int], int]:
+    """Who stands on the page, by the rater's id, and how many there are. Where it has no room for all: whoever is
+    paused, since a lead has to look at them, then who rated most."""
+    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None)
+    every = sorted(
+        (paused_at is None, -figures.get(str(pk), {}).get("steps", 0), pk)
+        for pk, paused_at in members.values_list("pk", "paused_at")
+    )
+    return [pk for *_first, pk in every[:MOST]], len(every)
 
 
 def one(rater: Rater, actor: Membership, now: dt.datetime) -> Person:
@@ -135,8 +147,8 @@ def _seen(raters: QuerySet[Rater]) -> dict[int, dt.datetime]:
 
 def n_flagged(project: Project, shown: Shown) -> int:
     """How many of them should be looked at."""
-    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None)
-    told = (shown.content["raters"].get(str(pk), {}) for pk in members.values_list("pk", flat=True)[:MOST])
+    figures = shown.content["raters"]
+    told = (figures.get(str(pk), {}) for pk in _listed(project, figures)[0])
     return sum(bool(_judged(each, project).flags) for each in told)
 
 

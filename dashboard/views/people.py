@@ -132,13 +132,15 @@ def _pair(request: HttpRequest, slug: str, member: int) -> tuple[Membership, Mem
 def _page(request: HttpRequest, actor: Membership, *, status: int = 200, **told: Any) -> HttpResponse:
     told.setdefault("form", InviteForm(actor=actor))
     invited = roster.open_invitations(actor, now=timezone.now())
+    people = roster.of(actor, request.GET)
     return page.show(
         request,
         actor,
         "dashboard/people.html",
         here="people",
         status=status,
-        rows=roster.of(actor),
+        people=people,
+        rows=people.page,
         invitations=invited,
         **told,
     )

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dashboard import annotators_page
-from labeling.models import Lane, Rater
+from labeling.models import Figures, Lane, Rater
 from labeling.models.queue import Arm
 from tests import factories
 from tests.people.cast import make_cast
@@ -31,3 +31,17 @@ def test_of_tells_when_each_was_handed_a_trace_last(now: dt.datetime) -> None:
     assert all(annotators_page.one(rater, actor, now).seen_at == at for rater, at in seen.items())
     [asked] = [each["sql"] for each in captured if '"labeling_assignment"' in each["sql"]]
     assert asked.count("LIMIT 1") == 3  # one row of each lane, and never all of them
+
+
+def test_of_lists_those_who_rated_most_where_there_is_no_room_for_all(
+    now: dt.datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast = make_cast()
+    raters = [factories.make_rater(cast.project, kind="member", user=factories.make_user()) for _ in range(4)]
+    told = {str(rater.pk): {"steps": steps} for rater, steps in zip(raters, (5, 0, 9, 7), strict=True)}
+    Figures.objects.create(project=cast.project, content={"raters": told, "watching": {}}, computed_at=now)
+    Rater.objects.filter(pk=raters[1].pk).update(paused_at=now)
+    monkeypatch.setattr(annotators_page, "MOST", 3)
+    found = annotators_page.of(cast.membership(cast.lead), now)
+    assert [person.rater for person in found.people] == [raters[2], raters[3], raters[1]]
+    assert found.n == 5

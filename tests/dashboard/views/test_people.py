@@ -8,8 +8,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
+from dashboard import roster
 from people import invitations, members
-from people.models import Invitation, Membership, Role
+from people.models import Invitation, Membership, Role, WorkerId
 from tests import factories
 from tests.people.cast import Cast, make_cast
 
@@ -35,9 +36,36 @@ def test_page_costs_the_same_for_many(
         members.join(project=cast.project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
         invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=factories.NOW, days=36_500)
     client.force_login(cast.owner)
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(11):
         response = client.get(reverse("dashboard:people", args=[cast.project.slug]))
     assert response.content.decode().count('scope="row"') == 5 + 2 * n
+
+
+def test_page_shows_many_page_by_page_and_finds_a_person(
+    client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roster, "SIZE", 2)
+    for n in range(4):
+        user = factories.make_user(f"crowd-{n}", name=f"Person {n}")
+        members.join(project=cast.project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    WorkerId.objects.create(
+        project=cast.project, user=user, worker="5f00", first_came_at=factories.NOW, last_came_at=factories.NOW
+    )
+    client.force_login(cast.lead)
+    address = reverse("dashboard:people", args=[cast.project.slug])
+
+    def listed(query: str) -> list[str]:
+        return [row.membership.user.username for row in client.get(address + query).context["people"].rows]
+
+    first = client.get(address).context["people"]
+    assert (len(first.rows), first.n) == (6, 9)  # those who do more than rate, and a page of annotators
+    assert listed(first.page.older) == ["crowd-0", "crowd-1"]
+    assert listed("?q=person+2") == ["crowd-2"]
+    assert listed("?q=5f00") == ["crowd-3"]
+    assert listed("?q=OWNER") == ["owner"]
+    assert listed("?q=a%00b") == listed("?q=nobody") == []
+    refused = client.post(reverse("dashboard:invite", args=[cast.project.slug]), {"role": ""}).content.decode()
+    assert f'href="{address}?before=' in refused  # from there on too, where only forms are sent to
 
 
 def test_page_offers_what_the_person_may_do_alone(client: Client, cast: Cast) -> None:
