@@ -15,6 +15,7 @@ from labeling.choosing import Filters
 from labeling.models import Problem, Project
 from labeling.models.assignment import FinishReason
 from labeling.models.queue import Arm
+from labeling.texts import numbers
 
 _SIDES = [("in", _("with the others")), ("out", _("left out")), ("only", _("nothing else"))]
 
@@ -93,10 +94,10 @@ class OrderForm(forms.Form):
 
     def clean_generations(self) -> list[int | None] | None:
         words = [word.strip() for word in self.cleaned_data["generations"].split(",") if word.strip()]
-        try:
-            return [None if word == "none" else int(word) for word in words] or None
-        except ValueError as error:
-            raise forms.ValidationError(_("Write numbers with commas between them: 0, 1, 2.")) from error
+        found = [None if word == "none" else numbers.whole(word, digits=9) for word in words]
+        if found.count(None) > words.count("none"):
+            raise forms.ValidationError(_("Write numbers with commas between them: 0, 1, 2."))
+        return found or None
 
     def order(self) -> Order:
         said = self.cleaned_data

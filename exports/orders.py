@@ -13,6 +13,9 @@ ENDINGS: tuple[Ending, ...] = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
 REASONS = ("reserve", "screening", "gold", "training", "canary", "benchmark", "overlap")
 
 
+YEARS = (1970, 9000)  # at the ends of the calendar a zone leads beyond it
+
+
 class Unfit(Exception):
     """What was asked for cannot be made. Says why."""
 
@@ -54,6 +57,7 @@ def check(order: Order) -> None:
         )
     if not 0 <= order.validation + order.test < 1 or min(order.validation, order.test) < 0:
         raise Unfit("The shares for validation and test must leave something for training.")
+    _check_moments(order.filters)
     if order.filters.is_consensus and "prm800k" in order.formats:
         raise Unfit("PRM800K holds what single raters said. For consensus choose another format.")
     if order.ending == "parquet" and "prm800k" in order.formats:
@@ -61,3 +65,9 @@ def check(order: Order) -> None:
     without_raters = [name for name in order.formats if not FORMATS[name].wants_raters]
     if without_raters and len(without_raters) < len(order.formats):
         raise Unfit("Outcomes are of traces, not of ratings: ask for them in a snapshot of their own.")
+
+
+def _check_moments(filters: Filters) -> None:
+    moments = (filters.submitted_from, filters.submitted_until)
+    if any(moment and not YEARS[0] <= moment.year <= YEARS[1] for moment in moments):
+        raise Unfit(f"Submissions are looked for between the years {YEARS[0]} and {YEARS[1]}.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
+from django.core.exceptions import EmptyResultSet
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
@@ -82,7 +83,10 @@ def _write_rows(manifest_id: int, rows: QuerySet[Any], *, by_trace: bool) -> dic
     """How many rows there are by the reason that keeps them away; those without one are written. Both at one moment:
     by one statement on PostgreSQL, under the lock of the whole database on SQLite."""
     columns = ("trace_key", "submission_key", "consensus_key", "score_key", "contested_key", "reason")
-    select, parameters = rows.order_by().values(*columns).query.sql_with_params()
+    try:
+        select, parameters = rows.order_by().values(*columns).query.sql_with_params()
+    except EmptyResultSet:  # by what was asked for, Django knows without looking that there is nothing
+        return {}
     order = "trace_key, submission_key" if by_trace else "submission_key, trace_key"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":

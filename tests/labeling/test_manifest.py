@@ -87,6 +87,17 @@ def test_freeze_takes_what_its_filters_name() -> None:
     assert freeze(project, submitted_until=dt.datetime(2022, 1, 1, tzinfo=dt.UTC)).n_rows == 0
 
 
+@pytest.mark.parametrize(
+    "filters",
+    [{"domains": []}, {"labelers": []}, {"generations": []}, {"guideline_from": 2**40}, {"min_raters": 2**63 - 1}],
+)
+def test_freeze_of_what_cannot_be_is_empty(filters: dict[str, Any]) -> None:
+    """Django knows without looking that nothing is like this, and makes no query."""
+    project = factories.make_project()
+    bring_in(project, prm.line())
+    assert freeze(project, **filters).n_rows == 0
+
+
 def test_freeze_leaves_other_projects_alone() -> None:
     project, other = factories.make_project(), factories.make_project()
     bring_in(other, prm.line())

@@ -59,6 +59,9 @@ def test_order_names_moments_with_their_zone(cast: Cast) -> None:
         refused = order(program, cast, name="x", filters={"submitted_until": odd})
         assert refused.status_code == 422
         assert "submitted_until" in programs.problem(refused)
+    for odd in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"):
+        refused = order(program, cast, name="x", filters={"submitted_until": odd})
+        assert (refused.status_code, "between the years" in programs.problem(refused)) == (422, True)
 
 
 def test_snapshot_is_ordered_followed_and_fetched(cast: Cast) -> None:

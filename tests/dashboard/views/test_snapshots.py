@@ -73,7 +73,11 @@ def test_order_asks_for_what_the_form_says(client: Client, cast: Cast) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"name": "a b"}, {"formats": []}, {"taken_in": ["gold"]}, {"validation": "99"}, {"generations": "one"}]
+    "wrong",
+    [
+        *({"name": "a b"}, {"formats": []}, {"taken_in": ["gold"]}, {"validation": "99"}, {"generations": "one"}),
+        *({"generations": "9" * 40}, {"generations": "none, -1"}, {"submitted_from": "0001-01-01"}),
+    ],
 )
 def test_order_refuses_what_cannot_be_made(client: Client, cast: Cast, wrong: dict[str, Any]) -> None:
     assert client.post(url("order_snapshot", cast), {**ORDER, **wrong}).status_code == 422
