@@ -17,6 +17,7 @@ packages print another number under the same name.
 
 import numpy as np
 
+from labeling.agreement import weights
 from labeling.agreement.arrays import Floats, divide
 from labeling.agreement.sums import PairSums
 
@@ -28,11 +29,11 @@ def nominal(sums: PairSums) -> Floats:
 def ordinal(sums: PairSums) -> Floats:
     marginals = sums.coincidences.sum(axis=-1)
     middles = marginals.cumsum(axis=-1) - marginals / 2
-    return _alpha(sums, _squared_distance(middles))
+    return _alpha(sums, (middles[..., :, None] - middles[..., None, :]) ** 2)
 
 
 def interval(sums: PairSums) -> Floats:
-    return _alpha(sums, _squared_distance(np.array(sums.values)))
+    return _alpha(sums, weights.gaps(sums.values) ** 2)  # as shares of the scale: in which unit it is does not matter
 
 
 def ratio(sums: PairSums) -> Floats:
@@ -41,15 +42,15 @@ def ratio(sums: PairSums) -> Floats:
     return _alpha(sums, np.nan_to_num(divide(values[:, None] - values[None, :], together)) ** 2)
 
 
-def _squared_distance(places: Floats) -> Floats:
-    gap: Floats = places[..., :, None] - places[..., None, :]
-    return gap**2
-
-
 def _alpha(sums: PairSums, distance: Floats) -> Floats:
     coincidences = sums.coincidences
     marginals = coincidences.sum(axis=-1)
     n = marginals.sum(axis=-1)
     observed = (coincidences * distance).sum(axis=(-2, -1))
     expected = (marginals[..., :, None] * marginals[..., None, :] * distance).sum(axis=(-2, -1))
-    return 1.0 - divide((n - 1) * observed, expected)
+    # Marginals are whole numbers up to rounding, so that two of them tell whether anything varied, however near to each
+    # other the two values are.
+    is_varied = ((marginals > 0.5).sum(axis=-1) > 1) & (expected > 0)
+    ratio = np.full(expected.shape, np.nan)
+    np.divide((n - 1) * observed, expected, out=ratio, where=is_varied)
+    return 1.0 - ratio

@@ -19,11 +19,11 @@ def identity(values: Sequence[float]) -> Floats:
 
 
 def linear(values: Sequence[float]) -> Floats:
-    return 1.0 - _gaps(values)
+    return 1.0 - gaps(values)
 
 
 def quadratic(values: Sequence[float]) -> Floats:
-    return 1.0 - _gaps(values) ** 2
+    return 1.0 - gaps(values) ** 2
 
 
 def ordinal(values: Sequence[float]) -> Floats:
@@ -33,9 +33,10 @@ def ordinal(values: Sequence[float]) -> Floats:
     return 1.0 - between / max(float(between.max(initial=0.0)), 1.0)
 
 
-def _gaps(values: Sequence[float]) -> Floats:
+def gaps(values: Sequence[float]) -> Floats:
     """Distances as shares of the whole scale; a scale of one value has none."""
     places = np.array(values, dtype=np.float64)
+    places /= float(np.abs(places).max(initial=0.0)) or 1.0  # two huge numbers may lie further apart than a float holds
     apart = np.abs(places[:, None] - places[None, :])
     widest = float(apart.max(initial=0.0))
     return apart / widest if widest > 0 else apart

@@ -17,11 +17,13 @@ def matrices(*, k: int = 3) -> st.SearchStrategy[npt.NDArray[np.int64]]:
     return shape.flatmap(lambda s: hnp.arrays(np.int64, s, elements=st.integers(HOLE, k - 1)))
 
 
-def patterns_of(matrix: npt.NDArray[np.int64], *, problems_of: int = 1) -> Patterns:
+def patterns_of(
+    matrix: npt.NDArray[np.int64], *, problems_of: int = 1, values: tuple[float, ...] = (-1.0, 0.0, 1.0)
+) -> Patterns:
     """The patterns of a matrix, `problems_of` neighbouring units belonging to one problem."""
     n_units = matrix.shape[1]
     rated = matrix != HOLE
     units = np.broadcast_to(np.arange(n_units), matrix.shape)[rated]
     return patterns.of_ratings(
-        units=units, labels=matrix[rated], problem_of_unit=np.arange(n_units) // problems_of, values=(-1.0, 0.0, 1.0)
+        units=units, labels=matrix[rated], problem_of_unit=np.arange(n_units) // problems_of, values=values
     )

@@ -16,8 +16,8 @@ Matrix = npt.NDArray[np.int64]
 _LEAN = settings(max_examples=40, deadline=None)
 
 
-def values(matrix: Matrix, *, compressed: bool = False) -> dict[str, Any]:
-    made = patterns_of(matrix)
+def values(matrix: Matrix, *, compressed: bool = False, scale: tuple[float, ...] = patterns.SCALE) -> dict[str, Any]:
+    made = patterns_of(matrix, values=scale)
     found = headline.of_patterns(patterns.compress(made) if compressed else made)
     return {name: estimate.value if estimate.reason is None else estimate.reason for name, estimate in found.items()}
 
@@ -78,6 +78,37 @@ def test_values_stay_in_their_range(matrix: Matrix) -> None:
     for name, value in values(matrix).items():
         lowest = {"pairwise_agreement": 0.0, "gwet_ac2_quadratic": -2.0}.get(name, -1.0)
         assert isinstance(value, Reason) or lowest - 1e-9 <= value <= 1 + 1e-9, name
+
+
+@_LEAN
+@given(matrices(), st.sampled_from([1e-300, 1e-12, 1e-6, 1e6, 1e200, 1.7e308]))
+def test_unit_in_which_labels_are_written_changes_nothing(matrix: Matrix, unit: float) -> None:
+    assert_same(values(matrix), values(matrix, scale=(-unit, 0.0, unit)))
+
+
+@_LEAN
+@given(matrices(k=2))
+def test_value_far_off_that_nobody_used_changes_no_alpha(matrix: Matrix) -> None:
+    """The two that were used are then next to each other, and still two."""
+    near, far = values(matrix, scale=(0.0, 1.0)), values(matrix, scale=(0.0, 1.0, 1e9))
+    for name in ("alpha_nominal", "alpha_ordinal", "alpha_interval"):
+        assert_same({name: near[name]}, {name: far[name]})
+
+
+@_LEAN
+@given(matrices(), st.permutations(range(3)))
+def test_renaming_categories_changes_nothing_that_knows_no_order(matrix: Matrix, names: list[int]) -> None:
+    renamed = np.where(matrix == HOLE, HOLE, np.array(names)[matrix])
+    first, second = values(matrix), values(renamed)
+    for name in ("alpha_nominal", "gwet_ac1", "fleiss_kappa", "pairwise_agreement"):
+        assert_same({name: first[name]}, {name: second[name]})
+
+
+@_LEAN
+@given(matrices(), st.floats(0.1, 10), st.floats(0.1, 10))
+def test_distances_change_nothing_that_knows_ranks_alone(matrix: Matrix, below: float, above: float) -> None:
+    plain, stretched = values(matrix), values(matrix, scale=(-below, 0.0, above))
+    assert_same({"alpha_ordinal": plain["alpha_ordinal"]}, {"alpha_ordinal": stretched["alpha_ordinal"]})
 
 
 @_LEAN
