@@ -79,7 +79,7 @@ def _whole(text: str, *, lowest: int) -> int | None:
         number = int(text)
     except ValueError:
         return None
-    return number if lowest <= number <= MOST_STEPS else None
+    return number if lowest <= number <= MOST_STEPS and "_" not in text else None  # 1_0 is ten in Python alone
 
 
 def _refuse(complaints: Iterable[str]) -> None:

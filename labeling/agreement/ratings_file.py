@@ -5,7 +5,9 @@ in words), because a statistic over "most of the file" is a number about somethi
 """
 
 import csv
+import functools
 import io
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -17,7 +19,6 @@ from labeling.agreement.arrays import Ints
 LONGEST_CELL = 131_072
 NEEDED = ("task", "worker", "label")
 _TOLD = 20
-_NO_RATING = {"nan", "null", "inf", "-inf", "infinity", "-infinity"}
 
 
 class BadFile(ValueError):
@@ -160,9 +161,18 @@ def _cells(
 
 
 def _fault(name: str, cell: str) -> list[str]:
-    if name == "label" and cell.lower() in _NO_RATING:
+    if name == "label" and _is_nothing(cell):
         return [f"{cell!r} is no label: leave the row out where nobody rated"]
     return []
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_nothing(label: str) -> bool:
+    """What programs write where there is no number, however they write it."""
+    try:
+        return not math.isfinite(float(label))
+    except ValueError:
+        return label.lower() == "null"
 
 
 def _numbered(names: list[str]) -> tuple[list[str], Ints]:

@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import BinaryIO
 
 from django.core.management.base import CommandError
@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from labeling.agreement import scale
 from labeling.agreement.arrays import Ints
 from labeling.agreement.ratings_file import BadFile, Ratings
-from labeling.agreement.scale import BadLabel, Scale
+from labeling.agreement.scale import BadLabel, BadScale, Scale
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -23,15 +23,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    if path == "-":
-        yield sys.stdin.buffer
-        return
+    """The file, or standard input; opening and reading it may fail."""
+    if path == "-" and sys.stdin is None:
+        raise CommandError("cannot read standard input: it is closed")
     try:
-        file = open(path, "rb")  # noqa: SIM115  the error below is about opening, not about reading
+        with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+            yield file
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror}") from None
-    with file:
-        yield file
 
 
 def scale_of(ratings: Ratings, values: str | None) -> tuple[Scale, Ints]:
@@ -39,5 +38,7 @@ def scale_of(ratings: Ratings, values: str | None) -> tuple[Scale, Ints]:
     told = None if values is None else [name.strip() for name in values.split(",")]
     try:
         return scale.read(ratings.labels, told=told)
+    except BadScale as error:
+        raise CommandError(f"--values {values}: {error}") from None
     except BadLabel as error:
         raise BadFile([f"line {ratings.lines[error.row]}: {error}"]) from None

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from labeling.agreement import crowd_report, ratings_file
 from labeling.agreement.ratings_file import BadFile
-from labeling.management import csv_input
+from labeling.management import csv_input, output
 
 
 class Command(BaseCommand):
@@ -30,4 +30,5 @@ class Command(BaseCommand):
             report = crowd_report.of_ratings(ratings, found, labels, level=options["level"])
         except BadFile as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
+        with output.printing(self.stdout):
+            self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from labeling.agreement import crowd_consensus, crowd_reports, ratings_file
 from labeling.agreement.crowd_consensus import Settled
 from labeling.agreement.ratings_file import BadFile
-from labeling.management import csv_input
+from labeling.management import csv_input, output
 
 
 class Command(BaseCommand):
@@ -30,7 +30,11 @@ class Command(BaseCommand):
             settled = list(_settled(options))
         except BadFile as error:
             raise CommandError(str(error)) from None
-        if options["json"]:
+        with output.printing(self.stdout):
+            self._print(settled, as_json=options["json"])
+
+    def _print(self, settled: list[Settled], *, as_json: bool) -> None:
+        if as_json:
             self.stdout.write(json.dumps([asdict(task) for task in settled], ensure_ascii=False, indent=2))
             return
         writer = csv.writer(self.stdout, lineterminator="\n")
@@ -40,6 +44,8 @@ class Command(BaseCommand):
 
 def _settled(options: dict[str, Any]) -> Iterator[Settled]:
     is_first_error = options["method"] == "first_error"
+    if is_first_error and options["values"] is not None:
+        raise CommandError("--values is not for first_error: its labels are places of a first error, or -1 for none")
     with csv_input.opened(options["csv"]) as file:
         ratings = ratings_file.read(
             file,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from labeling.agreement import ratings_file, scale
 from labeling.agreement.ratings_file import BadFile, Ratings
-from labeling.agreement.scale import BadLabel
+from labeling.agreement.scale import BadLabel, BadScale
 
 GOOD = b"task,worker,label\nt1,ann,1\nt1,bob,-1\nt2,ann,1\n"
 
@@ -55,6 +55,9 @@ def test_read_takes_every_ordinary_way_of_writing(data: bytes) -> None:
         (GOOD + b"t3,,1\n", "line 5: no worker"),
         (GOOD + b" , ,1\n", "line 5: no task; no worker"),
         (GOOD + b"t3,ann,nan\n", "line 5: 'nan' is no label"),
+        (GOOD + b"t3,ann,-NaN\n", "line 5: '-NaN' is no label"),
+        (GOOD + b"t3,ann,+inf\n", "line 5: '+inf' is no label"),
+        (GOOD + b"t3,ann,NULL\n", "line 5: 'NULL' is no label"),
         (GOOD + b"t1,ann,0\n", "line 5: worker 'ann' has rated task 't1' on line 2 already"),
         (GOOD + b't3,ann,"1\n', "line 5: not CSV"),
         (GOOD + b"t3,ann,\xff\n", "line 5: not UTF-8 (byte 0xff)"),
@@ -128,10 +131,18 @@ def test_told_scale_may_hold_values_that_nobody_used_and_gives_words_an_order() 
     ("labels", "told", "message"),
     [
         (["1", "7"], ["0", "1"], "no '7'"),
-        (["a"], ["a", "a"], "twice"),
         ([str(n) for n in range(60)], None, "60 different labels"),
     ],
 )
 def test_scale_refuses_what_it_cannot_hold(labels: list[str], told: list[str] | None, message: str) -> None:
     with pytest.raises(BadLabel, match=message):
         scale.read(labels, told=told)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [(["a", "a"], "twice"), (["0", "1", ""], "blank"), ([str(n) for n in range(60)], "60 values, at most 50")],
+)
+def test_told_scale_that_cannot_be_one_is_refused_as_such(told: list[str], message: str) -> None:
+    with pytest.raises(BadScale, match=message):
+        scale.read(["1"], told=told)

@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +128,67 @@ def test_missing_file_is_told(tmp_path: Path) -> None:
         run("agreement", tmp_path / "none.csv")
 
 
+@pytest.mark.parametrize("values", ["1,2,", "1,1,2"])
+def test_scale_that_cannot_be_one_is_told_by_its_option(values: str, ratings: Path) -> None:
+    with pytest.raises(CommandError, match=f"--values {values}: a value is "):
+        run("agreement", ratings, values=values)
+
+
+def test_scale_is_refused_where_labels_are_places(ratings: Path) -> None:
+    with pytest.raises(CommandError, match="--values is not for first_error"):
+        run("consensus", ratings, method="first_error", values="-1,0")
+
+
+def shell(line: str, ratings: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """A line of a shell in which `agreement` and `consensus` are the commands, with a file of ratings."""
+    manage = Path(__file__).resolve().parents[3] / "manage.py"
+    commands = "".join(
+        f'{name}() {{ "{sys.executable}" "{manage}" {name} {option} "$@"; }}\n'
+        for name, option in (("agreement", ""), ("consensus", "--method majority"))
+    )
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail\n{commands}{line}"],
+        cwd=ratings.parent,
+        env=os.environ | {"SECRET_KEY": "for tests", "STEPMARK_DATA": str(ratings.parent)} | environment,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("agreement --csv - <&-", "cannot read standard input: it is closed"),
+        ("agreement --csv .", "cannot read .: Is a directory"),
+        ("agreement --csv ratings.csv >&-", "cannot print: standard output is closed"),
+    ],
+)
+def test_what_cannot_be_read_or_printed_is_told_in_a_line(line: str, told: str, ratings: Path) -> None:
+    found = shell(line, ratings)
+    assert (found.returncode, found.stdout) == (1, b"")
+    assert found.stderr.decode().splitlines() == [f"CommandError: {told}"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here, which stands for a full disk")
+def test_full_disk_is_told_in_a_line(ratings: Path) -> None:
+    found = shell("agreement --csv ratings.csv > /dev/full", ratings)
+    assert (found.returncode, found.stderr) == (1, b"CommandError: cannot print: No space left on device\n")
+
+
+def test_reader_who_has_seen_enough_is_no_fault(tmp_path: Path) -> None:
+    path = written(tmp_path, ["task,worker,label", *(f"t{n},w,1" for n in range(20_000))])
+    found = shell("consensus --csv ratings.csv | head -n 1", path)
+    assert (found.returncode, found.stdout, found.stderr) == (141, b"task,label,probability,votes\n", b"")
+
+
+def test_what_is_printed_is_utf_8_whatever_the_terminal_says(tmp_path: Path) -> None:
+    path = written(tmp_path, ["task,worker,label", "t€,a,ja", "t€,b,ja"])
+    found = shell("agreement --csv - < ratings.csv && consensus --csv ratings.csv", path, PYTHONIOENCODING="latin-1")
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert found.stdout.decode().endswith("t€,ja,1.000000,2\n")
+
+
 def test_level_outside_its_range_is_told(ratings: Path) -> None:
     with pytest.raises(CommandError, match="between 0 and 1"):
         run("agreement", ratings, level=95.0)
@@ -177,6 +241,7 @@ def test_report_that_stopped_early_does_not_vote_for_none(tmp_path: Path) -> Non
     [
         ("a,w,x,4,", "'x' is no place"),
         ("a,w,-2,4,", "'-2' is no place"),
+        ("a,w,0_1,4,", "'0_1' is no place"),
         ("a,w,4,4,", "4 lies outside a trace of 4 steps"),
         ("a,w,1,0,", "steps is '0'"),
         ("a,w,,4,", "no number of steps in seen"),
