@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from labeling.agreement import crowd_reports, dawid_skene, first_error_dawid_skene, majority
+from labeling.agreement import crowd_reports, dawid_skene, first_error_dawid_skene, majority, ratings_file
 from labeling.agreement.arrays import Floats, Ints
 from labeling.agreement.ratings_file import Ratings
 from labeling.agreement.scale import Scale
@@ -25,6 +25,7 @@ class Settled:
 def of_labels(ratings: Ratings, scale: Scale, labels: Ints, *, method: str) -> Iterator[Settled]:
     votes = Votes(ratings.tasks, ratings.workers, labels, len(scale.names))
     if method == "dawid_skene":
+        ratings_file.check_size(labels=votes.k, others=votes.n_workers, called="workers", a_piece=votes.k**2)
         fit = dawid_skene.fit(votes)
         places, sure = fit.labels, fit.probabilities
     else:

@@ -42,6 +42,8 @@ def _patterns(ratings: Ratings, scale: Scale, labels: Ints) -> Patterns:
     if "cluster" in ratings.extra:
         problems = np.unique(np.array(ratings_file.one_per_task(ratings, "cluster")), return_inverse=True)[1]
     counted = patterns.of_ratings(units=ratings.tasks, labels=labels, problem_of_unit=problems, values=scale.values)
+    k = len(scale.values)
+    ratings_file.check_size(labels=k, others=len(counted.copies), called="clusters", a_piece=k * k + 2 * k + 2)
     return patterns.compress(counted)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from labeling.agreement import ratings_file
 from labeling.agreement.arrays import Bools, Ints
+from labeling.agreement.evidence import EVENTS
 from labeling.agreement.ratings_file import BadFile, Ratings
 from labeling.agreement.reports import Reports
 
@@ -25,6 +26,7 @@ def of_ratings(ratings: Ratings) -> Reports:
     is_censored = np.array([not label for label in ratings.labels], dtype=np.bool_)
     said = _numbers(ratings, is_censored)
     lengths = _lengths(ratings, said)
+    _check_size(int((lengths[ratings.tasks] + 1).sum()))
     _refuse(_outside(ratings, said, is_censored, lengths))
     domains = ratings_file.one_per_task(ratings, "domain") if "domain" in ratings.extra else [""] * len(lengths)
     return Reports(
@@ -63,6 +65,13 @@ def _lengths(ratings: Ratings, said: Ints) -> Ints:
         if told[task] is None
     )
     return np.array(told, dtype=np.int64)
+
+
+def _check_size(places: int) -> None:
+    """Every report says something of every place of its trace."""
+    most = ratings_file.MOST_NUMBERS // len(EVENTS)
+    if places > most:
+        raise BadFile([f"traces of {places:,} steps in all reports together: at most {most:,}, or fewer at a time"])
 
 
 def _outside(ratings: Ratings, said: Ints, is_censored: Bools, lengths: Ints) -> Iterator[str]:

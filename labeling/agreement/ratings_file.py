@@ -17,6 +17,7 @@ import numpy as np
 from labeling.agreement.arrays import Ints
 
 LONGEST_CELL = 131_072
+MOST_NUMBERS = 100_000_000  # kept of a file at once; some forty bytes each while they are computed with
 NEEDED = ("task", "worker", "label")
 _TOLD = 20
 
@@ -62,6 +63,14 @@ def read(file: BinaryIO, *, optional: Sequence[str] = (), may_be_blank: Sequence
         raise BadFile(sorted(complaints, key=_line_of))
     extra = {name: columns[name] for name in names if name not in NEEDED}
     return Ratings(task_names, worker_names, tasks, workers, columns["label"], lines, extra)
+
+
+def check_size(*, labels: int, others: int, called: str, a_piece: int) -> None:
+    """Refuse what would take the machine's memory: `a_piece` numbers for each of the others, clusters or workers."""
+    most = MOST_NUMBERS // a_piece
+    if others > most:
+        told = f"{labels} different labels and {others:,} {called}: at most {most:,} {called} with so many labels"
+        raise BadFile([told])
 
 
 def one_per_task(ratings: Ratings, column: str) -> list[str]:

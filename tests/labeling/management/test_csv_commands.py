@@ -139,6 +139,27 @@ def test_scale_is_refused_where_labels_are_places(ratings: Path) -> None:
         run("consensus", ratings, method="first_error", values="-1,0")
 
 
+def test_more_labels_and_workers_than_fit_into_memory_are_refused(tmp_path: Path) -> None:
+    """Fifty labels of forty thousand workers are tables of a hundred million numbers; agreement needs none of them."""
+    rows = [f"t{n // 2},w{n},{n % 50}" for n in range(40_001)]
+    path = written(tmp_path, ["task,worker,label", *rows])
+    with pytest.raises(CommandError, match="50 different labels and 40,001 workers: at most 40,000 workers"):
+        run("consensus", path, method="dawid_skene")
+    assert agreement(path)["counts"]["workers"] == 40_001
+
+
+def test_more_labels_and_clusters_than_fit_into_memory_are_refused(tmp_path: Path) -> None:
+    rows = [f"t{n},w,{n % 50},c{n}" for n in range(38_432)]
+    with pytest.raises(CommandError, match="50 different labels and 38,432 clusters: at most 38,431 clusters"):
+        run("agreement", written(tmp_path, ["task,worker,label,cluster", *rows]))
+
+
+def test_more_steps_than_fit_into_memory_are_refused(tmp_path: Path) -> None:
+    rows = [f"t{n},w,1,10000" for n in range(1_667)]
+    with pytest.raises(CommandError, match="16,671,667 steps in all reports together: at most 16,666,666"):
+        run("consensus", written(tmp_path, ["task,worker,label,steps", *rows]), method="first_error")
+
+
 def shell(line: str, ratings: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """A line of a shell in which `agreement` and `consensus` are the commands, with a file of ratings."""
     manage = Path(__file__).resolve().parents[3] / "manage.py"
