@@ -73,10 +73,16 @@ def send_back(*, trace_id: int, note: str = "", by: User, now: dt.datetime) -> N
         asked = AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
         number = max(row.n_readings, asked or 0) + 1
         if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
-            raise CannotDecide(_("This trace was withdrawn: nobody is given it any more."))
+            raise CannotDecide(_why_nobody_reads(row.trace))
         row.consensus_revision = 0
         _move(row, SettlementState.ASKED, "sent_back", now)
         _say("trace.sent_back", row, by, now, note=note)
+
+
+def _why_nobody_reads(trace: Trace) -> str:
+    if trace.withdrawn_at is not None:
+        return _("This trace was withdrawn: nobody is given it any more.")
+    return _("This trace is gold: nobody reads it as work. Retire the gold first, or decide it yourself.")
 
 
 def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime) -> None:

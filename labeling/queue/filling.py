@@ -15,7 +15,7 @@ from accounts.models import User
 from events import log
 from labeling.models import Assignment, Lane, QueueEntry, Trace
 from labeling.models.queue import Arm
-from labeling.queue import leases, slots
+from labeling.queue import known, leases, slots
 from labeling.queue.lanes import BOTTOM, TOP, arrival_key, of_arm
 
 _CHUNK = 500
@@ -23,7 +23,6 @@ _CHUNK = 500
 _SHUFFLED = (Arm.UNIFORM, Arm.RESERVE, Arm.GOLD)
 # A trace that nobody has begun moves on when it is drawn again.
 _MOVABLE = (Arm.UNIFORM, Arm.POLICY)
-_KNOWN = (Arm.TRAINING, Arm.SCREENING, Arm.GOLD)  # what stands here never becomes work
 
 
 class Depth(NamedTuple):
@@ -110,7 +109,7 @@ def _add(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> int:
         before = lane.entries.filter(trace_id__in=ids).count()
         new = [entry for entry in entries if entry.trace_id in ids - elsewhere]
         QueueEntry.objects.bulk_create(sorted(new, key=lambda entry: entry.trace_id), ignore_conflicts=True)
-        again = _put_up_again(lane, ids, entries[0].slots) if lane.arm in _KNOWN else 0
+        again = _put_up_again(lane, ids, entries[0].slots) if lane.arm in known.ARMS.values() else 0
         _read_anew(lane, now)
         return lane.entries.filter(trace_id__in=ids).count() - before + again
 
@@ -129,10 +128,10 @@ def _read_anew(lane: Lane, now: dt.datetime) -> None:
 
 def _make_way(lane: Lane, trace_ids: set[int]) -> set[int]:
     """Traces that stay in another lane of work. For a drawn batch the untouched entries there are taken out."""
-    if lane.arm in _KNOWN:
+    if lane.arm in known.ARMS.values():
         return set()
     others = QueueEntry.objects.filter(lane__project=lane.project_id, trace_id__in=trace_ids).exclude(lane=lane)
-    others = others.exclude(lane__arm__in=_KNOWN)
+    others = others.exclude(lane__arm__in=known.ARMS.values())
     if lane.arm in _MOVABLE and (lane.arm == Arm.POLICY or lane.generation):
         untouched = _locked(others.filter(lane__arm__in=_MOVABLE, slots_left=F("slots")))
         QueueEntry.objects.filter(pk__in=[entry.pk for entry in untouched]).delete()
@@ -177,22 +176,35 @@ def withdraw(
 
 
 def reinstate(*, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: User | None) -> int:
-    """Hand withdrawn traces out again, as often as they were still to be read."""
+    """Hand withdrawn traces out again, as often as they were still to be read. What was gold once is no work."""
     with transaction.atomic():
         withdrawn = Trace.objects.filter(pk__in=trace_ids).exclude(withdrawn_at=None).order_by("pk")
         ids = set(withdrawn.select_for_update(no_key=True).values_list("pk", flat=True))
         Trace.objects.filter(pk__in=ids).update(withdrawn_at=None, withdrawn_reason="")
-        held = Assignment.objects.filter(trace_id__in=ids, holds_slot=True).values("trace_id")
-        taken = dict(held.annotate(n=Count("pk")).values_list("trace_id", "n"))
-        entries = QueueEntry.objects.filter(trace_id__in=ids, slots__gt=0).exclude(lane__arm__in=_KNOWN)
-        for entry in _locked(entries):
-            left = max(entry.slots - taken.get(entry.trace_id, 0), 0)
-            taken[entry.trace_id] = max(taken.get(entry.trace_id, 0) - entry.slots, 0)
-            QueueEntry.objects.filter(pk=entry.pk).update(slots_left=left)
+        _reopen_work(ids)
+        _reopen_known(ids)
         for lane in Lane.objects.filter(entries__trace_id__in=ids).distinct():
             _read_anew(lane, now)
         _say("trace.reinstated", ids, now, reason, by)
     return len(ids)
+
+
+def _reopen_work(trace_ids: set[int]) -> None:
+    held = Assignment.objects.filter(trace_id__in=trace_ids, holds_slot=True).values("trace_id")
+    taken = dict(held.annotate(n=Count("pk")).values_list("trace_id", "n"))
+    entries = QueueEntry.objects.filter(~known.WAS_GOLD, trace_id__in=trace_ids, slots__gt=0)
+    for entry in _locked(entries.exclude(lane__arm__in=known.ARMS.values())):
+        left = max(entry.slots - taken.get(entry.trace_id, 0), 0)
+        taken[entry.trace_id] = max(taken.get(entry.trace_id, 0) - entry.slots, 0)
+        QueueEntry.objects.filter(pk=entry.pk).update(slots_left=left)
+
+
+def _reopen_known(trace_ids: set[int]) -> None:
+    """Gold that is in use still, less what was shown of it."""
+    for trace_id, arms in known.among(trace_ids).items():
+        for entry in _locked(QueueEntry.objects.filter(trace_id=trace_id, lane__arm__in=arms)):
+            taken = Assignment.objects.filter(trace_id=trace_id, lane=entry.lane_id, holds_slot=True).count()
+            QueueEntry.objects.filter(pk=entry.pk).update(slots_left=max(entry.slots - taken, 0))
 
 
 def _say(what: str, trace_ids: set[int], now: dt.datetime, reason: str, by: User | None) -> None:

@@ -10,7 +10,7 @@ from django.db.models.functions import Greatest
 from labeling.models import QueueEntry, Trace
 from labeling.models.consensus import SettlementState
 from labeling.models.queue import Arm
-from labeling.queue import slots
+from labeling.queue import known, slots
 
 WORK = (Arm.UNIFORM, Arm.POLICY, Arm.RESERVE)
 # What the project stands behind, or a person has to decide, is not given out again for the sake of a number.
@@ -24,13 +24,13 @@ class Resized(NamedTuple):
 
 def resize(*, project_id: int, overlap: int, after: int, now: dt.datetime, limit: int = 500) -> Resized:
     """The next traces of the project behind `after`: each is given out `overlap` times from the start. Fewer takes away
-    what is still free, never a reading that somebody has in hand."""
+    what is still free, never a reading that somebody has in hand. What was gold once is no work again."""
     traces = Trace.objects.filter(project=project_id, pk__gt=after, withdrawn_at=None)
     ids = list(traces.order_by("pk").values_list("pk", flat=True)[:limit])
     with transaction.atomic():
         standing = slots.lock_standing(trace_ids=ids)
         entries = QueueEntry.objects.filter(trace__in=standing, lane__arm__in=WORK, lane__closed_at=None)
-        entries = entries.exclude(trace__settlement__state__in=_STAYS).exclude(slots=overlap)
+        entries = entries.exclude(trace__settlement__state__in=_STAYS).exclude(slots=overlap).exclude(known.WAS_GOLD)
         keys = list(entries.select_for_update(no_key=True, of=("self",)).order_by("pk").values_list("pk", flat=True))
         left = Greatest(F("slots_left") + Value(overlap) - F("slots"), Value(0))
         QueueEntry.objects.filter(pk__in=keys).update(slots=F("slots") - F("slots_left") + left, slots_left=left)

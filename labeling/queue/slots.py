@@ -13,10 +13,7 @@ import statements
 from labeling.models import AddedSlot, Assignment, QueueEntry, Trace
 from labeling.models.assignment import Origin, Population, Purpose
 from labeling.models.queue import Arm
-from labeling.queue import lanes, patience, refusals
-
-# Gold is shown a number of times, each exposure in its own lane: it never becomes work.
-_KNOWN_ANSWERS = {Purpose.TRAINING: Arm.TRAINING, Purpose.SCREENING: Arm.SCREENING, Purpose.GOLD: Arm.GOLD}
+from labeling.queue import known, lanes, patience, refusals
 
 
 class _Slot(NamedTuple):
@@ -30,14 +27,16 @@ class _Slot(NamedTuple):
 
 def give_back(*, assignments: Sequence[Assignment], now: dt.datetime) -> None:
     """The slots of assignments that have just ended; inside the caller's transaction. Those of work go to the top-up
-    lane under a new arrival, which lies ahead of every reader. A withdrawn trace gets nothing back."""
+    lane under a new arrival, which lies ahead of every reader. A withdrawn trace gets nothing back, nor does one that
+    became gold meanwhile, as work, or that is gold no longer, as gold."""
     standing = lock_standing(trace_ids=(row.trace_id for row in assignments))
     rows = sorted((row for row in assignments if row.trace_id in standing), key=lambda row: (row.trace_id, row.pk))
+    shown = known.among(standing)
     for row in rows:
-        if row.purpose in _KNOWN_ANSWERS and row.lane_id is not None:
+        if row.lane_id is not None and known.ARMS.get(Purpose(row.purpose)) in shown.get(row.trace_id, ()):
             entry = QueueEntry.objects.filter(trace_id=row.trace_id, lane_id=row.lane_id)
             entry.update(slots_left=F("slots_left") + 1)
-    work = (row for row in rows if row.purpose not in _KNOWN_ANSWERS)
+    work = (row for row in rows if row.purpose not in known.ARMS and row.trace_id not in shown)
     for slot, number in Counter(_slot_of(row) for row in work).items():
         _put(slot, number, now, given=0)
 
@@ -95,8 +94,8 @@ def take_slot(*, assignment_id: int, now: dt.datetime) -> Population | None:
 def _open_entries(assignment: Assignment) -> QuerySet[QueueEntry]:
     """What came back first, added ones last: a scheduled reading stays one as long as it can."""
     entries = QueueEntry.objects.filter(trace_id=assignment.trace_id, is_open=True)
-    known = _KNOWN_ANSWERS.get(Purpose(assignment.purpose))
-    mine = entries.filter(lane__arm=known) if known else entries.exclude(lane__arm__in=_KNOWN_ANSWERS.values())
+    arm = known.ARMS.get(Purpose(assignment.purpose))
+    mine = entries.filter(lane__arm=arm) if arm else entries.exclude(lane__arm__in=known.ARMS.values())
     order = Case(
         When(lane__arm=Arm.TOP_UP, then=Value(0)), When(lane__arm=Arm.OPINION, then=Value(2)), default=Value(1)
     )
@@ -113,19 +112,19 @@ def _take_one(entries: QuerySet[QueueEntry]) -> str | None:
 
 def is_handed_out(*, trace_id: int) -> bool:
     """Whether people read it here, or may. What came in with its labels stands in no lane."""
-    entries = QueueEntry.objects.filter(trace_id=trace_id).exclude(lane__arm__in=_KNOWN_ANSWERS.values())
+    entries = QueueEntry.objects.filter(trace_id=trace_id).exclude(lane__arm__in=known.ARMS.values())
     read = Assignment.objects.filter(trace_id=trace_id, purpose=Purpose.WORK, origin=Origin.HERE)
     return entries.exists() or read.exists()
 
 
 def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None = None) -> bool:
     """Ask for a further opinion on a trace: once in a round, up to the project's limit or the one that a person who
-    decides has set. Says whether it was added."""
+    decides has set. Of gold nobody's opinion is asked. Says whether it was added."""
     with transaction.atomic():
-        if not lock_standing(trace_ids=[trace_id]):
+        if not lock_standing(trace_ids=[trace_id]) or known.among([trace_id]):
             return False
         trace = Trace.objects.select_related("project").get(pk=trace_id)
-        work = trace.queue_entries.exclude(lane__arm__in=_KNOWN_ANSWERS.values())
+        work = trace.queue_entries.exclude(lane__arm__in=known.ARMS.values())
         given = work.aggregate(slots=Sum("slots"))["slots"] or 0
         if given >= (limit or trace.project.overlap_limit):
             return False

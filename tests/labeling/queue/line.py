@@ -7,12 +7,14 @@ from typing import Any
 from django.db.models import Sum
 
 from labeling import queue
-from labeling.models import Assignment, Project, QueueEntry, Rater, Trace
+from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, Trace
 from tests import factories
 
 # Chances at which a project with the default shares serves an arm first: gold a tenth; of the rest, reserve a
 # twentieth and uniform a fifth.
 GOLD, RESERVE, UNIFORM, POLICY = 0.05, 0.11, 0.2, 0.9
+
+_USES = {"gold": "hidden", "training": "training", "screening": "screening"}
 
 
 def make_traces(project: Project, number: int) -> list[Trace]:
@@ -21,8 +23,12 @@ def make_traces(project: Project, number: int) -> list[Trace]:
 
 
 def fill(project: Project, number: int, *, arm: str = "uniform", slots: int = 1, **options: Any) -> list[int]:
-    """So many new traces in the lane of an arm; their ids in the order in which they will be read."""
+    """So many new traces in the lane of an arm; their ids in the order in which they will be read. In a lane of gold
+    they are gold."""
     ids = [trace.pk for trace in make_traces(project, number)]
+    if use := _USES.get(arm):
+        known = (Gold(trace_id=pk, use=use, accepted_first_errors=[None], made_at=factories.NOW) for pk in ids)
+        Gold.objects.bulk_create(known)
     keys = {trace_id: -place for place, trace_id in enumerate(ids)}
     queue.enqueue(project_id=project.pk, arm=arm, trace_ids=ids, slots=slots, now=factories.NOW, keys=keys, **options)
     return ids
