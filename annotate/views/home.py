@@ -29,7 +29,6 @@ def home(request: HttpRequest) -> HttpResponse:
         "managed": sorted(managed.of(mine), key=lambda each: each.project.name),
         "archived": roles.projects(user, Action.READ).filter(state=ProjectState.ARCHIVED).order_by("name")[:50],
         "may_create_projects": roles.may_create_projects(user),
-        "most": todo.COUNTED,
         "now": now,
         "messages_to_me": Message.objects.unread_by(user)[:20],
     }

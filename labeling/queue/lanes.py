@@ -30,7 +30,8 @@ ARRIVALS = (Arm.TOP_UP, Arm.OPINION)
 #
 # rest      what the decision on gold leaves of the chance, between 0 and 1 again
 # place     the order in which lanes are tried, null where one is not served now: reserve and uniform come first at
-#           their shares, policy takes the rest, and each stands in for the others where they are empty
+#           their shares, policy takes the rest, and each stands in for the others where they are empty. Gold is handed
+#           out beside work alone: whoever got a trace where nothing waits would know what it is
 # key       where to read on
 # is_held   the lane's newest assignment is held by this rater: nothing new is handed out
 ASKED = """

@@ -8,15 +8,19 @@ from django.db import IntegrityError, connection, transaction
 import statements
 from labeling.queue.lanes import BOTTOM, HELD_FOR, LANES, MAKE, NEXT, TWO_CLAIMS_MET, Taken
 
-# The lanes come in their order, and the loop ends with the first that gives something: later ones are not looked at.
-_FOUND = """
+_ASKED_OF = ("lane_id", "key", "trace_id", "rater_id", "purpose", "attempt")
+_NEXT = NEXT.format(**{name: f"lanes.{name}" for name in _ASKED_OF})
+_ANY = NEXT.format(**{name: f"beside.{name}" for name in _ASKED_OF})
+# The lanes come in their order, and the loop ends with the first that gives something: later ones are not looked at,
+# unless it is gold.
+_FOUND = f"""
 SELECT lanes.*, e.entry_id, e.trace_id AS found_id, e.key AS found_key, e.draw_id
-FROM lanes CROSS JOIN LATERAL ({next} {lock}) e
+FROM lanes CROSS JOIN LATERAL ({{next}} {{lock}}) e
 WHERE lanes.place IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lanes held WHERE held.is_held)
-LIMIT 1"""
-_NEXT = NEXT.format(
-    **{name: f"lanes.{name}" for name in ("lane_id", "key", "trace_id", "rater_id", "purpose", "attempt")}
-)
+  AND (lanes.arm <> 'gold' OR EXISTS (
+    SELECT 1 FROM lanes beside CROSS JOIN LATERAL ({_ANY}) work
+    WHERE beside.place IS NOT NULL AND beside.arm <> 'gold'))
+LIMIT 1"""  # noqa: S608  made of constants
 _VALUES = """
 SELECT f.project_id, f.rater_id, f.found_id, f.lane_id, f.found_key, f.draw_id, f.purpose, f.attempt, 'here',
        f.population, CASE WHEN o.opened THEN 'opened' ELSE 'held' END, true, o.now, CASE WHEN o.opened THEN o.now END,

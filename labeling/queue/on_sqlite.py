@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 import statements
 from labeling.models.assignment import AssignmentState
+from labeling.models.queue import Arm
 from labeling.queue.lanes import ARM, ARRIVALS, ASKED, BOTTOM, HELD_FOR, MAKE, NEXT, STANDS, TWO_CLAIMS_MET, Taken
 
 
@@ -101,13 +102,16 @@ def is_anything_left(parameters: list[object]) -> bool:
 
 
 def _find(parameters: list[object]) -> _Found | None:
-    came_up_empty: list[int] = []
+    """Gold is handed out if some work follows that might have been."""
+    gold, came_up_empty = None, list[int]()
     for lane in itertools.starmap(_Lane, statements.rows(_LANES, parameters)):
         of_lane = (lane.rater_id, lane.lane_id, lane.purpose, lane.attempt, lane.from_top)
         ((key, *entry),) = statements.rows(_NEXT, of_lane)
-        if entry[0] is not None:
-            return _Found(lane, _Entry(*entry), came_up_empty)
-        if lane.lags(key):
+        if entry[0] is not None and lane.arm == Arm.GOLD:
+            gold = _Found(lane, _Entry(*entry), came_up_empty)
+        elif entry[0] is not None:
+            return gold or _Found(lane, _Entry(*entry), came_up_empty)
+        elif lane.lags(key):
             came_up_empty.append(lane.lane_id)
     return None
 

@@ -58,8 +58,8 @@ def test_of_leaves_out_what_is_given_out_and_lanes_that_are_closed() -> None:
 
 
 def test_of_stops_counting_where_nobody_plans_further() -> None:
-    assert not todo.Todo(Membership(), None, waiting=todo.COUNTED).is_over_counted
-    assert todo.Todo(Membership(), None, waiting=todo.COUNTED + 1).is_over_counted
+    told = [todo.Todo(Membership(), None, waiting=n).over for n in (0, 1, 10, 11, 20, 21, todo.COUNTED + 1)]
+    assert told == [0, 0, 0, 10, 10, 20, todo.COUNTED]
 
 
 @pytest.mark.parametrize(("role", "may"), [(Role.LEAD, True), (Role.REVIEWER, True), (Role.ENGINEER, False)])

@@ -22,8 +22,8 @@ def gold(project: Project, *accepted: int | None) -> Trace:
 
 
 def order(project: Project) -> list[int]:
-    entries = QueueEntry.objects.filter(lane__project=project).order_by("-key", "-trace_id")
-    return list(entries.values_list("trace_id", flat=True))
+    entries = QueueEntry.objects.filter(lane__project=project).exclude(lane__arm=Arm.UNIFORM)
+    return list(entries.order_by("-key", "-trace_id").values_list("trace_id", flat=True))
 
 
 def test_arrange_hidden_balances_every_beginning_and_writes_nothing_twice() -> None:
@@ -39,6 +39,7 @@ def test_arrange_hidden_balances_every_beginning_and_writes_nothing_twice() -> N
 def test_arrange_hidden_shows_nobody_a_trace_twice_and_hides_none() -> None:
     """Readers begin at the top of the new order; what each has met stays met."""
     project = factories.make_project(gold_share=1)
+    factories.make_entry(factories.make_lane(project), factories.make_trace(project))
     traces = {gold(project, place).pk for place in (None, None, None, 0, 1, 2)}
     rater, met = factories.make_rater(project), []
     for number in range(6):

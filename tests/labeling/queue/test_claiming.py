@@ -110,7 +110,7 @@ def test_claim_hands_no_trace_as_work_that_was_met_as_gold(now: dt.datetime) -> 
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace], slots=2, now=now)
     rater = factories.make_rater(project)
     claim = queue.claim(rater_id=rater.pk, now=now, opened=True, chance=line.GOLD)
-    assert (claim.purpose, claim.arm) == ("gold", "gold")
+    assert (claim.trace_id, claim.purpose, claim.arm) == (trace, "gold", "gold")
     with pytest.raises(queue.NothingLeft):
         queue.claim(rater_id=rater.pk, now=now)
 
@@ -132,6 +132,22 @@ def test_claim_falls_through_to_other_lanes_but_never_to_gold(now: dt.datetime) 
     line.fill(project, 3, arm="gold")
     reserve = line.fill(project, 2, arm="reserve")
     assert line.claim_all(factories.make_rater(project), now, chance=line.POLICY) == reserve
+
+
+@pytest.mark.parametrize("arm", ["uniform", "reserve", "policy", "top_up", "opinion"])
+def test_claim_hands_gold_out_beside_work_alone(arm: str, now: dt.datetime) -> None:
+    """Where nothing waits, or nothing that this rater has not met, a trace that came all the same would be known."""
+    project = factories.make_project()
+    line.fill(project, 3, arm="gold")
+    rater = factories.make_rater(project)
+    with pytest.raises(queue.NothingLeft):
+        queue.claim(rater_id=rater.pk, now=now, chance=line.GOLD)
+    work = line.fill(project, 1, arm=arm, slots=2)
+    claims = [queue.claim(rater_id=rater.pk, now=now, opened=True, chance=at) for at in (line.GOLD, line.POLICY)]
+    assert [claim.arm for claim in claims] == ["gold", arm]
+    assert claims[1].trace_id == work[0]
+    with pytest.raises(queue.NothingLeft):
+        queue.claim(rater_id=rater.pk, now=now, chance=line.GOLD)
 
 
 def test_claim_tops_up_before_any_other_work(now: dt.datetime) -> None:

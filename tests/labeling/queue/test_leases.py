@@ -106,9 +106,10 @@ def test_release_gives_the_slot_back_once_and_says_so(now: dt.datetime) -> None:
 def test_release_gives_gold_back_to_its_own_lane(now: dt.datetime) -> None:
     project = factories.make_project()
     line.fill(project, 1, arm="gold", slots=50)
+    line.fill(project, 1)
     claim = queue.claim(rater_id=factories.make_rater(project).pk, now=now, chance=line.GOLD)
     queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
-    assert list(QueueEntry.objects.values_list("lane__arm", "slots_left")) == [("gold", 50)]
+    assert dict(QueueEntry.objects.values_list("lane__arm", "slots_left")) == {"gold": 50, "uniform": 1}
 
 
 def test_release_held_leaves_alone_what_is_opened(now: dt.datetime) -> None:
