@@ -71,11 +71,11 @@ def send_back(*, trace_id: int, note: str = "", by: User, now: dt.datetime) -> N
     with transaction.atomic():
         row = _held(trace_id)
         asked = AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
-        number = max(row.n_readings, asked or 0) + 1
+        number = max(len(settling.readings_of(trace_id)), asked or 0) + 1
         if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
             raise CannotDecide(_why_nobody_reads(row.trace))
         row.consensus_revision = 0
-        _move(row, SettlementState.ASKED, "sent_back", now)
+        _move(row, SettlementState.ASKED, settling.SENT_BACK, now)
         _say("trace.sent_back", row, by, now, note=note)
 
 

@@ -2,8 +2,9 @@
 
 Two readings, a third where the first errors differ, and so on up to the project's limit; then the trace is contested.
 A place is settled when more than half of the readings that name one name it, and, where more than one was asked for,
-at least two do. A reading that was cut off names none. Expect contested traces: under "three of at most five name the
-same step" ProcessBench gave up about 30 % of all it had (C. Zheng et al. 2024, arXiv:2412.06559).
+at least two do. A reading that was cut off names none. One that came late, when its place was given to somebody else,
+is heard like any other, and whoever has the place is waited for all the same. Expect contested traces: under "three of
+at most five name the same step" ProcessBench gave up about 30 % of all it had (C. Zheng et al. 2024, arXiv:2412.06559).
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ class Said(NamedTuple):
     first_error: int | None
     is_censored: bool = False
     has_bad_problem: bool = False
+    is_extra: bool = False  # came when no slot was free
 
 
 class Course(StrEnum):
@@ -48,9 +50,14 @@ def weigh(said: Sequence[Said], *, overlap: int, added: int) -> Weighed:
         return Weighed(Course.CONTESTED, "bad_problem", len(votes), differs_at=_parting(votes))
     differs = len(set(votes)) > 1
     why = "differ" if differs else "cut_off"
-    if len(said) < overlap + added:
+    if is_awaited(said, n_given_out=overlap + added):
         return Weighed(Course.WAIT, why if added else "first_readings", len(votes), differs_at=_parting(votes))
     return Weighed(Course.ASK, why, len(votes), differs_at=_parting(votes))
+
+
+def is_awaited(said: Sequence[Said], *, n_given_out: int) -> bool:
+    """Whether a reading is still to come."""
+    return sum(not each.is_extra for each in said) < n_given_out
 
 
 def accept(

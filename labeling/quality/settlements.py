@@ -10,7 +10,7 @@ import statements
 from labeling.models import Settlement, Trace
 from labeling.models.consensus import SettlementState
 
-_UNSETTLED = (SettlementState.READING, SettlementState.CONTESTED)
+_UNSETTLED = (SettlementState.READING, SettlementState.ASKED, SettlementState.CONTESTED)
 
 # The marks of a submit: its trace is looked at by the next settling.
 MARK = """

@@ -27,16 +27,20 @@ from labeling.quality.redundancy import Course, Weighed
 from labeling.quality.step_labels import Rating, StepLabel, Sure
 
 CHUNK = 20
+SENT_BACK = "sent_back"  # the reason, where a person asked; the round names the reading that is waited for
 _RETRY, _RETRY_AT_LEAST_EVERY = dt.timedelta(seconds=3), dt.timedelta(hours=1)
 _MOST_FAILURES = 20
 
 
 @dataclass
 class _Look:
-    """What is known of one trace while it is looked at. `readings` are those that have a vote."""
+    """What is known of one trace while it is looked at. `readings` are those that have a vote, `overlap` how many were
+    asked for from the start: as the project has it, but no more than were given out, since a trace that was contested
+    or settled is not given out again where the project asks for more."""
 
     row: Settlement
     project: Project
+    overlap: int
     readings: list[Reading]
     posterior: Posterior | None
     fit: Fit | None
@@ -85,9 +89,11 @@ def _look_at_all(project: Project, rows: Sequence[Settlement], now: dt.datetime)
     _keep_reports(project, readings)
     fit = fits.current(project.pk)
     believed, assisted = _believed(fit, readings), _assisted(project.pk, every)
+    given = queue.given(trace_ids=traces)
     for row in rows:
         pk = row.trace_id
-        look = _Look(row, project, readings[pk], believed.get(pk), fit, assisted.get(pk, NOBODY))
+        overlap = min(project.overlap, given.get(pk, project.overlap))
+        look = _Look(row, project, overlap, readings[pk], believed.get(pk), fit, assisted.get(pk, NOBODY))
         _look_at(look, added.get(pk, set()), now)
 
 
@@ -159,14 +165,19 @@ def _look_at(look: _Look, rounds: set[int], now: dt.datetime) -> None:
     else:
         weighed = _weighed(look, len(rounds))
         row.n_votes, row.differs_at = weighed.n_votes, weighed.differs_at
-        if row.state != SettlementState.DECIDED:
+        if row.state != SettlementState.DECIDED and not _is_sent_back(look, rounds):
             _act(look, weighed, now)
     row.save()
 
 
+def _is_sent_back(look: _Look, rounds: set[int]) -> bool:
+    """A person wants one more reading, whatever the others say: until it has come, nothing is made of them."""
+    return look.row.reason == SENT_BACK and len(look.readings) < max(rounds, default=0)
+
+
 def _weighed(look: _Look, added: int) -> Weighed:
-    said, overlap = [each.said for each in look.readings], look.project.overlap
-    weighed = redundancy.weigh(said, overlap=overlap, added=added)
+    said = [each.said for each in look.readings]
+    weighed = redundancy.weigh(said, overlap=look.overlap, added=added)
     if look.posterior is None or look.threshold is None:
         return weighed
     leading = look.posterior.leading
@@ -176,7 +187,7 @@ def _weighed(look: _Look, added: int) -> Weighed:
         leading=leading,
         probability=look.posterior.of(leading),
         threshold=look.threshold,
-        is_asked=len(said) < overlap + added,
+        is_asked=redundancy.is_awaited(said, n_given_out=look.overlap + added),
     )
 
 

@@ -29,7 +29,7 @@ from labeling.queue.refusals import (
     StationFirst,
     why_not,
 )
-from labeling.queue.resizing import Resized, resize
+from labeling.queue.resizing import Resized, given, resize
 from labeling.queue.slots import add_slot, is_handed_out, take_slot
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "enqueue_new",
     "fixed_key",
     "forget_draws",
+    "given",
     "is_handed_out",
     "keep_draws",
     "lapse_due",

@@ -1,10 +1,11 @@
 """Gives the traces that nobody has settled more readings, or fewer, when a project changes its overlap."""
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import F, Value
+from django.db.models import F, Sum, Value
 from django.db.models.functions import Greatest
 
 from labeling.models import QueueEntry, Trace
@@ -20,6 +21,12 @@ _STAYS = (SettlementState.SETTLED, SettlementState.CONTESTED, SettlementState.DE
 class Resized(NamedTuple):
     trace_ids: list[int]
     changed: int
+
+
+def given(*, trace_ids: Sequence[int]) -> dict[int, int]:
+    """How often each of these was given out from the start; what stands in no lane of work is left out."""
+    entries = QueueEntry.objects.filter(trace_id__in=trace_ids, lane__arm__in=WORK).values("trace_id")
+    return dict(entries.annotate(n=Sum("slots")).values_list("trace_id", "n"))
 
 
 def resize(*, project_id: int, overlap: int, after: int, now: dt.datetime, limit: int = 500) -> Resized:

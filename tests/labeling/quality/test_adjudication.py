@@ -6,7 +6,7 @@ from accounts.models import User
 from events.models import Event
 from labeling import quality, queue
 from labeling.models import QueueEntry, Settlement, Trace
-from labeling.quality import consensus
+from labeling.quality import consensus, settlements
 from tests import factories
 from tests.labeling.quality import scene
 
@@ -80,6 +80,31 @@ def test_send_back_takes_a_decision_back(trace: Trace, lead: User) -> None:
     quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
     assert not consensus.current(project_id=trace.project_id).exists()
     assert consensus.history(trace_id=trace.pk).count() == 1
+
+
+def test_send_back_waits_for_the_reading_that_was_asked_for(lead: User) -> None:
+    """Two agree, and a person wants a third: a correction that says the same settles nothing before it has come."""
+    project = factories.make_project(overlap=2, overlap_limit=2)
+    trace = factories.make_trace(project)
+    first, second = scene.raters(project, 2)
+    one = scene.submit(first, trace, [1, -1])
+    scene.submit(second, trace, [1, -1])
+    assert look(trace).state == "settled"
+    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
+    scene.correct(one, 0, 0)
+    assert settlements.look_again(project_id=project.pk, now=NOW) == 1
+    row = look(trace)
+    assert (row.state, row.reason, row.n_votes) == ("asked", "sent_back", 2)
+    scene.submit(factories.make_rater(project), trace, [1, 1, 1], population="opinion")
+    row = look(trace)
+    assert (row.state, row.reason, row.n_votes) == ("settled", "most_agree", 3)
+
+
+def test_send_back_beside_a_submit_waits_for_another_reading(trace: Trace, lead: User) -> None:
+    """What was submitted and not looked at yet is not the reading that a person asks for."""
+    scene.submit(factories.make_rater(trace.project), trace, [1, -1], population="extra")
+    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
+    assert (look(trace).reason, look(trace).n_votes) == ("sent_back", 3)
 
 
 @pytest.mark.parametrize("first_error", [3, 99])

@@ -9,7 +9,7 @@ import pytest
 from events.models import Event
 from labeling import quality, queue
 from labeling.models import Consensus, Project, QueueEntry, Report, Settlement, Trace
-from labeling.quality import consensus, reasons
+from labeling.quality import consensus, reasons, settlements
 from tests import factories
 from tests.labeling.quality import scene
 from tests.together import at_once
@@ -85,6 +85,49 @@ def test_settle_counts_a_late_extra_as_an_opinion() -> None:
     read(project, trace, SOUND)
     read(project, trace, [-1])
     assert read(project, trace, SOUND, population="extra").state == "settled"
+
+
+def test_settle_waits_for_whoever_has_the_place_of_a_late_extra() -> None:
+    """Somebody lapsed, somebody else has the trace, the first one submits all the same, and differs: nobody further is
+    asked before the one who has it has spoken."""
+    project, trace = make()
+    lapsed, _other = (queue.claim(rater_id=each.pk, now=NOW, opened=True) for each in scene.raters(project, 2))
+    queue.release(assignment_id=lapsed.assignment_id, now=NOW, reason="took long", by=None)
+    scene.submit(factories.make_rater(project), trace, SOUND)
+    row = read(project, trace, [-1], population="extra")
+    assert (row.state, row.reason, row.n_votes, opinions(trace)) == ("reading", "first_readings", 2, 0)
+    row = read(project, trace, [1, 1, -1])
+    assert (row.state, row.reason, opinions(trace)) == ("asked", "differ", 1)
+    row = read(project, trace, SOUND, population="extra")
+    assert (row.state, opinions(trace)) == ("asked", 1)
+
+
+@pytest.mark.parametrize(("state", "second"), [("contested", [-1]), ("settled", SOUND)])
+def test_settle_asks_no_first_reading_more_of_what_was_through(state: str, second: list[int]) -> None:
+    """The project asks for three from the start now: what was contested after two is asked one more, and what was
+    settled by two stays so when one of them is corrected and says the same."""
+    project, trace = make(limit=2)
+    read(project, trace, SOUND)
+    assert read(project, trace, second).state == state
+    Project.objects.update(overlap=3, overlap_limit=5)
+    queue.resize(project_id=project.pk, overlap=3, after=0, now=NOW)
+    Settlement.objects.update(is_due=True)
+    row = settled(project, trace)
+    assert (row.state, opinions(trace)) == (("asked", 1) if state == "contested" else ("settled", 0))
+
+
+def test_settle_by_fewer_looks_at_what_waits_for_one_more() -> None:
+    project, trace = make()
+    Project.objects.update(overlap=3)
+    queue.resize(project_id=project.pk, overlap=3, after=0, now=NOW)
+    for _ in range(2):
+        read(project, trace, SOUND)
+    scene.give_up(factories.make_rater(project), trace, [1])
+    assert settled(project, trace).reason == "cut_off"
+    Project.objects.update(overlap=2)
+    settlements.look_again(project_id=project.pk, now=NOW)
+    row = settled(project, trace)
+    assert (row.state, row.reason) == ("settled", "all_agree")
 
 
 def test_settle_asks_again_for_what_was_cut_off_and_contests_bad_problems() -> None:
