@@ -93,6 +93,7 @@ def _places(trace: Trace) -> list[tuple[str, Any]]:
 
 class NoteForm(forms.Form):
     note = forms.CharField(label=_("Note"), required=False, max_length=2000, strip=True)
+    seen = forms.DateTimeField(required=False)  # since when the trace stood where it was when the page was made
 
 
 class DecisionForm(NoteForm):

@@ -40,7 +40,7 @@ def decide(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     try:
         quality.decide(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
     except quality.CannotDecide as refused:
-        return _page(request, actor, settlement, problem=str(refused), status=422)
+        return _refused(request, actor, trace, refused)
     messages.success(request, _("Decided: %(what)s.") % {"what": form.told()})
     return redirect("dashboard:adjudicate", slug)
 
@@ -55,9 +55,15 @@ def send_back(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     try:
         quality.send_back(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
     except quality.CannotDecide as refused:
-        return _page(request, actor, settlement, problem=str(refused), status=422)
+        return _refused(request, actor, trace, refused)
     messages.success(request, _("Sent back: one more person will read it."))
     return redirect("dashboard:adjudicate", slug)
+
+
+def _refused(request: HttpRequest, actor: Membership, trace: int, refused: quality.CannotDecide) -> HttpResponse:
+    """The trace as it stands now: somebody else may have decided it meanwhile."""
+    settlement = get_object_or_404(_settlements(actor), pk=trace)
+    return _page(request, actor, settlement, problem=str(refused), status=422)
 
 
 def _settlements(actor: Membership) -> QuerySet[Settlement]:

@@ -16,7 +16,7 @@ from labeling.models import AddedSlot, Gold, Settlement, Step, Trace
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.project import Protocol
 from labeling.models.quality import GoldUse
-from labeling.quality import consensus, gold, serving, settlements, settling, standings
+from labeling.quality import consensus, gold, reasons, serving, settlements, settling, standings
 from labeling.quality.step_labels import NEGATIVE, StepLabel
 
 _NO_LIMIT = 2**15  # a person has asked
@@ -38,14 +38,16 @@ def decide(
     first_error: int | None,
     note: str = "",
     becomes_gold: bool = False,
+    seen: dt.datetime | None = None,
     by: User,
     now: dt.datetime,
 ) -> int:
     """The first error is at this position, or there is none. Gives the number of the consensus revision. Any trace that
     somebody has read can be decided, not contested ones alone; deciding again makes a new revision. The decision
-    `becomes_gold` where it is to be known of the trace from now on: gold that says otherwise is corrected."""
+    `becomes_gold` where it is to be known of the trace from now on: gold that says otherwise is corrected. `seen` is,
+    where it is told, since when the trace stood as this person saw it: of two who decide the later one is refused."""
     with transaction.atomic():
-        row = _held(trace_id)
+        row = _held(trace_id, seen)
         _refuse_impossible(trace_id, first_error)
         row.consensus_revision = consensus.keep(
             trace_id=trace_id,
@@ -66,10 +68,11 @@ def decide(
     return row.consensus_revision
 
 
-def send_back(*, trace_id: int, note: str = "", by: User, now: dt.datetime) -> None:
-    """Ask for one more reading, beyond the project's limit where need be. A decision that stood no longer does."""
+def send_back(*, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User, now: dt.datetime) -> None:
+    """Ask for one more reading, beyond the project's limit where need be. A decision that stood no longer does. Pressed
+    twice with the same `seen`, one is asked for."""
     with transaction.atomic():
-        row = _held(trace_id)
+        row = _held(trace_id, seen)
         asked = AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
         number = max(len(settling.readings_of(trace_id)), asked or 0) + 1
         if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
@@ -94,11 +97,14 @@ def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime
         serving.hand_out(project_id=trace.project_id, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
 
 
-def _held(trace_id: int) -> Settlement:
+def _held(trace_id: int, seen: dt.datetime | None) -> Settlement:
     settlements.hold(trace_ids=[trace_id])
     row = Settlement.objects.select_related("trace", "project").filter(pk=trace_id).first()
     if row is None:
         raise CannotDecide(_("Nobody has submitted this trace yet: there is nothing to decide."))
+    if seen is not None and seen != row.changed_at:
+        told = _("This trace stands elsewhere than when you opened it. %(why)s Look again before you decide.")
+        raise CannotDecide(told % {"why": reasons.why(row.reason)})
     return row
 
 

@@ -1,6 +1,7 @@
 """Deciding where raters differ: the oldest first, everything beside it, and a decision that is kept."""
 
 import datetime as dt
+import re
 
 import pytest
 from django.test import Client
@@ -84,6 +85,27 @@ def test_send_back_asks_for_one_more_reading(client: Client, cast: Cast) -> None
     assert client.post(address, {"note": "Read it again."}).status_code == 302
     assert Settlement.objects.get(trace=trace).state == "asked"
     assert Event.objects.filter(what="trace.sent_back").exists()
+
+
+def test_who_decides_what_somebody_else_has_decided_meanwhile_is_told_and_shown_it(client: Client, cast: Cast) -> None:
+    trace = contest(cast)
+    client.force_login(cast.reviewer)
+    form = {"first_error": "1", "seen": seen(page(client, cast, trace))}
+    assert decide(client, cast, trace, **form) == 302
+    client.force_login(cast.lead)
+    address = reverse("dashboard:decide", args=[cast.project.slug, trace.pk])
+    refused = client.post(address, {**form, "first_error": "2"})
+    told = refused.content.decode()
+    assert (refused.status_code, "A person decided. Look again" in told) == (422, True)
+    assert Consensus.objects.get().first_error == 1
+    assert decide(client, cast, trace, first_error="2", seen=seen(told)) == 302
+    assert Consensus.objects.order_by("revision").values_list("first_error", flat=True)[1] == 2
+
+
+def seen(shown: str) -> str:
+    found = re.search(r'name="seen" value="([^"]+)"', shown)
+    assert found
+    return found[1]
 
 
 def test_names_are_hidden_until_they_are_asked_for_by_who_may_see_them(client: Client, cast: Cast) -> None:

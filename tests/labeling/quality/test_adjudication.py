@@ -1,17 +1,23 @@
 """A person decides where raters differ; what was decided stays until it is sent back."""
 
+import datetime as dt
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from accounts.models import User
 from events.models import Event
 from labeling import quality, queue
-from labeling.models import QueueEntry, Settlement, Trace
+from labeling.models import AddedSlot, Consensus, QueueEntry, Settlement, Trace
 from labeling.quality import consensus, settlements
 from tests import factories
 from tests.labeling.quality import scene
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
+LATER = NOW + dt.timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -21,6 +27,10 @@ def lead() -> User:
 
 @pytest.fixture
 def trace() -> Trace:
+    return contest()
+
+
+def contest() -> Trace:
     """Contested: two readings, and none more allowed."""
     project = factories.make_project(overlap=2, overlap_limit=2)
     trace = factories.make_trace(project)
@@ -105,6 +115,43 @@ def test_send_back_beside_a_submit_waits_for_another_reading(trace: Trace, lead:
     scene.submit(factories.make_rater(trace.project), trace, [1, -1], population="extra")
     quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
     assert (look(trace).reason, look(trace).n_votes) == ("sent_back", 3)
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_of_two_who_decide_at_once_one_is_told(lead: User) -> None:
+    """Both look at the same page; whoever is later is refused, and nothing of what the other said is lost."""
+    contested, other = contest(), factories.make_user("other")
+    seen = Settlement.objects.get(pk=contested.pk).changed_at
+    acts: list[Callable[[], object]] = [
+        partial(quality.decide, trace_id=contested.pk, first_error=1, seen=seen, by=lead, now=LATER),
+        partial(quality.decide, trace_id=contested.pk, first_error=None, seen=seen, by=other, now=LATER),
+        partial(quality.send_back, trace_id=contested.pk, seen=seen, by=other, now=LATER),
+        partial(quality.send_back, trace_id=contested.pk, seen=seen, by=lead, now=LATER),
+    ]
+    told = at_once(*acts)
+    refused = [each for each in told if isinstance(each, quality.CannotDecide)]
+    assert len(refused) == 3, told
+    assert "opened it" in str(refused[0])
+    assert Event.objects.filter(what__in=["trace.decided", "trace.sent_back"]).count() == 1
+    assert Consensus.objects.count() + AddedSlot.objects.count() == 1
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_decide_beside_submits_and_a_settling_stands(lead: User) -> None:
+    """A late submission and the settling of it come at the same moment as a decision: it stands, and they are heard."""
+    contested = contest()
+    everybody = scene.raters(contested.project, 2)
+    settle = partial(quality.settle, project_id=contested.project_id, trace_ids=[contested.pk], now=LATER)
+    told = at_once(
+        partial(quality.decide, trace_id=contested.pk, first_error=2, by=lead, now=LATER),
+        *(partial(scene.submit, rater, contested, [1, -1], population="extra") for rater in everybody),
+        settle,
+        settle,
+    )
+    assert not [each for each in told if isinstance(each, Exception)], told
+    row = look(contested)
+    assert (row.state, row.n_readings, row.is_due) == ("decided", 4, False)
+    assert consensus.current(project_id=contested.project_id).get().first_error == 2
 
 
 @pytest.mark.parametrize("first_error", [3, 99])
