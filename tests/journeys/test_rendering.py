@@ -6,10 +6,13 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from labeling.models import Assignment, Judgment, Option, Part, Step, Submission, Trace, Turn
+from people import members
+from people.models import Role
 from tests import factories
 from tests.journeys.conftest import Visit, violations
 from tests.journeys.test_work import Day, eventually, press, ratings, saved
@@ -105,6 +108,21 @@ def test_maths_between_lines_is_typeset_and_hostile_text_holds_nothing_up(visit:
     expect(page.locator("#step-0 .tex-source")).to_have_count(0)
     press(page, "3333")
     expect(page.locator("#submit")).to_have_text("Submit: no error found")
+
+
+def test_a_formula_that_cannot_be_typeset_shows_its_source(visit: Visit) -> None:
+    """Broken ones, and those that reach beyond themselves: what the model wrote is never lost."""
+    steps: list[str | list[str]] = [r"So $\frac{1}{$ and \(\unheard{x}\).", r"See $\href{https://example.org}{it}$."]
+    day = Day([*steps, "$2$"])
+    owner = factories.make_user()
+    members.join(project=day.project, user=owner, role=Role.OWNER, now=timezone.now())
+    for page in (visit(owner, dark=True), day.begin(visit(day.user))):
+        if "work" not in page.url:
+            page.goto(reverse("dashboard:trace", args=[day.project.slug, Trace.objects.get().pk]))
+        expect(page.locator(".katex")).to_have_count(1)
+        for step in steps:
+            expect(page.get_by_text(str(step))).to_be_visible()
+        assert not violations(page)
 
 
 def test_a_long_trace_and_a_huge_step_stay_fluent(visit: Visit) -> None:

@@ -22,7 +22,12 @@ const TAIL = 1200;
 const LONGEST = 8000; // characters of a formula: a longer one is no formula, and would hold up the hand
 const CODE = /`([^`\n]+)`/g;
 
-const KATEX = { throwOnError: true, strict: "ignore", trust: false, maxExpand: 500, maxSize: 20, output: "htmlAndMathml" };
+// What reaches beyond its formula (links, images, classes) is not typeset: KaTeX alone would show the command's name and
+// drop what stands in it.
+const refuse = () => {
+  throw new RangeError();
+};
+const KATEX = { throwOnError: true, strict: "ignore", trust: refuse, maxExpand: 500, maxSize: 20, output: "htmlAndMathml" };
 
 const element = (tag, className, ...children) => {
   const node = document.createElement(tag);
@@ -202,11 +207,13 @@ export function loadMaths({ css, js }) {
 
 function typesetOne(node) {
   const { tex } = node.dataset;
+  const source = node.textContent;
   delete node.dataset.tex;
   try {
     if (tex.length > LONGEST) throw new RangeError();
     globalThis.katex.render(tex, node, { ...KATEX, displayMode: "display" in node.dataset });
   } catch {
+    node.replaceChildren(source); // KaTeX empties the place before it reads the formula
     node.classList.add("tex-source");
   }
 }
