@@ -150,7 +150,7 @@ def _confusion_table(counts: Sequence[Sequence[int]]) -> Table:
 
 def _pairs(found: Sequence[dict[str, Any]], actor: Membership) -> list[Pair]:
     keys = {key for each in found for key in each["raters"]}
-    people = {rater.pk: names.short(rater, actor) for rater in Rater.objects.filter(pk__in=keys).select_related("user")}
+    people = names.apart(list(Rater.objects.filter(pk__in=keys).select_related("user")), actor)
     return [
         Pair(
             (people.get(each["raters"][0], "?"), people.get(each["raters"][1], "?")),

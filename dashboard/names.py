@@ -1,6 +1,10 @@
 """Who somebody is on a page: the name for those who manage people, the pseudonym for everybody else."""
 
+from collections import Counter
+from collections.abc import Collection
+
 from labeling.models import Rater
+from labeling.models.rater import RaterKind
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -23,5 +27,19 @@ def short(rater: Rater, actor: Membership) -> str:
     return name if len(name) <= 20 else f"{name[:19]}…"
 
 
+def apart(raters: Collection[Rater], actor: Membership) -> dict[int, str]:
+    """What fits above a column, and is nobody else's there: who is called like somebody else carries the end of what
+    datasets call them."""
+    names = {rater.pk: short(rater, actor) for rater in raters}
+    often = Counter(names.values())
+    return {
+        rater.pk: f"{names[rater.pk]} {pseudonym(rater)[-8:]}" if often[names[rater.pk]] > 1 else names[rater.pk]
+        for rater in raters
+    }
+
+
 def pseudonym(rater: Rater) -> str:
+    """One that was drawn is known by its beginning. Those that a file gives often begin alike."""
+    if rater.kind == RaterKind.IMPORTED:
+        return rater.labeler or "?"
     return rater.machine or (rater.labeler or "?")[:8]

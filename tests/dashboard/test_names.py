@@ -1,0 +1,44 @@
+"""Who is who on a page."""
+
+import csv
+import io
+from itertools import combinations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dashboard import names
+from labeling import raters
+from labeling.models import Rater
+from labeling.quality import refreshing
+from tests import factories
+from tests.labeling.quality import scene
+from tests.people.cast import make_cast
+
+pytestmark = pytest.mark.django_db
+
+
+def test_apart_tells_people_from_each_other_who_are_called_the_same(client: Client) -> None:
+    cast = make_cast()
+    client.force_login(cast.lead)
+    for number, name in enumerate(("Anna Schmidt", "Anna Schmidt", "Bo")):
+        user = factories.make_user(f"user{number}", name=name)
+        Rater.objects.create(project=cast.project, user=user, labeler=f"{number}bbbbbbb-cc", added_at=factories.NOW)
+    for pair in combinations(Rater.objects.filter(project=cast.project).exclude(user=cast.annotator), 2):
+        trace = factories.make_trace(cast.project, ["One.", "Two."])
+        for rater in pair:
+            scene.submit(rater, trace, [1, -1])
+    refreshing.refresh(now=factories.NOW)
+    address = reverse("dashboard:agreement", args=[cast.project.slug])
+    _head, *rows = csv.reader(io.StringIO(client.get(address + "?csv=pairs").content.decode()))
+    annas = {"Anna Schmidt 0bbbbbbb", "Anna Schmidt 1bbbbbbb"}
+    assert {frozenset(row[:2]) for row in rows} == {frozenset(annas), *(frozenset((anna, "Bo")) for anna in annas)}
+    assert len(client.get(address).context["agreement"].pairs.rows) == 2
+
+
+def test_pseudonym_of_a_labeler_of_a_file_is_whole() -> None:
+    cast = make_cast()
+    raters.for_labeler(project=cast.project, labeler="annotator-12", now=factories.NOW)
+    assert names.pseudonym(Rater.objects.get(labeler="annotator-12")) == "annotator-12"
+    assert names.pseudonym(factories.make_rater(cast.project)) == "00000000"
