@@ -7,6 +7,7 @@ from dashboard.charts.drawing import Drawing, Svg
 from dashboard.charts.scales import Scale
 
 ROW = 30.0  # as high as a row of the table beside it
+MOST = 12  # tenths that can be told apart; of more every second one is named, the end among them
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ def axis(low: float, high: float) -> tuple[float, float]:
 def draw(lines: Sequence[Line], *, name: str, of: tuple[float, float], width: float = 360.0) -> Svg:
     drawing = Drawing(width, ROW * len(lines) + 22, name, "forest")
     along = Scale(*of, 12, width - 12)
-    for n in range(round((of[1] - of[0]) * 10) + 1):
+    tenths = round((of[1] - of[0]) * 10)
+    for n in range(tenths % 2 if tenths > MOST else 0, tenths + 1, 2 if tenths > MOST else 1):
         tenth = of[0] + n / 10
         drawing.line([(along(tenth), 18), (along(tenth), ROW * len(lines) + 20)], "grid-l")
         drawing.word((along(tenth), 11), _tenth(tenth), anchor="middle")
