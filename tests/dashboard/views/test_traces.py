@@ -147,6 +147,16 @@ def test_take_back_gives_the_slot_to_the_next(client: Client, cast: Cast) -> Non
     assert Event.objects.filter(subject=f"assignment:{assignment.pk}", by=cast.lead.pk).exists()
 
 
+def test_one_says_until_when_it_is_kept_by_the_clock_of_who_reads(client: Client, cast: Cast) -> None:
+    client.force_login(cast.lead)
+    client.cookies["zone"] = "Asia/Tokyo"
+    trace = factories.make_trace(cast.project)
+    until = dt.datetime(2026, 11, 18, 20, 30, tzinfo=dt.UTC)
+    factories.make_assignment(Rater.objects.get(user=cast.annotator), trace, lease_ends_at=until)
+    told = client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk])).content.decode()
+    assert "theirs until 19 Nov, 05:30<" in told
+
+
 def test_withdraw_needs_a_reason(client: Client, cast: Cast) -> None:
     trace = factories.make_trace(cast.project)
     client.force_login(cast.engineer)
