@@ -13,6 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Scope, User
 
 _LONGEST_LOGIN = 254  # an e-mail address
+# Characters that turn the direction of whatever stands after a name. Letters of any script turn their own text alone.
+TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def _password(label: Any) -> forms.CharField:
@@ -90,6 +92,10 @@ class NewAccountForm(forms.Form):
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
     password = _password(_("Password"))
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        return name.translate(TURNING)
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]

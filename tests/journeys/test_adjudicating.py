@@ -157,3 +157,25 @@ def test_page_has_no_barrier(width: int, dark: bool, scene: Scene, visit: Visit)
     expect(page.locator(".katex").first).to_be_visible()
     assert not violations(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_long_words_of_people_and_models_stay_in_their_place(width: int, scene: Scene, visit: Visit) -> None:
+    word = "w" * 900
+    trace = factories.make_trace(
+        scene.project, [word, f"```\n{word}\n```", "Done."], problem=factories.make_problem(scene.project, word)
+    )
+    user = factories.make_user("long", name="W" * 150)
+    members.join(project=scene.project, user=user, role=Role.ANNOTATOR, now=NOW)
+    client = Client(factories.make_assignment(scene.project.raters.get(user=user), trace))
+    client.rate([1, 1, -1])
+    client.send(client.comment(0, word), client.comment(2, "\u202eturned"))
+    judging.submit(**client.place, now=NOW, by=user)
+    page = visit(scene.lead, width=width)
+    slug = scene.project.slug
+    pages = ("annotators", slug), ("people", slug), ("trace", slug, trace.pk), ("review", slug, client.assignment.pk)
+    for name, *where in pages:
+        page.goto(reverse(f"dashboard:{name}", args=where))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        for body in page.locator(".rung__body").all():
+            assert body.evaluate("node => node.scrollWidth <= node.clientWidth"), name
