@@ -11,7 +11,6 @@ from django.urls import reverse
 from dashboard import names
 from labeling import raters
 from labeling.models import Rater
-from labeling.quality import refreshing
 from tests import factories
 from tests.labeling.quality import scene
 from tests.people.cast import make_cast
@@ -29,7 +28,7 @@ def test_apart_tells_people_from_each_other_who_are_called_the_same(client: Clie
         trace = factories.make_trace(cast.project, ["One.", "Two."])
         for rater in pair:
             scene.submit(rater, trace, [1, -1])
-    refreshing.refresh(now=factories.NOW)
+    scene.refresh(now=factories.NOW)
     address = reverse("dashboard:agreement", args=[cast.project.slug])
     _head, *rows = csv.reader(io.StringIO(client.get(address + "?csv=pairs").content.decode()))
     annas = {"Anna Schmidt 0bbbbbbb", "Anna Schmidt 1bbbbbbb"}
