@@ -8,7 +8,7 @@ import datetime as dt
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import TruncDate
 
 from labeling.models import Submission, WorkDay
@@ -67,11 +67,17 @@ def _submitted(project_id: int, since: dt.date | None) -> _Counted:
     if since is not None:
         rows = rows.filter(assignment__submitted_at__gte=dt.datetime.combine(since, dt.time.min, dt.UTC))
     is_work = Q(assignment__purpose=Purpose.WORK)
-    by_day = rows.annotate(day=TruncDate("assignment__submitted_at", tzinfo=dt.UTC)).order_by()
-    counted = by_day.values_list("day", "assignment__rater_id").annotate(
-        n=Count("pk", filter=is_work & Q(revision=1)),
-        active=Sum("total_ms", filter=is_work),
-        paid=Sum("total_ms"),
+    # Grouped by the bare column, SQLite walks all readings in the order of an index, and not those of the day.
+    each = {"day": TruncDate("assignment__submitted_at", tzinfo=dt.UTC), "who": F("assignment__rater_id") * 1}
+    counted = (
+        rows.annotate(**each)
+        .order_by()
+        .values_list("day", "who")
+        .annotate(
+            n=Count("pk", filter=is_work & Q(revision=1)),
+            active=Sum("total_ms", filter=is_work),
+            paid=Sum("total_ms"),
+        )
     )
     return {(day, rater): (n, active or 0, paid or 0) for day, rater, n, active, paid in counted}
 
