@@ -16,7 +16,7 @@ from labeling import projects, queue
 from labeling.models import Assignment, Project
 from labeling.models.assignment import OPEN_STATES, AssignmentState
 from labeling.quality import settlements
-from labeling.queue.resizing import WORK
+from labeling.queue.lanes import WORK
 
 KIND = "labeling.change_overlap"
 

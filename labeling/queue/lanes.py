@@ -25,6 +25,7 @@ MARK_EVERY = dt.timedelta(seconds=60)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 ARRIVALS = (Arm.TOP_UP, Arm.OPINION)
+WORK = (Arm.UNIFORM, Arm.POLICY, Arm.RESERVE)  # from here traces are given out as often as the project asks
 
 # To be put behind WITH; its parameters are those of `asked()`.
 #

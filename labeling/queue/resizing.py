@@ -1,7 +1,7 @@
 """Gives the traces that nobody has settled more readings, or fewer, when a project changes its overlap."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from django.db import transaction
@@ -12,8 +12,8 @@ from labeling.models import QueueEntry, Trace
 from labeling.models.consensus import SettlementState
 from labeling.models.queue import Arm
 from labeling.queue import known, slots
+from labeling.queue.lanes import WORK
 
-WORK = (Arm.UNIFORM, Arm.POLICY, Arm.RESERVE)
 # What the project stands behind, or a person has to decide, is not given out again for the sake of a number.
 _STAYS = (SettlementState.SETTLED, SettlementState.CONTESTED, SettlementState.DECIDED, SettlementState.LIVE)
 
@@ -41,4 +41,14 @@ def resize(*, project_id: int, overlap: int, after: int, now: dt.datetime, limit
         keys = list(entries.select_for_update(no_key=True, of=("self",)).order_by("pk").values_list("pk", flat=True))
         left = Greatest(F("slots_left") + Value(overlap) - F("slots"), Value(0))
         QueueEntry.objects.filter(pk__in=keys).update(slots=F("slots") - F("slots_left") + left, slots_left=left)
+        _take_what_came_back(standing, overlap, now)
     return Resized(ids, len(keys))
+
+
+def _take_what_came_back(trace_ids: Collection[int], overlap: int, now: dt.datetime) -> None:
+    """What lapsed or was given back waits in a lane of its own, and is free as well."""
+    entries = QueueEntry.objects.filter(trace__in=trace_ids, lane__arm=Arm.TOP_UP, is_open=True)
+    entries = entries.exclude(trace__settlement__state__in=_STAYS).order_by("pk")
+    for entry in entries.select_for_update(no_key=True, of=("self",)):
+        spared = slots.spare(trace_id=entry.trace_id, overlap=overlap, at_most=entry.slots_left, now=now)
+        QueueEntry.objects.filter(pk=entry.pk).update(slots_left=F("slots_left") - spared)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Case, F, QuerySet, Sum, Value, When
 
 import statements
-from labeling.models import AddedSlot, Assignment, QueueEntry, Trace
+from labeling.models import AddedSlot, Assignment, Project, QueueEntry, Trace
 from labeling.models.assignment import Origin, Population, Purpose
 from labeling.models.queue import Arm
 from labeling.queue import known, lanes, patience, refusals
@@ -38,7 +38,26 @@ def give_back(*, assignments: Sequence[Assignment], now: dt.datetime) -> None:
             entry.update(slots_left=F("slots_left") + 1)
     work = (row for row in rows if row.purpose not in known.ARMS and row.trace_id not in shown)
     for slot, number in Counter(_slot_of(row) for row in work).items():
-        _put(slot, number, now, given=0)
+        wanted = number if slot.arm == Arm.OPINION else number - _spare_now(slot, number, now)
+        if wanted:
+            _put(slot, wanted, now, given=0)
+
+
+def _spare_now(slot: _Slot, number: int, now: dt.datetime) -> int:
+    overlap = Project.objects.values_list("overlap", flat=True).get(pk=slot.project_id)
+    return spare(trace_id=slot.trace_id, overlap=overlap, at_most=number, now=now)
+
+
+def spare(*, trace_id: int, overlap: int, at_most: int, now: dt.datetime) -> int:
+    """The project asks for fewer readings than this trace was given out for: what came back is not given out again.
+    Says of how many slots that is so. The caller holds the trace."""
+    entries = QueueEntry.objects.filter(trace_id=trace_id, lane__arm__in=lanes.WORK, slots__gt=overlap)
+    entry = entries.order_by("pk").first()
+    if entry is None:
+        return 0
+    spared = min(entry.slots - overlap, at_most)
+    QueueEntry.objects.filter(pk=entry.pk).update(slots=F("slots") - spared)
+    return spared
 
 
 def top_up(*, entry: QueueEntry, now: dt.datetime) -> None:

@@ -5,11 +5,13 @@ import datetime as dt
 import pytest
 
 from labeling import queue
-from labeling.models import QueueEntry, Settlement, Trace
+from labeling.models import Project, QueueEntry, Settlement, Trace
 from labeling.models.queue import Lane
 from tests import factories
+from tests.labeling.queue import line
 
 pytestmark = pytest.mark.django_db
+NOW = factories.NOW
 
 
 def entry(lane: Lane, *, slots: int, left: int, state: str = "") -> Trace:
@@ -62,6 +64,26 @@ def test_resize_leaves_gold_and_other_projects_and_goes_on_in_pieces() -> None:
         after, pieces = max(done.trace_ids), [*pieces, done.changed]
     assert pieces == [1, 2]
     assert sorted(QueueEntry.objects.values_list("slots", flat=True)) == [2, 4, 4, 4, 50]
+
+
+@pytest.mark.parametrize("lapses_before", [True, False])
+def test_resize_gives_out_no_reading_more_for_one_that_comes_back(lapses_before: bool) -> None:
+    """Two of three have submitted. The third lapses, before or after two have become enough: nobody is asked for it."""
+    project = factories.make_project(overlap=3)
+    (trace,) = line.fill(project, 1, slots=3)
+    claims = [queue.claim(rater_id=each.pk, now=NOW, opened=True) for each in line.make_raters(project, 3)]
+    for claim in claims[:2]:
+        line.submit(claim.assignment_id, NOW)
+    for lapses in (lapses_before, not lapses_before):
+        if lapses:
+            assert queue.lapse_due(now=NOW + dt.timedelta(hours=1)) == 1
+        else:
+            Project.objects.update(overlap=2)
+            queue.resize(project_id=project.pk, overlap=2, after=0, now=NOW)
+    assert not QueueEntry.objects.filter(is_open=True).exists()
+    assert line.is_balanced([trace])
+    queue.resize(project_id=project.pk, overlap=3, after=0, now=NOW)
+    assert sum(QueueEntry.objects.values_list("slots_left", flat=True)) == 1
 
 
 def test_resize_passes_over_what_was_withdrawn() -> None:
