@@ -11,8 +11,9 @@
                  lists of {"key", "steps", "first_error", "n_traces"}; guideline 0 is none, -1 two. Of a kind of step
                  "first_error" is over traces in which either saw it at such a step: "exact" and "within_one" alone
     pair         list of {"raters": [id, id], "steps", "first_error"}, those with most in common first
-    position     list of {"step", "n", "agree", "both", "one"} over rateable steps from 0: pairs of readings that had
-                 both come so far, the share that says the same of it, how often both or one alone call it wrong
+    position     list of {"step", "n", "agree", "low", "high", "interval_reason", "n_problems", "both", "one"} over
+                 rateable steps from 0: pairs of readings that had both come so far, the share that says the same of it
+                 with its interval by problem, how often both or one alone call it wrong
     raters       {rater id: {"readings", "active_ms" of work, "paid_ms" of all that they submitted, "steps",
                  "gold": {"n", "right", "missed", "blamed", "gave_up", "low", "high"},
                  "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from events.models import Event
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling import quality, queue
-from labeling.agreement import headline, patterns
+from labeling.agreement import headline, patterns, shares
 from labeling.models import (
     Draw,
     Judgment,
@@ -193,11 +194,23 @@ def test_positions_compare_those_who_had_come_so_far(project: Project) -> None:
     rows = figures.of_project(project_id=project.pk, now=NOW)["position"]
     assert [row["step"] for row in rows] == [0, 1, 2]
     assert rows[0]["n"] == 12
-    ends = [(first, second or 0) for first, second in Tally.objects.values_list("first_end", "second_end")]
+    ends = Tally.objects.values_list("first_end", "second_end", "problem_id")
     for row in rows:
-        step = row["step"]
-        wrong = [(first == step) + (second == step) for first, second in ends if min(first, second) >= step]
+        step, by_problem = row["step"], defaultdict(list)
+        for first, second, problem in ends:
+            if min(first, second or 0) >= step:
+                by_problem[problem].append((first == step) + (second == step))
+        wrong = [each for of_one in by_problem.values() for each in of_one]
         assert (row["n"], row["both"], row["one"]) == (len(wrong), wrong.count(2), wrong.count(1))
+        same = shares.of_problems({key: (len(of) - of.count(1), len(of)) for key, of in by_problem.items()})
+        assert (row["agree"], row["n_problems"], row["interval_reason"]) == (
+            pytest.approx(same.value),
+            len(by_problem),
+            same.interval_reason,
+        )
+        around = (same.interval.low, same.interval.high) if same.interval else (None, None)
+        assert (row["low"], row["high"]) == pytest.approx(around)
+    assert any(row["low"] is not None for row in rows)
 
 
 def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt.datetime) -> None:
