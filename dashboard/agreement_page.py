@@ -16,7 +16,6 @@ from dashboard.charts.matrix import Matrix
 from dashboard.statistics import Figure
 from dashboard.tables import Column, Table
 from labeling import quality
-from labeling.agreement import proportions
 from labeling.models import Project, Rater
 from labeling.models.trace import StepKind
 from labeling.quality.figures import Shown
@@ -63,6 +62,11 @@ class Agreement:
     slice_table: Table
 
     fewest: int = FEWEST
+
+    @property
+    def n_not_compared(self) -> int:
+        """Pairs of readings of which one was given up, lapsed or reported a bad problem."""
+        return int(self.part.told.get("pairs_with_a_censored_report") or 0)
 
     @property
     def tables(self) -> list[Table]:
@@ -127,8 +131,17 @@ def _table(figures: Sequence[Figure]) -> Table:
         Column(_("n"), is_number=True),
         Column(_("problems"), is_number=True),
         Column(_("what is missing, and why")),
+        *(Column(name, is_number=True, reads=words.share) for name in (_("bootstrap from"), _("bootstrap to"))),
+        Column(_("why no bootstrap")),
+        Column(_("what it is, what is good")),
     )
-    rows = [(str(f.kind.name), f.value, f.low, f.high, f.n, f.n_problems, f.why) for f in figures]
+    rows = [
+        (
+            *(str(f.kind.name), f.value, f.low, f.high, f.n, f.n_problems, f.why),
+            *(f.bootstrap.low, f.bootstrap.high, f.why_no_bootstrap, str(f.kind.what)),
+        )
+        for f in figures
+    ]
     return Table("agreement", _("all statistics of agreement"), columns, rows)
 
 
@@ -171,6 +184,7 @@ def _pair_table(pairs: Sequence[Pair]) -> Table:
         *(Column(name) for name in (_("Rater"), _("and rater"))),
         *(Column(name, is_number=True, reads=words.share) for name in (_("first error exact"), _("from"), _("to"))),
         Column(_("traces"), is_number=True),
+        Column(_("what is missing, and why")),
     )
     rows = [(*pair.names, *_told(pair.exact)) for pair in pairs]
     return Table("pairs", _("agreement by pair of raters"), columns, rows)
@@ -203,17 +217,22 @@ def _by_position(found: Sequence[dict[str, Any]]) -> Chart | None:
     found = [row for row in found if row["n"] >= FEWEST]
     if not found:
         return None
-    around = [proportions.wilson(right=row["n"] - row["one"], n=row["n"]) for row in found]
     rows = [
-        (row["step"] + 1, row["agree"], one.low, one.high, row["n"], row["both"], row["one"])
-        for row, one in zip(found, around, strict=True)
+        (
+            *(row["step"] + 1, row["agree"], row.get("low"), row.get("high")),
+            *(row["n"], row.get("n_problems"), row["both"], row["one"], statistics.why(row.get("interval_reason"))),
+        )
+        for row in found
     ]
     places = [series.Place(str(row[0]), row[1], row[2], row[3]) for row in rows]
-    svg = series.dots(places, name=_("Agreement by step position, with 95 percent intervals"), reads=words.share)
+    svg = series.dots(
+        places, name=_("Agreement by step position, with 95 percent intervals by problem"), reads=words.share
+    )
     columns = (
         Column(_("Step"), is_number=True),
         *(Column(name, is_number=True, reads=words.share) for name in (_("same"), _("from"), _("to"))),
-        *(Column(name, is_number=True) for name in (_("pairs"), _("both see it"), _("one sees it"))),
+        *(Column(name, is_number=True) for name in (_("pairs"), _("problems"), _("both see it"), _("one sees it"))),
+        Column(_("what is missing, and why")),
     )
     return Chart(svg, Table("positions", _("agreement by step position"), columns, rows))
 
@@ -243,12 +262,14 @@ def _slice_table(slices: Sequence[Slice]) -> Table:
         Column(_("Slice")),
         *(Column(name, is_number=True, reads=words.share) for name in (_("alpha nominal"), _("from"), _("to"))),
         Column(_("units"), is_number=True),
+        Column(_("what is missing, and why")),
         *(Column(name, is_number=True, reads=words.share) for name in (_("first error exact"), _("from"), _("to"))),
         Column(_("traces"), is_number=True),
+        Column(_("what is missing, and why")),
     )
     rows = [(each.group, each.name, *_told(each.alpha), *_told(each.exact)) for each in slices]
     return Table("slices", _("agreement by slice"), columns, rows)
 
 
-def _told(figure: Figure | None) -> tuple[float | None, float | None, float | None, int]:
-    return (figure.value, figure.low, figure.high, figure.n) if figure else (None, None, None, 0)
+def _told(figure: Figure | None) -> tuple[float | None, float | None, float | None, int, str]:
+    return (figure.value, figure.low, figure.high, figure.n, figure.why) if figure else (None, None, None, 0, "")

@@ -23,7 +23,7 @@ def of(content: dict[str, Any]) -> list[Part]:
         (_("Audit slice"), _("Drawn at random, whatever a PRM chose.")) if is_slice else (_("All readings"), "")
     )
     # What is said of consensus stands with the confusion: two raters alone know no credit.
-    found = [Part("", name, {**content["confusion"], **_statistics(headline)}, note)]
+    found = [Part("", name, {**_against_consensus(content["confusion"]), **_statistics(headline)}, note)]
     if everything := content.get("everything"):
         note = _("What a PRM chose is harder than the rest: no estimate of the project.")
         found.append(Part("every-arm", _("Every arm"), _statistics(everything), note))
@@ -40,6 +40,10 @@ def chosen(parts: Sequence[Part], key: str) -> Part:
 
 def _statistics(told: dict[str, Any]) -> dict[str, Any]:
     return {**told["steps"], **told["first_error"]}
+
+
+def _against_consensus(told: dict[str, Any]) -> dict[str, Any]:
+    return told | {f"recall {value}": share for value, share in told.get("recall", {}).items()}
 
 
 def guideline(version: int, is_alone: bool = False) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from dashboard import money
+from dashboard import money, statistics
 from dashboard.charts import Chart, bars, progress, series, words
 from dashboard.charts.progress import End
 from dashboard.charts.twice import twice
@@ -89,13 +89,15 @@ def _alpha(course: Sequence[DailyFigures]) -> Chart:
     svg = series.dots(
         places, name=_("Alpha nominal as it stood day by day, with 95 percent intervals"), reads=words.share
     )
-    rows = [(each.day, place.value, place.low, place.high) for each, place in zip(course, places, strict=True)]
-    return Chart(svg, Table("alpha", _("alpha nominal by day"), _with_interval(_("alpha")), rows))
-
-
-def _with_interval(name: str) -> tuple[Column, ...]:
-    shares = (Column(each, is_number=True, reads=words.share) for each in (name, _("from"), _("to")))
-    return (Column(_("Day"), reads=str), *shares)
+    columns = (
+        Column(_("Day"), reads=str),
+        *(Column(each, is_number=True, reads=words.share) for each in (_("alpha"), _("from"), _("to"))),
+        *(Column(each, is_number=True) for each in (_("n"), _("problems"))),
+        Column(_("what is missing, and why")),
+    )
+    figures = [statistics.figure("alpha_nominal", one) for one in told]
+    rows = [(day.day, f.value, f.low, f.high, f.n, f.n_problems, f.why) for day, f in zip(course, figures, strict=True)]
+    return Chart(svg, Table("alpha", _("alpha nominal by day"), columns, rows))
 
 
 def _mix(course: Sequence[DailyFigures]) -> Chart:
@@ -116,8 +118,10 @@ def _mix(course: Sequence[DailyFigures]) -> Chart:
     columns = (
         Column(_("Day"), reads=str),
         *(Column(name, is_number=True, reads=words.percent) for name in (_("Negative"), _("Neutral"), _("Positive"))),
+        Column(_("Steps rated"), is_number=True),
     )
-    rows = [(each.day, a, b, 1 - a - b) for each, a, b in zip(course, negative, neutral, strict=True)]
+    n = [(each.content["steps"].get("alpha_nominal") or {}).get("n") for each in course]
+    rows = [(each.day, a, b, 1 - a - b, of) for each, a, b, of in zip(course, negative, neutral, n, strict=True)]
     return Chart(svg, Table("labels", _("label mix by day"), columns, rows))
 
 

@@ -46,6 +46,14 @@ KINDS: dict[str, Kind] = {
     "fleiss_kappa": Kind(
         _("Fleiss’ kappa"), _("For comparison with papers; alpha corrects its bias at few ratings. Usable from .60.")
     ),
+    "recall -1": Kind(
+        _("Recall of negative"), _("Of steps settled negative, the share rated so: 1 less over-credit. .90 is good.")
+    ),
+    "recall 0": Kind(
+        _("Recall of neutral"),
+        _("Of steps settled neutral, the share rated so. Far below the others: the guideline leaves neutral open."),
+    ),
+    "recall 1": Kind(_("Recall of positive"), _("Of steps settled positive, the share rated so. .90 is good.")),
     "over_credit": Kind(
         _("Over-credit"), _("Of steps settled negative, the share rated better. The costly error; good is below .10.")
     ),
@@ -68,6 +76,7 @@ _REASONS: dict[str, Text] = {
     Reason.RESTS_ON_ONE: _("No interval: it rests on a single problem."),
     Reason.NO_SPREAD: _("No interval: all problems give the same value."),
     Reason.UNDEFINED: _("Undefined."),
+    Reason.DRAWS_UNDEFINED: _("No interval: in some of the resamples it is undefined."),
     Reason.NOT_DRAWN: _("No bootstrap is drawn for it."),
     Reason.FEW_GOLD: _("Too few gold traces yet."),
     Reason.BELOW_PROMISE: _("None: on hidden gold no threshold keeps .90."),
@@ -88,6 +97,8 @@ class Figure(words.Span):
     n: int
     n_problems: int
     why: str  # there is no value, or no interval
+    bootstrap: words.Span
+    why_no_bootstrap: str
 
     @property
     def is_low(self) -> bool:
@@ -109,4 +120,6 @@ def figure(key: str, told: Mapping[str, Any] | None) -> Figure:
         n=told.get("n_paired") or 0,
         n_problems=told.get("n_problems") or 0,
         why=why(told.get("reason") or (told.get("interval_reason") if told.get("low") is None else None)),
+        bootstrap=words.Span(told.get("value"), *(told.get("bootstrap") or (None, None))),
+        why_no_bootstrap=why(told.get("bootstrap_reason")),
     )

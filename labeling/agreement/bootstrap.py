@@ -43,7 +43,7 @@ def draws(*, sums: Floats, copies: Ints, rest: Floats, seed: int = 0) -> Floats 
 def interval(*, statistic: Callable[[Floats], Floats], drawn: Floats, level: float = 0.95) -> Interval | Reason:
     values = statistic(drawn)
     if not np.isfinite(values).all():
-        return Reason.UNDEFINED
+        return Reason.DRAWS_UNDEFINED
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level, "percentile bootstrap by problem")
 

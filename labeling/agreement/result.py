@@ -19,6 +19,7 @@ class Reason(enum.StrEnum):
     RESTS_ON_ONE = "without one of the problems the value is undefined"
     NO_SPREAD = "all problems give the same value: there is no spread to measure"
     UNDEFINED = "the value is undefined"
+    DRAWS_UNDEFINED = "in some of the resamples the value is undefined"
     FEW_GOLD = "too few gold traces"
     BELOW_PROMISE = "no threshold keeps the promise on gold"
     NOT_DRAWN = "no bootstrap is drawn for this statistic"

@@ -93,6 +93,14 @@ def test_units_of_one_kind_kept_once_say_what_they_say_one_by_one(matrix: npt.ND
             assert found == pytest.approx((other.interval.low, other.interval.high), abs=1e-9)
 
 
+def test_bootstrap_that_some_resamples_leave_undefined_says_so() -> None:
+    """The value is there; without the one problem that varies, which a third of all draws leave out, it is not."""
+    rows = [(problem, (0, 0, 2), 5) for problem in range(39)] + [(39, (1, 0, 1), 1), (39, (2, 0, 0), 1)]
+    estimate = headline.of_patterns(patterns.of_rows(rows))["alpha_nominal"]
+    assert estimate.value is not None
+    assert (estimate.bootstrap, estimate.bootstrap_reason) == (None, Reason.DRAWS_UNDEFINED)
+
+
 def test_bootstrap_is_the_same_at_every_call() -> None:
     made = rated(problems=35)
     assert headline.of_patterns(made, seed=4) == headline.of_patterns(made, seed=4)
