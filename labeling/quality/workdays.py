@@ -68,10 +68,9 @@ def _submitted(project_id: int, since: dt.date | None) -> _Counted:
         rows = rows.filter(assignment__submitted_at__gte=dt.datetime.combine(since, dt.time.min, dt.UTC))
     is_work = Q(assignment__purpose=Purpose.WORK)
     # Grouped by the bare column, SQLite walks all readings in the order of an index, and not those of the day.
-    each = {"day": TruncDate("assignment__submitted_at", tzinfo=dt.UTC), "who": F("assignment__rater_id") * 1}
+    by_day = rows.annotate(day=TruncDate("assignment__submitted_at", tzinfo=dt.UTC), who=F("assignment__rater_id") * 1)
     counted = (
-        rows.annotate(**each)
-        .order_by()
+        by_day.order_by()
         .values_list("day", "who")
         .annotate(
             n=Count("pk", filter=is_work & Q(revision=1)),
