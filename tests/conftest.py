@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests import emptying, servers, standing, together
+from tests import emptying, migrating, servers, standing, together
 from tests.people.house import House, make_house
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -23,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.allow_hosts = "127.0.0.1,::1,localhost"
     config.option.allow_unix_socket = True
     emptying.use()
+    migrating.use()
     # Static files under their own names: hashed ones exist after `collectstatic` alone.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # None of them are collected either: each client of a test would look at every file there before its first request.
