@@ -2,6 +2,7 @@
 
 import copy
 import datetime as dt
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
             cache["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
     if config.option.markexpr == "journey":
         _keep_the_database_in_a_file()
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays to the end: nothing of it is looked through again for what could be thrown away, and a
+    test throws away too little to look for it every few hundred objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def _own_cache(url: str) -> str:
