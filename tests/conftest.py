@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
+from jobs import yielding
 from tests import emptying, migrating, servers, standing, together
 from tests.people.house import House, make_house
 
@@ -37,8 +39,21 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         for cache in settings.CACHES.values():
             cache["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
+    _wait_for_nothing()
     if config.option.markexpr == "journey":
         _keep_the_database_in_a_file()
+
+
+def _wait_for_nothing() -> None:
+    """What takes its time for the sake of people, or of a disk, who are not there in a test."""
+    if connection.vendor == "postgresql":
+        default: dict[str, Any] = settings.DATABASES["default"]
+        default["OPTIONS"]["options"] += " -c synchronous_commit=off"
+    # Jobs step aside for people at work; the processes that tests start do so too.
+    yielding.pause.__kwdefaults__ = {**(yielding.pause.__kwdefaults__ or {}), "sleep": lambda seconds: None}
+    # How long an example takes says what else the machine does.
+    hypothesis.settings.register_profile("suite", deadline=None)
+    hypothesis.settings.load_profile("suite")
 
 
 def pytest_collection_finish() -> None:
