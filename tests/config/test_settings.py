@@ -15,14 +15,24 @@ ASK = (
     "import json; from django.conf import settings as s;"
     "print(json.dumps({'data': str(s.DATA_DIR), 'engine': s.DATABASES['default']['ENGINE'].rpartition('.')[2],"
     " 'broker': s.CELERY_BROKER_URL, 'cache': s.CACHES['default']['LOCATION'], 'hosts': s.ALLOWED_HOSTS,"
-    " 'is_secure': s.SESSION_COOKIE_SECURE}))"
+    " 'is_secure': s.SESSION_COOKIE_SECURE,"
+    " 'proxies': [s.SECURE_PROXY_SSL_HEADER, s.ALLAUTH_TRUSTED_PROXY_COUNT]}))"
 )
+# As docs/operations.md has it for a platform behind a proxy that ends TLS.
+PRODUCTION = {
+    "DATABASE_URL": "postgresql://stepmark:secret@127.0.0.1:1/stepmark",
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+    "SECRET_KEY": "a-key-for-this-test-alone-that-is-long-and-varied-0123456789",
+    "STEPMARK_ORIGIN": "https://stepmark.example.org",
+    "STEPMARK_HOSTS": "stepmark.example.org",
+    "STEPMARK_PROXIES": "1",
+}
 
 
-def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+def started(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *command],
         cwd=BASE,
         env={**clean, **env},
         capture_output=True,
@@ -31,15 +41,24 @@ def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def settings(*arguments: str, **env: str) -> dict[str, object]:
-    ended = manage("shell", "--no-imports", "--command", ASK, *arguments, **env)
+def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return started("manage.py", *arguments, **env)
+
+
+def told(ended: subprocess.CompletedProcess[str]) -> dict[str, object]:
     assert ended.returncode == 0, ended.stderr
     return dict(json.loads(ended.stdout.splitlines()[-1]))
 
 
+def settings(**env: str) -> dict[str, object]:
+    """Read alone: nothing else of the platform is loaded."""
+    return told(started("-c", ASK, DJANGO_SETTINGS_MODULE="config.settings", **env))
+
+
 @pytest.mark.parametrize("arguments", [["--data", "{}"], ["--data={}"]])
 def test_data_names_the_folder_for_every_command(tmp_path: Path, arguments: list[str]) -> None:
-    read = settings(*(word.format(tmp_path) for word in arguments), STEPMARK_DATA="/nowhere")
+    given = [word.format(tmp_path) for word in arguments]
+    read = told(manage("shell", "--no-imports", "--command", ASK, *given, STEPMARK_DATA="/nowhere"))
     assert read["data"] == str(tmp_path)
     assert read["engine"] == "sqlite"
     assert read["cache"] == f"unix://{sockets.socket_of(tmp_path)}"
@@ -86,3 +105,15 @@ def test_manage_says_that_nothing_was_set_up_yet(tmp_path: Path) -> None:
     ended = manage("import_traces", "README.md", "--project", "x", "--format", "chat", "--data", str(tmp_path))
     assert ended.returncode == 1
     assert ended.stderr == f"Nothing is in {tmp_path} yet: start ./run once, or name another folder with --data.\n"
+
+
+def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:
+    """`tests.commands.test_containers` has the documented environment, of which nothing is to be warned."""
+    checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**PRODUCTION, "STEPMARK_ORIGIN": "http://a.b"})
+    assert checked.returncode != 0
+    assert "security.W011" in checked.stderr  # the session cookie would travel in the open
+
+
+def test_proxies_are_believed_only_when_there_are_some() -> None:
+    assert settings(**PRODUCTION)["proxies"] == [["HTTP_X_FORWARDED_PROTO", "https"], 1]
+    assert settings(**{**PRODUCTION, "STEPMARK_PROXIES": "0"})["proxies"] == [None, 0]

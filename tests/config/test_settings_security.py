@@ -1,9 +1,4 @@
-"""What every answer tells the browser, and what the production settings are checked for."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""What every answer tells the browser."""
 
 import pytest
 from django.test import Client, RequestFactory
@@ -11,47 +6,6 @@ from django.urls import reverse
 from django.views.defaults import server_error
 
 from tests import factories
-
-ROOT = Path(__file__).resolve().parents[2]
-# As docs/operations.md has it for a platform behind a proxy that ends TLS.
-PRODUCTION = {
-    "DATABASE_URL": "postgresql://stepmark:secret@127.0.0.1:1/stepmark",
-    "REDIS_URL": "redis://127.0.0.1:1/0",
-    "SECRET_KEY": "a-key-for-this-test-alone-that-is-long-and-varied-0123456789",
-    "STEPMARK_ORIGIN": "https://stepmark.example.org",
-    "STEPMARK_HOSTS": "stepmark.example.org",
-    "STEPMARK_PROXIES": "1",
-}
-
-
-def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    inherited = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
-    return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env={**inherited, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
-def shown(expression: str, **environment: str) -> str:
-    code = f"from django.conf import settings; print({expression})"
-    return manage("shell", "--no-imports", "-c", code, **environment).stdout.strip()
-
-
-def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:
-    """`tests.commands.test_containers` has the documented environment, of which nothing is to be warned."""
-    checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**PRODUCTION, "STEPMARK_ORIGIN": "http://a.b"})
-    assert checked.returncode != 0
-    assert "security.W011" in checked.stderr  # the session cookie would travel in the open
-
-
-def test_proxies_are_believed_only_when_there_are_some() -> None:
-    asked = "settings.SECURE_PROXY_SSL_HEADER, settings.ALLAUTH_TRUSTED_PROXY_COUNT"
-    assert shown(asked, **PRODUCTION) == "('HTTP_X_FORWARDED_PROTO', 'https') 1"
-    assert shown(asked, **{**PRODUCTION, "STEPMARK_PROXIES": "0"}) == "None 0"
 
 
 @pytest.mark.django_db
