@@ -5,11 +5,9 @@ import datetime as dt
 from collections.abc import Iterator
 
 import pytest
-from django.core.management import call_command
 from pytest_django.plugin import DjangoDbBlocker
 
-from accounts import links
-from accounts.models import LinkPurpose, User
+from accounts.models import User
 from demo import make
 from demo.told import ToldTrace
 from events.models import Event
@@ -130,16 +128,3 @@ def test_make_gives_each_person_their_role(demo: make.Demo) -> None:
         assert not roles.may(demo.annotator, roles.Action.READ, project)
         assert roles.may(demo.engineer, roles.Action.BRING_IN, project)
         assert project.guideline is not None
-
-
-def test_make_demo_prints_links_that_work_once(capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("make_demo", "--origin", "http://127.0.0.1:8123/")
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(": ")[0] for line in lines] == ["lead", "annotator", "engineer"]
-    address = lines[1].split(": ")[1]
-    assert address.startswith("http://127.0.0.1:8123/")
-    token = address.rstrip("/").rpartition("/")[2]
-    now = dt.datetime.now(dt.UTC)
-    assert links.spend(token=token, purpose=LinkPurpose.LOGIN, now=now).username == "annotator"
-    with pytest.raises(links.LinkIsSpent):
-        links.spend(token=token, purpose=LinkPurpose.LOGIN, now=now)

@@ -5,8 +5,11 @@ import datetime as dt
 from collections.abc import Iterator
 
 import pytest
+from django.core.management import call_command
 from pytest_django.plugin import DjangoDbBlocker
 
+from accounts import links
+from accounts.models import LinkPurpose
 from demo import make, rating, records, simulated
 from labeling import quality, queue
 from labeling.models import GoldAnswer, Rater, Settlement, Submission, Tally
@@ -79,3 +82,16 @@ def test_rate_leaves_most_of_the_truth_standing_and_work_for_people(demo: make.D
         walk_in(rater, now)
         assert queue.claim(rater_id=rater.pk, now=now, chance=0.9).trace_id
     assert Tally.objects.filter(project=maths, second=None).count() < 10
+
+
+def test_make_demo_prints_links_that_work_once(demo: make.Demo, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("make_demo", "--origin", "http://127.0.0.1:8123/")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[0] for line in lines] == ["lead", "annotator", "engineer"]
+    address = lines[1].split(": ")[1]
+    assert address.startswith("http://127.0.0.1:8123/")
+    token = address.rstrip("/").rpartition("/")[2]
+    now = dt.datetime.now(dt.UTC)
+    assert links.spend(token=token, purpose=LinkPurpose.LOGIN, now=now).username == "annotator"
+    with pytest.raises(links.LinkIsSpent):
+        links.spend(token=token, purpose=LinkPurpose.LOGIN, now=now)
