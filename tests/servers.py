@@ -23,7 +23,8 @@ from config.celery import app
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def wait_until(is_so: Callable[[], bool], *, within: float = 20.0, what: str = "it") -> None:
+def wait_until(is_so: Callable[[], bool], *, within: float = 60.0, what: str = "it") -> None:
+    """A busy machine is slow, and a wait that comes true early costs nothing."""
     ends = time.monotonic() + within
     while not is_so():
         assert time.monotonic() < ends, f"{what} did not come within {within} s"

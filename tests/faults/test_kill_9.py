@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def test_nothing_acknowledged_is_lost_and_no_job_is_stuck(tmp_path: Path, on_pos
         for rater in raters:
             rater.start()
         killed = kill_at_random(house, job, chance)
+        servers.wait_until(partial(have_done_enough, raters), what="enough of each rater")
         is_over.set()
         for rater in raters:
             rater.join()
@@ -95,6 +97,13 @@ def kill_at_random(house: House, job: Job, chance: random.Random) -> Counter[str
     return Counter(victims)
 
 
+def have_done_enough(raters: list[RaterAtWork]) -> bool:
+    """To see that nothing of it is lost: on a busy machine it is not there yet when the last part was killed."""
+    each = min(len(rater.acknowledged) for rater in raters)
+    together = sum(len(rater.submitted) for rater in raters)
+    return (each > 20 and together > 5) or any(rater.refusals for rater in raters)
+
+
 def let_the_lease_run_out() -> None:
     """What would take twenty seconds by itself."""
     now = timezone.now()
@@ -110,7 +119,7 @@ def wait_for(job: Job) -> None:
         time.sleep(0.2)
         return bool(state == "done")
 
-    servers.wait_until(is_done, within=60, what="the end of the job")
+    servers.wait_until(is_done, what="the end of the job")
 
 
 def see_that_nothing_is_lost(raters: list[RaterAtWork]) -> None:
@@ -120,7 +129,6 @@ def see_that_nothing_is_lost(raters: list[RaterAtWork]) -> None:
     stands = {(assignment, step): rating for assignment, step, rating in cells}
     submitted = set(Submission.objects.filter(assignment__state="submitted").values_list("assignment", flat=True))
     for rater in raters:
-        assert len(rater.acknowledged) > 20, rater.refusals
         assert {key: kept.get(key) for key in rater.acknowledged} == rater.acknowledged
         # What was still on its way when time was up may stand, or what stood before it.
         sure = {cell: rating for cell, rating in rater.standing.items() if cell != rater.on_its_way}
@@ -128,7 +136,6 @@ def see_that_nothing_is_lost(raters: list[RaterAtWork]) -> None:
         assert rater.submitted <= submitted
         assert rater.refusals == []
     assert sum(rater.browser.unanswered for rater in raters) > 0, "nobody felt a kill"
-    assert sum(len(rater.submitted) for rater in raters) > 5
 
 
 def see_that_slots_add_up(project: Project) -> None:

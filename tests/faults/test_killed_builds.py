@@ -48,7 +48,7 @@ def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp
                 servers.wait_until(partial(strike, worker, attempt), what="the middle of a shard")
             see_what_is_left()
         with running(start()):
-            servers.wait_until(partial(are_built, made), within=30, what="the end of both builds")
+            servers.wait_until(partial(are_built, made), what="the end of both builds")
     for each in made:
         each.refresh_from_db()
         see_that_it_is_the_same(each, tmp_path / "undisturbed")
