@@ -3,7 +3,7 @@
 Whoever moves a trace does it inside `counted`: what the trace counted for before is taken away, and what it counts for
 then is added, in the same transaction. So nobody who asks what a project came to goes through its traces. The night
 counts all of it in one statement, which sees one moment, and adds what is missing: nobody waits for that.
-A trace counts from its first look on.
+A trace counts from its first look on. What a mistake has brought below zero is told as none until then.
 """
 
 from collections import Counter
@@ -47,23 +47,23 @@ def put_right(*, project_id: int, drift: Drift) -> int:
 def by_state(project_id: int) -> dict[str, int]:
     """How many traces are in each state."""
     rows = SettlementDay.objects.filter(project_id=project_id).values_list("state")
-    return {state: n for state, n in rows.annotate(Sum("traces")).order_by() if n}
+    return {state: n for state, n in rows.annotate(Sum("traces")).order_by() if n > 0}
 
 
 def settled(project_id: int) -> tuple[int, int]:
     """Traces that the project stands behind, and their steps."""
     rows = SettlementDay.objects.filter(project_id=project_id, state__in=consensus.STANDING)
     sums = rows.aggregate(traces=Sum("traces"), steps=Sum("steps"))
-    return sums["traces"] or 0, sums["steps"] or 0
+    return max(0, sums["traces"] or 0), max(0, sums["steps"] or 0)
 
 
 def by_day(project_id: int) -> list[dict[str, Any]]:
     """How many traces came to an end of their readings each day, how many of them contested, and the settled steps."""
-    rows = SettlementDay.objects.filter(project_id=project_id, state__in=ENDED).exclude(traces=0, steps=0)
+    rows = SettlementDay.objects.filter(project_id=project_id, state__in=ENDED, traces__gt=0)
     ended, contested, steps = Counter[Any](), Counter[Any](), Counter[Any]()
     for day, state, n, n_steps in rows.values_list("day", "state", "traces", "steps"):
         ended[day] += n
-        steps[day] += n_steps
+        steps[day] += max(0, n_steps)
         contested[day] += n * (state == SettlementState.CONTESTED)
     return [
         {"day": day.isoformat(), "settled": ended[day], "contested": contested[day], "steps": steps[day]}

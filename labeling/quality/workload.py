@@ -52,8 +52,9 @@ def _raters(project_id: int, meetings: Meetings) -> dict[str, dict[str, Any]]:
 
 
 def _against_consensus(count: ReportCount) -> dict[str, int]:
-    blamed = count.compared - count.same - count.missed
-    return {"n": count.compared, "right": count.same, "missed": count.missed, "blamed": blamed}
+    right, missed = max(0, count.same), max(0, count.missed)
+    blamed = max(0, count.compared - right - missed)
+    return {"n": right + missed + blamed, "right": right, "missed": missed, "blamed": blamed}
 
 
 def _gold(project_id: int) -> dict[int, dict[str, Any]]:

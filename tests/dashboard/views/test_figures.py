@@ -212,6 +212,13 @@ def test_overview_cuts_its_charts_down_to_four_weeks(client: Client, cast: Cast)
     assert "?weeks=4&amp;csv=settled" in client.get(address + "?weeks=4").content.decode()
 
 
+def test_overview_stands_while_counts_wait_for_a_recount(client: Client, cast: Cast) -> None:
+    at_work(cast, 3)
+    SettlementDay.objects.filter(project=cast.project).update(traces=-8)
+    figures.compute(project_id=cast.project.pk, now=factories.NOW)
+    assert client.get(reverse("dashboard:overview", args=[cast.project.slug])).status_code == 200
+
+
 def test_agreement_page_says_what_the_recount_put_right(client: Client, cast: Cast) -> None:
     at_work(cast, 3)
     address = reverse("dashboard:agreement", args=[cast.project.slug])

@@ -83,6 +83,17 @@ def test_drift_is_said_and_put_right() -> None:
     assert standings.settled(project.pk) == (1, 2)
 
 
+def test_counts_below_zero_are_told_as_none() -> None:
+    project = factories.make_project()
+    read_by_two(project, (1, 1), (None, 2))
+    refreshing.settle_due(now=NOW)
+    SettlementDay.objects.filter(project=project).update(traces=-8, steps=-8)
+    ReportCount.objects.filter(project=project).update(compared=1, same=2, missed=-1)
+    told = figures.compute(project_id=project.pk, now=NOW)
+    assert (told["settlements"], told["settled_days"]) == ({}, [])
+    assert {tuple(each["consensus"].values()) for each in told["raters"].values()} == {(2, 2, 0, 0)}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_counts_stay_right_where_many_settle_at_once() -> None:
     project = factories.make_project()
