@@ -4,6 +4,7 @@ were computed behind the scenes and the raters themselves."""
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
@@ -39,7 +40,8 @@ class Person:
     stage: str  # on the way in; empty for whoever is at work
     flags: Sequence[Flag]
     signs: Sequence[Sign]  # of which flags were raised, or not
-    pay: str
+    paid: Decimal | None
+    pay: str  # that, as it is read
     seen_at: dt.datetime | None
 
     lately: Lately | None  # None: nothing in these days
@@ -111,7 +113,8 @@ def of(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") ->
     people.sort(key=lambda person: (-person.steps, person.name))
     watched = flagging.watched(project.gold_bar, shown.content["watching"] if shown else {})
     behind = lately.table([(each.name, each.lately) for each in people if each.lately])
-    return Annotators(shown, people, n, project.gold_bar, watched, _table(people), behind, now, choice, q.strip())
+    table = _table(people, project.currency)
+    return Annotators(shown, people, n, project.gold_bar, watched, table, behind, now, choice, q.strip())
 
 
 def _listed(project: Project, figures: dict[str, Any]) -> tuple[list[int], int]:
@@ -178,6 +181,7 @@ def _person(
 ) -> Person:
     project, judged = actor.project, _judged(told, actor.project)
     steps, active_ms = told.get("steps", 0), told.get("active_ms", 0)
+    paid = money.cost(project, told.get("paid_ms", 0))
     others = told.get("others") or {}
     return Person(
         rater=rater,
@@ -188,7 +192,8 @@ def _person(
         **judged._asdict(),
         others=_share(others.get("same"), others.get("pairs")),
         stage=flagging.stage(rater),
-        pay=money.told(project, money.cost(project, told.get("paid_ms", 0))),
+        paid=paid,
+        pay=money.told(project, paid),
         seen_at=seen_at,
         lately=days,
         has_read=rater.stage != RaterStage.WORKING or project.guideline_id in (None, rater.read_guideline_id),
@@ -202,22 +207,24 @@ def _share(part: int | None, n: int | None) -> Share:
     return Share((part or 0) / n, around.low, around.high, n)
 
 
-def _table(people: Sequence[Person]) -> Table:
+def _table(people: Sequence[Person], currency: str) -> Table:
     shares = (_("Gold right"), _("Over-credit"), _("Over-blame"), _("Same as others"))
     columns = (
         Column(_("Name")),
+        Column(_("Pseudonym")),
         Column(_("Traces"), is_number=True),
         Column(_("Steps"), is_number=True),
         Column(_("Seconds a step"), is_number=True),
         *(column for name in shares for column in _of_share(name)),
         Column(_("Flags")),
-        Column(_("Pay")),
+        Column(_("Pay, %(currency)s") % {"currency": currency}, is_number=True),
     )
     rows = [
         (
-            *(each.name, each.readings, each.steps, round(each.seconds_per_step, 2) if each.seconds_per_step else None),
+            *(each.name, each.rater.labeler, each.readings, each.steps),
+            round(each.seconds_per_step, 2) if each.seconds_per_step else None,
             *(cell for one in (each.gold, each.missed, each.blamed, each.others) for cell in _cells(one)),
-            *(", ".join(flag.name for flag in each.flags), each.pay),
+            *(", ".join(flag.name for flag in each.flags), None if each.paid is None else round(each.paid, 2)),
         )
         for each in people
     ]

@@ -5,6 +5,7 @@ A cell is what it is (a number, a date, a word, None); a column says how a perso
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,9 +46,16 @@ class Table:
         """The rows as a program reads them: full numbers, ISO dates, nothing for what is not known."""
         text = io.StringIO()
         writer = csv.writer(text)
-        writer.writerow([_harmless(column.name) for column in self.columns])
+        writer.writerow([_harmless(name) for name in self._headings()])
         writer.writerows([_harmless(value) for value in row] for row in self.rows)
         return text.getvalue()
+
+    def _headings(self) -> Iterator[str]:
+        """On the page "from" stands beside what it belongs to; a program asks for a column by its name alone."""
+        often, about = Counter(column.name for column in self.columns), ""
+        for column in self.columns:
+            about = column.name if often[column.name] == 1 else about
+            yield column.name if often[column.name] == 1 else f"{about}, {column.name}"
 
 
 def _harmless(value: Any) -> Any:

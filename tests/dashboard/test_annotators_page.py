@@ -1,15 +1,22 @@
-"""Who was handed a trace when: by the newest of each lane, however many there were."""
+"""Raters as leads see them: who was handed a trace when, who stands on the page, and what a program reads."""
 
+import csv
 import datetime as dt
+import io
+from decimal import Decimal
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from dashboard import annotators_page
+from labeling import projects
 from labeling.models import Figures, Lane, Rater
 from labeling.models.queue import Arm
 from tests import factories
+from tests.labeling.quality import scene
 from tests.people.cast import make_cast
 
 pytestmark = pytest.mark.django_db
@@ -45,3 +52,16 @@ def test_of_lists_those_who_rated_most_where_there_is_no_room_for_all(
     found = annotators_page.of(cast.membership(cast.lead), now)
     assert [person.rater for person in found.people] == [raters[2], raters[3], raters[1]]
     assert found.n == 5
+
+
+def test_table_says_pay_in_numbers_and_who_it_is_in_datasets(client: Client) -> None:
+    cast = make_cast()
+    client.force_login(cast.lead)
+    projects.change(project=cast.project, pay_per_hour=Decimal(20), by=cast.lead, now=factories.NOW)
+    rater = factories.make_rater(cast.project)
+    scene.submit(rater, factories.make_trace(cast.project), [-1])
+    scene.refresh(now=factories.NOW)
+    address = reverse("dashboard:annotators", args=[cast.project.slug]) + "?csv=annotators"
+    rows = {row["Pseudonym"]: row for row in csv.DictReader(io.StringIO(client.get(address).content.decode()))}
+    assert rows[rater.labeler]["Pay, EUR"] == "0.00"
+    assert rows[rater.labeler]["Gold right, of"] == rows[rater.labeler]["Over-credit, of"] == "0"

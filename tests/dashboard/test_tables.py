@@ -22,6 +22,13 @@ def test_as_csv_keeps_numbers_and_leaves_out_the_unknown() -> None:
     assert table.as_csv().splitlines() == ["Name,Pay", '"A, B",-0.125', "C,"]
 
 
+def test_as_csv_tells_columns_apart_that_are_called_the_same() -> None:
+    names = ("Rater", "Gold", "from", "to", "Alike", "from", "to")
+    table = Table("pay", "", [Column(name) for name in names], [])
+    assert table.as_csv().strip() == 'Rater,Gold,"Gold, from","Gold, to",Alike,"Alike, from","Alike, to"'
+    assert [column.name for column in table.columns] == list(names)
+
+
 def test_shown_reads_as_its_column_says() -> None:
     table = Table("pay", "", COLUMNS, [("A", 2), ("B", None)])
     assert [[text for _, text in row] for row in table.shown()] == [["A", "€ 2"], ["B", "–"]]
