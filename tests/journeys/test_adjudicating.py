@@ -31,18 +31,18 @@ def scene() -> Scene:
     return make_scene()
 
 
-def contest(scene: Scene, name: str = "AMN") -> int:
+def contest(scene: Scene, name: str = "AMN", steps: list[str | list[str]] = STEPS) -> int:
     """Three readings that see the first error at the third step, at the fourth, and nowhere."""
     problem = factories.make_problem(
         scene.project,
         f"In a square $ABCD$ with side $2$, $M$ and $N$ are the midpoints of $BC$ and $CD$. Find the area of ${name}$.",
         domain="Geometry",
     )
-    trace = factories.make_trace(scene.project, STEPS, problem=problem)
+    trace = factories.make_trace(scene.project, steps, problem=problem)
     for ratings, comment in (
         ([1, 1, -1], "Height on AC is claimed, not shown."),
         ([1, 1, 1, -1], "Where does 3/4 come from?"),
-        ([1, 1, 0, 1, 1], "Symmetry about AC is enough."),
+        ([1, 1, 0, *[1] * (len(steps) - 3)], "Symmetry about AC is enough."),
     ):
         client = Client(factories.make_assignment(factories.make_rater(scene.project), trace))
         client.rate(ratings)
@@ -157,6 +157,20 @@ def test_page_has_no_barrier(width: int, dark: bool, scene: Scene, visit: Visit)
     expect(page.locator(".katex").first).to_be_visible()
     assert not violations(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_lit_step_of_a_long_trace_stays_in_the_middle_under_its_readings(scene: Scene, visit: Visit) -> None:
+    contest(scene, steps=[*STEPS, *["More."] * 60])
+    page = visit(scene.lead)
+    page.goto(reverse("dashboard:adjudicate", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    for _ in range(40):
+        page.keyboard.press("j")
+    expect(page.locator("tr.is-now .no")).to_have_text("43")
+    expect(page.get_by_role("columnheader", name="B", exact=True)).to_be_in_viewport()
+    box = page.locator("tr.is-now").bounding_box()
+    assert box
+    assert 300 < box["y"] < 600
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -11,7 +11,8 @@ function start() {
   const light = (index, { scroll = true } = {}) => {
     now = Math.min(Math.max(index, 0), rows.length - 1);
     for (const [number, row] of rows.entries()) row.classList.toggle("is-now", number === now);
-    if (scroll) rows[now].scrollIntoView({ block: "nearest" });
+    // In the middle, where what stands before and after can be read too; a step that fills the page from its beginning.
+    if (scroll) rows[now].scrollIntoView({ block: rows[now].offsetHeight < innerHeight / 2 ? "center" : "start" });
   };
   // To the next step on which readings differ, or one alone sees the error: the others need no decision. Then the finding.
   const pass = () => {
