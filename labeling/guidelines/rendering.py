@@ -25,17 +25,21 @@ _ATTRIBUTES = {
     "th": {"scope"},
 }
 
+# A line of code may be wider than the page: the keyboard reaches what scrolls.
+_SCROLLING_PRE = '<pre tabindex="0" role="group">'
+
 
 def to_html(markdown: str) -> str:
     """Headings come one level down: the page has its own first one. Formulas keep their source until a script typesets
     them; without one they can still be read."""
-    return nh3.clean(
+    html = nh3.clean(
         _markdown().render(markdown),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
+    return html.replace("<pre>", _SCROLLING_PRE)
 
 
 @cache

@@ -54,6 +54,11 @@ def test_to_html_puts_tables_into_a_box_that_scrolls_and_headings_one_down() -> 
     assert html.count('<th scope="col">') == 2
 
 
+@pytest.mark.parametrize("code", ["```py\n<pre>x\n```", "    <pre>x\n"])
+def test_to_html_lets_the_keyboard_reach_code_that_scrolls(code: str) -> None:
+    assert rendering.to_html(code) == '<pre tabindex="0" role="group"><code>&lt;pre&gt;x\n</code></pre>\n'
+
+
 @pytest.mark.parametrize("name", guidelines.TEMPLATES)
 def test_templates_come_with_worked_examples(name: str) -> None:
     html = rendering.to_html(guidelines.text_of(name))
