@@ -155,9 +155,8 @@ def clone(request: HttpRequest, slug: str) -> HttpResponse:
     except projects.AddressIsTaken:
         form.add_error("slug", taken(form.cleaned_data["slug"]))
         return _life(request, actor, status=422, clone_form=form)
-    messages.success(
-        request, _("“%(project)s” has the options and the guideline, nothing else.") % {"project": made.name}
-    )
+    said = _("“%(project)s” has the options, the guideline and its consent, nothing else.")
+    messages.success(request, said % {"project": made.name})
     return redirect("dashboard:settings", made.slug)
 
 
