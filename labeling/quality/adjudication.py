@@ -16,7 +16,7 @@ from labeling.models import AddedSlot, Gold, Settlement, Step, Trace
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.project import Protocol
 from labeling.models.quality import GoldUse
-from labeling.quality import consensus, gold, reasons, serving, settlements, settling, standings
+from labeling.quality import consensus, figures, gold, reasons, serving, settlements, settling, standings
 from labeling.quality.step_labels import NEGATIVE, StepLabel
 
 _NO_LIMIT = 2**15  # a person has asked
@@ -141,6 +141,7 @@ def _move(row: Settlement, state: SettlementState, reason: str, now: dt.datetime
     row.state, row.reason, row.changed_at = state, reason, now
     with standings.counted(project_id=row.project_id, trace_ids=[row.trace_id]):
         row.save(update_fields=["state", "reason", "changed_at", "consensus_revision"])
+    figures.mark_stale(project_id=row.project_id, now=now)
 
 
 def _say(what: str, row: Settlement, by: User, now: dt.datetime, **detail: object) -> None:

@@ -18,7 +18,7 @@ from labeling.models import Gold, GoldRating, Option, Trace
 from labeling.models.consensus import ConsensusSource
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
-from labeling.quality import consensus, scoring, settlements
+from labeling.quality import consensus, figures, scoring, settlements
 
 WORN_OUT_AFTER = 50  # readings
 LEAST_VOTES = 3  # of a consensus that gold is made of
@@ -100,6 +100,8 @@ def correct_gold(
         else:
             _rate_anew(gold, ratings, explanations or {})
         changed = scoring.judge_anew(gold=gold, now=now)
+        if changed:
+            figures.mark_stale(project_id=gold.trace.project_id, now=now)
         _say("gold.corrected", gold, by, now, before=before, after=gold.accepted_first_errors, changed=changed)
     return changed
 

@@ -1,6 +1,7 @@
 """A person decides where raters differ; what was decided stays until it is sent back."""
 
 import datetime as dt
+import itertools
 from collections.abc import Callable
 from functools import partial
 
@@ -9,8 +10,8 @@ import pytest
 from accounts.models import User
 from events.models import Event
 from labeling import quality, queue
-from labeling.models import AddedSlot, Consensus, QueueEntry, Settlement, Trace
-from labeling.quality import consensus, settlements
+from labeling.models import AddedSlot, Consensus, Figures, QueueEntry, Settlement, Trace
+from labeling.quality import consensus, figures, settlements
 from tests import factories
 from tests.labeling.quality import scene
 from tests.together import at_once
@@ -58,6 +59,21 @@ def test_decide_makes_a_revision_that_says_who(trace: Trace, lead: User) -> None
     assert not quality.contested(project_id=trace.project_id).exists()
     event = Event.objects.get(what="trace.decided")
     assert (event.by, event.detail["first_error"], event.detail["revision"]) == (lead.pk, 1, 1)
+
+
+def test_decide_and_send_back_are_told_in_the_figures_at_once(trace: Trace, lead: User) -> None:
+    def told() -> tuple[int, int]:
+        scene.refresh(now=NOW + dt.timedelta(hours=next(hours)))
+        content = Figures.objects.get(pk=trace.project_id).content
+        return content["settled"]["traces"], content["settlements"].get("contested", 0)
+
+    hours = itertools.count()
+    figures.compute(project_id=trace.project_id, now=NOW - dt.timedelta(hours=1))
+    assert told() == (0, 1)
+    quality.decide(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    assert told() == (1, 0)
+    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
+    assert told() == (0, 0)
 
 
 def test_decide_where_nobody_saw_the_error(trace: Trace, lead: User) -> None:

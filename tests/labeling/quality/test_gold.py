@@ -8,7 +8,7 @@ from django.db import IntegrityError
 
 from events.models import Event
 from labeling import quality, queue
-from labeling.models import Gold, Option, Step
+from labeling.models import Figures, Gold, Option, Step
 from labeling.models.quality import GoldUse
 from labeling.quality import gold
 from tests import factories
@@ -61,7 +61,9 @@ def test_correct_gold_judges_answers_anew(now: dt.datetime) -> None:
     for rater, ratings in zip(scene.raters(trace.project, 3), ([-1], [1, -1], [1, 1, 1]), strict=True):
         scene.submit(rater, trace, ratings, purpose="gold")
     assert sorted(made.answers.values_list("verdict", flat=True)) == ["missed", "missed", "right"]
+    assert not Figures.objects.filter(pk=trace.project_id, is_stale=True).exists()
     assert quality.correct_gold(gold=made, accepted_first_errors=[1, None], by=None, now=now) == 3
+    assert Figures.objects.filter(pk=trace.project_id, is_stale=True).exists()
     assert sorted(made.answers.values_list("verdict", flat=True)) == ["blamed", "right", "right"]
     with pytest.raises(quality.NotKnowable):
         quality.correct_gold(gold=made, accepted_first_errors=[9], by=None, now=now)
