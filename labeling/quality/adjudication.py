@@ -27,8 +27,8 @@ class CannotDecide(Exception):
 
 
 def contested(*, project_id: int) -> QuerySet[Settlement]:
-    """The queue of whoever decides: what has waited longest comes first."""
-    rows = Settlement.objects.filter(project_id=project_id, state=SettlementState.CONTESTED)
+    """The queue of whoever decides: what has waited longest comes first. Nobody waits for what was withdrawn."""
+    rows = Settlement.objects.filter(project_id=project_id, state=SettlementState.CONTESTED, trace__withdrawn_at=None)
     return rows.select_related("trace__problem").order_by("changed_at", "trace_id")
 
 

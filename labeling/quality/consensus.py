@@ -28,9 +28,11 @@ STANDING = (SettlementState.SETTLED, SettlementState.DECIDED)
 
 
 def current(*, project_id: int) -> QuerySet[Consensus]:
-    """What the project stands behind now, one row a trace; a manifest keeps (trace, revision) of it."""
+    """What the project stands behind now, one row a trace; a manifest keeps (trace, revision) of it. A withdrawn trace
+    counts nowhere."""
     return Consensus.objects.filter(
         project_id=project_id,
+        trace__withdrawn_at=None,
         trace__settlement__state__in=STANDING,
         revision=F("trace__settlement__consensus_revision"),
     )

@@ -11,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from django.db.models import Sum
-
 import statements
-from labeling.models import ReportCount, SettlementDay
+from labeling.models import ReportCount
 from labeling.models.consensus import SettlementState
 from labeling.quality import consensus
 
@@ -46,29 +44,36 @@ def put_right(*, project_id: int, drift: Drift) -> int:
 
 def by_state(project_id: int) -> dict[str, int]:
     """How many traces are in each state."""
-    rows = SettlementDay.objects.filter(project_id=project_id).values_list("state")
-    return {state: n for state, n in rows.annotate(Sum("traces")).order_by() if n > 0}
+    found = Counter[str]()
+    for (state, _day), (traces, _steps) in _days(project_id).items():
+        found[state] += traces
+    return {state: n for state, n in sorted(found.items()) if n > 0}
 
 
 def settled(project_id: int) -> tuple[int, int]:
     """Traces that the project stands behind, and their steps."""
-    rows = SettlementDay.objects.filter(project_id=project_id, state__in=consensus.STANDING)
-    sums = rows.aggregate(traces=Sum("traces"), steps=Sum("steps"))
-    return max(0, sums["traces"] or 0), max(0, sums["steps"] or 0)
+    standing = [counts for (state, _day), counts in _days(project_id).items() if state in consensus.STANDING]
+    return max(0, sum(traces for traces, _steps in standing)), max(0, sum(steps for _traces, steps in standing))
 
 
 def by_day(project_id: int) -> list[dict[str, Any]]:
     """How many traces came to an end of their readings each day, how many of them contested, and the settled steps."""
-    rows = SettlementDay.objects.filter(project_id=project_id, state__in=ENDED, traces__gt=0)
-    ended, contested, steps = Counter[Any](), Counter[Any](), Counter[Any]()
-    for day, state, n, n_steps in rows.values_list("day", "state", "traces", "steps"):
-        ended[day] += n
-        steps[day] += max(0, n_steps)
-        contested[day] += n * (state == SettlementState.CONTESTED)
+    ended, contested, steps = Counter[str](), Counter[str](), Counter[str]()
+    for (state, day), (n, n_steps) in _days(project_id).items():
+        if state in ENDED and n > 0:
+            ended[str(day)] += n
+            steps[str(day)] += max(0, n_steps)
+            contested[str(day)] += n * (state == SettlementState.CONTESTED)
     return [
-        {"day": day.isoformat(), "settled": ended[day], "contested": contested[day], "steps": steps[day]}
-        for day in sorted(ended)
+        {"day": day, "settled": ended[day], "contested": contested[day], "steps": steps[day]} for day in sorted(ended)
     ]
+
+
+def _days(project_id: int) -> _Counts:
+    """What was counted, by state and day, less what was withdrawn since: that counts nowhere, and may be brought in
+    again."""
+    table = _SETTLEMENT_DAYS
+    return table.difference(table.kept(project_id), table.withdrawn(project_id))
 
 
 def by_rater(project_id: int) -> Iterator[ReportCount]:
@@ -82,6 +87,7 @@ class _Table:
         self.name, self._of, self._expected, self._n_keys = name, of, expected, len(keys)
         self._nothing = (0,) * len(counts)
         named, summed = ", ".join(keys), ", ".join(counts)
+        self._kept = f"SELECT {named}, {summed} FROM {name} WHERE project_id = %s"  # noqa: S608  names of our own
         taken = f"SELECT {named}, {', '.join(f'-{each}' for each in counts)} FROM {name} WHERE project_id = %s"  # noqa: S608  names of our own
         sums, differs = (
             ", ".join(f"SUM({each})" for each in counts),
@@ -99,6 +105,13 @@ class _Table:
 
     def of_traces(self, trace_ids: Sequence[int]) -> _Counts:
         return self._asked(self._expected, statements.among(f"{self._of}.trace_id"), [statements.listed(trace_ids)])
+
+    def kept(self, project_id: int) -> _Counts:
+        return self._asked(self._kept, "", [project_id])
+
+    def withdrawn(self, project_id: int) -> _Counts:
+        """For a table whose statement knows traces."""
+        return self._asked(self._expected, "t.project_id = %s AND t.withdrawn_at IS NOT NULL", [project_id])
 
     def drift(self, project_id: int) -> _Counts:
         return self._asked(self._drift, f"{self._of}.project_id = %s", [project_id, project_id])

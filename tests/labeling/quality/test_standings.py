@@ -8,7 +8,7 @@ import pytest
 
 from labeling import quality, queue
 from labeling.models import Figures, Project, ReportCount, Settlement, SettlementDay, Trace
-from labeling.quality import arrivals, figures, refreshing, settling, standings
+from labeling.quality import arrivals, consensus, figures, refreshing, settling, standings
 from tests import factories, together
 from tests.labeling.quality import scene
 
@@ -92,6 +92,25 @@ def test_counts_below_zero_are_told_as_none() -> None:
     told = figures.compute(project_id=project.pk, now=NOW)
     assert (told["settlements"], told["settled_days"]) == ({}, [])
     assert {tuple(each["consensus"].values()) for each in told["raters"].values()} == {(2, 2, 0, 0)}
+
+
+def test_withdrawn_traces_count_nowhere_until_they_are_brought_in_again() -> None:
+    project = factories.make_project(overlap_limit=2)
+    agreed, other, apart = read_by_two(project, (1, 1), (None, None), (None, 2))
+    refreshing.settle_due(now=NOW)
+    Settlement.objects.filter(trace=apart).update(state="contested")
+    standings.put_right(project_id=project.pk, drift=standings.drift(project_id=project.pk))
+    before = standings.by_state(project.pk), standings.settled(project.pk), standings.by_day(project.pk)
+    assert before[:2] == ({"contested": 1, "settled": 2}, (2, 5))
+    gone = [agreed.pk, apart.pk]
+    queue.withdraw(trace_ids=gone, now=NOW, reason="broken", by=None)
+    assert (standings.by_state(project.pk), standings.settled(project.pk)) == ({"settled": 1}, (1, 3))
+    assert standings.by_day(project.pk) == [{"day": "2026-11-18", "settled": 1, "contested": 0, "steps": 3}]
+    assert [each.trace for each in consensus.current(project_id=project.pk)] == [other]
+    assert not quality.contested(project_id=project.pk).exists()
+    assert standings.drift(project_id=project.pk) == NOTHING
+    queue.reinstate(trace_ids=gone, now=NOW, reason="brought in again", by=None)
+    assert (standings.by_state(project.pk), standings.settled(project.pk), standings.by_day(project.pk)) == before
 
 
 @pytest.mark.django_db(transaction=True)
