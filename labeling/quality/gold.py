@@ -30,8 +30,8 @@ _ARMS = {
 
 
 class NotKnowable(Exception):
-    """What is said of the trace cannot be true of it: an error at a step that it does not have, or nothing at all.
-    `str()` of it may be shown to people: steps count from 1 there."""
+    """What is said of the trace cannot be true of it: an error at a step that it does not have, or nothing at all; or
+    it has been said already. `str()` of it may be shown to people: steps count from 1 there."""
 
 
 def make_gold(
@@ -53,6 +53,9 @@ def make_gold(
     """
     _refuse_impossible(trace, accepted_first_errors, ratings or {})
     with transaction.atomic():
+        settlements.hold(trace_ids=[trace.pk])
+        if Gold.objects.filter(trace=trace, use=use, retired_at=None).exists():
+            raise NotKnowable(_("The trace is already gold for this use."))
         gold = Gold.objects.create(
             trace=trace,
             use=use,

@@ -4,14 +4,14 @@ import datetime as dt
 from functools import partial
 
 import pytest
-from django.db import IntegrityError
 
 from events.models import Event
-from labeling import quality, queue
-from labeling.models import Figures, Gold, Option, Step
+from labeling import judging, quality, queue
+from labeling.models import Assignment, Figures, Gold, Option, Rater, Step
 from labeling.models.quality import GoldUse
 from labeling.quality import gold
 from tests import factories
+from tests.labeling.judging.clients import Client
 from tests.labeling.quality import scene
 from tests.together import at_once
 
@@ -51,8 +51,17 @@ def test_make_gold_of_one_trace_stands_once_for_each_use(now: dt.datetime) -> No
     trace = factories.make_trace(factories.make_project())
     quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
     quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=now)
-    with pytest.raises(IntegrityError):
+    with pytest.raises(quality.NotKnowable, match="already gold"):
         quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=now)
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_make_gold_at_once_tells_the_later_one(now: dt.datetime) -> None:
+    trace = factories.make_trace(factories.make_project())
+    make = partial(quality.make_gold, trace=trace, use=GoldUse.HIDDEN, by=None, now=now)
+    told = at_once(*(partial(make, accepted_first_errors=[place]) for place in (0, 1, None)))
+    assert sum(isinstance(each, quality.NotKnowable) for each in told) == 2, told
+    assert Gold.objects.count() == Event.objects.filter(what="gold.made").count() == 1
 
 
 def test_correct_gold_judges_answers_anew(now: dt.datetime) -> None:
@@ -92,6 +101,37 @@ def test_correct_gold_at_once_leaves_one_order_and_no_answer_behind(now: dt.date
     assert last.detail["after"] == made.accepted_first_errors
     right = "right" if made.accepted_first_errors == [2] else "missed"
     assert list(made.answers.values_list("verdict", flat=True)) == [right] * 3
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_retire_gold_beside_who_answers_it(now: dt.datetime) -> None:
+    """Whoever has it in hand is scored whenever it is retired or corrected, and what others give back stays away."""
+    project = factories.make_project(gold_share=1)
+    trace = factories.make_trace(project)
+    made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
+    quality.hand_out(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
+    factories.make_entry(factories.make_lane(project), factories.make_trace(project))
+    everybody = scene.raters(project, 4)
+    claims = [queue.claim(rater_id=each.pk, now=now, opened=True, chance=0.0) for each in everybody]
+    told = at_once(
+        *(partial(answer, claim, each) for claim, each in zip(claims[:2], everybody, strict=False)),
+        partial(quality.retire_gold, gold=made, by=None, now=now),
+        partial(quality.correct_gold, gold=Gold.objects.get(), accepted_first_errors=[1], by=None, now=now),
+        *(
+            partial(queue.release, assignment_id=each.assignment_id, now=now, reason="no", by=None)
+            for each in claims[2:]
+        ),
+    )
+    assert not [each for each in told if isinstance(each, Exception)], told
+    assert list(made.answers.values_list("verdict", flat=True)) == ["missed"] * 2
+    left = queue.depth(project_id=project.pk)
+    assert [(each.arm, each.n_open) for each in left if each.arm == "gold"] == [("gold", 0)]
+
+
+def answer(claim: queue.Claim, rater: Rater) -> object:
+    client = Client(Assignment.objects.get(pk=claim.assignment_id))
+    client.rate([1, 1, 1])
+    return judging.submit(**client.place, now=factories.NOW, by=rater.user)
 
 
 def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:

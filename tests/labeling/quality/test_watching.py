@@ -1,17 +1,20 @@
 """Raters below the project's own bar are paused, told kindly, and go on when a lead lets them."""
 
 import datetime as dt
+from functools import partial
 
 import pytest
 
 from events.models import Event
-from labeling import quality, queue, raters
+from labeling import judging, quality, queue, raters
 from labeling.agreement.result import Reason
 from labeling.models import Assignment, GoldAnswer, Project, Rater, ScreeningResult
 from labeling.models.quality import GoldUse
 from labeling.quality import watching
 from tests import factories
+from tests.labeling.judging.clients import Client
 from tests.labeling.quality import scene
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -44,6 +47,28 @@ def test_watch_pauses_with_a_reason_for_each_side() -> None:
     with pytest.raises(queue.RaterPaused) as told:
         queue.claim(rater_id=rater.pk, now=NOW)
     assert "gold" not in str(told.value)
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_watch_pauses_once_what_two_tabs_submit_and_keeps_both() -> None:
+    """Gold in both tabs at the same moment, while a lead pauses too: every answer is scored, one pause is made, and
+    what was opened before is still taken."""
+    rater = factories.make_rater(project())
+    for n in range(4):
+        meet(rater, right=False, at=n)
+    opened = factories.make_assignment(rater, factories.make_trace(rater.project))
+    told = at_once(
+        *(partial(meet, Rater.objects.get(), right=False, at=9) for _ in range(2)),
+        partial(raters.pause, rater=Rater.objects.get(), reason="Let us talk.", by=None, now=NOW),
+    )
+    assert not [each for each in told if isinstance(each, Exception)], told
+    assert GoldAnswer.objects.count() == 6
+    assert Event.objects.filter(what="rater.paused").count() == 1
+    client = Client(opened)
+    client.rate([1, 1, 1])
+    assert judging.submit(**client.place, now=NOW, by=rater.user).finish_reason == "solution"
+    with pytest.raises(queue.RaterPaused):
+        queue.claim(rater_id=rater.pk, now=NOW)
 
 
 def test_watch_leaves_good_raters_and_projects_without_a_bar_alone() -> None:
