@@ -63,11 +63,12 @@ def test_score_is_kept_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.
 
 
 @pytest.mark.django_db
-def test_score_reads_the_first_revision_alone(gold_trace: Trace, rater: Rater) -> None:
+def test_score_reads_the_first_revision_alone(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
     assignment = scene.submit(rater, gold_trace, [1, 1, -1], purpose="gold")
-    scene.correct(assignment, 1, -1)
+    scene.correct(assignment, 1, -1, now=now + dt.timedelta(days=1))
     assert [report.position for report in first_errors.of_revisions([(assignment.pk, 1), (assignment.pk, 2)])] == [2, 1]
-    assert GoldAnswer.objects.get().verdict == MISSED
+    answer = GoldAnswer.objects.get()
+    assert (answer.verdict, answer.first_error, answer.answered_at) == (MISSED, 2, now)
 
 
 @pytest.mark.django_db

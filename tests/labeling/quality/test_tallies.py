@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from labeling import quality
-from labeling.models import Project, Settlement, Tally, Trace
+from labeling.models import Assignment, Project, Rater, Settlement, Tally, Trace
 from labeling.quality.tallies import COUNTERS
 from tests import factories
 from tests.labeling.quality import scene
@@ -68,6 +68,30 @@ def test_count_leaves_out_what_is_no_headline(project: Project, trace: Trace) ->
     assert counted(trace) == {"positive_positive": 4}
 
 
+@pytest.mark.parametrize("is_of_a_file", [True, False])
+def test_count_leaves_out_files_and_whoever_is_no_member(
+    is_of_a_file: bool, project: Project, trace: Trace, now: dt.datetime
+) -> None:
+    """A file may bring ratings of somebody who is a member here."""
+    brought, first, second = scene.raters(project, 3)
+    for rater, ratings in ((brought, [-1]), (first, [1, 1, 1, 1]), (second, [1, 1, 1, 1])):
+        scene.submit(rater, trace, ratings)
+    assert Tally.objects.get().first_rater == brought
+    if is_of_a_file:
+        Assignment.objects.filter(rater=brought).update(origin="imported")
+    else:
+        Rater.objects.filter(pk=brought.pk).update(kind="imported", user=None)
+    assert quality.recount(trace_ids=[trace.pk], now=now) == 1
+    assert counted(trace) == {"positive_positive": 4}
+
+
+def test_count_of_a_bad_problem_is_censored(project: Project, trace: Trace) -> None:
+    first, second = scene.raters(project, 2)
+    scene.submit(first, trace, [1, 1, 1, 1])
+    scene.report_problem(second, trace)
+    assert ends(trace) == (4, 4, False, 0, True)
+
+
 def test_count_keeps_the_first_revision(project: Project, trace: Trace) -> None:
     first, second = scene.raters(project, 2)
     assignment = scene.submit(first, trace, [1, 1, 1, 1])
@@ -75,6 +99,19 @@ def test_count_keeps_the_first_revision(project: Project, trace: Trace) -> None:
     before = counted(trace)
     scene.correct(assignment, 3, -1)
     assert counted(trace) == before == {"positive_positive": 3, "negative_positive": 1}
+
+
+def test_recount_keeps_whoever_was_first_where_they_correct_later(
+    project: Project, trace: Trace, now: dt.datetime
+) -> None:
+    first, second, third = scene.raters(project, 3)
+    corrected = scene.submit(first, trace, [1, 1, 1, 1])
+    for rater in (second, third):
+        scene.submit(rater, trace, [1, -1])
+    scene.correct(corrected, 0, -1)
+    assert quality.recount(trace_ids=[trace.pk], now=now) == 0
+    tally = Tally.objects.get()
+    assert (tally.first_rater, tally.second_rater, tally.first_end) == (first, second, 4)
 
 
 def test_count_of_a_report_that_was_cut_off_is_censored(project: Project, trace: Trace) -> None:
