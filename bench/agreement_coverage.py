@@ -1,24 +1,37 @@
 """Does a 95 % interval cover in 95 %? Two raters stop at the first error that they see, on problems that differ.
 
-Every replication draws its problems anew; "true" is the value over very many problems of the same kind.
+Every replication draws its problems anew; "true" is the value over very many problems of the same kind. Three traces of
+a problem show few different shares of first errors, so that their intervals cover rather more than they say.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from labeling.agreement import alpha, gwet, jackknife, pairwise, patterns, sums
+from labeling.agreement import alpha, fleiss, gwet, jackknife, pairwise, patterns, sums
 from labeling.agreement.arrays import Floats, Ints
 from labeling.agreement.result import Interval
 from labeling.agreement.sums import PairSums
 
 _STEPS = 12
-_STATISTICS: dict[str, tuple[Callable[[PairSums], Floats], float]] = {
-    "alpha_nominal": (alpha.nominal, -1.0),
-    "alpha_ordinal": (alpha.ordinal, -1.0),
-    "gwet_ac1": (gwet.ac1, -1.0),
-    "pairwise_agreement": (pairwise.agreement, 0.0),
+
+
+class _Statistic(NamedTuple):
+    of: Callable[[PairSums], Floats]
+    floor: float
+    units: str = "steps"
+    at_most: float = 0.97
+
+
+_STATISTICS = {
+    "alpha_nominal": _Statistic(alpha.nominal, -1.0),
+    "alpha_ordinal": _Statistic(alpha.ordinal, -1.0),
+    "gwet_ac1": _Statistic(gwet.ac1, -1.0),
+    "pairwise_agreement": _Statistic(pairwise.agreement, 0.0),
+    "first_error_exact": _Statistic(pairwise.agreement, 0.0, "same place", at_most=1.0),
+    "has_error_kappa": _Statistic(fleiss.kappa, -1.0, "has error", at_most=1.0),
 }
 
 
@@ -29,16 +42,17 @@ class Coverage:
     replications: int
     covered: float
     without_interval: int
+    at_most: float
 
 
 def measure(*, sizes: tuple[int, ...] = (8, 15, 30, 60), replications: int = 1000, seed: int = 1) -> list[Coverage]:
     random = np.random.default_rng(seed)
-    everything = _problems(60_000, random)
-    truth = {name: float(of(everything.put(everything.matrix.sum(axis=0)))) for name, (of, _) in _STATISTICS.items()}
+    everything = {units: pairs.put(pairs.matrix.sum(axis=0)) for units, pairs in _problems(60_000, random).items()}
+    truth = {name: float(each.of(everything[each.units])) for name, each in _STATISTICS.items()}
     return [
-        _covered(name, size, replications, truth[name], _problems(size * replications, random))
+        _covered(name, size, replications, truth[name], _problems(size * replications, random)[each.units])
         for size in sizes
-        for name in _STATISTICS
+        for name, each in _STATISTICS.items()
     ]
 
 
@@ -52,7 +66,7 @@ def random_raters(*, seeds: int = 200, problems: int = 15, seed: int = 2) -> flo
 
 
 def _covered(name: str, size: int, replications: int, truth: float, pairs: PairSums) -> Coverage:
-    of, floor = _STATISTICS[name]
+    of, floor, _units, at_most = _STATISTICS[name]
     matrix = pairs.matrix.reshape(replications, size, -1)
     totals = matrix.sum(axis=1, keepdims=True)
     values, without_one = of(pairs.put(totals[:, 0])), of(pairs.put(totals - matrix))
@@ -63,10 +77,10 @@ def _covered(name: str, size: int, replications: int, truth: float, pairs: PairS
     ]
     intervals = [interval for interval in found if isinstance(interval, Interval)]
     covered = sum(interval.low <= truth <= interval.high for interval in intervals) / max(len(intervals), 1)
-    return Coverage(name, size, replications, covered, len(found) - len(intervals))
+    return Coverage(name, size, replications, covered, len(found) - len(intervals), at_most)
 
 
-def _problems(n: int, random: np.random.Generator) -> PairSums:
+def _problems(n: int, random: np.random.Generator) -> dict[str, PairSums]:
     """Sums of n problems of three traces each: hazards and the raters' care differ between problems."""
     traces = n * 3
     hazard = np.repeat(random.beta(1.2, 8, n), 3)[:, None]
@@ -75,7 +89,26 @@ def _problems(n: int, random: np.random.Generator) -> PairSums:
     truth = np.where(random.random((traces, _STEPS)) < hazard, 0, right)
     length = random.integers(4, _STEPS + 1, traces)[:, None]
     units, labels = zip(*(_rated(truth, care, length, random) for _ in range(2)), strict=True)
-    return _sums(np.concatenate(units), np.concatenate(labels), np.arange(traces * _STEPS) // (3 * _STEPS))
+    ends = [_ends(*each, length.ravel()) for each in zip(units, labels, strict=True)]
+    return {
+        "steps": _sums(np.concatenate(units), np.concatenate(labels), np.arange(traces * _STEPS) // (3 * _STEPS)),
+        "same place": _of_traces([np.zeros(traces, dtype=np.int64), (ends[0] != ends[1]).astype(np.int64)]),
+        "has error": _of_traces([(each < length.ravel()).astype(np.int64) for each in ends]),
+    }
+
+
+def _ends(units: Ints, labels: Ints, length: Ints) -> Ints:
+    """Where each trace's first error was seen, its length for nowhere."""
+    ends = length.copy()
+    negative = units[labels == 0]
+    ends[negative // _STEPS] = negative % _STEPS
+    return ends
+
+
+def _of_traces(said: list[Ints]) -> PairSums:
+    """Traces as units, of which two raters say one of two things."""
+    n = len(said[0])
+    return _sums(np.tile(np.arange(n), 2), np.concatenate(said), np.arange(n) // 3)
 
 
 def _rated(truth: Ints, care: Floats, length: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:

@@ -1,44 +1,17 @@
 """Dawid–Skene on the paper's own table and on two public crowds, and what it must not depend on."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench import public_crowds
 from labeling.agreement import dawid_skene, majority
-from labeling.agreement.arrays import Ints
 from labeling.agreement.votes import Votes
 from tests.labeling.agreement import anaesthetists
-
-
-def bluebirds(folder: Path) -> tuple[Votes, Ints]:
-    labels = yaml.safe_load((folder / "bb_labels.yaml").read_text())
-    truth = yaml.safe_load((folder / "bb_gt.yaml").read_text())
-    place = {task: n for n, task in enumerate(truth)}
-    rows = [(place[task], worker, said) for worker, told in enumerate(labels.values()) for task, said in told.items()]
-    tasks, workers, said = np.array(rows, dtype=np.int64).T
-    return Votes(tasks, workers, said, 2), np.array(list(truth.values()), dtype=np.int64)
-
-
-def products(folder: Path) -> tuple[Votes, Ints]:
-    with (folder / "d_jn-product_truth.csv").open() as file:
-        truth = {row["question"]: int(row["truth"]) for row in csv.DictReader(file)}
-    with (folder / "d_jn-product_answer.csv").open() as file:
-        answers = list(csv.DictReader(file))
-    place = {task: n for n, task in enumerate(truth)}
-    workers: dict[str, int] = {}
-    votes = Votes(
-        tasks=np.array([place[row["question"]] for row in answers]),
-        workers=np.array([workers.setdefault(row["worker"], len(workers)) for row in answers]),
-        labels=np.array([int(row["answer"]) for row in answers]),
-        k=2,
-    )
-    return votes, np.array(list(truth.values()))
 
 
 def test_fit_equals_the_paper_on_the_anaesthetists() -> None:
@@ -50,13 +23,13 @@ def test_fit_equals_the_paper_on_the_anaesthetists() -> None:
 
 
 def test_fit_finds_the_bluebirds(shared_data: Path) -> None:
-    votes, truth = bluebirds(shared_data / "oracles" / "aggregation")
+    votes, truth = public_crowds.bluebirds(shared_data)
     assert (majority.of_votes(votes).labels == truth).mean() == pytest.approx(0.759, abs=5e-4)
     assert (dawid_skene.fit(votes).labels == truth).mean() >= 0.89
 
 
 def test_fit_matches_the_products(shared_data: Path) -> None:
-    votes, truth = products(shared_data / "oracles" / "aggregation")
+    votes, truth = public_crowds.products(shared_data)
     assert (majority.of_votes(votes).labels == truth).mean() == pytest.approx(0.897, abs=5e-4)
     assert (dawid_skene.fit(votes).labels == truth).mean() >= 0.935
 
