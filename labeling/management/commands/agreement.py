@@ -10,6 +10,8 @@ from labeling.agreement import crowd_report, ratings_file
 from labeling.agreement.ratings_file import BadFile
 from labeling.management import csv_input, output
 
+HIGHEST = 0.999999  # above it the quantiles run out of digits
+
 
 class Command(BaseCommand):
     help = "Measure the agreement of ratings in a CSV file with the columns task, worker, label and perhaps cluster."
@@ -21,8 +23,8 @@ class Command(BaseCommand):
         parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default 0.95)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not 0 < options["level"] < 1:
-            raise CommandError(f"--level {options['level']}: a level lies between 0 and 1")
+        if not 0 < options["level"] <= HIGHEST:
+            raise CommandError(f"--level {options['level']}: a level lies between 0 and 1, {HIGHEST} at most")
         try:
             with csv_input.opened(options["csv"]) as file:
                 ratings = ratings_file.read(file, optional=("cluster",))

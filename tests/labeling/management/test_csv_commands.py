@@ -210,9 +210,10 @@ def test_what_is_printed_is_utf_8_whatever_the_terminal_says(tmp_path: Path) -> 
     assert found.stdout.decode().endswith("t€,ja,1.000000,2\n")
 
 
-def test_level_outside_its_range_is_told(ratings: Path) -> None:
+@pytest.mark.parametrize("level", [95.0, 0.0, float("nan"), 0.9999999999999999])
+def test_level_outside_its_range_is_told(level: float, ratings: Path) -> None:
     with pytest.raises(CommandError, match="between 0 and 1"):
-        run("agreement", ratings, level=95.0)
+        run("agreement", ratings, level=level)
 
 
 def test_consensus_by_majority_tells_the_share(ratings: Path) -> None:
