@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
-from django.db.models import Model, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.http import QueryDict
 
 from labeling.texts import numbers
@@ -31,20 +31,29 @@ class Page(Generic[Row]):
 
 
 def of(
-    rows: QuerySet[Row], asked: QueryDict, *, size: int = 50, among: QuerySet[Row] | None = None, looks_at: int = 20_000
+    rows: QuerySet[Row],
+    asked: QueryDict,
+    *,
+    size: int = 50,
+    among: QuerySet[Row] | None = None,
+    looks_at: int = 20_000,
+    is_scattered: bool = False,
 ) -> Page[Row]:
     """The page of `rows`, by primary key from the newest, that `asked` (?before=, ?after=) names.
 
     Where `rows` is a search through `among`, no more than `looks_at` of those are looked through for one page, however
     rare a hit is: a page always costs the same.
+
+    `is_scattered`: the rows are found by an index, and are few among all of their table. PostgreSQL takes them to lie
+    everywhere in it, and would go down the whole table by its key for those of somebody who has just come.
     """
-    kept = _kept(asked)
+    kept, key = _kept(asked), F("pk") + 0 if is_scattered else F("pk")  # a sum is in no index
     before, after = numbers.whole(asked.get("before")), numbers.whole(asked.get("after"))
     if after is not None:
-        return _upwards(rows, after, kept, size, among, looks_at)
+        return _upwards(rows, after, kept, size, among, looks_at, key)
     start = rows if before is None else rows.filter(pk__lt=before)
     floor = None if among is None else _end(among.filter(pk__lt=before) if before else among, "-pk", looks_at)
-    found = list((start if floor is None else start.filter(pk__gte=floor)).order_by("-pk")[: size + 1])
+    found = list((start if floor is None else start.filter(pk__gte=floor)).order_by(key.desc())[: size + 1])
     is_cut = floor is not None and len(found) <= size
     last = floor if is_cut else found[size - 1].pk if len(found) > size else None
     return Page(
@@ -62,10 +71,11 @@ def _upwards(
     size: int,
     among: QuerySet[Row] | None,
     looks_at: int,
+    key: Any,
 ) -> Page[Row]:
     ceiling = None if among is None else _end(among.filter(pk__gt=after), "pk", looks_at)
     start = rows.filter(pk__gt=after) if ceiling is None else rows.filter(pk__gt=after, pk__lte=ceiling)
-    found = list(start.order_by("pk")[: size + 1])
+    found = list(start.order_by(key.asc())[: size + 1])
     is_cut = ceiling is not None and len(found) <= size
     last = ceiling if is_cut else found[size - 1].pk if len(found) > size else None
     return Page(

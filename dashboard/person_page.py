@@ -44,7 +44,9 @@ class Shown:
 
 def of(rater: Rater, actor: Membership, asked: QueryDict, now: dt.datetime) -> Shown:
     submitted = Assignment.objects.filter(rater=rater, state=AssignmentState.SUBMITTED)
-    page = paging.of(submitted.select_related("trace__problem", "trace__settlement"), asked, size=SIZE)
+    page = paging.of(
+        submitted.select_related("trace__problem", "trace__settlement"), asked, size=SIZE, is_scattered=True
+    )
     person = annotators_page.one(rater, actor, now)
     days = lately.chart(person.lately) if person.lately else None
     return Shown(person, actor.project.gold_bar, days, page, _reads(actor, page.rows))

@@ -1,5 +1,5 @@
-"""Every operation of the schema is walked as everybody, with a token that has every scope: what a person may not do by
-a page, no program of theirs does either."""
+"""Every operation of the schema is walked as everybody, with a token that has every scope: a program does what the role
+of its person does, and nothing else."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -14,21 +14,22 @@ def asked(address: str) -> QueryDict:
     return QueryDict(address.removeprefix("?"))
 
 
-def walk(address: str, way: str) -> list[list[int]]:
+def walk(address: str, way: str, **how: bool) -> list[list[int]]:
     """The pages from an address on, by following one of its two links."""
     pages = []
     while True:
-        page = paging.of(Project.objects.all(), asked(address), size=3)
+        page = paging.of(Project.objects.all(), asked(address), size=3, **how)
         pages.append([project.pk for project in page.rows])
         address = getattr(page, way)
         if not address:
             return pages
 
 
-def test_of_walks_down_and_up_over_every_row() -> None:
+@pytest.mark.parametrize("is_scattered", [False, True])
+def test_of_walks_down_and_up_over_every_row(is_scattered: bool) -> None:
     keys = sorted((factories.make_project().pk for _ in range(8)), reverse=True)
-    assert walk("state=open", "older") == [keys[:3], keys[3:6], keys[6:]]
-    assert walk(f"after={keys[-1]}", "newer") == [keys[4:7], keys[1:4], keys[:1]]
+    assert walk("state=open", "older", is_scattered=is_scattered) == [keys[:3], keys[3:6], keys[6:]]
+    assert walk(f"after={keys[-1]}", "newer", is_scattered=is_scattered) == [keys[4:7], keys[1:4], keys[:1]]
 
 
 def test_of_keeps_filters_and_drops_the_place() -> None:

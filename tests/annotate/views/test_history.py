@@ -47,13 +47,27 @@ def test_page_tells_what_was_found_and_goes_on_by_key(
 ) -> None:
     made = [submit(rater, 1, 1, -1), submit(rater, 1, 0, 1), submit(rater, -1)]
     assert rater.user is not None
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(6):
         first = history.page(rater.user, now=timezone.now(), size=2)
     assert [each.found for each in first.rows] == ["First error, step 1", "No error, 3 steps"]
     assert first.rows[1].active == dt.timedelta(minutes=1)
     last = history.page(rater.user, now=timezone.now(), size=2, before=first.older)
     assert [each.assignment for each in last.rows] == [made[0]]
     assert last.older is None
+
+
+def test_page_looks_through_so_many_and_goes_on_from_there(rater: Rater, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much was skipped or went back before anything was submitted."""
+    monkeypatch.setattr(history, "LOOKED_AT", 3)
+    made, user = submit(rater, -1), rater.user
+    assert user is not None
+    for _ in range(3):
+        gone = {"state": "released", "holds_slot": False, "lease_ends_at": None, "ended_at": factories.NOW}
+        factories.make_assignment(rater, factories.make_trace(rater.project), **gone)
+    first = history.page(user, now=timezone.now())
+    assert (first.rows, first.older is None) == ([], False)
+    last = history.page(user, now=timezone.now(), before=first.older)
+    assert ([each.assignment for each in last.rows], last.older) == ([made], None)
 
 
 def test_a_submission_is_corrected_on_the_work_page_and_the_first_one_counts_until_then(rater: Rater) -> None:
