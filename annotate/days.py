@@ -12,6 +12,7 @@ from django.db.models.functions import TruncWeek
 from django.utils import timezone
 
 from accounts.models import User
+from labeling import raters
 from labeling.models import GoldAnswer, Submission
 from labeling.models.assignment import Purpose
 from labeling.models.quality import GoldUse, Verdict
@@ -97,7 +98,7 @@ def weeks(user: User, now: dt.datetime, back: int = 4) -> list[Week]:
     grows by one would say which trace it was."""
     this_week = _midnight(now) - dt.timedelta(days=timezone.localtime(now).weekday())
     answers = GoldAnswer.objects.filter(
-        rater__user=user,
+        rater__in=raters.of_user(user_id=user.pk),
         use=GoldUse.HIDDEN,
         project__shows_weekly_gold=True,
         answered_at__gte=this_week - dt.timedelta(weeks=back),
@@ -113,9 +114,9 @@ def weeks(user: User, now: dt.datetime, back: int = 4) -> list[Week]:
 
 
 def _done(user: User, *, since: dt.datetime) -> QuerySet[Submission]:
-    return Submission.objects.filter(
-        assignment__rater__user=user, submitted_at__gte=since, revision=1, assignment__purpose__in=_PAID
-    )
+    """First submissions. Their time stands with the assignment too, where it is looked at before they are fetched."""
+    mine = {"assignment__rater__in": raters.of_user(user_id=user.pk), "assignment__purpose__in": _PAID}
+    return Submission.objects.filter(submitted_at__gte=since, revision=1, assignment__submitted_at__gte=since, **mine)
 
 
 def _midnight(now: dt.datetime) -> dt.datetime:

@@ -12,8 +12,8 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotate import words
-from labeling import judging
-from labeling.models import Assignment, Judgment, Option, Rater, Submission
+from labeling import judging, raters
+from labeling.models import Assignment, Judgment, Option, Submission
 from labeling.models.assignment import AssignmentState, FinishReason, Origin
 
 SIZE = 25
@@ -77,8 +77,7 @@ def _newest(user: User, before: int | None) -> list[int]:
 
     PostgreSQL takes anybody's rows to lie everywhere in their table. Asked for the newest few that are submitted it
     goes down the whole table by its key, through everybody's, for whoever has just come. A sum is in no index."""
-    raters = list(Rater.objects.filter(user=user).values_list("pk", flat=True))
-    rows = Assignment.objects.filter(rater__in=raters)
+    rows = Assignment.objects.filter(rater__in=raters.of_user(user_id=user.pk))
     rows = rows if before is None else rows.filter(pk__lt=before)
     return list(rows.order_by((F("pk") + 0).desc()).values_list("pk", flat=True)[:LOOKED_AT])
 

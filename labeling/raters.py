@@ -23,6 +23,12 @@ def in_project(*, slug: str, user_id: int) -> int | None:
     return found[0][0] if found else None
 
 
+def of_user(*, user_id: int) -> list[int]:
+    """All that a person is or was in projects. To look for their work by: joined with it by the person, PostgreSQL may
+    go through everybody's."""
+    return list(Rater.objects.filter(user=user_id).values_list("pk", flat=True))
+
+
 def of_assignment(*, assignment_id: int, user_id: int) -> int | None:
     """Whose hands an assignment is in, if they are this person's."""
     if assignment_id > _LAST_ID:

@@ -4,12 +4,14 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from annotate import bars, days
+from annotate import bars, days, history
 from annotate.days import Hour
 from labeling.models import Assignment, Gold, GoldAnswer, Rater, Turn
 from tests import factories
@@ -41,6 +43,19 @@ def test_today_begins_where_the_person_is(now: dt.datetime) -> None:
     with timezone.override("Asia/Tokyo"):
         told = days.today(user_of(rater), now)
     assert [each.hour for each in told.hours if each.n_steps] == [8]
+
+
+def test_work_is_looked_for_by_raters_that_are_known(now: dt.datetime) -> None:
+    """Joined with the person, PostgreSQL goes through the work of everybody: seconds, where there are millions."""
+    rater = factories.make_rater(factories.make_project())
+    rated(rater, now)
+    with CaptureQueriesContext(connection) as captured:
+        for tell in (days.today, days.month, days.weeks):
+            tell(user_of(rater), now)
+        history.page(user_of(rater), now=now)
+    by_person = [sql for each in captured if '"user_id" =' in (sql := each["sql"]) and "JOIN" in sql]
+    assert [sql for sql in by_person if '"labeling_assignment"."id" IN' not in sql] == []
+    assert sum(f'"rater_id" IN ({rater.pk})' in each["sql"] for each in captured) == 4
 
 
 def test_today_shows_no_picture_of_nothing(now: dt.datetime) -> None:
