@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from django.db.models import QuerySet
+
 from labeling.models import Assignment, Project, Rater
 from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.rater import RaterStage
@@ -20,7 +22,7 @@ def of(rater: Rater) -> HandIn | None:
     project = rater.project
     if rater.stage == RaterStage.FAILED:
         return _given(project.screened_out_url, project.screened_out_code)
-    return _given(project.completion_url, project.completion_code) if n_done(rater) else None
+    return _given(project.completion_url, project.completion_code) if has_done(rater) else None
 
 
 def is_offered(project: Project) -> bool:
@@ -29,8 +31,17 @@ def is_offered(project: Project) -> bool:
 
 def n_done(rater: Rater) -> int:
     """How many traces of the work, hidden gold among them, somebody has submitted."""
+    return _done(rater).count()
+
+
+def has_done(rater: Rater) -> bool:
+    """Whether any: for pages that are looked at before each trace, where counting them all would cost more each day."""
+    return _done(rater).exists()
+
+
+def _done(rater: Rater) -> QuerySet[Assignment]:
     done = Assignment.objects.filter(rater=rater, state=AssignmentState.SUBMITTED)
-    return done.filter(purpose__in=[Purpose.WORK, Purpose.GOLD]).count()
+    return done.filter(purpose__in=[Purpose.WORK, Purpose.GOLD])
 
 
 def _given(url: str, code: str) -> HandIn | None:

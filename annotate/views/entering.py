@@ -69,7 +69,7 @@ def _of_station(rater: Rater, station: Station) -> dict[str, object]:
         "lessons": _lessons(rater),
         "lead_names": ", ".join(str(lead.user) for lead in members.leads_of(project)),
         "completion": completion.of(rater),
-        "is_at_work": station == Station.WORK and completion.n_done(rater) > 0,
+        "is_at_work": station == Station.WORK and completion.has_done(rater),
     }
 
 
