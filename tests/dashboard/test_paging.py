@@ -14,11 +14,11 @@ def asked(address: str) -> QueryDict:
     return QueryDict(address.removeprefix("?"))
 
 
-def walk(address: str, way: str, **how: bool) -> list[list[int]]:
+def walk(address: str, way: str, *, is_scattered: bool) -> list[list[int]]:
     """The pages from an address on, by following one of its two links."""
     pages = []
     while True:
-        page = paging.of(Project.objects.all(), asked(address), size=3, **how)
+        page = paging.of(Project.objects.all(), asked(address), size=3, is_scattered=is_scattered)
         pages.append([project.pk for project in page.rows])
         address = getattr(page, way)
         if not address:
