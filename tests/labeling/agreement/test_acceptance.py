@@ -89,6 +89,12 @@ def test_threshold_stops_where_the_promise_breaks() -> None:
     assert is_right[: found.n_accepted].mean() >= 0.9
 
 
+def test_threshold_looks_no_further_once_the_promise_broke() -> None:
+    """The most confident quarter has twenty wrong, all others none: .95 in all, of which nothing was promised."""
+    found = acceptance.threshold(confidences=np.linspace(1, 0.5, 400), is_right=np.arange(400) >= 20)
+    assert (found.threshold, found.reason) == (None, Reason.BELOW_PROMISE)
+
+
 def test_threshold_keeps_equal_confidence_together() -> None:
     confidences = np.where(np.arange(300) < 150, 0.9, 0.6)
     found = acceptance.threshold(confidences=confidences, is_right=np.arange(300) < 150)

@@ -94,6 +94,17 @@ def test_hazard_of_nothing_seen_is_one_in_ten() -> None:
     assert found == pytest.approx(np.full((1, hazards.LAST_POSITION + 1), 0.1))
 
 
+def test_rates_of_who_said_little_lie_near_those_of_all() -> None:
+    """One report of one step, an error: before anything is learned it is 11 to 1 that there is one. Ten occasions of
+    the first guess weigh in the rates of all, and ten of those in the rater's own."""
+    found = first_error_dawid_skene.fit(one_report(end=0, length=1), most_rounds=0)
+    wrong, right = 1.1 / 1.2, 0.1 / 1.2
+    common = [(right + 0.5) / (right + 10), (wrong + 6) / (wrong + 10), 0.3]
+    assert found.common == pytest.approx(common)
+    own = [(right + 10 * common[0]) / (right + 10), (wrong + 10 * common[1]) / (wrong + 10), 0.3]
+    assert found.rates[0] == pytest.approx(own)
+
+
 def accuracy(posterior: Floats, crowd: simulated_raters.Crowd) -> float:
     there = reports.places(crowd.told.lengths)
     steps, _ = first_error_dawid_skene.most_likely(posterior, there)
