@@ -14,6 +14,13 @@ def test_share_says_why_it_has_no_interval_or_no_value() -> None:
     assert shares.of_problems(dict.fromkeys(range(8), (0, 3))).interval_reason == Reason.NO_SPREAD
 
 
+def test_problem_without_a_case_is_none() -> None:
+    """Five problems have something to say, and so there is an interval; the sixth is neither counted nor left out."""
+    some = {problem: (problem % 2, 3) for problem in range(5)}
+    assert shares.of_problems(some | {5: (0, 0)}) == shares.of_problems(some)
+    assert shares.of_problems(some).counts.problems == 5
+
+
 @pytest.mark.parametrize("per_problem", [1, 10])
 def test_interval_covers_what_problems_have_in_common(per_problem: int) -> None:
     """Problems differ in how often they are missed; a nominal 95 % interval holds the mean in about so many samples."""
