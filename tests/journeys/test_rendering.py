@@ -125,6 +125,16 @@ def test_a_formula_that_cannot_be_typeset_shows_its_source(visit: Visit) -> None
         assert not violations(page)
 
 
+def test_colours_of_a_formula_do_not_hide_it(visit: Visit) -> None:
+    day = Day([r"$\color{black} x \textcolor{#111}{y} \colorbox{black}{z} \phantom{w}$"])
+    page = day.begin(visit(day.user, dark=True))
+    inside = page.locator("#step-0 .katex-html")
+    ink = page.locator("#step-0 .katex").evaluate("node => getComputedStyle(node).color")
+    every = "nodes => [...new Set(nodes.map((node) => getComputedStyle(node).%s))]"
+    assert set(inside.locator("*").evaluate_all(every % "color")) == {ink, "rgba(0, 0, 0, 0)"}
+    assert inside.locator("*").evaluate_all(every % "backgroundColor") == ["rgba(0, 0, 0, 0)"]
+
+
 def test_a_long_trace_and_a_huge_step_stay_fluent(visit: Visit) -> None:
     steps: list[str | list[str]] = [f"Step $x_{{{n}}} = {n}$." for n in range(106)]
     day = Day([*steps, "word " * 40_000], protocol="every_step")
