@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from events.models import Event
 from labeling import admission, judging, quality, queue
-from labeling.models import Fit, Gold, Rater, Settlement, Trace
+from labeling.models import Fit, Gold, Provenance, Rater, Settlement, Trace
 from labeling.models.assignment import AssignmentState
 from labeling.models.fit import FitBasis
 from labeling.models.quality import GoldUse
@@ -155,6 +155,16 @@ def test_one_says_until_when_it_is_kept_by_the_clock_of_who_reads(client: Client
     factories.make_assignment(Rater.objects.get(user=cast.annotator), trace, lease_ends_at=until)
     told = client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk])).content.decode()
     assert "theirs until 19 Nov, 05:30<" in told
+
+
+def test_one_says_how_it_was_made_where_that_is_known(client: Client, cast: Cast) -> None:
+    client.force_login(cast.lead)
+    made = Provenance.objects.create(project=cast.project, digest="1a8edb19" * 8, segmenter="lines 2")
+    trace = factories.make_trace(cast.project, provenance=made)
+    told = client.get(reverse("dashboard:trace", args=[cast.project.slug, trace.pk])).content.decode()
+    assert "<dd>lines 2</dd>" in told
+    assert "1a8edb19" not in told
+    assert "Made by" not in told
 
 
 def test_withdraw_needs_a_reason(client: Client, cast: Cast) -> None:
