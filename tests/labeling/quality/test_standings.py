@@ -144,6 +144,20 @@ def test_arrivals_are_counted_once_they_are_an_hour_old() -> None:
     assert arrivals.count(project_id=project.pk) == 3
 
 
+def test_who_was_cut_off_is_held_against_nothing() -> None:
+    """Giving up says nothing of what comes behind: it is no error missed, and no agreement that there is none."""
+    project = factories.make_project()
+    wrong, sound = read_by_two(project, (1, 1), (None, None))
+    rater = factories.make_rater(project)
+    scene.give_up(rater, wrong, [1], population="extra")
+    scene.give_up(rater, sound, [1], population="extra")
+    refreshing.settle_due(now=NOW)
+    rows = ReportCount.objects.values_list("rater_id", "readings", "compared", "same", "missed")
+    counted = {rater_id: counts for rater_id, *counts in rows}
+    assert counted[rater.pk] == [2, 0, 0, 0]
+    assert sorted(counted.values())[1:] == [[2, 2, 2, 0]] * 2
+
+
 def test_what_one_reading_settled_is_not_held_against_it() -> None:
     project = factories.make_project(overlap=1)
     trace = factories.make_trace(project, ["One.", "Two."])
