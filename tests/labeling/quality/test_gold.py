@@ -140,6 +140,9 @@ def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pyt
     queue.enqueue(project_id=trace.project_id, arm="gold", trace_ids=[trace.pk], slots=50, now=now)
     rater = factories.make_rater(trace.project)
     scene.submit(rater, trace, [-1], purpose="gold")
+    asked = factories.make_trace(trace.project)  # everybody on the way in meets it: no number of them wears it out
+    quality.make_gold(trace=asked, use=GoldUse.SCREENING, accepted_first_errors=[0], by=None, now=now)
+    scene.submit(rater, asked, [-1], purpose="screening")
     assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 0
     monkeypatch.setattr(gold, "WORN_OUT_AFTER", 1)
     assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 1
