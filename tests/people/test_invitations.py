@@ -130,3 +130,14 @@ def test_accept_twice_at_once_counts_a_person_once(now: dt.datetime) -> None:
     assert {type(answer).__name__ for answer in answers} == {"Membership"}
     assert Invitation.objects.get().uses == 1
     assert Rater.objects.filter(user=cast.stranger).count() == 1
+
+
+def test_accept_is_over_when_whoever_made_it_was_removed(cast: Cast, now: dt.datetime) -> None:
+    """Otherwise a link that they kept leads in again, under another name."""
+    lead = cast.membership(cast.lead)
+    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=lead.user, now=now)
+    assert invitations.find(token=token, now=now) is not None
+    members.remove(membership=lead, by=cast.owner, now=now)
+    assert invitations.find(token=token, now=now) is None
+    with pytest.raises(invitations.InvitationIsOver):
+        invitations.accept(token=token, user=factories.make_user(), now=now)
