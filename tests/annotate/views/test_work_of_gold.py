@@ -24,7 +24,7 @@ _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|nonce="[^"]+"|X-CSR
 
 def place(gold_share: float) -> Project:
     """One trace of work and one of gold that read alike, and one or the other comes first."""
-    project = factories.make_project(name="Sums", gold_share=gold_share, overlap=2, pay_per_hour=30)
+    project = factories.make_project(name="Sums", gold_share=gold_share, reserve_share=0.0, overlap=2, pay_per_hour=30)
     problem = factories.make_problem(project, "How much is it?")
     work, gold = (factories.make_trace(project, ["One.", ["Two.", "Too."], "Three."], problem=problem) for _ in "ab")
     factories.make_entry(factories.make_lane(project), work, slots=2, key=2)
