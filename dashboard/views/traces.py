@@ -57,7 +57,8 @@ def withdraw(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     form = ReasonForm(request.POST)
     if not form.is_valid():
         return _page(request, actor, found, status=422, problem=_("Say why the trace is withdrawn."))
-    queue.withdraw(trace_ids=[found.pk], now=timezone.now(), by=actor.user, **form.cleaned_data)
+    now, reason = timezone.now(), form.cleaned_data["reason"]
+    quality.withdraw(project=actor.project, trace_ids=[found.pk], reason=reason, by=actor.user, now=now)
     messages.success(request, _("Nobody is given this trace any more. What is opened may be finished, and is kept."))
     return redirect("dashboard:trace", slug, found.pk)
 

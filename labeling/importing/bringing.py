@@ -273,6 +273,7 @@ def _finish(loading: Loading, done: int, by: User | None, now: dt.datetime) -> P
     report = loading.report
     if report.gold_made:
         quality.arrange_hidden(project_id=loading.project.pk, now=now)
+    quality.count_figures_again(project_id=loading.project.pk, now=now)
     sources.keep_report(source=loading.source, report=msgspec.to_builtins(report), now=now)
     log.append(
         what="import.done",

@@ -83,6 +83,7 @@ def _remove(ids: Sequence[int], now: dt.datetime) -> int:
 def _finish(source: Source, undone: Undone, by: User | None, now: dt.datetime) -> Progress:
     bulk.lock(source.project_id)
     quality.count_arrivals_anew(project_id=source.project_id)
+    quality.count_figures_again(project_id=source.project_id, now=now)
     empty = Problem.objects.filter(~Exists(Trace.objects.filter(problem=OuterRef("pk"))), source=source)
     undone.problems_removed = empty.count()
     empty.delete()

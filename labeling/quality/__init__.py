@@ -5,6 +5,7 @@ Called through this module: `quality.make_gold(...)`."""
 from labeling.quality.adjudication import CannotDecide, contested, decide, send_back
 from labeling.quality.arrivals import start_anew as count_arrivals_anew
 from labeling.quality.figures import Shown, course
+from labeling.quality.figures import count_again as count_figures_again
 from labeling.quality.figures import read as figures_of
 from labeling.quality.fits import current as fit_of
 from labeling.quality.gold import (
@@ -23,6 +24,7 @@ from labeling.quality.settlements import look_again, look_at, mark_brought_in
 from labeling.quality.settling import posterior_of, settle
 from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
+from labeling.quality.withdrawing import withdraw
 from labeling.quality.workdays import since as work_since
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "correct_gold",
     "count",
     "count_arrivals_anew",
+    "count_figures_again",
     "course",
     "decide",
     "figures_of",
@@ -57,5 +60,6 @@ __all__ = [
     "score",
     "send_back",
     "settle",
+    "withdraw",
     "work_since",
 ]

@@ -80,6 +80,11 @@ def mark_stale(*, project_id: int, now: dt.datetime) -> None:
     Figures.objects.update_or_create(project_id=project_id, defaults={"is_stale": True})
 
 
+def count_again(*, project_id: int, now: dt.datetime) -> None:
+    """What they count changed, and nobody submitted: a file came, a trace went. Nothing where there are none yet."""
+    Figures.objects.filter(pk=project_id, computed_at__isnull=False).update(is_stale=True)
+
+
 def stale(*, now: dt.datetime) -> list[int]:
     """Projects whose figures are to be computed: stale ones that have rested, and whatever a killed worker left."""
     rows = Figures.objects.filter(_is_due(now)).values_list("project_id", "computed_at", "took_ms")
