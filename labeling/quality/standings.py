@@ -60,12 +60,14 @@ def by_day(project_id: int) -> list[dict[str, Any]]:
     """How many traces came to an end of their readings each day, how many of them contested, and the settled steps."""
     ended, contested, steps = Counter[str](), Counter[str](), Counter[str]()
     for (state, day), (n, n_steps) in _days(project_id).items():
-        if state in ENDED and n > 0:
+        if state in ENDED:
             ended[str(day)] += n
-            steps[str(day)] += max(0, n_steps)
+            steps[str(day)] += n_steps
             contested[str(day)] += n * (state == SettlementState.CONTESTED)
     return [
-        {"day": day, "settled": ended[day], "contested": contested[day], "steps": steps[day]} for day in sorted(ended)
+        {"day": day, "settled": n, "contested": max(0, contested[day]), "steps": max(0, steps[day])}
+        for day, n in sorted(ended.items())
+        if n > 0
     ]
 
 
