@@ -17,6 +17,7 @@ from labeling.models.trace import StepKind
 from labeling.quality.tallied import Tallied
 from labeling.quality.tallies import COUNTERS
 from statements import columns
+from statements.columns import Column
 
 Slice = Callable[[int], Collection[int]]
 _slices: list[Slice] = []
@@ -35,32 +36,30 @@ def slice_of(project_id: int) -> list[int] | None:
     return sorted(set().union(*(each(project_id) for each in _slices)))
 
 
-# Who and which are numbers of rows; whatever else is small.
-_WHO = {
-    "trace": "t.trace_id",
-    "problem": "t.problem_id",
-    "first_rater": "t.first_rater_id",
-    "second_rater": "COALESCE(t.second_rater_id, -1)",
-}
+def _place(column: str) -> Column:
+    """Of a kind of step among all kinds; -1 for none. What is most frequent is asked for first."""
+    usual = StepKind.values.index(StepKind.REASONING)
+    kinds = " ".join(f"WHEN '{kind}' THEN {place}" for place, kind in enumerate(StepKind.values) if place != usual)
+    return Column(f"CASE {column} WHEN '' THEN -1 WHEN '{StepKind.REASONING}' THEN {usual} {kinds} END")
 
 
-def _place(column: str) -> str:
-    kinds = " ".join(f"WHEN '{kind}' THEN {place}" for place, kind in enumerate(StepKind.values))
-    return f"CASE {column} {kinds} ELSE -1 END"
-
-
-_WHAT = {
-    "generation": "t.generation",
-    "guideline": "CASE WHEN t.has_two_guidelines THEN -1 ELSE COALESCE(g.version, 0) END",  # 0 for none, -1 for two
+_COLUMNS = {
+    "trace": Column("t.trace_id", 8),
+    "problem": Column("t.problem_id", 8),
+    "first_rater": Column("t.first_rater_id", 8),
+    "second_rater": Column("COALESCE(t.second_rater_id, -1)", 8),
+    "generation": Column("t.generation"),
+    # 0 for none, -1 for two.
+    "guideline": Column("CASE WHEN t.has_two_guidelines THEN -1 ELSE COALESCE(g.version, 0) END"),
     "step_kind": _place("t.step_kind"),
     "first_kind": _place("t.first_kind"),
     "second_kind": _place("t.second_kind"),
-    "n_steps": "t.n_steps",
-    "first_end": "t.first_end",
-    "second_end": "COALESCE(t.second_end, -1)",
-    "is_first_censored": "CASE WHEN t.is_first_censored THEN 1 ELSE 0 END",
-    "is_second_censored": "CASE WHEN t.is_second_censored THEN 1 ELSE 0 END",
-    **{name: f"t.{name}" for name in COUNTERS},
+    "n_steps": Column("t.n_steps"),
+    "first_end": Column("t.first_end"),
+    "second_end": Column("COALESCE(t.second_end, -1)"),
+    "is_first_censored": Column("CASE WHEN t.is_first_censored THEN 1 ELSE 0 END"),
+    "is_second_censored": Column("CASE WHEN t.is_second_censored THEN 1 ELSE 0 END"),
+    **{name: Column(f"t.{name}", 2) for name in COUNTERS},
 }
 _SOURCE = """FROM labeling_tally t LEFT JOIN labeling_guideline g ON g.id = t.guideline_id
 WHERE t.project_id = %s AND t.trace_id NOT IN (
@@ -70,10 +69,9 @@ _KINDS = dict.fromkeys(("step_kind", "first_kind", "second_kind"), StepKind.valu
 
 def read(*, project_id: int) -> Tallied:
     """Every headline tally of a project."""
-    asked = [*_WHO.values(), *_WHAT.values()]
-    blocks = [_split(block) for block in columns.numbers(asked, _SOURCE, [project_id, project_id])]
+    blocks = list(columns.numbers(_COLUMNS, _SOURCE, [project_id, project_id]))
     # Column by column, each out of its blocks: all at once they would stand there twice.
-    found = {name: np.concatenate([_NONE, *(block.pop(name) for block in blocks)]) for name in (*_WHO, *_WHAT)}
+    found = {name: np.concatenate([_NONE, *(block.pop(name) for block in blocks)]) for name in _COLUMNS}
     problems, domains = _domains(project_id)
     names = sorted(set(domains))
     place_of = {name: place for place, name in enumerate(names)}
@@ -82,13 +80,7 @@ def read(*, project_id: int) -> Tallied:
     return Tallied(found, {"domain": names, **_KINDS})
 
 
-_NONE = np.zeros(0, dtype=np.int32)
-
-
-def _split(block: Ints) -> dict[str, Ints]:
-    """A block of rows as columns, in no more memory than they need."""
-    parts = zip((*_WHO, *_WHAT), block.T, strict=True)
-    return {name: part.astype(np.int64 if name in _WHO else np.int32) for name, part in parts}
+_NONE = np.zeros(0, dtype=np.int8)
 
 
 def _domains(project_id: int) -> tuple[Ints, list[str]]:

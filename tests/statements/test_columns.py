@@ -6,10 +6,17 @@ from django.db import connection
 
 from labeling.models import Project
 from statements import columns
+from statements.columns import Column
 from tests import factories
 
 pytestmark = pytest.mark.django_db
-COLUMNS = ("p.id", "p.overlap", "CASE WHEN p.name = 'b' THEN -1 ELSE 9000000000000000000 END")
+COLUMNS = {
+    "id": Column("p.id", 8),
+    "overlap": Column("p.overlap", 2),
+    "far": Column("CASE WHEN p.name = 'b' THEN -1 ELSE 9000000000000000000 END", 8),
+    "seconds": Column("p.lease_seconds"),
+}
+NOTHING = "SELECT NULL AS n_readings UNION ALL SELECT 1"
 SOURCE = "FROM labeling_project p WHERE p.id >= %s AND p.overlap < %s ORDER BY p.id"
 
 
@@ -22,9 +29,14 @@ def test_numbers_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch, at_once:
     projects = made(5)
     monkeypatch.setattr(columns, "_AT_ONCE", at_once)
     blocks = list(columns.numbers(COLUMNS, SOURCE, [projects[0].pk, 100]))
-    expected = [[each.pk, each.overlap, -1 if each.name == "b" else 9 * 10**18] for each in projects]
-    assert np.concatenate(blocks).tolist() == expected
-    assert all(block.dtype == np.int64 for block in blocks)
+    found = {name: np.concatenate([block[name] for block in blocks]) for name in COLUMNS}
+    assert found["id"].tolist() == [each.pk for each in projects]
+    assert found["overlap"].tolist() == [1, 2, 3, 4, 5]
+    assert found["far"].tolist() == [9 * 10**18, -1, 9 * 10**18, -1, 9 * 10**18]
+    assert found["seconds"].tolist() == [each.lease_seconds for each in projects]
+    assert {name: column.dtype for name, column in found.items()} == {
+        name: np.dtype(f"i{column.size}") for name, column in COLUMNS.items()
+    }
     assert len(blocks) >= min(5 // at_once, 2)
 
 
@@ -37,13 +49,13 @@ def test_numbers_refuse_what_is_no_number_and_what_is_empty() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         columns.numbers(COLUMNS, SOURCE, ["1; DROP TABLE labeling_project", 2])  # type: ignore[list-item]  # what a test sends
     with pytest.raises((ValueError, TypeError)):
-        list(columns.numbers(("p.id", "p.gold_bar"), "FROM labeling_project p", []))
+        list(columns.numbers({"bar": Column("p.n_readings")}, f"FROM ({NOTHING}) p", []))
 
 
 def test_numbers_leave_the_connection_to_others() -> None:
     projects = made(3)
     for block in columns.numbers(COLUMNS, SOURCE, [projects[0].pk, 100]):
-        assert len(block) == 3
+        assert len(block["id"]) == 3
     with connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM labeling_project")
         assert cursor.fetchone() == (3,)
