@@ -8,19 +8,20 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import log
 from labeling import queue
 from labeling.models import Gold, GoldRating, Option, Trace
+from labeling.models.assignment import Purpose
 from labeling.models.consensus import ConsensusSource
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
 from labeling.quality import consensus, figures, scoring, settlements
 
-WORN_OUT_AFTER = 50  # readings
+WORN_OUT_AFTER = 50  # people who saw it
 LEAST_VOTES = 3  # of a consensus that gold is made of
 _ARMS = {
     GoldUse.TRAINING.value: Arm.TRAINING,
@@ -143,9 +144,11 @@ def move_gold(*, gold: Gold, use: GoldUse, by: User | None, now: dt.datetime) ->
 
 
 def retire_worn_out(*, project_id: int, now: dt.datetime) -> int:
-    """Gold that so many have met is known by heart. Says how many were retired."""
+    """Gold that so many have met is known by heart, also where they gave it back. Says how many were retired."""
     hidden = Gold.objects.filter(trace__project_id=project_id, use=GoldUse.HIDDEN, retired_at=None)
-    worn_out = hidden.annotate(met=Count("answers")).filter(met__gte=WORN_OUT_AFTER).select_related("trace")
+    saw = Q(trace__assignments__purpose=Purpose.GOLD, trace__assignments__opened_at__isnull=False)
+    met = hidden.annotate(met=Count("trace__assignments__rater", filter=saw, distinct=True))
+    worn_out = met.filter(met__gte=WORN_OUT_AFTER).select_related("trace")
     return sum(retire_gold(gold=gold, by=None, now=now) for gold in worn_out)
 
 

@@ -144,7 +144,10 @@ def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pyt
     quality.make_gold(trace=asked, use=GoldUse.SCREENING, accepted_first_errors=[0], by=None, now=now)
     scene.submit(rater, asked, [-1], purpose="screening")
     assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 0
-    monkeypatch.setattr(gold, "WORN_OUT_AFTER", 1)
+    monkeypatch.setattr(gold, "WORN_OUT_AFTER", 2)
+    held = factories.make_assignment(factories.make_rater(trace.project), trace, purpose="gold", opened_at=None)
+    assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 0
+    Assignment.objects.filter(pk=held.pk).update(opened_at=now)  # seen, and answered or not
     assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 1
     assert trace.queue_entries.get().slots_left == 0
     assert not quality.retire_gold(gold=made, by=None, now=now)
