@@ -34,17 +34,29 @@ _MOST_FAILURES = 20
 
 @dataclass
 class _Look:
-    """What is known of one trace while it is looked at. `readings` are those that have a vote, `overlap` how many were
-    asked for from the start: as the project has it, but no more than were given out, since a trace that was contested
-    or settled is not given out again where the project asks for more."""
+    """What is known of one trace while it is looked at. `readings` are those that have a vote; `given` were given out
+    from the start, and one more in each of the `rounds`."""
 
     row: Settlement
     project: Project
-    overlap: int
+    given: int
+    rounds: set[int]
     readings: list[Reading]
     posterior: Posterior | None
     fit: Fit | None
     assisted: Assisted
+
+    @property
+    def overlap(self) -> int:
+        """How many are asked for from the start: as the project has it, but no more than were given out, since a trace
+        that was contested or settled is not given out again where the project asks for more."""
+        return min(self.project.overlap, self.given)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether one that was given out is still to come, also where fewer are asked for by now."""
+        said = [each.said for each in self.readings]
+        return redundancy.is_awaited(said, n_given_out=self.given + len(self.rounds))
 
     @property
     def threshold(self) -> float | None:
@@ -92,9 +104,9 @@ def _look_at_all(project: Project, rows: Sequence[Settlement], now: dt.datetime)
     given = queue.given(trace_ids=traces)
     for row in rows:
         pk = row.trace_id
-        overlap = min(project.overlap, given.get(pk, project.overlap))
-        look = _Look(row, project, overlap, readings[pk], believed.get(pk), fit, assisted.get(pk, NOBODY))
-        _look_at(look, added.get(pk, set()), now)
+        n, rounds = given.get(pk, project.overlap), added.get(pk, set())
+        told = (readings[pk], believed.get(pk), fit, assisted.get(pk, NOBODY))
+        _look_at(_Look(row, project, n, rounds, *told), now)
 
 
 def put_off(*, trace_id: int, now: dt.datetime) -> None:
@@ -156,27 +168,27 @@ def _added(trace_ids: Sequence[int]) -> dict[int, set[int]]:
     return rounds
 
 
-def _look_at(look: _Look, rounds: set[int], now: dt.datetime) -> None:
+def _look_at(look: _Look, now: dt.datetime) -> None:
     row, project = look.row, look.project
     row.is_due, row.n_readings = False, len(look.readings)
     row.n_failures, row.retry_at = 0, None
     if project.protocol == Protocol.LIVE:
         _move(row, SettlementState.LIVE, "live", now)
     else:
-        weighed = _weighed(look, len(rounds))
+        weighed = _weighed(look)
         row.n_votes, row.differs_at = weighed.n_votes, weighed.differs_at
-        if row.state != SettlementState.DECIDED and not _is_sent_back(look, rounds):
+        if row.state != SettlementState.DECIDED and not _is_sent_back(look):
             _act(look, weighed, now)
     row.save()
 
 
-def _is_sent_back(look: _Look, rounds: set[int]) -> bool:
+def _is_sent_back(look: _Look) -> bool:
     """A person wants one more reading, whatever the others say: until it has come, nothing is made of them."""
-    return look.row.reason == SENT_BACK and len(look.readings) < max(rounds, default=0)
+    return look.row.reason == SENT_BACK and len(look.readings) < max(look.rounds, default=0)
 
 
-def _weighed(look: _Look, added: int) -> Weighed:
-    said = [each.said for each in look.readings]
+def _weighed(look: _Look) -> Weighed:
+    said, added = [each.said for each in look.readings], len(look.rounds)
     weighed = redundancy.weigh(said, overlap=look.overlap, added=added)
     if look.posterior is None or look.threshold is None:
         return weighed
@@ -200,16 +212,17 @@ def _act(look: _Look, weighed: Weighed, now: dt.datetime) -> None:
     if weighed.course == Course.WAIT:
         is_first = weighed.reason == "first_readings"
         _move(row, SettlementState.READING if is_first else SettlementState.ASKED, weighed.reason, now)
-    elif weighed.course == Course.ASK and _asks_for_another(row.trace_id, len(look.readings), now):
+    elif weighed.course == Course.ASK and (_asks_for_another(look, now) or look.is_awaited):
         _move(row, SettlementState.ASKED, weighed.reason, now)
     else:
         reason = weighed.reason if weighed.course == Course.CONTESTED else f"{weighed.reason}_at_limit"
         _contest(row, reason, now)
 
 
-def _asks_for_another(trace_id: int, round: int, now: dt.datetime) -> bool:
+def _asks_for_another(look: _Look, now: dt.datetime) -> bool:
     """Nobody is given to read what came in with its labels, unless somebody asks for that."""
-    return queue.is_handed_out(trace_id=trace_id) and queue.add_slot(trace_id=trace_id, round=round, now=now)
+    pk, number = look.row.trace_id, len(look.readings)
+    return queue.is_handed_out(trace_id=pk) and queue.add_slot(trace_id=pk, round=number, now=now)
 
 
 def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:

@@ -130,6 +130,23 @@ def test_settle_by_fewer_looks_at_what_waits_for_one_more() -> None:
     assert (row.state, row.reason) == ("settled", "all_agree")
 
 
+def test_settle_by_fewer_waits_for_the_opinion_that_was_asked_for() -> None:
+    """Three readings differ and a fourth is asked for; two from the start are enough now. It is still to come: nobody
+    is to decide before it, and nobody further is asked."""
+    project, trace = make()
+    Project.objects.update(overlap=3)
+    queue.resize(project_id=project.pk, overlap=3, after=0, now=NOW)
+    for ratings in (SOUND, [-1], [1, 1, -1]):
+        row = read(project, trace, ratings)
+    QueueEntry.objects.filter(lane__arm="uniform").update(slots_left=0)  # whoever claims takes one
+    assert (row.state, opinions(trace)) == ("asked", 1)
+    Project.objects.update(overlap=2)
+    queue.resize(project_id=project.pk, overlap=2, after=0, now=NOW)
+    settlements.look_again(project_id=project.pk, now=NOW)
+    row = settled(project, trace)
+    assert (row.state, row.reason, opinions(trace)) == ("asked", "differ", 1)
+
+
 def test_settle_asks_again_for_what_was_cut_off_and_contests_bad_problems() -> None:
     project, trace = make()
     read(project, trace, SOUND)
