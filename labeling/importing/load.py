@@ -99,14 +99,14 @@ def load_chunk(*, loading: Loading, records: Iterable[TraceRecord | BadLine], no
         rows.insert()
         quality.mark_brought_in(trace_ids=submissions.read_enough, now=now)
         quality.look_at(trace_ids=submissions.of_machines, now=now)
+        if traces.undone:  # what stays withdrawn is put into no lane, not into that of gold either
+            queue.reinstate(trace_ids=traces.undone, now=now, reason="imported again", by=loading.by)
         gold = _make_gold(loading, numbered, traces, now) if loading.labels == "gold" else set()
         known = submissions.rated | gold
         if loading.enqueues:
             unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in known]
             loading.report.queued += _enqueue(loading.project, unrated, now)
         _register(loading, numbered, now)
-        if traces.undone:
-            queue.reinstate(trace_ids=traces.undone, now=now, reason="imported again", by=loading.by)
     loading.report.add(rows, numbered)
     loading.report.withdrawn_met += traces.withdrawn_met
 

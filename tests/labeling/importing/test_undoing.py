@@ -164,3 +164,14 @@ def test_undo_import_lists_and_takes_back(tmp_path: Path, now: dt.datetime) -> N
     call_command("undo_import", str(source.pk), "--project", project.slug, stdout=out)
     assert "traces.jsonl" in out.getvalue()
     assert "1 traces removed, 0 withdrawn" in out.getvalue()
+
+
+def test_import_again_as_gold_after_undo_shows_it(tmp_path: Path, now: dt.datetime) -> None:
+    """It was work, and somebody has opened it; now its answer is known, and it is met as gold alone."""
+    project = factories.make_project(overlap=2, reserve_problem_share=0)
+    source = bring_in(project, tmp_path, [prm.line()], now, labels="none")
+    claimed(project, now, is_opened=True)
+    undo(source, now)
+    bring_in(project, tmp_path, [prm.line()], now, labels="gold")
+    assert Trace.objects.get().withdrawn_at is None
+    assert list(QueueEntry.objects.filter(is_open=True).values_list("lane__arm", "slots_left")) == [("gold", 50)]
