@@ -82,7 +82,7 @@ def mark_stale(*, project_id: int, now: dt.datetime) -> None:
 
 def count_again(*, project_id: int, now: dt.datetime) -> None:
     """What they count changed, and nobody submitted: a file came, a trace went. Nothing where there are none yet."""
-    Figures.objects.filter(pk=project_id, computed_at__isnull=False).update(is_stale=True)
+    Figures.objects.filter(pk=project_id).update(is_stale=True)
 
 
 def stale(*, now: dt.datetime) -> list[int]:
