@@ -13,7 +13,7 @@ from labeling import stations
 from labeling.models import Rater, ScreeningResult
 from labeling.models.rater import RaterStage
 from labeling.stations import Station
-from people import members, roles
+from people import invitations, members, roles
 from people.models import Invitation, Membership, Role, WorkerId
 
 SIZE = 100  # annotators on a page
@@ -101,5 +101,5 @@ class OpenInvitation:
 
 
 def open_invitations(actor: Membership, *, now: dt.datetime) -> list[OpenInvitation]:
-    found = Invitation.objects.open(now).filter(project=actor.project_id).select_related("made_by")
+    found = invitations.still_open(now=now).filter(project=actor.project_id).select_related("made_by")
     return [OpenInvitation(each, roles.gives(actor, each.role)) for each in found.order_by("-made_at", "-pk")]

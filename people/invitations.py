@@ -1,9 +1,11 @@
 """Links into a project. Alone writes Invitation rows."""
 
 import datetime as dt
+import operator
+from functools import reduce
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import tokens, users
@@ -41,9 +43,17 @@ def invite(
     return invitation, token
 
 
+def still_open(*, now: dt.datetime) -> QuerySet[Invitation]:
+    """Those that let somebody in: whoever made one belongs to the project still, and still gives its role. A link kept
+    back would lead those in again who were taken out, or give back what was taken from them."""
+    makers = Membership.objects.active().filter(project=OuterRef("project"), user=OuterRef("made_by"))
+    may = (Q(Exists(makers.filter(role=maker)), role__in=sorted(given)) for maker, given in roles.GIVES.items())
+    return Invitation.objects.open(now).filter(reduce(operator.or_, may))
+
+
 def find(*, token: str, now: dt.datetime) -> Invitation | None:
     """The invitation, if it still lets somebody in. Looking does not use it up."""
-    links = Invitation.objects.open(now).select_related("project", "made_by")
+    links = still_open(now=now).select_related("project", "made_by")
     return links.filter(token_digest=tokens.digest(token)).first()
 
 
@@ -69,7 +79,7 @@ def accept(*, token: str, user: User, now: dt.datetime) -> Membership:
 def use(*, invitation: Invitation, now: dt.datetime) -> None:
     """Count one who came in by it. The condition is checked by the statement that counts: an invitation for one lets
     one in."""
-    if not Invitation.objects.open(now).filter(pk=invitation.pk).update(uses=F("uses") + 1):
+    if not still_open(now=now).filter(pk=invitation.pk).update(uses=F("uses") + 1):
         raise InvitationIsOver
 
 

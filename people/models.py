@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
@@ -56,9 +56,8 @@ class Membership(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self, now: dt.datetime) -> "InvitationQuerySet":
-        """Those that still let somebody in. With whoever made them they go: a link kept back would lead in again."""
-        maker = Membership.objects.active().filter(project=OuterRef("project"), user=OuterRef("made_by"))
-        return self.filter(Exists(maker), uses__lt=F("uses_allowed"), expires_at__gt=now, revoked_at=None)
+        """Neither used up nor revoked nor too old. `invitations.still_open` asks for whoever made them, too."""
+        return self.filter(uses__lt=F("uses_allowed"), expires_at__gt=now, revoked_at=None)
 
 
 class Invitation(models.Model):

@@ -141,3 +141,24 @@ def test_accept_is_over_when_whoever_made_it_was_removed(cast: Cast, now: dt.dat
     assert invitations.find(token=token, now=now) is None
     with pytest.raises(invitations.InvitationIsOver):
         invitations.accept(token=token, user=factories.make_user(), now=now)
+
+
+def test_accept_is_over_when_whoever_made_it_no_longer_gives_the_role(cast: Cast, now: dt.datetime) -> None:
+    """Otherwise a link that they kept gives back, under another name, what was taken from them."""
+    lead = cast.membership(cast.lead)
+    _, token = invitations.invite(project=cast.project, role=Role.REVIEWER, by=lead.user, now=now)
+    members.change_role(membership=lead, role=Role.ENGINEER, by=cast.owner, now=now)
+    assert invitations.find(token=token, now=now) is None
+    assert not invitations.still_open(now=now).exists()
+    with pytest.raises(invitations.InvitationIsOver):
+        invitations.accept(token=token, user=cast.stranger, now=now)
+
+
+def test_invitation_of_an_owner_who_is_lead_now_makes_no_leads(cast: Cast, now: dt.datetime) -> None:
+    tokens_of = {
+        role: invitations.invite(project=cast.project, role=role, by=cast.owner, now=now)[1]
+        for role in (Role.LEAD, Role.ANNOTATOR)
+    }
+    Membership.objects.filter(user=cast.owner).update(role=Role.LEAD)
+    assert invitations.find(token=tokens_of[Role.LEAD], now=now) is None
+    assert invitations.accept(token=tokens_of[Role.ANNOTATOR], user=cast.stranger, now=now).role == Role.ANNOTATOR
