@@ -5,10 +5,10 @@ from collections.abc import Collection
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from labeling.models import Assignment, Lane, QueueEntry, Rater
-from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
 from labeling.models.queue import Arm
 from labeling.models.rater import RaterStage
-from labeling.queue import leases, refusals
+from labeling.queue import refusals
 
 _APART = (Arm.TRAINING, Arm.SCREENING, Arm.GOLD)  # lanes that are no work of their own
 
@@ -46,8 +46,9 @@ def _with_open_slots() -> QuerySet[Lane]:
 
 
 def _held_by_others() -> QuerySet[Assignment]:
-    """What may come back that this rater has not met, the first lease to end first."""
+    """What may come back as work that this rater has not met, the first lease to end first. Gold is handed out beside
+    work alone: nobody waits for it."""
     met = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
-    others = Assignment.objects.filter(project=OuterRef("project"), state__in=OPEN_STATES).exclude(leases.KEPT)
+    others = Assignment.objects.filter(project=OuterRef("project"), state__in=OPEN_STATES, purpose=Purpose.WORK)
     unmet = others.alias(met=Subquery(met.values("pk")[:1])).filter(met=None)
     return unmet.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")

@@ -264,3 +264,17 @@ def test_claim_is_one_statement_on_postgresql(now: dt.datetime, on_postgresql: b
         queue.claim(rater_id=rater.pk, now=now)
     if on_postgresql:
         assert len([each for each in queries if "SAVEPOINT" not in (each["sql"] or "")]) == 1
+
+
+def test_claim_promises_nothing_of_gold_that_somebody_else_has(now: dt.datetime) -> None:
+    """Back in its lane it would be handed out beside work alone, and none is left."""
+    project = factories.make_project()
+    line.fill(project, 1)
+    line.fill(project, 1, arm="gold", slots=1)
+    other, rater = line.make_raters(project, 2)
+    shown = queue.claim(rater_id=other.pk, now=now, opened=True, chance=line.GOLD)
+    assert shown.purpose == "gold"
+    line.submit(queue.claim(rater_id=rater.pk, now=now, opened=True, chance=line.UNIFORM).assignment_id, now)
+    with pytest.raises(queue.NothingLeft) as refusal:
+        queue.claim(rater_id=rater.pk, now=now)
+    assert refusal.value.free_at is None
