@@ -61,7 +61,7 @@ def band(places: Sequence[Place], *, name: str, reads: Reads) -> Svg:
 
 def _paper(places: Sequence[Place], name: str, reads: Reads, right: float) -> Paper:
     known = [each for place in places for each in (place.value, place.low, place.high) if each is not None]
-    at = ticks(min([*known, *([0.0] if not known else [])]), max([*known, *([1.0] if not known else [])]))
+    at = ticks(*_reach(known))
     left = 10 + 6.2 * max(len(reads(value)) for value in at)
     drawing = Drawing(WIDTH, HEIGHT, name)
     up = Scale(at[0], at[-1], HEIGHT - _BOTTOM, _TOP)
@@ -70,6 +70,12 @@ def _paper(places: Sequence[Place], name: str, reads: Reads, right: float) -> Pa
     across = [spread(n) for n in range(len(places))]
     under(drawing, across, [place.label for place in places], HEIGHT - 7)
     return Paper(drawing, across, up)
+
+
+def _reach(known: Sequence[float]) -> tuple[float, float]:
+    """From where to where. One share alone stands between nothing and all: an axis from it upwards would leave 1."""
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    return (0.0, 1.0) if 0 <= low == high <= 1 else (low, high)
 
 
 def _mark(paper: Paper, marks: Sequence[tuple[int, str]]) -> None:

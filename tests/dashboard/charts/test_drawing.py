@@ -24,6 +24,14 @@ def drawn(svg: Svg) -> ElementTree.Element:
     return root
 
 
+@pytest.mark.parametrize("only", [0.0, 0.1, 1.0])
+def test_one_share_alone_stands_between_nothing_and_all(only: float) -> None:
+    told = [text.text for text in drawn(series.dots([series.Place("1", only)], name="n", reads=words.share)).iter()]
+    assert words.share(1.0) in told
+    assert words.share(1.25) not in told
+    assert words.share(2.0) not in told
+
+
 @given(st.lists(st.tuples(values, values, values), max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_series_draw_whatever_is_known(rows: list[tuple[float | None, float | None, float | None]]) -> None:
