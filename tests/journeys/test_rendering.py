@@ -214,6 +214,35 @@ def test_steps_come_one_at_a_time_and_no_outcome_is_shown(visit: Visit) -> None:
     expect(page.locator("#step-2")).not_to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("answer", "formulas"),
+    [
+        (r"\frac{25\pi}{2}", 1),
+        ("2x^2 - 1", 1),
+        (r"12\text{ square units}", 1),
+        (r"$\pi$ or $2\pi$", 2),
+        (r"the angle is \pi", 0),
+        ("snake_case and 42", 0),
+        ("`x^2`", 0),
+    ],
+)
+def test_a_bare_formula_as_answer_is_typeset_for_raters_and_leads(answer: str, formulas: int, visit: Visit) -> None:
+    day = Day(["One.", "Two."], shows_reference_answer=True)
+    trace = Trace.objects.get(project=day.project)
+    type(trace.problem).objects.filter(pk=trace.problem_id).update(reference_answer=answer)
+    lead = factories.make_user()
+    members.join(project=day.project, user=lead, role=Role.LEAD, now=timezone.now())
+    trace_page = visit(lead)
+    trace_page.goto(reverse("dashboard:trace", args=[day.project.slug, trace.pk]))
+    for shown in (
+        day.begin(visit(day.user)).locator("[data-slot=answer]"),
+        trace_page.locator("[data-text=answer]"),
+    ):
+        expect(shown.locator(".katex")).to_have_count(formulas)
+        if not formulas:
+            expect(shown).to_contain_text(answer.replace("`", ""))
+
+
 def test_active_time_counts_what_a_person_did_and_nothing_else(visit: Visit) -> None:
     day = Day(["One.", "Two.", "Three."], protocol="every_step")
     page = visit(day.user)

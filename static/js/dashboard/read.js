@@ -1,10 +1,10 @@
 // Texts of traces on pages for reading: what stands there as plain text gets its formulas and code.
 
-import { loadMaths, problemBody, typeset } from "../work/text.js";
+import { answerBody, loadMaths, problemBody, typeset } from "../work/text.js";
 
 export function readTexts(root = document) {
   for (const node of root.querySelectorAll("[data-text]")) {
-    const body = problemBody(node.textContent);
+    const body = (node.dataset.text === "answer" ? answerBody : problemBody)(node.textContent);
     // In a line of other words the text stays in that line.
     if (node.tagName === "SPAN" && body.childElementCount === 1) node.replaceChildren(...body.firstElementChild.childNodes);
     else node.replaceChildren(body);

@@ -1,7 +1,7 @@
 // The trace on the page: builds it once, hidden if it comes early, and repaints marks when ratings change.
 // The markup stands in <template>s of the page, so that its words are translated where all words are.
 
-import { optionBody, problemBody, size, typeset } from "./text.js";
+import { answerBody, optionBody, problemBody, size, typeset } from "./text.js";
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const clone = (name) => document.getElementById(name).content.firstElementChild.cloneNode(true);
@@ -41,7 +41,7 @@ export class Ladder {
     if (!verdict.hidden) verdict.textContent = this.say(problem.is_answer_right ? "answer_right" : "answer_wrong");
     const answer = slot(this.node, "answer");
     answer.hidden = !problem.reference_answer;
-    if (problem.reference_answer) answer.replaceChildren(this.say("reference_answer"), " ", problemBody(problem.reference_answer));
+    if (problem.reference_answer) answer.replaceChildren(this.say("reference_answer"), " ", answerBody(problem.reference_answer));
     const list = slot(this.node, "steps");
     let number = 0;
     for (const step of this.work.trace.steps) {

@@ -21,6 +21,9 @@ const LINES = 40; // of what a tool answered
 const TAIL = 1200;
 const LONGEST = 8000; // characters of a formula: a longer one is no formula, and would hold up the hand
 const CODE = /`([^`\n]+)`/g;
+const BARE = /\\[a-zA-Z]{2,}|[\w)}]\^[\w({-]/; // what only a formula has
+const NAMES = /\\(?:(?:begin|end|text\w*|math\w+|operatorname)\s*\{[^{}]*\}|[a-zA-Z]+)/g;
+const WORD = /(?:^|\s)\p{L}{2,}[.,;:]?(?=\s|$)/u;
 
 // What reaches beyond its formula (links, images, classes) is not typeset: KaTeX alone would show the command's name and
 // drop what stands in it.
@@ -191,6 +194,15 @@ export function optionBody(step, option, say) {
 
 export function problemBody(text) {
   return prose(text);
+}
+
+// An answer as it is kept beside its problem: datasets of maths leave the dollars out. Among words it is no formula.
+export function answerBody(text) {
+  const isBare = BARE.test(text) && !/[`\n]/.test(text) && text.search(MATHS) < 0 && !WORD.test(text.replace(NAMES, ""));
+  if (!isBare) return prose(text);
+  const out = document.createDocumentFragment();
+  out.append(element("p", "", formula(text, text, false)));
+  return out;
 }
 
 let loading = null;
