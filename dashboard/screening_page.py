@@ -61,6 +61,12 @@ class Shown:
     n: int
     round: int
     others: str  # the address of another draw
+    n_hidden: int  # gold that watches raters, and how much of it is drawn
+    n_hidden_drawn: int
+
+    @property
+    def n_hidden_left(self) -> int:
+        return self.n_hidden - self.n_hidden_drawn
 
     @property
     def is_short(self) -> bool:
@@ -79,6 +85,8 @@ def of(project: Project, asked: QueryDict) -> Shown:
         n=sum(wanted.values()),
         round=round,
         others=_address(project, wanted, round + 1),
+        n_hidden=sum(admission.places_of_hidden(project).values()),
+        n_hidden_drawn=sum(each.known.tier == HIDDEN for each in found.chosen),
     )
 
 

@@ -195,6 +195,11 @@ def test_screening_set_is_shown_adjusted_and_taken(
         ("late", 0, 0, 0),
     ]
     assert shown.is_short
+    assert (shown.n_hidden_drawn, shown.n_hidden_left) == (2, 2)
+    assert (
+        "Drawn from hidden gold: 2 of 4, so that 2 would stay"
+        in client.get(address, {"none": 1, "early": 2}).content.decode()
+    )
     listed = client.get(reverse("dashboard:gold", args=[cast.project.slug]))
     assert [n for _name, n in listed.context["hidden"]] == [3, 1, 0, 0]
     lopsided = client.get(address, {"none": 3, "early": 1})
