@@ -25,7 +25,7 @@ def why(trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntr
     if not open_ones:
         return _("Given out; nothing submitted yet.")
     entry = open_ones[0]
-    return _by_arm(entry.lane.arm) % {"n": entry.slots_left}
+    return _by_arm(entry.lane.arm, entry.slots_left)
 
 
 def _settled(settlement: Settlement) -> str:
@@ -39,15 +39,26 @@ def _still_open(entries: Sequence[QueueEntry]) -> str:
     return "" if not left else " " + ngettext("%(n)d reading is free.", "%(n)d readings are free.", left) % {"n": left}
 
 
-def _by_arm(arm: str) -> str:
+def _by_arm(arm: str, n: int) -> str:
     words = {
         Arm.TRAINING: _("In the training set: newcomers learn by it."),
         Arm.SCREENING: _("In the screening set: newcomers read it."),
-        Arm.GOLD: _("Hidden gold: shown %(n)d times more."),
-        Arm.TOP_UP: _("Came back to the queue; waits for %(n)d readings."),
+        Arm.GOLD: ngettext("Hidden gold: shown %(n)d time more.", "Hidden gold: shown %(n)d times more.", n),
+        Arm.TOP_UP: ngettext(
+            "Came back to the queue; waits for %(n)d reading.", "Came back to the queue; waits for %(n)d readings.", n
+        ),
         Arm.OPINION: _("A further opinion was asked for."),
-        Arm.RESERVE: _("In the reserve; waits for %(n)d readings."),
-        Arm.UNIFORM: _("Waits for %(n)d readings, in an order drawn by lot."),
-        Arm.POLICY: _("Chosen by the policy; waits for %(n)d readings."),
+        Arm.RESERVE: ngettext(
+            "In the reserve; waits for %(n)d reading.", "In the reserve; waits for %(n)d readings.", n
+        ),
+        Arm.UNIFORM: ngettext(
+            "Waits for %(n)d reading, in an order drawn by lot.",
+            "Waits for %(n)d readings, in an order drawn by lot.",
+            n,
+        ),
+        Arm.POLICY: ngettext(
+            "Chosen by the policy; waits for %(n)d reading.", "Chosen by the policy; waits for %(n)d readings.", n
+        ),
     }
-    return str(words.get(Arm(arm), _("Waits for %(n)d readings.")))
+    otherwise = ngettext("Waits for %(n)d reading.", "Waits for %(n)d readings.", n)
+    return str(words.get(Arm(arm), otherwise)) % {"n": n}

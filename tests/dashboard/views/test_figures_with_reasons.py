@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from labeling.models import Figures, Project
+from labeling.models import Figures, Project, Rater
 from tests.dashboard.views.test_figures import at_work
 from tests.people.cast import Cast, make_cast
 
@@ -64,3 +64,11 @@ def test_overview_tells_the_n_of_each_day_and_the_time_of_its_cost(client: Clien
     assert (alpha["n"], alpha["problems"]) == ("5", "3")
     assert alpha["what is missing, and why"] == "No interval: fewer than 5 problems."
     assert mix["Steps rated"] == "6"
+
+
+def test_one_trace_is_counted_in_words(client: Client, cast: Cast) -> None:
+    at_work(cast, 1)
+    rater = Rater.objects.filter(project=cast.project).exclude(user=cast.annotator).latest("pk")
+    told = client.get(reverse("dashboard:annotator", args=[cast.project.slug, rater.pk])).content.decode()
+    assert "Of 1 trace read with somebody else" in told
+    assert "1 traces" not in told

@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from dashboard import reasons
 from events.models import Event
 from labeling import admission, judging, quality, queue
 from labeling.models import Fit, Gold, Provenance, Rater, Settlement, Trace
@@ -98,6 +99,13 @@ def test_one_says_who_read_it_and_why_it_is_here(client: Client, cast: Cast) -> 
     assert ("Take back" in pages[cast.lead], "Take back" in pages[cast.reviewer]) == (True, False)
     assert f">{cast.annotator}</b>" in pages[cast.lead].replace("</a>", "")
     assert str(cast.annotator) not in pages[cast.reviewer]
+
+
+@pytest.mark.parametrize(("slots", "said"), [(1, "waits for 1 reading."), (2, "waits for 2 readings.")])
+def test_why_a_trace_waits_counts_in_words(slots: int, said: str, cast: Cast) -> None:
+    trace = factories.make_trace(cast.project, ["One."])
+    entry = factories.make_entry(factories.make_lane(cast.project, "reserve"), trace, slots=slots)
+    assert reasons.why(trace, None, [entry]).endswith(said)
 
 
 @pytest.mark.parametrize("n", [1, 8])
