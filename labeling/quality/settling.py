@@ -222,6 +222,8 @@ def _act(look: _Look, weighed: Weighed, now: dt.datetime) -> None:
 def _asks_for_another(look: _Look, now: dt.datetime) -> bool:
     """Nobody is given to read what came in with its labels, unless somebody asks for that."""
     pk, number = look.row.trace_id, len(look.readings)
+    if number in look.rounds and not look.is_awaited:  # what a person asked for was counted ahead, and is in
+        number = max(look.rounds) + 1
     return queue.is_handed_out(trace_id=pk) and queue.add_slot(trace_id=pk, round=number, now=now)
 
 

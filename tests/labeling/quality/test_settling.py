@@ -147,6 +147,22 @@ def test_settle_by_fewer_waits_for_the_opinion_that_was_asked_for() -> None:
     assert (row.state, row.reason, opinions(trace)) == ("asked", "differ", 1)
 
 
+def test_settle_goes_on_up_to_the_limit_behind_a_reading_that_a_person_asked_for() -> None:
+    """That reading is in, nothing else is to come, and they differ still: contested at the limit alone."""
+    project, trace = make(limit=3)
+    for ratings in (SOUND, [-1], [1, 1, -1]):
+        row = read(project, trace, ratings)
+    assert (row.state, row.reason) == ("contested", "differ_at_limit")
+    quality.send_back(trace_id=trace.pk, by=factories.make_user(), now=NOW)
+    row = read(project, trace, SOUND)
+    assert (row.state, opinions(trace)) == ("contested", 2)
+    Project.objects.update(overlap_limit=5)
+    settlements.look_again(project_id=project.pk, now=NOW)
+    row = settled(project, trace)
+    assert (row.state, row.reason, opinions(trace)) == ("asked", "differ", 3)
+    assert settled(project, trace) == row
+
+
 def test_settle_asks_again_for_what_was_cut_off_and_contests_bad_problems() -> None:
     project, trace = make()
     read(project, trace, SOUND)
