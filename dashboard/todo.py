@@ -13,8 +13,8 @@ from django.utils.translation import ngettext
 
 from dashboard import search
 from jobs.models import Job, JobState
-from labeling.models import Project, Rater, Report, Settlement, Trace
-from labeling.models.consensus import SettlementState
+from labeling import quality
+from labeling.models import Project, Rater, Report, Trace
 from labeling.models.rater import RaterKind, RaterStage
 from people import roles
 from people.models import Membership, Message
@@ -56,8 +56,7 @@ _Asked = tuple[Action, QuerySet[Any], Callable[[int], tuple[str, str]], str, str
 
 def _asked(project: Project) -> Iterator[_Asked]:
     """Who may act, upon what, how it is called, on which page it stands and under which of its choices."""
-    contested = Settlement.objects.filter(project=project, state=SettlementState.CONTESTED)
-    yield Action.ADJUDICATE, contested, _contested, "adjudicate", ""
+    yield Action.ADJUDICATE, quality.contested(project_id=project.pk).order_by(), _contested, "adjudicate", ""
     members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None)
     yield Action.PAUSE, members.filter(paused_at__isnull=False), _paused, "annotators", "?choice=paused"
     yield Action.WRITE, Message.objects.with_new_answer(project.pk), _answers, "messages", ""

@@ -54,6 +54,15 @@ def test_adjudicate_shows_what_has_waited_longest_with_all_its_readings(client: 
     assert f"Trace {younger.pk}" in page(client, cast, younger)
 
 
+def test_overview_sends_nobody_to_decide_what_was_withdrawn(client: Client, cast: Cast) -> None:
+    trace = contest(cast)
+    client.force_login(cast.lead)
+    overview = reverse("dashboard:overview", args=[cast.project.slug])
+    assert "Contested trace" in client.get(overview).content.decode()
+    quality.withdraw(project=cast.project, trace_ids=[trace.pk], reason="broken", by=cast.lead, now=NOW)
+    assert "Contested trace" not in client.get(overview).content.decode()
+
+
 def test_decide_is_kept_as_consensus_and_event_and_opens_the_next(client: Client, cast: Cast) -> None:
     trace = contest(cast)
     client.force_login(cast.reviewer)
