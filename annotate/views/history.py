@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import history
+from annotate import asked, history
 from labeling import judging
 from labeling.models import Assignment
 from labeling.texts import numbers
@@ -26,7 +26,12 @@ def submitted(request: HttpRequest) -> HttpResponse:
 @require_safe
 def submitted_one(request: HttpRequest, assignment: int) -> HttpResponse:
     found = _mine(request, assignment)
-    told = {"done": history.one(found, timezone.now()), "lines": history.lines(found), "project": found.project}
+    told = {
+        "done": history.one(found, timezone.now()),
+        "lines": history.lines(found),
+        "project": found.project,
+        "asked": asked.of(found.pk, cast(User, request.user)),
+    }
     return render(request, "annotate/submitted.html", told)
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import ended
+from annotate import asked, ended
 from people import messaging, roles
 from people.models import Message
 
@@ -36,7 +36,11 @@ def every(request: HttpRequest) -> HttpResponse:
 def unread(request: HttpRequest, slug: str) -> HttpResponse:
     """What the work page shows above a trace, and asks for again with each next one."""
     project = get_object_or_404(roles.projects(_me(request)), slug=slug)
-    told = {"message": Message.objects.unread_in(project, _me(request)), "ended": ended.of(_me(request), slug)}
+    told = {
+        "asked": asked.in_work(_me(request), slug),
+        "ended": ended.of(_me(request), slug),
+        "message": Message.objects.unread_in(project, _me(request)),
+    }
     return render(request, "annotate/_unread.html", told)
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import completion, contents, ended, keys, messages, words
+from annotate import asked, completion, contents, ended, keys, messages, words
 from annotate.messages import Batch, ClaimMessage, answer, answering, decode
 from labeling import admission, judging, queue, raters, stations
 from labeling.models import Assignment, Part, Rater, Submission
@@ -46,6 +46,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "offers_completion": completion.is_offered(rater.project),
         "config": words.config(request, rater.project),
         "first_trace": contents.of(opened) if opened else None,
+        "asked": asked.in_work(_me(request), slug),
         "ended": ended.of(_me(request), slug, at=opened),
         "message": Message.objects.unread_in(rater.project, _me(request)),
         "error_categories": words.error_categories(),

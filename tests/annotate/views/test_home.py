@@ -31,6 +31,29 @@ def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> No
     assert "7 × 8" not in client.get(reverse("annotate:home")).content.decode()
 
 
+def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client: Client) -> None:
+    project, user = factories.make_project(), factories.make_user()
+    members.join(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    rater = project.raters.get()
+    assignment = scene.submit(rater, factories.make_trace(project), [1, 1, 1])
+    judging.ask_correction(
+        assignment_id=assignment.pk, note="Is 7 × 8 <b>56</b>?", by=factories.make_user(), now=factories.NOW
+    )
+    client.force_login(user)
+    unread = reverse("annotate:unread", args=[project.slug])
+    assert "Is 7 × 8" not in client.get(unread).content.decode()  # beside other traces it would mislead
+    assert (
+        "Is 7 × 8 &lt;b&gt;56" in client.get(reverse("annotate:submitted_one", args=[assignment.pk])).content.decode()
+    )
+    judging.reopen(assignment_id=assignment.pk, rater_id=rater.pk, now=factories.NOW, by=user)
+    address = reverse("annotate:work", args=[project.slug])
+    at_work = client.get(address, {"assignment": assignment.pk}).content.decode()
+    for page in (at_work, client.get(unread).content.decode()):
+        assert "Is 7 × 8 &lt;b&gt;56" in page
+    judging.leave_as_is(assignment_id=assignment.pk, rater_id=rater.pk, by=user, now=factories.NOW)
+    assert "Is 7 × 8" not in client.get(unread).content.decode()
+
+
 def pages(client: Client, project: Project) -> list[str]:
     """Home, the work page, and what the work page asks for between two traces."""
     addresses = [reverse("annotate:home"), *(reverse(f"annotate:{name}", args=[project.slug]) for name in SAYING)]
