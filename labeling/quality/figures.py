@@ -123,7 +123,7 @@ def compute(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
 
 
 def leave(*, project_id: int, now: dt.datetime) -> None:
-    """They could not be computed: they are stale, and whoever comes next may try."""
+    """The database was out of reach: they are stale, and whoever comes next may try."""
     Figures.objects.filter(pk=project_id).update(is_stale=True, began_at=None)
 
 

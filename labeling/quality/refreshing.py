@@ -21,7 +21,8 @@ def stale(*, now: dt.datetime) -> list[int]:
 
 
 def compute(*, project_id: int, now: dt.datetime) -> None:
-    """The figures of one project, unless somebody else does it. Where it cannot be done they stay as they are."""
+    """The figures of one project, unless somebody else does it. Where it cannot be done they stay as they are for some
+    minutes."""
     if not figures.begin(project_id=project_id, now=now):
         return
     try:
@@ -31,7 +32,7 @@ def compute(*, project_id: int, now: dt.datetime) -> None:
         figures.leave(project_id=project_id, now=now)
         raise
     except Exception:
-        figures.leave(project_id=project_id, now=now)
+        # They stay begun, so that nobody tries again before a lost worker would be followed.
         logger.exception("figures.not_computed", project=project_id)
 
 

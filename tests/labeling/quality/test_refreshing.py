@@ -92,7 +92,8 @@ def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Pr
     scene.refresh(now=NOW)
     assert quality.figures_of(project_id=other.pk) is not None
     assert quality.figures_of(project_id=project.pk) is None
-    assert project.pk in figures.stale(now=LATER)
+    assert refreshing.stale(now=LATER) == []  # not every three seconds
+    assert project.pk in refreshing.stale(now=NOW + 2 * figures.LOST_AFTER)
 
 
 def test_compute_is_done_by_one_of_several_who_ask(project: Project) -> None:
