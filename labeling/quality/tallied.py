@@ -15,7 +15,6 @@ from labeling.quality.tallies import COUNTERS
 
 # What an option shows that counts in each of the counters: ratings of -1, 0 and +1.
 _SHAPES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 0], [1, 1, 0], [1, 0, 1], [0, 2, 0], [0, 1, 1], [0, 0, 2]])
-NOTHING = patterns.of_rows([])
 Keys = tuple[Ints, Sequence[Any]]  # of each row a place in the list of keys
 
 
