@@ -3,8 +3,13 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+# Commands that read and write files only, or nothing.
+WITHOUT_DATABASE = {"agreement", "check", "collectstatic", "consensus", "evaluate_prm", "help", "version"}
 
 
 def take_data_folder(arguments: list[str]) -> list[str]:
@@ -32,7 +37,7 @@ def use_own_python() -> None:
 
 
 def explain(error: Exception) -> None:
-    """Leave in one sentence where nothing was set up yet."""
+    """Exit with one sentence if the database has no tables yet."""
     from django.conf import settings
     from django.db import DatabaseError, connection
 
@@ -41,8 +46,23 @@ def explain(error: Exception) -> None:
     except DatabaseError:
         is_empty = False
     if is_empty:
-        where = settings.DATA_DIR if connection.vendor == "sqlite" else "the database"
+        where = settings.DATA_DIR if settings.EMBEDDED else "the database"
         sys.exit(f"Nothing is in {where} yet: start ./run once, or name another folder with --data.")
+
+
+@contextmanager
+def database_for(arguments: list[str]) -> Iterator[None]:
+    """Start the embedded database for the duration of a command, unless the command needs none or it is running."""
+    from django.conf import settings
+
+    command = next((word for word in arguments[1:] if not word.startswith("-")), "help")
+    if command in WITHOUT_DATABASE or {"-h", "--help"} & {*arguments} or not settings.EMBEDDED:
+        yield
+        return
+    from supervisor import command_database
+
+    with command_database.serve(settings.DATA_DIR):
+        yield
 
 
 def main() -> None:
@@ -53,13 +73,17 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import DatabaseError
 
+    from supervisor import Trouble
+
     try:
-        execute_from_command_line(arguments)
-    except ImproperlyConfigured as error:
+        with database_for(arguments):
+            try:
+                execute_from_command_line(arguments)
+            except DatabaseError as error:
+                explain(error)
+                raise
+    except (ImproperlyConfigured, Trouble) as error:
         sys.exit(f"Stepmark cannot run: {error}")
-    except DatabaseError as error:
-        explain(error)
-        raise
 
 
 if __name__ == "__main__":

@@ -55,23 +55,24 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def database(name: str) -> dict[str, Any] | None:
-    """DATABASE_URL as Django's settings, or None where it is not set. Only PostgreSQL is scaled to."""
+    """Return DATABASE_URL as Django's settings, or None if it is not set. `?host=/folder` names a Unix socket's folder."""
     url = text(name, "")
     if not url:
         return None
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
         raise ImproperlyConfigured(
-            f"{name} must look like postgresql://user:password@host:5432/name; leave it out for the embedded SQLite."
+            f"{name} must look like postgresql://user:password@host:5432/name; leave it out for the embedded PostgreSQL."
         )
+    options = dict(parse_qsl(parts.query))
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
-        "HOST": parts.hostname or "",
+        "HOST": parts.hostname or options.pop("host", ""),
         "PORT": parts.port or "",
-        "OPTIONS": dict(parse_qsl(parts.query)),
+        "OPTIONS": options,
     }
 
 

@@ -17,7 +17,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve()
 
 # --- where it runs -----------------------------------------------------------------------------------------------
-# One machine: SQLite and a Valkey of our own under DATA_DIR. Many machines: PostgreSQL and Redis by their URLs.
+# One machine: an embedded PostgreSQL and Valkey in DATA_DIR. Many machines: PostgreSQL and Redis by their URLs.
 _database = env.database("DATABASE_URL")
 EMBEDDED = _database is None
 ORIGIN = (env.text("STEPMARK_ORIGIN", "") or origin.of(DATA_DIR)).rstrip("/")
@@ -106,31 +106,27 @@ TEMPLATES = [
 ]
 
 # --- data --------------------------------------------------------------------------------------------------------
-# IMMEDIATE: SQLite's default takes the write lock in the middle of a transaction and fails with "database is locked".
-_sqlite = {
-    "ENGINE": "config.sqlite",
-    "NAME": DATA_DIR / "stepmark.sqlite3",
-    # Opening a database takes 3 ms, and closing the last connection to it writes the whole log back: 20 ms (measured).
-    "CONN_MAX_AGE": 60,
-    "TEST": {"NAME": ":memory:"},
-    "OPTIONS": {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": (
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536; PRAGMA mmap_size=268435456;"
-            # The log is written back between a job's chunks and with each sweep; at this many pages by who fills it.
-            " PRAGMA wal_autocheckpoint=8000;"
-            # Without it INSERT OR REPLACE deletes rows of append-only tables unseen by their triggers.
-            " PRAGMA recursive_triggers=ON;"
-        ),
-    },
+# The embedded PostgreSQL listens on a socket in the data folder, which admits its owner only.
+_embedded = {
+    "ENGINE": "django.db.backends.postgresql",
+    "NAME": "postgres",
+    "USER": "stepmark",
+    "HOST": str(sockets.database_folder(DATA_DIR)),
 }
-# Connections that live on: twice the label writes a second of a pool, three times those of none (measured).
-_postgresql = {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, **(_database or {})}
-# The prepared statements of `statements/` find rows by keys: a plan for the values at hand is the same plan, and making
-# it anew took PostgreSQL as long as recording a rating (measured). What Django sends is not prepared.
-_postgresql["OPTIONS"] = {"options": "-c plan_cache_mode=force_generic_plan", **_postgresql.get("OPTIONS", {})}
-DATABASES = {"default": _sqlite if EMBEDDED else _postgresql}
+DATABASES = {
+    "default": {
+        # Persistent connections write twice as many labels per second as a pool, and three times as many as none.
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,  # a connection recovers after the server was restarted
+        **(_database or _embedded),
+    }
+}
+# The prepared statements of `statements/` find rows by keys, so every plan is the same plan; planning each time took
+# PostgreSQL as long as recording a rating (measured). Django's own statements are not prepared.
+DATABASES["default"]["OPTIONS"] = {
+    "options": "-c plan_cache_mode=force_generic_plan",
+    **DATABASES["default"].get("OPTIONS", {}),
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.text("REDIS_URL", "") or f"unix://{sockets.socket_of(DATA_DIR)}"

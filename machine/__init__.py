@@ -1,2 +1,2 @@
-"""What the settings and the supervisor both need to know of the machine: who dies with whom, and where the embedded
-broker's socket is. Knows nothing of ours."""
+"""What the settings, the commands and the supervisor need to know about the machine: which process ends with which, and
+where the embedded servers and their sockets are. Imports nothing of Stepmark."""

@@ -1,6 +1,6 @@
-"""Ties a process to the one that started it, so that even `kill -9` of the supervisor leaves nothing behind.
+"""End a process together with the one that started it, so that `kill -9` of the supervisor leaves nothing behind.
 
-Run as a script it becomes the guard of one program: `python -I lifeline.py PARENT_PID PROGRAM [ARGUMENT…]`.
+Run as a script, it guards one program: `python -I lifeline.py PARENT_PID SIGNAL_NUMBER PROGRAM [ARGUMENT…]`.
 """
 
 import ctypes
@@ -13,20 +13,21 @@ import time
 from types import FrameType
 
 PR_SET_PDEATHSIG = 1
+ENDS_WITHIN = 5.0
 
 
-def tie_to_parent(parent: int) -> bool:
-    """Ask the kernel to kill this process with its parent. False where the kernel has no such promise to give."""
+def tie_to_parent(parent: int, number: int = signal.SIGKILL) -> bool:
+    """Ask the kernel to send this process a signal when its parent dies. Return False if the kernel cannot."""
     if not sys.platform.startswith("linux"):
         return False
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:  # it died before the promise was given
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
+    if os.getppid() != parent:  # the parent died before the kernel took the request
         os.kill(os.getpid(), signal.SIGKILL)
     return True
 
 
 def stay_with_parent(parent: int, *, pause: float = 0.3) -> None:
-    """For a process that branched off. Where the kernel promises nothing, a thread looks whether the parent lives."""
+    """Tie a forked process to its parent. Where the kernel cannot help, a thread polls the parent."""
 
     def look() -> None:
         while os.getppid() == parent:
@@ -37,27 +38,37 @@ def stay_with_parent(parent: int, *, pause: float = 0.3) -> None:
         threading.Thread(target=look, daemon=True).start()
 
 
-def watch_parent(parent: int, command: list[str], *, pause: float = 0.3) -> int:
-    """The way of other systems: stay between the two, look whether the parent lives, and take the group along."""
+def watch_parent(parent: int, command: list[str], *, number: int = signal.SIGKILL, pause: float = 0.3) -> int:
+    """Run the program as a child, poll the parent, and end the process group after the parent's death."""
     child = subprocess.Popen(command)  # noqa: S603 (the supervisor's own list of programs)
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         child.send_signal(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, pass_on)
+    for passed in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(passed, pass_on)
     while child.poll() is None:
         if os.getppid() != parent:
-            os.killpg(0, signal.SIGKILL)
+            _end_group(child, number)
         time.sleep(pause)
     return child.returncode
 
 
+def _end_group(child: subprocess.Popen[bytes], number: int) -> None:
+    if number != signal.SIGKILL:
+        child.send_signal(number)
+        try:
+            child.wait(ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            pass
+    os.killpg(0, signal.SIGKILL)
+
+
 def main(arguments: list[str]) -> int:
-    parent, command = int(arguments[0]), arguments[1:]
-    if tie_to_parent(parent):
-        os.execvp(command[0], command)  # noqa: S606 (it shall become that program, without a shell)
-    return watch_parent(parent, command)
+    parent, number, command = int(arguments[0]), int(arguments[1]), arguments[2:]
+    if tie_to_parent(parent, number):
+        os.execvp(command[0], command)  # noqa: S606 (this process becomes the program, without a shell)
+    return watch_parent(parent, command, number=number)
 
 
 if __name__ == "__main__":

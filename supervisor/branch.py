@@ -33,9 +33,9 @@ class Branch:
             time.sleep(0.02)
         return code
 
-    def terminate(self) -> None:
+    def send_signal(self, sig: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, signal.SIGTERM)
+            os.kill(self.pid, sig)
 
 
 def branch(name: str, act: Callable[[], int], *, output: int) -> Branch:

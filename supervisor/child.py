@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from machine import lifeline
 from supervisor import place
@@ -27,7 +27,7 @@ class Process(Protocol):
 
     def poll(self) -> int | None: ...
     def wait(self, timeout: float | None = None) -> int: ...
-    def terminate(self) -> None: ...
+    def send_signal(self, sig: int) -> None: ...
 
 
 class Beginning(Protocol):
@@ -39,6 +39,7 @@ class Child:
     name: str
     begin: Beginning
     log: Path
+    stops_by: signal.Signals = signal.SIGTERM
     deaths: int = 0
     _process: Process | None = field(default=None, repr=False)
     _started: float = 0.0
@@ -81,7 +82,7 @@ class Child:
 
     def ask_to_stop(self) -> None:
         if self.is_alive() and self._process is not None:
-            self._process.terminate()
+            self._process.send_signal(self.stops_by)
 
     def stop(self, *, until: float) -> None:
         """Wait for the end that was asked for; at that time, end it and everything that it started."""
@@ -94,10 +95,18 @@ class Child:
         self._process = None
 
 
-def start(command: list[str], *, env: Mapping[str, str], output: int, speaks: bool = False) -> subprocess.Popen[bytes]:
-    """Start a program that dies with us, in a process group of its own: Ctrl-C reaches us alone. One that speaks to the
-    person in front of the console has only its errors in the log."""
-    guard = [sys.executable, "-I", lifeline.__file__, str(os.getpid())]
+def start(
+    command: list[str],
+    *,
+    env: Mapping[str, str],
+    output: int,
+    speaks: bool = False,
+    ends_with_us_by: signal.Signals = signal.SIGKILL,
+    **options: Any,
+) -> subprocess.Popen[bytes]:
+    """Start a program that gets a signal when we die. Its own process group keeps Ctrl-C from it. With `speaks`, its
+    output goes to the console and only its errors to the log. Other options are those of `subprocess.Popen`."""
+    guard = [sys.executable, "-I", lifeline.__file__, str(os.getpid()), str(int(ends_with_us_by))]
     return subprocess.Popen(  # noqa: S603 (the supervisor's own list of programs)
         [*guard, *command],
         env=dict(env),
@@ -106,6 +115,7 @@ def start(command: list[str], *, env: Mapping[str, str], output: int, speaks: bo
         stdout=None if speaks else output,
         stderr=output,
         start_new_session=True,
+        **options,
     )
 
 

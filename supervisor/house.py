@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from supervisor import Trouble, broker, child, install, keeping, place, programs
+from supervisor import Trouble, broker, child, command_database, database, install, keeping, place, programs
 from supervisor.child import Child
 
 READY_WITHIN = 120.0
@@ -30,10 +30,15 @@ def open_for(folder: Path, *, port: int, with_demo: bool) -> None:
     except keeping.Told:
         keeping.say("Stopping …")
     finally:
-        keeping.stop(started, last="valkey")
+        keeping.stop(started, last=("postgresql", "valkey"))
 
 
 def _start_all(started: list[Child], folder: Path, port: int, env: Mapping[str, str], *, with_demo: bool) -> None:
+    if own := programs.embedded_database(folder, env):
+        database.prepare(folder)
+        with command_database.no_command(folder):
+            _start(own, started)
+            _wait(started, lambda: database.answers(folder), within=database.READY_WITHIN)
     if own := programs.embedded_broker(folder, env):
         _start(own, started)
         _wait(started, lambda: broker.answers(folder), within=15)

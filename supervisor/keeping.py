@@ -4,7 +4,7 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FrameType
 
 from supervisor.child import Child
@@ -33,16 +33,19 @@ def look_after(started: list[Child]) -> None:
             say(happened)
 
 
-def stop(started: list[Child], *, last: str = "") -> None:
-    """One program may go last: the others tell it that they leave. Asked a second time, nobody is waited for."""
-    ends = [time.monotonic() + STOPPED_WITHIN]
-    _on_end(lambda: ends.append(0.0))
-    first = [program for program in started if program.name != last]
-    for group in (first, [program for program in started if program.name == last]):
+def stop(started: list[Child], *, last: Collection[str] = ()) -> None:
+    """Stop the programs, those named last after the others. A second request to stop ends all of them at once."""
+    is_urgent: list[bool] = []
+    _on_end(lambda: is_urgent.append(True))
+    for group in (
+        [program for program in started if program.name not in last],
+        [program for program in started if program.name in last],
+    ):
+        ends = time.monotonic() + STOPPED_WITHIN
         for program in group:
             program.ask_to_stop()
         for program in group:
-            program.stop(until=ends[-1])
+            program.stop(until=0.0 if is_urgent else ends)
 
 
 def listen_for_the_end() -> None:

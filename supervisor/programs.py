@@ -1,11 +1,12 @@
 """The programs of the platform on one machine, and the environment that they share."""
 
 import os
+import signal
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from supervisor import broker, child, install, place
+from supervisor import broker, child, database, install, place
 from supervisor.child import Child
 
 
@@ -28,6 +29,14 @@ def embedded_broker(folder: Path, env: Mapping[str, str]) -> Child | None:
     if env.get("REDIS_URL") or env.get("REDIS_URL_FILE"):
         return None
     return Child("valkey", partial(child.start, broker.command(folder), env=env), folder / "logs" / "valkey.log")
+
+
+def embedded_database(folder: Path, env: Mapping[str, str]) -> Child | None:
+    """Return the embedded PostgreSQL, unless DATABASE_URL names another one. SIGINT makes it shut down fast."""
+    if env.get("DATABASE_URL") or env.get("DATABASE_URL_FILE"):
+        return None
+    begin = partial(database.start, folder, env=env)
+    return Child("postgresql", begin, folder / "logs" / "postgresql.log", stops_by=signal.SIGINT)
 
 
 def platform(folder: Path, port: int, env: Mapping[str, str], *, with_demo: bool) -> Child:

@@ -55,6 +55,6 @@ def test_branch_ends_when_it_is_asked_to_and_has_a_group_of_its_own(tmp_path: Pa
     assert one.poll() is None
     with pytest.raises(subprocess.TimeoutExpired):
         one.wait(0.0)
-    one.terminate()
+    one.send_signal(signal.SIGTERM)
     assert one.wait(20) == -signal.SIGTERM
-    one.terminate()  # and nobody else who may have its number by now
+    one.send_signal(signal.SIGTERM)  # and nobody else who may have its number by now

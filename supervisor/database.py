@@ -1,0 +1,312 @@
+"""Run the embedded database: a PostgreSQL server on a Unix socket, without a port.
+
+The supervisor, the commands and the tests use it. It needs the standard library only.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from machine import postgresql, sockets
+from supervisor import Trouble, child, install
+
+USER = "stepmark"
+READY_WITHIN = 120.0  # crash recovery after a power failure reads up to a gigabyte of log
+LEFTOVERS_END_WITHIN = 5.0
+
+_OPTIONS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "50",
+    "shared_buffers": "64MB",
+    "io_method": "sync",  # saves three idle processes
+    "wal_level": "minimal",  # nothing replicates; loading a new table then skips the log
+    "max_wal_senders": "0",
+    "max_logical_replication_workers": "0",
+    "jit": "off",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "log_checkpoints": "off",
+    "log_timezone": "UTC",
+    "timezone": "UTC",
+}
+_INITDB = [
+    f"--username={USER}",
+    "--auth=trust",  # the folder and the socket admit their owner only
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",  # text sorts the same on every system
+    "--builtin-locale=C.UTF-8",
+    "--no-sync",
+    "--no-instructions",
+]
+# The first bytes of the database files that Stepmark wrote before it used PostgreSQL.
+_FORMER_HEADER = bytes.fromhex("53514c69746520666f726d6174203300")
+
+
+@dataclass(frozen=True)
+class Account:
+    """How a PostgreSQL program is started. PostgreSQL refuses to run as root."""
+
+    prefix: list[str] = field(default_factory=list)
+    user: pwd.struct_passwd | None = None
+
+    def can_use(self, folder: Path, program: Path) -> bool:
+        test = ["/bin/sh", "-c", 'test -w "$0" && "$1" --version', str(folder), str(program)]
+        try:
+            done = subprocess.run(  # noqa: S603 (our own command)
+                [*self.prefix, *test], capture_output=True, check=False, cwd="/", **self.popen_options()
+            )
+        except OSError:
+            return False
+        return done.returncode == 0
+
+    def popen_options(self) -> dict[str, object]:
+        if self.user is None:
+            return {}
+        return {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}
+
+    def own(self, folder: Path) -> None:
+        if self.user is not None:
+            os.chown(folder, self.user.pw_uid, self.user.pw_gid)
+
+
+def cluster_of(folder: Path) -> Path:
+    """Return where PostgreSQL stores its files."""
+    return folder / "postgresql"
+
+
+def prepare(folder: Path) -> None:
+    """Create the cluster if there is none. Raise `Trouble` if the data folder belongs to another version."""
+    cluster, programs = cluster_of(folder), _programs()
+    _check_versions(folder, cluster, postgresql.major_version(programs / "postgres"))
+    account = _account(folder, programs)
+    _make_socket_folder(sockets.database_folder(folder), cluster, account)
+    if not cluster.exists():
+        _create(folder, cluster, programs, account)
+
+
+def start(
+    folder: Path, *, env: Mapping[str, str], output: int, options: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start the server. It shuts down at once when this process dies."""
+    cluster, programs = cluster_of(folder), _programs()
+    account = _account(folder, programs)
+    _end_leftovers(cluster)
+    socket_folder = {"unix_socket_directories": str(sockets.database_folder(folder))}
+    chosen = {**_OPTIONS, **socket_folder, **(options or {})}
+    command = [str(programs / "postgres"), "-D", str(cluster)]
+    command += [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
+    return child.start(
+        [*account.prefix, *command],
+        env=env,
+        output=output,
+        ends_with_us_by=signal.SIGQUIT,  # the postmaster then ends its own children, which SIGKILL would orphan
+        **account.popen_options(),
+    )
+
+
+def answers(folder: Path) -> bool:
+    """Return whether the server accepts connections."""
+    ask = [str(_programs() / "pg_isready"), "--quiet", f"--host={sockets.database_folder(folder)}", "--port=5432"]
+    return subprocess.run(ask, check=False).returncode == 0  # noqa: S603 (our own command)
+
+
+@contextlib.contextmanager
+def running(folder: Path, *, options: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Run the server for the duration of the block. The caller makes sure that nobody else runs it."""
+    prepare(folder)
+    log = folder / "logs" / "postgresql.log"
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        process = start(folder, env=os.environ, output=output.fileno(), options=options)
+    try:
+        _wait_for(folder, process, log)
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(folder: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    ends = time.monotonic() + READY_WITHIN
+    while not answers(folder):
+        if process.poll() is not None or time.monotonic() > ends:
+            raise Trouble(f"PostgreSQL does not start: {child.last_line(log)} (its log is {log})")
+        time.sleep(0.02)
+
+
+def _programs() -> Path:
+    """Return the folder of the wheel's programs. `./run` itself may run on a Python without the wheel."""
+    global _found
+    if _found is None:
+        _found = postgresql.programs() or _programs_of(install.PYTHON)
+    if _found is None or not (_found / "postgres").exists():
+        raise Trouble("There is no PostgreSQL for this kind of machine: set DATABASE_URL to a PostgreSQL server.")
+    return _found
+
+
+_found: Path | None = None
+
+
+def _programs_of(python: Path) -> Path | None:
+    command = [str(python), "-m", "machine.postgresql"]
+    done = subprocess.run(command, cwd=install.place.BASE, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
+    return Path(done.stdout) if done.returncode == 0 and done.stdout else None
+
+
+def _check_versions(folder: Path, cluster: Path, ours: int) -> None:
+    if not cluster.exists():
+        for file in folder.glob("stepmark.*"):
+            if _is_former_database(file):
+                raise Trouble(
+                    f"{file} is the database of an older version of Stepmark, and this version stores its data in"
+                    " PostgreSQL and cannot read it: export what you need with the older version, then move the file"
+                    " away, or start with an empty folder: --data DIR."
+                )
+        return
+    there = (cluster / "PG_VERSION").read_text().strip()
+    if there != str(ours):
+        raise Trouble(
+            f"{cluster} was written by PostgreSQL {there}, and this version of Stepmark runs PostgreSQL {ours}."
+            " With the version of Stepmark that wrote it, run `python manage.py backup FILE`; then move that folder"
+            " away and run `python manage.py restore FILE` with this version."
+        )
+
+
+def _is_former_database(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(_FORMER_HEADER)) == _FORMER_HEADER
+
+
+def _account(folder: Path, programs: Path) -> Account:
+    """Choose who runs the server. As root: the owner of the folder, else a user namespace, else an unprivileged user."""
+    if os.geteuid() != 0:
+        return Account()
+    cluster, program = cluster_of(folder), programs / "postgres"
+    place = cluster if cluster.exists() else folder
+    if place.stat().st_uid != 0:
+        account = Account(user=_user(place.stat().st_uid))
+        if account.can_use(place, program):
+            return account
+    else:
+        account = Account(prefix=_namespace())
+        if account.prefix and account.can_use(folder, program):
+            return account
+        if account := _lowered(folder, program):
+            return account
+    raise Trouble(
+        f"PostgreSQL does not run as root, and no other user can reach {folder} and {programs}: start Stepmark as an"
+        " ordinary user, or set DATABASE_URL to a PostgreSQL server."
+    )
+
+
+def _user(number: int) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwuid(number)
+    except KeyError:
+        return None
+
+
+def _namespace() -> list[str]:
+    """Return the beginning of a command that runs as root outside and as another user inside."""
+    # initdb looks the user up by name.
+    known = [each.pw_uid for each in pwd.getpwall() if each.pw_uid >= 1000]
+    if not known or not shutil.which("unshare"):
+        return []
+    return ["unshare", "--user", f"--map-user={min(known)}", f"--map-group={min(known)}"]
+
+
+def _lowered(folder: Path, program: Path) -> Account | None:
+    """Return an unprivileged user who can reach the folder. The folder stays closed to listing."""
+    try:
+        account = Account(user=pwd.getpwnam("nobody"))
+    except KeyError:
+        return None
+    before = folder.stat().st_mode & 0o777
+    folder.chmod(before | 0o011)
+    probe = folder / "postgresql.probe"
+    probe.mkdir(mode=0o700, exist_ok=True)
+    try:
+        account.own(probe)
+        if account.can_use(probe, program):
+            return account
+    finally:
+        probe.rmdir()
+    folder.chmod(before)
+    return None
+
+
+def _make_socket_folder(socket_folder: Path, cluster: Path, account: Account) -> None:
+    if socket_folder == cluster:
+        return
+    socket_folder.mkdir(mode=0o700, exist_ok=True)
+    if socket_folder.stat().st_uid not in {os.getuid(), account.user.pw_uid if account.user else os.getuid()}:
+        raise Trouble(
+            f"The folder {socket_folder} belongs to another user: remove it, or set TMPDIR to another folder."
+        )
+    account.own(socket_folder)
+    print(f"The path {cluster} is too long for a Unix socket; PostgreSQL's socket is in {socket_folder}.", flush=True)
+
+
+def _create(folder: Path, cluster: Path, programs: Path, account: Account) -> None:
+    """Create the cluster under another name first, so that an interrupted start leaves no half of one."""
+    draft = folder / "postgresql.new"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    account.own(draft)
+    done = subprocess.run(  # noqa: S603 (our own command)
+        [*account.prefix, str(programs / "initdb"), "-D", str(draft), *_INITDB],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        **account.popen_options(),  # type: ignore[call-overload]
+    )
+    if done.returncode:
+        raise Trouble(f"PostgreSQL could not be set up in {folder}: {' '.join(done.stderr.split()) or 'no reason given'}")
+    draft.rename(cluster)
+    # initdb would sync file by file, which takes seconds. Until this returns, only a power failure can do harm.
+    threading.Thread(target=os.sync, daemon=True).start()
+
+
+def _end_leftovers(cluster: Path) -> None:
+    """End what is left of a server whose postmaster was killed. A new one refuses to start beside it.
+
+    The caller holds the data folder, so no other server can be running on it.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    ends = time.monotonic() + LEFTOVERS_END_WITHIN
+    while left := list(_processes_in(cluster)):
+        if time.monotonic() > ends:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    # The number in it may belong to an unrelated process by now, which would keep PostgreSQL from starting.
+    (cluster / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _processes_in(cluster: Path) -> Iterator[int]:
+    """Find PostgreSQL's processes: each works in the folder of its cluster."""
+    wanted = str(cluster.resolve())
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdecimal() and os.readlink(process / "cwd") == wanted:
+                if (process / "exe").resolve().name == "postgres":
+                    yield int(process.name)
