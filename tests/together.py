@@ -1,12 +1,11 @@
 """Several people at the same moment, each with a connection of their own."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TypeVar
 
-from django.db import connection, connections
+from django.db import connections
 
 Answer = TypeVar("Answer")
 
@@ -27,20 +26,3 @@ def at_once(*calls: Callable[[], Answer]) -> list[Answer | Exception]:
     with ThreadPoolExecutor(len(calls)) as pool:
         return list(pool.map(run, calls))
 
-
-@contextmanager
-def own_file(file: str) -> Iterator[None]:
-    """SQLite's test database lives in memory, where connections do not wait for each other as they do in a file. Move
-    it to a file for a while. PostgreSQL needs none of this."""
-    if connection.vendor != "sqlite":
-        yield
-        return
-    memory, name = connection.connection, connection.settings_dict["NAME"]
-    connection.connection, connection.settings_dict["NAME"] = None, file
-    connection.connect()
-    try:
-        memory.backup(connection.connection)
-        yield
-    finally:
-        connection.connection.close()
-        connection.connection, connection.settings_dict["NAME"] = memory, name

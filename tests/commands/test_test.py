@@ -44,7 +44,7 @@ def test_report_fails_when_a_phase_broke(capsys: pytest.CaptureFixture[str]) -> 
 def test_run_takes_any_other_exit_code_for_broken(tmp_path: Path, code: int, broken: list[str]) -> None:
     outcome = Outcome()
     phase = Phase("phase", [sys.executable, "-c", f"raise SystemExit({code})"], counts_tests=True)
-    everything.run(phase, outcome, folder=str(tmp_path), may_be_empty=False)
+    everything.run(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=False)
     assert outcome.broken == broken
     assert outcome.counts["failed"] == len(broken)
 
@@ -52,7 +52,7 @@ def test_run_takes_any_other_exit_code_for_broken(tmp_path: Path, code: int, bro
 def test_run_takes_no_tests_for_broken_unless_they_were_chosen(tmp_path: Path) -> None:
     outcome = Outcome()
     phase = Phase("phase", [sys.executable, "-c", "raise SystemExit(5)"], counts_tests=True)
-    everything.run(phase, outcome, folder=str(tmp_path), may_be_empty=True)
+    everything.run(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=True)
     assert outcome.broken == []
 
 
@@ -60,15 +60,3 @@ def test_static_checks_are_programs_that_are_installed() -> None:
     for phase in everything.static_checks():
         assert Path(phase.command[0]).exists(), phase.name
 
-
-# The first are tests of SQLite itself; the second hold examples of tests, as text.
-NOT_READ = {"tests/config/sqlite", "tests/conventions"}
-
-
-@pytest.mark.parametrize("place", sorted({*everything.ENGINELESS} - NOT_READ))
-def test_what_runs_on_one_engine_alone_asks_no_database(place: str) -> None:
-    at = everything.BASE / place
-    files = [at] if at.is_file() else list(at.rglob("*.py"))
-    asking = ("mark.django" + "_db", "transactional" + "_db", "live" + "_server")
-    assert files, place
-    assert [str(file) for file in files if any(word in file.read_text() for word in asking)] == []

@@ -2,7 +2,6 @@
 
 import datetime as dt
 from functools import partial
-from pathlib import Path
 
 import pytest
 from django.http import QueryDict
@@ -14,7 +13,7 @@ from people import invitations, members, workers
 from people.models import Invitation, Membership, Role, WorkerId
 from people.workers import Arrival
 from tests.people.cast import Cast, make_cast
-from tests.together import at_once, own_file
+from tests.together import at_once
 
 ANN = Arrival("5f3a91d2c4", "study-1", "session-1")
 
@@ -130,11 +129,10 @@ def test_arrival_refuses_what_is_no_id(query: str, cast: Cast) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_visits_at_once_make_one_account(now: dt.datetime, tmp_path: Path) -> None:
-    with own_file(str(tmp_path / "db")):
-        cast = make_cast()
-        token = invite(cast, now, uses_allowed=5)
-        come = partial(workers.enter, token=token, arrival=ANN, now=now)
-        came = at_once(come, come, come)
-        assert len({one.user_id for one in came if isinstance(one, Membership)}) == 1
-        assert (WorkerId.objects.count(), Invitation.objects.get().uses) == (1, 1)
+def test_two_visits_at_once_make_one_account(now: dt.datetime) -> None:
+    cast = make_cast()
+    token = invite(cast, now, uses_allowed=5)
+    come = partial(workers.enter, token=token, arrival=ANN, now=now)
+    came = at_once(come, come, come)
+    assert len({one.user_id for one in came if isinstance(one, Membership)}) == 1
+    assert (WorkerId.objects.count(), Invitation.objects.get().uses) == (1, 1)

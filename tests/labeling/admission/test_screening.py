@@ -2,7 +2,6 @@
 
 import datetime as dt
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from labeling.models.assignment import Purpose
 from labeling.models.quality import GoldUse
 from tests import factories
 from tests.labeling.admission import road
-from tests.together import at_once, own_file
+from tests.together import at_once
 
 WRONG = 0  # a step before the error
 
@@ -135,11 +134,10 @@ def test_trace_fetched_ahead_does_not_end_the_screening(now: dt.datetime) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_pressing_begin_twice_at_once_begins_one_attempt(now: dt.datetime, tmp_path: Path) -> None:
-    with own_file(str(tmp_path / "db")):
-        rater = make_rater(road.make_project(screening=1, screening_attempts=3), now)
-        screen(rater, now, right=0, wrong=1)
-        begin = partial(admission.try_again, rater_id=rater.pk, by=rater.user, now=now)  # type: ignore[arg-type]  # it has one
-        assert sorted(map(str, at_once(begin, begin, begin))) == ["False", "False", "True"]
-        rater.refresh_from_db()
-        assert rater.screening_attempt == 2
+def test_pressing_begin_twice_at_once_begins_one_attempt(now: dt.datetime) -> None:
+    rater = make_rater(road.make_project(screening=1, screening_attempts=3), now)
+    screen(rater, now, right=0, wrong=1)
+    begin = partial(admission.try_again, rater_id=rater.pk, by=rater.user, now=now)  # type: ignore[arg-type]  # it has one
+    assert sorted(map(str, at_once(begin, begin, begin))) == ["False", "False", "True"]
+    rater.refresh_from_db()
+    assert rater.screening_attempt == 2

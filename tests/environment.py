@@ -1,0 +1,68 @@
+"""Find or start the servers that the tests run against, before Django reads its settings. A plugin of pytest.
+
+PostgreSQL: DATABASE_URL, else the one that answers on port 5432 as postgres, else the embedded one. Redis: REDIS_URL,
+else a Valkey of this run, because a server that several runs share would mix their messages.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from machine import sockets
+from supervisor import database
+from tests import servers
+
+BASE = Path(__file__).resolve().parents[1]
+# What a test database may do without: none of it has to survive a power failure.
+_OPTIONS = {"fsync": "off", "full_page_writes": "off", "max_connections": "100", "shared_buffers": "128MB"}
+
+_running = ExitStack()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests() -> Iterator[None]:
+    os.environ.setdefault("SECRET_KEY", "test")
+    os.environ.update(_running.enter_context(servers_of_tests()))
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    _running.close()
+
+
+@contextmanager
+def servers_of_tests() -> Iterator[dict[str, str]]:
+    """Yield the variables that name the servers, and stop what was started for them."""
+    with ExitStack() as started:
+        addresses = {
+            "DATABASE_URL": os.environ.get("DATABASE_URL") or _usual_database(),
+            "REDIS_URL": os.environ.get("REDIS_URL", ""),
+        }
+        if "" in addresses.values():
+            folder = started.enter_context(servers.short_folder())
+            if not addresses["DATABASE_URL"]:
+                started.enter_context(database.running(folder, options=_OPTIONS))
+                addresses["DATABASE_URL"] = _address(sockets.database_folder(folder))
+            if not addresses["REDIS_URL"]:
+                started.enter_context(servers.valkey(folder / "valkey.sock", folder / "valkey.log"))
+                addresses["REDIS_URL"] = f"unix://{folder / 'valkey.sock'}"
+        yield addresses
+
+
+def _usual_database() -> str:
+    import psycopg
+
+    try:
+        psycopg.connect("postgresql://postgres@127.0.0.1:5432/postgres", connect_timeout=3).close()
+    except psycopg.Error:
+        return ""
+    # Two copies of the project may be tested at the same time.
+    return f"postgresql://postgres@127.0.0.1:5432/stepmark_{hashlib.sha256(bytes(BASE)).hexdigest()[:8]}"
+
+
+def _address(socket_folder: Path) -> str:
+    return f"postgresql://{database.USER}@/stepmark?host={socket_folder}"
