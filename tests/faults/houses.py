@@ -1,4 +1,4 @@
-"""The whole platform in either setting, of which any part can be killed."""
+"""Start the whole platform, on one machine or as on many, and kill any part of it."""
 
 import os
 import random
@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -20,8 +20,8 @@ from tests.supervisor import platform
 class OneMachine:
     """`./run`: the supervisor starts again what dies, and a person starts the supervisor again."""
 
-    parts = ("web", "worker", "broker", "trunk", "supervisor")
-    _words: Mapping[str, str] = {"broker": "valkey-server"}
+    parts = ("web", "worker", "broker", "database", "trunk", "supervisor")
+    _words: Mapping[str, str] = {"broker": "valkey-server", "database": "bin/postgres"}
 
     def __init__(self, folder: Path) -> None:
         self.data, self.port = folder / "data", place.free_port(0)
@@ -57,7 +57,7 @@ class OneMachine:
 
 
 class ManyMachines:
-    """PostgreSQL, a broker, and web, worker and beat as processes of their own that are started again at once."""
+    """The test's PostgreSQL, a broker, and web, worker and beat as separate processes that are restarted at once."""
 
     parts = ("web", "worker", "broker")
 
@@ -112,15 +112,11 @@ House = OneMachine | ManyMachines
 
 
 @contextmanager
-def opened(folder: Path, *, on_postgresql: bool) -> Iterator[House]:
-    """The setting that the engine belongs to. This process looks into the same database."""
-    with servers.short_folder() as sockets:
-        house: House = ManyMachines(folder, sockets) if on_postgresql else OneMachine(folder)
-        try:
-            if isinstance(house, ManyMachines):
-                yield house
-            else:
-                with servers.looking_into(house.data / "stepmark.sqlite3"):
-                    yield house
-        finally:
-            house.end()
+def opened(folder: Path, kind: type[House]) -> Iterator[House]:
+    """Open a platform. This process works on the same database."""
+    with servers.short_folder() as sockets, ExitStack() as closing:
+        house = OneMachine(folder) if kind is OneMachine else ManyMachines(folder, sockets)
+        closing.callback(house.end)
+        if isinstance(house, OneMachine):
+            closing.enter_context(servers.looking_into(house.data))
+        yield house

@@ -74,9 +74,10 @@ class Platform:
             return str(answer.read().decode())
 
     def family(self) -> dict[int, str]:
-        """All processes of this data folder but the supervisor itself, found by the environment that they carry."""
-        mark = f"STEPMARK_DATA={self.data}".encode()
-        return {pid: command for pid, command, env in _processes() if mark in env.split(b"\0")}
+        """All processes of this data folder except the supervisor. PostgreSQL's work in its cluster; the others carry the
+        folder in their environment."""
+        mark, cluster = f"STEPMARK_DATA={self.data}".encode(), str(self.data / "postgresql")
+        return {pid: command for pid, command, env, at in _processes() if mark in env.split(b"\0") or at == cluster}
 
     def member(self, word: str) -> int:
         """The oldest process with this word in its name or command, or 0."""
@@ -116,15 +117,14 @@ def listening_on(port: int) -> socket.socket:
     return taken
 
 
-def _processes() -> list[tuple[int, str, bytes]]:
+def _processes() -> list[tuple[int, str, bytes, str]]:
     found = []
     for folder in Path("/proc").iterdir():
         try:
             if folder.name.isdecimal():
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found.append(
-                    (int(folder.name), f"{names.name_of(folder)} {command}", (folder / "environ").read_bytes())
-                )
+                name, env = f"{names.name_of(folder)} {command}", (folder / "environ").read_bytes()
+                found.append((int(folder.name), name, env, os.readlink(folder / "cwd")))
         except OSError:  # it ended while we looked
             continue
     return found

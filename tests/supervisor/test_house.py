@@ -13,6 +13,7 @@ from tests.supervisor import platform
 from tests.supervisor.platform import Platform
 
 Opener = Callable[..., Platform]
+FAMILY = ("bin/postgres", "valkey-server", "stepmark-trunk", "stepmark-web", "stepmark-worker")
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(o
     first = opened()
     key = (first.data / "secret_key").read_text()
     assert "<form" in first.page("accounts/login/")
-    until(lambda: len(first.family()) >= 5)  # the broker, the trunk, the web server with its worker, the worker
+    until(lambda: all(first.member(each) for each in FAMILY))
     for person in ("lead", "annotator", "engineer"):
         link = next(line for line in first.said if line.startswith(f"{person}: "))
         assert "<form" in first.page(link.removeprefix(f"{person}: {first.url}"))
@@ -60,16 +61,25 @@ def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(o
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("word", ["valkey-server", "stepmark-web", "stepmark-worker", "stepmark-trunk"])
+@pytest.mark.parametrize(
+    "word", ["bin/postgres", "valkey-server", "stepmark-web", "stepmark-worker", "stepmark-trunk"]
+)
 def test_open_for_starts_a_program_again_that_died(opened_once: Platform, word: str) -> None:
     until(lambda: opened_once.member(word))
-    before = opened_once.family()
     died = opened_once.member(word)
     os.kill(died, signal.SIGKILL)
     until(lambda: opened_once.member(word) not in {0, died})
-    opened_once.wait_for(word.removeprefix("stepmark-").split("-")[0])
+    until(lambda: all(opened_once.member(each) for each in FAMILY))
     until(lambda: _answers(opened_once))
-    until(lambda: len(opened_once.family()) == len(before))
+
+
+@pytest.mark.fault
+def test_open_for_runs_twice_side_by_side(opened_once: Platform, opened: Opener) -> None:
+    other = opened("--no-demo")
+    assert other.url != opened_once.url
+    assert _answers(other)
+    assert _answers(opened_once)
+    assert not set(other.family()) & set(opened_once.family())
 
 
 def test_open_for_holds_little_memory(opened_once: Platform) -> None:
