@@ -1,8 +1,7 @@
-"""Tables that the database itself keeps from being changed: UPDATE, DELETE and (on PostgreSQL) TRUNCATE are refused by
-triggers. This module alone makes and drops those triggers.
+"""Tables whose rows the database itself keeps from being changed: triggers refuse UPDATE, DELETE and TRUNCATE. Only this
+module makes and drops those triggers.
 
-Rooms name their tables in `AppConfig.ready`. The triggers are made after every migrate, because Django rebuilds a
-SQLite table to alter a column and silently loses them.
+Apps name their tables in `AppConfig.ready`. Every migrate makes the triggers that are missing.
 """
 
 from collections.abc import Iterator
@@ -10,26 +9,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 _tables: set[str] = set()
 
-_OPERATIONS = {"sqlite": ("update", "delete"), "postgresql": ("update", "delete", "truncate")}
+# Row triggers for changes: a statement that touches no row, such as a cascade into an empty table, may pass.
+_LEVELS = {"update": "ROW", "delete": "ROW", "truncate": "STATEMENT"}
 
-_SQLITE = """CREATE TRIGGER "{name}" BEFORE {operation} ON "{table}"
-BEGIN SELECT RAISE(ABORT, '{table} is append-only: {operation} is refused'); END"""
-
-_POSTGRESQL_FUNCTION = """CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+_FUNCTION = """CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION '% is append-only: % is refused', TG_TABLE_NAME, lower(TG_OP)
 USING ERRCODE = 'integrity_constraint_violation'; END $$"""
 
-_POSTGRESQL = """CREATE TRIGGER "{name}" BEFORE {operation} ON "{table}"
+_TRIGGER = """CREATE TRIGGER "{name}" BEFORE {operation} ON "{table}"
 FOR EACH {level} EXECUTE FUNCTION refuse_change()"""
 
-_PRESENT = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
-    "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
-}
+_PRESENT = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
 
 
 def register(*tables: str) -> None:
@@ -42,34 +35,31 @@ def registered() -> frozenset[str]:
 
 
 def missing(using: str = DEFAULT_DB_ALIAS) -> list[str]:
-    """The triggers that should stand in the database and do not. Empty when every registered table is locked."""
-    connection = connections[using]
-    return sorted(set(_wanted(connection)) - _present(connection))
+    """Return the triggers that the database lacks. Empty if every registered table is locked."""
+    return sorted(set(_wanted()) - _present(using))
 
 
 def lock(using: str = DEFAULT_DB_ALIAS) -> None:
     """Make every missing trigger on the tables that exist."""
-    connection = connections[using]
-    wanted = _wanted(connection)
-    names = set(missing(using))
-    tables = set(connection.introspection.table_names()) if names else set()
-    with connection.cursor() as cursor:
-        if names and connection.vendor == "postgresql":
-            cursor.execute(_POSTGRESQL_FUNCTION)
-        for name in sorted(names):
-            table, operation = wanted[name]
+    names = missing(using)
+    if not names:
+        return
+    tables = set(connections[using].introspection.table_names())
+    with connections[using].cursor() as cursor:
+        cursor.execute(_FUNCTION)
+        for name in names:
+            table, operation = _wanted()[name]
             if table in tables:
-                cursor.execute(_statement(connection, name, table, operation))
+                level = _LEVELS[operation]
+                cursor.execute(_TRIGGER.format(name=name, table=table, operation=operation, level=level))
 
 
 def unlock(using: str = DEFAULT_DB_ALIAS) -> None:
-    """Drop the triggers. Only tests do this, to empty their tables; the next migrate or flush makes them again."""
-    connection = connections[using]
-    wanted = _wanted(connection)
-    with connection.cursor() as cursor:
-        for name in sorted(_present(connection) & set(wanted)):
-            on_table = f' ON "{wanted[name][0]}"' if connection.vendor == "postgresql" else ""
-            cursor.execute(f'DROP TRIGGER "{name}"{on_table}')
+    """Drop the triggers. Only tests do this; the next migrate makes them again."""
+    wanted = _wanted()
+    with connections[using].cursor() as cursor:
+        for name in sorted(_present(using) & set(wanted)):
+            cursor.execute(f'DROP TRIGGER "{name}" ON "{wanted[name][0]}"')
 
 
 @contextmanager
@@ -86,22 +76,13 @@ def on_migrated(*, using: str, **_: Any) -> None:
     lock(using)
 
 
-def _wanted(connection: BaseDatabaseWrapper) -> dict[str, tuple[str, str]]:
+def _wanted() -> dict[str, tuple[str, str]]:
     return {
-        f"{table}_refuses_{operation}": (table, operation)
-        for table in sorted(_tables)
-        for operation in _OPERATIONS[connection.vendor]
+        f"{table}_refuses_{operation}": (table, operation) for table in sorted(_tables) for operation in sorted(_LEVELS)
     }
 
 
-def _present(connection: BaseDatabaseWrapper) -> set[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(_PRESENT[connection.vendor])
+def _present(using: str) -> set[str]:
+    with connections[using].cursor() as cursor:
+        cursor.execute(_PRESENT)
         return {name for (name,) in cursor.fetchall()}
-
-
-def _statement(connection: BaseDatabaseWrapper, name: str, table: str, operation: str) -> str:
-    template = _SQLITE if connection.vendor == "sqlite" else _POSTGRESQL
-    # Row triggers for changes: a statement that touches no row, such as a cascade into an empty table, may pass.
-    level = "STATEMENT" if operation == "truncate" else "ROW"
-    return template.format(name=name, table=table, operation=operation, level=level)

@@ -1,7 +1,7 @@
-"""Puts the whole database into one file while people work, and brings it back. The only module that replaces data.
+"""Write the whole database into one file while people work, and restore it. The only module that replaces data.
 
-The file is a tar of two parts: `facts.json` (engine, time, migrations, how many rows the append-only tables hold) and
-`database`. The secret key is not in it: whoever finds a backup must not be able to sign sessions with it.
+The file is a tar of two parts: `facts.json` (time, migrations, how many rows the append-only tables hold) and
+`database`, a dump of PostgreSQL. The secret key is not in it: a backup must not enable anyone to sign sessions.
 """
 
 import datetime as dt
@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -17,35 +18,36 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from events import append_only, backup_postgresql, backup_shape, backup_sqlite, log
-from events.backup_engine import Unusable
+from events import append_only, backup_shape, log
+from machine import postgresql
 
-FORMAT = 1
-_ENGINES = {"sqlite": backup_sqlite, "postgresql": backup_postgresql}
+FORMAT = 2
 
 Facts = dict[str, Any]
 
 
+class Unusable(Exception):
+    """The backup cannot be made or restored. The text says why, and what to do."""
+
+
 def make(*, file: Path, now: dt.datetime) -> Facts:
     """Write the backup. The file appears whole or not at all, readable by its owner alone."""
-    engine = _ENGINES[connection.vendor]
     with _beside(file) as folder:
-        with engine.copied(target=folder / "database") as rows_of:
+        with _dumped(folder / "database"):
             there = backup_shape.columns()
             facts = {
                 "format": FORMAT,
-                "engine": connection.vendor,
                 "made_at": now.isoformat(),
                 "migrations": sorted(map(list, _applied())),
                 "sha256": _digest(folder / "database"),
                 "columns": there,
-                "rows": {table: rows_of(table) for table in sorted(append_only.registered() & there.keys())},
+                "rows": {table: _rows_of(table) for table in sorted(append_only.registered() & there.keys())},
             }
         (folder / "facts.json").write_text(json.dumps(facts, indent=1))
         whole = folder / "whole"
@@ -82,7 +84,10 @@ def restore(*, file: Path, now: dt.datetime) -> Facts:
         _unpack(file, folder / "database")
         if _digest(folder / "database") != facts["sha256"]:
             raise Unusable(_("This backup is damaged: its database is not the one that was written."))
-        _ENGINES[connection.vendor].bring_back(source=folder / "database")
+        connection.close()
+        # In one transaction: a backup that cannot be read leaves everything as it was.
+        options = ["--clean", "--if-exists", "--no-owner", "--single-transaction"]
+        _call("pg_restore", *options, str(folder / "database"), database="--dbname=")
     call_command("migrate", interactive=False, verbosity=0)
     if missing := backup_shape.lacking(backup_shape.columns()):
         raise Unusable(_OTHER_TABLES % {"missing": missing})
@@ -103,11 +108,6 @@ def _unpack(file: Path, target: Path) -> None:
 def _check(facts: Facts) -> None:
     if facts.get("format") != FORMAT:
         raise Unusable(_("This backup has another format: restore it with the version of Stepmark that made it."))
-    if facts["engine"] != connection.vendor:
-        raise Unusable(
-            _("This backup was made on %(there)s and this platform runs on %(here)s: they cannot be mixed.")
-            % {"there": facts["engine"], "here": connection.vendor}
-        )
     known = set(MigrationLoader(None).disk_migrations)
     if newer := {tuple(each) for each in facts["migrations"]} - known:
         raise Unusable(
@@ -126,17 +126,68 @@ _OTHER_TABLES = gettext_lazy(
 
 
 def _compare(facts: Facts) -> None:
-    with connection.cursor() as cursor:
-        for table, expected in facts["rows"].items():
-            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 (a table's name)
-            found = cursor.fetchone()[0]
-            if found != expected:
-                raise Unusable(
-                    _("%(table)s holds %(found)d rows after the restore, and %(expected)d in the backup.")
-                    % {"table": table, "found": found, "expected": expected}
-                )
+    for table, expected in facts["rows"].items():
+        if (found := _rows_of(table)) != expected:
+            raise Unusable(
+                _("%(table)s holds %(found)d rows after the restore, and %(expected)d in the backup.")
+                % {"table": table, "found": found, "expected": expected}
+            )
     if lost := append_only.missing():
         raise Unusable(_("The append-only tables are not locked: %(triggers)s") % {"triggers": ", ".join(lost)})
+
+
+@contextmanager
+def _dumped(target: Path) -> Iterator[None]:
+    """Dump one moment of the database. Inside the block, queries see the same moment."""
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("SELECT pg_export_snapshot()")
+        (snapshot,) = cursor.fetchone()
+        _call("pg_dump", "--format=custom", "--no-owner", f"--snapshot={snapshot}", f"--file={target}")
+        yield
+
+
+def _rows_of(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 (a table's name)
+        return int(cursor.fetchone()[0])
+
+
+def _call(name: str, *arguments: str, database: str = "") -> None:
+    settings = connection.settings_dict
+    done = subprocess.run(  # noqa: S603 (our own arguments)
+        [_program(name), *arguments, f"{database}{settings['NAME']}"],
+        env={**os.environ, **_address_of(settings)},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise Unusable(f"{name}: {' '.join(done.stderr.split())[:1000]}")
+
+
+def _program(name: str) -> str | Path:
+    """Choose the program of the server's major version: the installed one or the wheel's. Otherwise a newer one."""
+    connection.ensure_connection()
+    server = connection.pg_version // 10_000  # type: ignore[attr-defined]  # PostgreSQL's
+    folder = postgresql.programs()
+    found = [program for program in (folder and folder / name, shutil.which(name)) if program]
+    versions = {program: postgresql.major_version(program) for program in found}
+    if usable := [program for program in found if versions[program] >= server]:
+        return min(usable, key=lambda program: versions[program])
+    raise Unusable(
+        _("%(program)s for PostgreSQL %(version)s was not found: install PostgreSQL's client programs of that version.")
+        % {"program": name, "version": server}
+    )
+
+
+def _address_of(settings: dict[str, Any]) -> dict[str, str]:
+    """Return the environment for PostgreSQL's programs. An argument with the password could be read by every user."""
+    given = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    options = {"PGSSLMODE": settings["OPTIONS"].get("sslmode"), "PGSSLROOTCERT": settings["OPTIONS"].get("sslrootcert")}
+    wanted = {**{name: settings[key] for name, key in given.items()}, **options}
+    return {name: str(value) for name, value in wanted.items() if value}
 
 
 def _digest(file: Path) -> str:

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from machine import postgresql, sockets
-from supervisor import Trouble, child, install
+from supervisor import Trouble, child, install, place
 
 USER = "stepmark"
 READY_WITHIN = 120.0  # crash recovery after a power failure reads up to a gigabyte of log
-LEFTOVERS_END_WITHIN = 5.0
+LEFTOVERS_END_WITHIN = 2.0
 
 _OPTIONS = {
     "listen_addresses": "",
@@ -55,29 +55,28 @@ _FORMER_HEADER = bytes.fromhex("53514c69746520666f726d6174203300")
 
 @dataclass(frozen=True)
 class Account:
-    """How a PostgreSQL program is started. PostgreSQL refuses to run as root."""
+    """How a PostgreSQL program is started, and who owns its files. PostgreSQL refuses to run as root."""
 
     prefix: list[str] = field(default_factory=list)
-    user: pwd.struct_passwd | None = None
+    owner: int | None = None
+
+    @classmethod
+    def of(cls, user: int, group: int) -> "Account":
+        # A change of user makes the kernel forget that this process ends with its parent.
+        drop = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--pdeathsig=QUIT"]
+        return cls(prefix=drop, owner=user)
 
     def can_use(self, folder: Path, program: Path) -> bool:
         test = ["/bin/sh", "-c", 'test -w "$0" && "$1" --version', str(folder), str(program)]
         try:
-            done = subprocess.run(  # noqa: S603 (our own command)
-                [*self.prefix, *test], capture_output=True, check=False, cwd="/", **self.popen_options()
-            )
+            done = subprocess.run([*self.prefix, *test], capture_output=True, check=False, cwd="/")  # noqa: S603 (our own command)
         except OSError:
             return False
         return done.returncode == 0
 
-    def popen_options(self) -> dict[str, object]:
-        if self.user is None:
-            return {}
-        return {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}
-
     def own(self, folder: Path) -> None:
-        if self.user is not None:
-            os.chown(folder, self.user.pw_uid, self.user.pw_gid)
+        if self.owner is not None:
+            os.chown(folder, self.owner, -1)
 
 
 def cluster_of(folder: Path) -> Path:
@@ -101,7 +100,7 @@ def start(
     """Start the server. It shuts down at once when this process dies."""
     cluster, programs = cluster_of(folder), _programs()
     account = _account(folder, programs)
-    _end_leftovers(cluster)
+    _end_leftovers(cluster, sockets.database_folder(folder))
     socket_folder = {"unix_socket_directories": str(sockets.database_folder(folder))}
     chosen = {**_OPTIONS, **socket_folder, **(options or {})}
     command = [str(programs / "postgres"), "-D", str(cluster)]
@@ -111,7 +110,6 @@ def start(
         env=env,
         output=output,
         ends_with_us_by=signal.SIGQUIT,  # the postmaster then ends its own children, which SIGKILL would orphan
-        **account.popen_options(),
     )
 
 
@@ -165,7 +163,7 @@ _found: Path | None = None
 
 def _programs_of(python: Path) -> Path | None:
     command = [str(python), "-m", "machine.postgresql"]
-    done = subprocess.run(command, cwd=install.place.BASE, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
+    done = subprocess.run(command, cwd=place.BASE, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
     return Path(done.stdout) if done.returncode == 0 and done.stdout else None
 
 
@@ -198,28 +196,20 @@ def _account(folder: Path, programs: Path) -> Account:
     if os.geteuid() != 0:
         return Account()
     cluster, program = cluster_of(folder), programs / "postgres"
-    place = cluster if cluster.exists() else folder
-    if place.stat().st_uid != 0:
-        account = Account(user=_user(place.stat().st_uid))
-        if account.can_use(place, program):
+    at = cluster if cluster.exists() else folder
+    owner = at.stat()
+    if owner.st_uid != 0:
+        account = Account.of(owner.st_uid, owner.st_gid)
+        if account.can_use(at, program):
             return account
-    else:
-        account = Account(prefix=_namespace())
-        if account.prefix and account.can_use(folder, program):
-            return account
-        if account := _lowered(folder, program):
-            return account
+    elif (account := Account(prefix=_namespace())).prefix and account.can_use(at, program):
+        return account
+    elif not cluster.exists() and (lowered := _lowered(folder, program)):
+        return lowered
     raise Trouble(
         f"PostgreSQL does not run as root, and no other user can reach {folder} and {programs}: start Stepmark as an"
         " ordinary user, or set DATABASE_URL to a PostgreSQL server."
     )
-
-
-def _user(number: int) -> pwd.struct_passwd | None:
-    try:
-        return pwd.getpwuid(number)
-    except KeyError:
-        return None
 
 
 def _namespace() -> list[str]:
@@ -234,9 +224,10 @@ def _namespace() -> list[str]:
 def _lowered(folder: Path, program: Path) -> Account | None:
     """Return an unprivileged user who can reach the folder. The folder stays closed to listing."""
     try:
-        account = Account(user=pwd.getpwnam("nobody"))
+        nobody = pwd.getpwnam("nobody")
     except KeyError:
         return None
+    account = Account.of(nobody.pw_uid, nobody.pw_gid)
     before = folder.stat().st_mode & 0o777
     folder.chmod(before | 0o011)
     probe = folder / "postgresql.probe"
@@ -255,7 +246,7 @@ def _make_socket_folder(socket_folder: Path, cluster: Path, account: Account) ->
     if socket_folder == cluster:
         return
     socket_folder.mkdir(mode=0o700, exist_ok=True)
-    if socket_folder.stat().st_uid not in {os.getuid(), account.user.pw_uid if account.user else os.getuid()}:
+    if socket_folder.stat().st_uid not in {os.getuid(), account.owner}:
         raise Trouble(
             f"The folder {socket_folder} belongs to another user: remove it, or set TMPDIR to another folder."
         )
@@ -276,16 +267,17 @@ def _create(folder: Path, cluster: Path, programs: Path, account: Account) -> No
         text=True,
         check=False,
         cwd="/",
-        **account.popen_options(),  # type: ignore[call-overload]
     )
     if done.returncode:
-        raise Trouble(f"PostgreSQL could not be set up in {folder}: {' '.join(done.stderr.split()) or 'no reason given'}")
+        raise Trouble(
+            f"PostgreSQL could not be set up in {folder}: {' '.join(done.stderr.split()) or 'no reason given'}"
+        )
     draft.rename(cluster)
     # initdb would sync file by file, which takes seconds. Until this returns, only a power failure can do harm.
     threading.Thread(target=os.sync, daemon=True).start()
 
 
-def _end_leftovers(cluster: Path) -> None:
+def _end_leftovers(cluster: Path, socket_folder: Path) -> None:
     """End what is left of a server whose postmaster was killed. A new one refuses to start beside it.
 
     The caller holds the data folder, so no other server can be running on it.
@@ -299,8 +291,9 @@ def _end_leftovers(cluster: Path) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         time.sleep(0.05)
-    # The number in it may belong to an unrelated process by now, which would keep PostgreSQL from starting.
-    (cluster / "postmaster.pid").unlink(missing_ok=True)
+    # The process number in them may belong to an unrelated process by now, which would keep PostgreSQL from starting.
+    for lock in (cluster / "postmaster.pid", socket_folder / f"{sockets.DATABASE_SOCKET}.lock"):
+        lock.unlink(missing_ok=True)
 
 
 def _processes_in(cluster: Path) -> Iterator[int]:

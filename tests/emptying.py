@@ -19,7 +19,7 @@ def use() -> None:
 
 
 def _delete_rows(_: Any) -> None:
-    """Delete without foreign keys and without the locks of append-only tables: nothing is left that could break a rule."""
+    """Delete without checking foreign keys and append-only locks: nothing is left that could break a rule."""
     filled = _filled()
     with connection.cursor() as cursor:
         deletions = "".join(f'DELETE FROM "{table}";' for table in filled)

@@ -1,7 +1,7 @@
 """Everything that is checked before a change lands: `./test [--strict] [what pytest takes …]`.
 
-Static checks, then the suite, then tests that kill processes, then journeys in a browser. The last lines report what was
-left out; in strict mode that is a failure. With arguments for pytest, only tests run.
+Static checks, then the suite, then tests that kill processes, then journeys in a browser. The last lines report what
+was left out; in strict mode that is a failure. With arguments for pytest, only tests run.
 
 The servers are those that `tests.environment` finds or starts, once for all phases.
 """

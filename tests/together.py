@@ -25,4 +25,3 @@ def at_once(*calls: Callable[[], Answer]) -> list[Answer | Exception]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return list(pool.map(run, calls))
-

@@ -59,4 +59,3 @@ def test_run_takes_no_tests_for_broken_unless_they_were_chosen(tmp_path: Path) -
 def test_static_checks_are_programs_that_are_installed() -> None:
     for phase in everything.static_checks():
         assert Path(phase.command[0]).exists(), phase.name
-

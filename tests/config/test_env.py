@@ -81,6 +81,13 @@ def test_database_reads_every_part_of_its_address(monkeypatch: pytest.MonkeyPatc
     }
 
 
+def test_database_takes_the_folder_of_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAME", "postgresql://user@/data?host=/run/postgresql")
+    found = env.database("NAME")
+    assert found
+    assert (found["HOST"], found["NAME"], found["OPTIONS"]) == ("/run/postgresql", "data", {})
+
+
 def test_database_is_the_embedded_one_where_none_is_named() -> None:
     assert env.database("NAME") is None
 

@@ -13,7 +13,7 @@ from tests.everything import BASE, OURS
 
 ASK = (
     "import json; from django.conf import settings as s;"
-    "print(json.dumps({'data': str(s.DATA_DIR), 'engine': s.DATABASES['default']['ENGINE'].rpartition('.')[2],"
+    "print(json.dumps({'data': str(s.DATA_DIR), 'database': s.DATABASES['default']['HOST'],"
     " 'broker': s.CELERY_BROKER_URL, 'cache': s.CACHES['default']['LOCATION'], 'hosts': s.ALLOWED_HOSTS,"
     " 'is_secure': s.SESSION_COOKIE_SECURE,"
     " 'proxies': [s.SECURE_PROXY_SSL_HEADER, s.ALLAUTH_TRUSTED_PROXY_COUNT]}))"
@@ -60,7 +60,7 @@ def test_data_names_the_folder_for_every_command(tmp_path: Path, arguments: list
     given = [word.format(tmp_path) for word in arguments]
     read = told(manage("shell", "--no-imports", "--command", ASK, *given, STEPMARK_DATA="/nowhere"))
     assert read["data"] == str(tmp_path)
-    assert read["engine"] == "sqlite"
+    assert read["database"] == str(sockets.database_folder(tmp_path))
     assert read["cache"] == f"unix://{sockets.socket_of(tmp_path)}"
     assert read["broker"] == f"redis+socket://{sockets.socket_of(tmp_path)}"
 
@@ -73,8 +73,8 @@ def test_addresses_of_servers_make_the_scaled_setting(tmp_path: Path) -> None:
         STEPMARK_DATA=str(tmp_path),
         STEPMARK_ORIGIN="https://stepmark.example.org/",
     )
-    assert (read["engine"], read["broker"], read["cache"]) == (
-        "postgresql",
+    assert (read["database"], read["broker"], read["cache"]) == (
+        "host",
         "redis://host:6379/3",
         "redis://host:6379/3",
     )

@@ -1,4 +1,4 @@
-"""The socket has a name that fits."""
+"""The paths of sockets are short enough for the kernel."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,15 @@ from pathlib import Path
 from machine import sockets
 
 
-def test_socket_of_lies_in_the_data_folder() -> None:
-    assert sockets.socket_of(Path("/srv/stepmark")) == Path("/srv/stepmark/valkey.sock")
+def test_sockets_are_in_the_data_folder() -> None:
+    folder = Path("/srv/stepmark")
+    assert sockets.socket_of(folder) == folder / "valkey.sock"
+    assert sockets.database_folder(folder) == folder / "postgresql"
 
 
-def test_socket_of_is_short_enough_for_the_kernel_however_deep_the_folder_is() -> None:
+def test_sockets_are_in_a_short_folder_if_the_data_folder_is_deep() -> None:
     deep, deeper = Path("/srv") / ("d" * 120), Path("/srv") / ("e" * 120)
-    assert len(os.fsencode(sockets.socket_of(deep))) <= sockets.LONGEST_SOCKET_NAME
-    assert sockets.socket_of(deep) == sockets.socket_of(deep)
-    assert sockets.socket_of(deep) != sockets.socket_of(deeper)
+    for socket_of in (sockets.socket_of, lambda folder: sockets.database_folder(folder) / sockets.DATABASE_SOCKET):
+        assert len(os.fsencode(socket_of(deep))) <= sockets.LONGEST_SOCKET_NAME
+        assert socket_of(deep) == socket_of(deep)
+        assert socket_of(deep) != socket_of(deeper)

@@ -74,8 +74,8 @@ class Platform:
             return str(answer.read().decode())
 
     def family(self) -> dict[int, str]:
-        """All processes of this data folder except the supervisor. PostgreSQL's work in its cluster; the others carry the
-        folder in their environment."""
+        """Find all processes of this data folder except the supervisor. PostgreSQL's have its cluster as their working
+        directory; the others have the folder in their environment."""
         mark, cluster = f"STEPMARK_DATA={self.data}".encode(), str(self.data / "postgresql")
         return {pid: command for pid, command, env, at in _processes() if mark in env.split(b"\0") or at == cluster}
 

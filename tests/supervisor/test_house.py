@@ -61,9 +61,7 @@ def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(o
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize(
-    "word", ["bin/postgres", "valkey-server", "stepmark-web", "stepmark-worker", "stepmark-trunk"]
-)
+@pytest.mark.parametrize("word", ["bin/postgres", "valkey-server", "stepmark-web", "stepmark-worker", "stepmark-trunk"])
 def test_open_for_starts_a_program_again_that_died(opened_once: Platform, word: str) -> None:
     until(lambda: opened_once.member(word))
     died = opened_once.member(word)

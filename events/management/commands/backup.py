@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from events import backup, backup_shape
-from events.backup_engine import Unusable
 
 _OTHER_VERSION = gettext_lazy(
     "This data is of another version of Stepmark (it has no %(missing)s). The backup is whole: restore it with the"
@@ -27,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
             facts = backup.make(file=file, now=timezone.now())
-        except (Unusable, OSError) as error:
+        except (backup.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
         said = _("Backed up to %(file)s: %(size).1f MB, %(events)d events, %(submissions)d submissions.")
         rows = facts["rows"]

@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from events import backup
-from events.backup_engine import Unusable
 
 _THERE_IS_DATA = gettext_lazy(
     "There is data here, and restoring replaces all of it by what stood in the backup of %(made_at)s."
@@ -36,7 +35,7 @@ class Command(BaseCommand):
                 raise CommandError(_THERE_IS_DATA % facts)
             with _platform_stopped():
                 backup.restore(file=file, now=timezone.now())
-        except (Unusable, OSError) as error:
+        except (backup.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_("Restored what stood here on %(made_at)s.") % facts)
 
