@@ -13,9 +13,6 @@ RUN SECRET_KEY=for-this-line-alone STEPMARK_DATA=/tmp/build /srv/venv/bin/python
 
 FROM python:3.11-slim-trixie
 ENV PATH=/srv/venv/bin:$PATH PYTHONUNBUFFERED=1 STEPMARK_DATA=/data
-# `manage.py backup` calls pg_dump, which must not be older than the server. Debian pins its patch releases itself.
-# hadolint ignore=DL3008
-RUN apt-get update && apt-get install -y --no-install-recommends postgresql-client-17 && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin stepmark && install -d -o stepmark -m 0700 /data
 COPY --from=build /srv/venv /srv/venv
 COPY --from=build /srv/stepmark /srv/stepmark

@@ -55,14 +55,15 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def database(name: str) -> dict[str, Any] | None:
-    """Return DATABASE_URL as Django's settings, or None if it is not set. `?host=/folder` names a Unix socket's folder."""
+    """Return DATABASE_URL as Django's settings, or None if it is not set. `?host=/folder` names a socket's folder."""
     url = text(name, "")
     if not url:
         return None
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
         raise ImproperlyConfigured(
-            f"{name} must look like postgresql://user:password@host:5432/name; leave it out for the embedded PostgreSQL."
+            f"{name} must look like postgresql://user:password@host:5432/name;"
+            " leave it out for the embedded PostgreSQL."
         )
     options = dict(parse_qsl(parts.query))
     return {

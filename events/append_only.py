@@ -1,5 +1,5 @@
-"""Tables whose rows the database itself keeps from being changed: triggers refuse UPDATE, DELETE and TRUNCATE. Only this
-module makes and drops those triggers.
+"""Lock append-only tables: triggers in the database refuse UPDATE, DELETE and TRUNCATE. Only this module makes and
+drops those triggers.
 
 Apps name their tables in `AppConfig.ready`. Every migrate makes the triggers that are missing.
 """

@@ -3,6 +3,7 @@
 Run as a script, it guards one program: `python -I lifeline.py PARENT_PID SIGNAL_NUMBER PROGRAM [ARGUMENT…]`.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -57,10 +58,8 @@ def watch_parent(parent: int, command: list[str], *, number: int = signal.SIGKIL
 def _end_group(child: subprocess.Popen[bytes], number: int) -> None:
     if number != signal.SIGKILL:
         child.send_signal(number)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            pass
     os.killpg(0, signal.SIGKILL)
 
 

@@ -192,7 +192,7 @@ def _is_former_database(file: Path) -> bool:
 
 
 def _account(folder: Path, programs: Path) -> Account:
-    """Choose who runs the server. As root: the owner of the folder, else a user namespace, else an unprivileged user."""
+    """Choose who runs the server. For root: the folder's owner, else a user namespace, else an unprivileged user."""
     if os.geteuid() != 0:
         return Account()
     cluster, program = cluster_of(folder), programs / "postgres"
@@ -301,6 +301,6 @@ def _processes_in(cluster: Path) -> Iterator[int]:
     wanted = str(cluster.resolve())
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if process.name.isdecimal() and os.readlink(process / "cwd") == wanted:
-                if (process / "exe").resolve().name == "postgres":
-                    yield int(process.name)
+            is_there = process.name.isdecimal() and os.readlink(process / "cwd") == wanted
+            if is_there and (process / "exe").resolve().name == "postgres":
+                yield int(process.name)

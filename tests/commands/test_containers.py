@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from machine import postgresql
 from tests.everything import BASE, BIN
 from tests.test_docs import commands, variables
 
@@ -106,10 +107,10 @@ def test_what_the_image_copies_is_there() -> None:
 
 def test_image_can_dump_the_database_that_it_is_composed_with() -> None:
     server = re.fullmatch(r"postgres:(\d+)", SERVICES["database"]["image"])
-    client = re.search(r"postgresql-client-(\d+)", DOCKERFILE)
+    folder = postgresql.programs()
     assert server
-    assert client
-    assert server[1] == client[1]
+    assert folder
+    assert int(server[1]) == postgresql.major_version(folder / "pg_dump")
 
 
 def test_make_secrets_makes_what_the_compose_file_reads_and_keeps_what_is_there(tmp_path: Path) -> None:
