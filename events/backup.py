@@ -170,7 +170,7 @@ def _call(name: str, *arguments: str, database: str = "") -> None:
 def _program(name: str) -> str | Path:
     """Choose the program of the server's major version: the installed one or the wheel's. Otherwise a newer one."""
     connection.ensure_connection()
-    server = connection.pg_version // 10_000  # type: ignore[attr-defined]  # PostgreSQL's
+    server = connection.pg_version // 10_000  # type: ignore[attr-defined]  # only PostgreSQL has it
     folder = postgresql.programs()
     found = [program for program in (folder and folder / name, shutil.which(name)) if program]
     versions = {program: postgresql.major_version(program) for program in found}

@@ -5,7 +5,6 @@ The supervisor, the commands and the tests use it. It needs the standard library
 
 import contextlib
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -13,11 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from machine import postgresql, sockets
-from supervisor import Trouble, child, install, place
+from supervisor import Trouble, child, install, place, privileges
 
 USER = "stepmark"
 READY_WITHIN = 120.0  # crash recovery after a power failure reads up to a gigabyte of log
@@ -53,32 +51,6 @@ _INITDB = [
 _FORMER_HEADER = bytes.fromhex("53514c69746520666f726d6174203300")
 
 
-@dataclass(frozen=True)
-class Account:
-    """How a PostgreSQL program is started, and who owns its files. PostgreSQL refuses to run as root."""
-
-    prefix: list[str] = field(default_factory=list)
-    owner: int | None = None
-
-    @classmethod
-    def of(cls, user: int, group: int) -> "Account":
-        # A change of user makes the kernel forget that this process ends with its parent.
-        drop = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--pdeathsig=QUIT"]
-        return cls(prefix=drop, owner=user)
-
-    def can_use(self, folder: Path, program: Path) -> bool:
-        test = ["/bin/sh", "-c", 'test -w "$0" && "$1" --version', str(folder), str(program)]
-        try:
-            done = subprocess.run([*self.prefix, *test], capture_output=True, check=False, cwd="/")  # noqa: S603 (our own command)
-        except OSError:
-            return False
-        return done.returncode == 0
-
-    def own(self, folder: Path) -> None:
-        if self.owner is not None:
-            os.chown(folder, self.owner, -1)
-
-
 def cluster_of(folder: Path) -> Path:
     """Return where PostgreSQL stores its files."""
     return folder / "postgresql"
@@ -88,7 +60,7 @@ def prepare(folder: Path) -> None:
     """Create the cluster if there is none. Raise `Trouble` if the data folder belongs to another version."""
     cluster, programs = cluster_of(folder), _programs()
     _check_versions(folder, cluster, postgresql.major_version(programs / "postgres"))
-    account = _account(folder, programs)
+    account = privileges.choose(folder, cluster, programs)
     _make_socket_folder(sockets.database_folder(folder), cluster, account)
     if not cluster.exists():
         _create(folder, cluster, programs, account)
@@ -99,7 +71,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start the server. It shuts down at once when this process dies."""
     cluster, programs = cluster_of(folder), _programs()
-    account = _account(folder, programs)
+    account = privileges.choose(folder, cluster, programs)
     _end_leftovers(cluster, sockets.database_folder(folder))
     socket_folder = {"unix_socket_directories": str(sockets.database_folder(folder))}
     chosen = {**_OPTIONS, **socket_folder, **(options or {})}
@@ -191,58 +163,7 @@ def _is_former_database(file: Path) -> bool:
         return opened.read(len(_FORMER_HEADER)) == _FORMER_HEADER
 
 
-def _account(folder: Path, programs: Path) -> Account:
-    """Choose who runs the server. For root: the folder's owner, else a user namespace, else an unprivileged user."""
-    if os.geteuid() != 0:
-        return Account()
-    cluster, program = cluster_of(folder), programs / "postgres"
-    at = cluster if cluster.exists() else folder
-    owner = at.stat()
-    if owner.st_uid != 0:
-        account = Account.of(owner.st_uid, owner.st_gid)
-        if account.can_use(at, program):
-            return account
-    elif (account := Account(prefix=_namespace())).prefix and account.can_use(at, program):
-        return account
-    elif not cluster.exists() and (lowered := _lowered(folder, program)):
-        return lowered
-    raise Trouble(
-        f"PostgreSQL does not run as root, and no other user can reach {folder} and {programs}: start Stepmark as an"
-        " ordinary user, or set DATABASE_URL to a PostgreSQL server."
-    )
-
-
-def _namespace() -> list[str]:
-    """Return the beginning of a command that runs as root outside and as another user inside."""
-    # initdb looks the user up by name.
-    known = [each.pw_uid for each in pwd.getpwall() if each.pw_uid >= 1000]
-    if not known or not shutil.which("unshare"):
-        return []
-    return ["unshare", "--user", f"--map-user={min(known)}", f"--map-group={min(known)}"]
-
-
-def _lowered(folder: Path, program: Path) -> Account | None:
-    """Return an unprivileged user who can reach the folder. The folder stays closed to listing."""
-    try:
-        nobody = pwd.getpwnam("nobody")
-    except KeyError:
-        return None
-    account = Account.of(nobody.pw_uid, nobody.pw_gid)
-    before = folder.stat().st_mode & 0o777
-    folder.chmod(before | 0o011)
-    probe = folder / "postgresql.probe"
-    probe.mkdir(mode=0o700, exist_ok=True)
-    try:
-        account.own(probe)
-        if account.can_use(probe, program):
-            return account
-    finally:
-        probe.rmdir()
-    folder.chmod(before)
-    return None
-
-
-def _make_socket_folder(socket_folder: Path, cluster: Path, account: Account) -> None:
+def _make_socket_folder(socket_folder: Path, cluster: Path, account: privileges.Account) -> None:
     if socket_folder == cluster:
         return
     socket_folder.mkdir(mode=0o700, exist_ok=True)
@@ -254,7 +175,7 @@ def _make_socket_folder(socket_folder: Path, cluster: Path, account: Account) ->
     print(f"The path {cluster} is too long for a Unix socket; PostgreSQL's socket is in {socket_folder}.", flush=True)
 
 
-def _create(folder: Path, cluster: Path, programs: Path, account: Account) -> None:
+def _create(folder: Path, cluster: Path, programs: Path, account: privileges.Account) -> None:
     """Create the cluster under another name first, so that an interrupted start leaves no half of one."""
     draft = folder / "postgresql.new"
     shutil.rmtree(draft, ignore_errors=True)

@@ -1,6 +1,7 @@
 """The embedded PostgreSQL: it starts, it recovers, and it refuses folders that it cannot use."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,6 +150,14 @@ def test_prepare_refuses_the_database_of_an_older_stepmark(folder: Path) -> None
     database._check_versions(folder, database.cluster_of(folder), 18)
 
 
+def without_unshare(folder: Path) -> str:
+    """Return a search path on which there are no user namespaces."""
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "setpriv").symlink_to(shutil.which("setpriv") or "")
+    return str(programs)
+
+
 @pytest.mark.fault
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 class TestAsRoot:
@@ -170,7 +179,7 @@ class TestAsRoot:
         servers.wait_until(lambda: not list(database._processes_in(database.cluster_of(folder))))
 
     def test_server_runs_as_nobody_without_user_namespaces(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(database, "_namespace", list)
+        monkeypatch.setenv("PATH", without_unshare(folder))
         for _ in range(2):
             with database.running(folder):
                 assert Path(f"/proc/{postmaster(folder)}").stat().st_uid == NOBODY
@@ -179,7 +188,7 @@ class TestAsRoot:
     def test_prepare_says_that_no_other_user_can_reach_the_folder(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(database, "_namespace", list)
+        monkeypatch.setenv("PATH", without_unshare(folder))
         inner = folder / "inner"
         inner.mkdir()
         with pytest.raises(Trouble, match="does not run as root"):
