@@ -58,7 +58,7 @@ def find(project: Project, asked: QueryDict) -> Hits:
     rows = everything
     for name, value in wanted.items():
         rows = _FILTERS[name](rows, value)
-    # Joined with its one project, SQLite would sort all of its traces to show fifty.
+    # Every trace has the same project: it is set below instead of joined.
     whole = rows.select_related("problem", "settlement").defer("problem__reference_solution")
     page = paging.of(whole, asked, among=everything if wanted else None)
     for trace in page.rows:

@@ -19,7 +19,7 @@ from labeling.models.rater import RaterKind, RaterStage
 
 def in_project(*, slug: str, user_id: int) -> int | None:
     """The rater that a person is in a project, by the project's name in addresses."""
-    found = statements.rows(_IN_PROJECT, [slug, user_id])
+    found = statements.rows(_IN_PROJECT, {"slug": slug, "user": user_id})
     return found[0][0] if found else None
 
 
@@ -33,7 +33,7 @@ def of_assignment(*, assignment_id: int, user_id: int) -> int | None:
     """Whose hands an assignment is in, if they are this person's."""
     if assignment_id > _LAST_ID:
         return None
-    found = statements.rows(_OF_ASSIGNMENT, [assignment_id, user_id])
+    found = statements.rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
     return found[0][0] if found else None
 
 
@@ -41,9 +41,11 @@ _LAST_ID = 2**63 - 1  # an address can hold more than a column
 
 
 _IN_PROJECT = """
-SELECT r.id FROM labeling_rater r JOIN labeling_project p ON p.id = r.project_id WHERE p.slug = %s AND r.user_id = %s"""
+SELECT r.id FROM labeling_rater r JOIN labeling_project p ON p.id = r.project_id
+WHERE p.slug = %(slug)s AND r.user_id = %(user)s"""
 _OF_ASSIGNMENT = """
-SELECT r.id FROM labeling_assignment a JOIN labeling_rater r ON r.id = a.rater_id WHERE a.id = %s AND r.user_id = %s"""
+SELECT r.id FROM labeling_assignment a JOIN labeling_rater r ON r.id = a.rater_id
+WHERE a.id = %(assignment)s AND r.user_id = %(user)s"""
 
 
 def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:

@@ -14,7 +14,6 @@ from django.conf import settings
 from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs import yielding
 from tests import emptying, migrating, servers, standing, together
 from tests.people.house import House, make_house
 
@@ -49,8 +48,6 @@ def _wait_for_nothing() -> None:
     if connection.vendor == "postgresql":
         default: dict[str, Any] = settings.DATABASES["default"]
         default["OPTIONS"]["options"] += " -c synchronous_commit=off"
-    # Jobs step aside for people at work; the processes that tests start do so too.
-    yielding.pause.__kwdefaults__ = {**(yielding.pause.__kwdefaults__ or {}), "sleep": lambda seconds: None}
     # How long an example takes says what else the machine does.
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")

@@ -81,7 +81,7 @@ def _served(project_id: int, arm: str) -> QuerySet[QueueEntry]:
 
 
 def _to_come(rater: Rater, purpose: Purpose) -> QuerySet[QueueEntry]:
-    """What the queue will still hand out: `queue.lanes.NEXT` leaves out the same."""
+    """Return the entries that the queue will still give out: `queue/claim.sql` leaves out the same."""
     met = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"))
     met = met.exclude(opened_at=None, state__in=[AssignmentState.RELEASED, AssignmentState.LAPSED])
     met = met.filter(Q(purpose=purpose, attempt=_attempt(rater, purpose)) | Q(state__in=OPEN_STATES))

@@ -73,32 +73,33 @@ def enqueue(
 
 
 def enqueue_new(*, project_id: int, arm: str, trace_ids: Sequence[int], slots: int, now: dt.datetime) -> int:
-    """As `enqueue`, for traces that were made in this transaction: they stand nowhere yet, and nobody can withdraw
-    them. A bulk import does this for each few traces, and whoever judges on SQLite waits for it."""
+    """Do what `enqueue` does for traces made in this transaction: they are in no lane yet, and cannot be withdrawn."""
     if not trace_ids:
         return 0
     lane_id = _lane_id(project_id, arm)
     keys = _default_keys(project_id, arm, trace_ids, now)
     entries = orjson.dumps([(trace_id, keys[trace_id]) for trace_id in sorted(trace_ids)]).decode()
-    insert = _NEW_ON_POSTGRESQL if statements.on_postgresql() else _NEW_ON_SQLITE
-    at_bottom = (TOP, statements.moment(now), lane_id, BOTTOM)
-    statements.several([(insert, (lane_id, slots, slots, entries)), (_READ_ANEW, at_bottom)])
+    statements.rows(_ADD_NEW, {"lane": lane_id, "slots": slots, "entries": entries})
+    statements.rows(_READ_ANEW, _to_top(lane_id, now))
     return len(trace_ids)
 
 
 def _lane_id(project_id: int, arm: str) -> int:
-    found = statements.rows(_LANE, (project_id, arm))
+    found = statements.rows(_LANE, {"project": project_id, "arm": arm})
     return int(found[0][0]) if found else of_arm(project_id=project_id, arm=arm).pk
 
 
-_LANE = "SELECT id FROM labeling_lane WHERE project_id = %s AND arm = %s AND generation = 0"
-_NEW_ON_POSTGRESQL = """
+def _to_top(lane_id: int, now: dt.datetime) -> dict[str, object]:
+    return {"top": TOP, "bottom": BOTTOM, "now": now, "lane": lane_id}
+
+
+_LANE = "SELECT id FROM labeling_lane WHERE project_id = %(project)s AND arm = %(arm)s AND generation = 0"
+_ADD_NEW = """
 INSERT INTO labeling_queueentry (lane_id, trace_id, key, slots, slots_left)
-SELECT %s, CAST(entry ->> 0 AS bigint), CAST(entry ->> 1 AS bigint), %s, %s FROM json_array_elements(%s::json) entry"""
-_NEW_ON_SQLITE = """
-INSERT INTO labeling_queueentry (lane_id, trace_id, key, slots, slots_left)
-SELECT %s, json_extract(value, '$[0]'), json_extract(value, '$[1]'), %s, %s FROM json_each(%s)"""
-_READ_ANEW = "UPDATE labeling_queuereader SET key = %s, read_at = %s WHERE lane_id = %s AND key = %s"
+SELECT %(lane)s::bigint, (entry ->> 0)::bigint, (entry ->> 1)::bigint, %(slots)s::integer, %(slots)s::integer
+FROM json_array_elements(%(entries)s::json) entry"""
+_READ_ANEW = """
+UPDATE labeling_queuereader SET key = %(top)s, read_at = %(now)s WHERE lane_id = %(lane)s AND key = %(bottom)s"""
 
 
 def _add(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> int:
@@ -123,7 +124,7 @@ def _put_up_again(lane: Lane, trace_ids: set[int], slots: int) -> int:
 def _read_anew(lane: Lane, now: dt.datetime) -> None:
     """Those for whom the lane came up empty begin at its top again. The others go on down: what lies above them they
     find when they are through."""
-    statements.rows(_READ_ANEW, (TOP, statements.moment(now), lane.pk, BOTTOM))
+    statements.rows(_READ_ANEW, _to_top(lane.pk, now))
 
 
 def _make_way(lane: Lane, trace_ids: set[int]) -> set[int]:

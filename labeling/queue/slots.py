@@ -80,7 +80,7 @@ def lock_standing(*, trace_ids: Iterable[int]) -> set[int]:
 
 _PUT = """
 INSERT INTO labeling_queueentry AS e (lane_id, trace_id, draw_id, key, slots, slots_left)
-VALUES (%s, %s, %s, %s, %s, %s)
+VALUES (%(lane)s, %(trace)s, %(draw)s, %(key)s, %(given)s, %(free)s)
 ON CONFLICT (trace_id, lane_id) DO UPDATE SET
     slots = e.slots + excluded.slots, slots_left = e.slots_left + excluded.slots_left, key = excluded.key,
     draw_id = COALESCE(excluded.draw_id, e.draw_id)"""
@@ -89,7 +89,17 @@ ON CONFLICT (trace_id, lane_id) DO UPDATE SET
 def _put(slot: _Slot, number: int, now: dt.datetime, *, given: int) -> None:
     """Into a lane of arrivals. An entry that is there already moves down to the new arrival: nobody is past it."""
     lane = lanes.of_arm(project_id=slot.project_id, arm=slot.arm)
-    statements.rows(_PUT, [lane.pk, slot.trace_id, slot.draw_id, lanes.arrival_key(now), given, number])
+    statements.rows(
+        _PUT,
+        {
+            "lane": lane.pk,
+            "trace": slot.trace_id,
+            "draw": slot.draw_id,
+            "key": lanes.arrival_key(now),
+            "given": given,
+            "free": number,
+        },
+    )
 
 
 def take_slot(*, assignment_id: int, now: dt.datetime) -> Population | None:

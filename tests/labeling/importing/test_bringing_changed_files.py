@@ -60,7 +60,7 @@ def brought(project: Project, path: Path, now: dt.datetime, change: Change, **ch
             yield step
 
     done: list[Change] = []
-    runner.run(job.pk, chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, chunks)
     job.refresh_from_db()
     assert done == [change]
     return job

@@ -166,7 +166,7 @@ def test_consensus_carries_the_probability_of_its_place(crowd: Crowd) -> None:
     job = fits.ask(project_id=crowd.project.pk, by=None, now=NOW)
     assert job is not None
     assert fits.ask(project_id=crowd.project.pk, by=None, now=NOW) is None
-    assert runner.run(job.pk, fits.chunks, sleep=lambda _: None) == "done"
+    assert runner.run(job.pk, fits.chunks) == "done"
     refreshing.settle_due(now=NOW)
     row = Consensus.objects.get(revision=2)
     assert row.fit == Fit.objects.get()
