@@ -13,7 +13,6 @@ from accounts.models import User
 from annotate import completion
 from labeling import queue, stations
 from labeling.models import Assignment, Judgment, Project, Rater, Step
-from labeling.models.assignment import AssignmentState
 from labeling.models.project import ProjectState
 from labeling.stations import Station
 from people import roles
@@ -136,7 +135,7 @@ def of(user: User) -> list[Todo]:
     """Every project of this person that is not archived, by name."""
     mine = Membership.objects.of(user).exclude(project__state=ProjectState.ARCHIVED).order_by("project__name")
     memberships = list(mine.select_related("project__guideline").defer("project__guideline__body"))
-    raters = {rater.project_id: rater for rater in Rater.objects.filter(user=user, removed_at=None)}
+    raters = {rater.project_id: rater for rater in Rater.objects.active().filter(user=user)}
     waiting = _waiting([rater.pk for rater in raters.values()])
     empty = [pk for pk, n in waiting.items() if not n]
     why = queue.why_nothing(empty) if empty else {}
@@ -152,9 +151,7 @@ def of(user: User) -> list[Todo]:
 
 def opened(user: User, now: dt.datetime) -> Assignment | None:
     """What this person was in the middle of, if it is still kept for them."""
-    mine = Assignment.objects.filter(
-        rater__user=user, rater__removed_at=None, state=AssignmentState.OPENED, lease_ends_at__gt=now
-    )
+    mine = Assignment.objects.opened().filter(rater__user=user, rater__removed_at=None, lease_ends_at__gt=now)
     return mine.select_related("trace__problem", "project").order_by("-opened_at").first()
 
 

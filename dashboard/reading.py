@@ -119,7 +119,7 @@ def standing(trace: Trace, numbers: Numbers) -> Standing:
     entries = list(QueueEntry.objects.filter(trace=trace).select_related("lane", "draw").order_by("pk"))
     settlement = Settlement.objects.filter(trace=trace).first()
     consensus = Consensus.objects.filter(trace=trace).select_related("fit").order_by("-revision").first()
-    gold = list(Gold.objects.filter(trace=trace, retired_at=None).select_related("made_by").order_by("pk"))
+    gold = list(Gold.objects.active().filter(trace=trace).select_related("made_by").order_by("pk"))
     error = consensus.first_error if consensus else None
     return Standing(
         settlement=settlement,

@@ -81,7 +81,7 @@ def _by_words(rows: QuerySet[Trace], q: str) -> QuerySet[Trace]:
 
 def _by_state(rows: QuerySet[Trace], state: str) -> QuerySet[Trace]:
     if state == "unread":
-        return rows.filter(settlement=None, withdrawn_at=None)
+        return rows.available().filter(settlement=None)
     if state == "in_hand":
         return rows.filter(assignments__state__in=OPEN_STATES).distinct()
     if state == "bad_problem":
@@ -114,7 +114,7 @@ def _lines(traces: Sequence[Trace]) -> list[Found]:
     entries = defaultdict(list)
     for entry in QueueEntry.objects.filter(trace__in=keys).select_related("lane").order_by("pk"):
         entries[entry.trace_id].append(entry)
-    gold = set(Gold.objects.filter(trace__in=keys, retired_at=None).values_list("trace_id", flat=True))
+    gold = set(Gold.objects.active().filter(trace__in=keys).values_list("trace_id", flat=True))
     return [
         Found(trace, settlement, reasons.why(trace, settlement, entries[trace.pk]), trace.pk in gold)
         for trace in traces

@@ -14,7 +14,7 @@ from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling import projects, queue
 from labeling.models import Assignment, Project
-from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models.assignment import AssignmentState
 from labeling.quality import settlements
 from labeling.queue.lanes import WORK
 
@@ -37,7 +37,7 @@ class UnderWay(NamedTuple):
 
 def under_way(*, project_id: int, at_most: int = 10_000) -> UnderWay:
     """Before anything changes: how much it will concern, and whom."""
-    held = Assignment.objects.filter(project=project_id, state__in=OPEN_STATES)
+    held = Assignment.objects.open().filter(project=project_id)
     open_ones = list(held.values_list("rater_id", "state", "version")[: at_most + 1])
     corrected = list(
         Assignment.objects.filter(project=project_id, reopened_at__isnull=False).values_list("rater_id", flat=True)[
@@ -88,7 +88,7 @@ def _look_again(project: Project, after: int, now: dt.datetime) -> Progress:
 
 
 def _last_of_next(project: Project, after: int) -> int | None:
-    keys = project.traces.filter(pk__gt=after, withdrawn_at=None).order_by("pk").values_list("pk", flat=True)[:_SIZE]
+    keys = project.traces.available().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:_SIZE]
     return max(keys, default=None)
 
 

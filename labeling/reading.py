@@ -1,8 +1,8 @@
 """Read the rows of a manifest, a chunk at a time.
 
 The next chunks are read by connections of their own while the one before is written, so that the server and this
-process work at the same time. No transaction stays open between chunks. Inside a transaction, whose rows no other connection
-sees, chunks are read one after the other.
+process work at the same time. No transaction stays open between chunks. Inside a transaction, whose rows no other
+connection sees, chunks are read one after the other.
 """
 
 from collections import deque

@@ -81,7 +81,7 @@ def _by_trace(prm: PRM, after: int) -> QuerySet[Score, int]:
 
 def scorable(project: Project | int) -> QuerySet[Trace]:
     """Every trace that is there to be read or has been: not withdrawn, with steps, not made while rating."""
-    return Trace.objects.filter(project=project, withdrawn_at=None, kind=TraceKind.PREGENERATED, n_steps__gt=0)
+    return Trace.objects.available().filter(project=project, kind=TraceKind.PREGENERATED, n_steps__gt=0)
 
 
 def unscored(prm: PRM) -> QuerySet[Trace]:

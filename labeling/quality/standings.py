@@ -146,7 +146,8 @@ _SETTLEMENT_DAYS = _Table(
     counts=("traces", "steps"),
     expected="""
 SELECT s.state, (s.changed_at AT TIME ZONE 'UTC')::date AS day, COUNT(*) AS traces,
-  COALESCE(SUM(CASE WHEN c.id IS NULL THEN 0 WHEN c.first_error IS NULL THEN t.n_steps ELSE c.first_error + 1 END), 0) AS steps
+  COALESCE(SUM(CASE WHEN c.id IS NULL THEN 0 WHEN c.first_error IS NULL THEN t.n_steps ELSE c.first_error + 1 END), 0)
+    AS steps
 FROM labeling_settlement s
 JOIN labeling_trace t ON t.id = s.trace_id
 LEFT JOIN labeling_consensus c ON c.trace_id = s.trace_id AND c.revision = s.consensus_revision

@@ -64,7 +64,7 @@ def _held(rater: Rater, now: dt.datetime, opened: bool) -> Claim | None:
         held = leases.open_held(assignment_id=held.pk, rater_id=rater.pk, now=now)
     else:
         held.lease_ends_at = now + HELD_FOR
-        Assignment.objects.filter(pk=held.pk, state=AssignmentState.HELD).update(lease_ends_at=held.lease_ends_at)
+        Assignment.objects.held().filter(pk=held.pk).update(lease_ends_at=held.lease_ends_at)
     return _known(held)
 
 

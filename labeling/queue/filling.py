@@ -167,7 +167,7 @@ def withdraw(
     while chunk := list(islice(ids, _CHUNK)):
         with transaction.atomic():
             standing = slots.lock_standing(trace_ids=chunk)
-            QueueEntry.objects.filter(trace_id__in=standing, is_open=True).update(slots_left=0)
+            QueueEntry.objects.open().filter(trace_id__in=standing).update(slots_left=0)
             Trace.objects.filter(pk__in=standing).update(withdrawn_at=now, withdrawn_reason=reason[:200])
             if tells_of_each:
                 _say("trace.withdrawn", standing, now, reason, by)
@@ -220,7 +220,7 @@ def take_out(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.dat
     with transaction.atomic():
         standing = slots.lock_standing(trace_ids=trace_ids)
         entries = QueueEntry.objects.filter(lane__project_id=project_id, lane__arm=arm, trace_id__in=standing)
-        return entries.filter(is_open=True).update(slots_left=0)
+        return entries.open().update(slots_left=0)
 
 
 def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
@@ -228,15 +228,15 @@ def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
     to the uniform lane, from where it may be drawn again. Any other lane than one of a batch keeps what it has."""
     lane = Lane.objects.get(pk=lane_id)
     with transaction.atomic():
-        if not Lane.objects.filter(pk=lane_id, closed_at=None).update(closed_at=now):
+        if not Lane.objects.open().filter(pk=lane_id).update(closed_at=now):
             return
         log.append(what="lane.closed", by=by, now=now, project=lane.project_id, subject=f"lane:{lane_id}")
     if lane.arm != Arm.POLICY and not (lane.arm == Arm.UNIFORM and lane.generation):
         return
-    while trace_ids := list(lane.entries.filter(is_open=True).values_list("trace_id", flat=True)[:_CHUNK]):
+    while trace_ids := list(lane.entries.open().values_list("trace_id", flat=True)[:_CHUNK]):
         with transaction.atomic():
             slots.lock_standing(trace_ids=trace_ids)
-            _empty(lane, _locked(lane.entries.filter(trace_id__in=trace_ids, is_open=True)), now)
+            _empty(lane, _locked(lane.entries.open().filter(trace_id__in=trace_ids)), now)
 
 
 def _empty(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> None:
@@ -261,10 +261,10 @@ def _empty(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> None:
 
 def depth(*, project_id: int, at_most: int = 10_000) -> list[Depth]:
     """What is left, by lane. Counts no further than the limit: the answer costs the same for any size of queue."""
-    lanes = Lane.objects.filter(project_id=project_id, closed_at=None).order_by("arm", "generation")
+    lanes = Lane.objects.open().filter(project_id=project_id).order_by("arm", "generation")
     return [_depth(lane, at_most) for lane in lanes]
 
 
 def _depth(lane: Lane, at_most: int) -> Depth:
-    counted = lane.entries.filter(is_open=True)[: at_most + 1].count()
+    counted = lane.entries.open()[: at_most + 1].count()
     return Depth(lane.pk, lane.arm, lane.generation, min(counted, at_most), counted > at_most)

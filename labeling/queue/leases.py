@@ -4,12 +4,12 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Case, Q, QuerySet, When
+from django.db.models import Case, Q, When
 
 from accounts.models import User
 from events import log
 from labeling.models import Assignment
-from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
+from labeling.models.assignment import AssignmentQuerySet, AssignmentState, Purpose
 from labeling.queue import refusals, slots
 from labeling.queue.persist import AsRead, persist
 
@@ -89,7 +89,7 @@ def release_held(
     trace_ids: Sequence[int] | None = None,
 ) -> int:
     """Give back what was fetched ahead and never opened: of a project, of a rater, or of some traces."""
-    held = Assignment.objects.filter(state=AssignmentState.HELD)
+    held = Assignment.objects.held()
     if project_id is None and rater_id is None and trace_ids is None:
         raise ValueError("Say whose held assignments go back: a project's, a rater's, or those of some traces.")
     held = held if project_id is None else held.filter(project_id=project_id)
@@ -111,7 +111,7 @@ def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 5
     due = due if project_id is None else due.filter(project_id=project_id)
     lapsed = 0
     # Looked up first: nearly always nothing is due, and a look needs no transaction.
-    while lapsed < limit and due.filter(state__in=OPEN_STATES).exists():
+    while lapsed < limit and due.open().exists():
         with transaction.atomic():
             most = min(_CHUNK, limit - lapsed)
             chunk = _end(due, AssignmentState.LAPSED, now, "", at_most=most, skips=True, is_news=_WITH_WORK_IN_IT)
@@ -122,7 +122,7 @@ def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 5
 
 
 def _end(
-    assignments: QuerySet[Assignment],
+    assignments: AssignmentQuerySet,
     state: AssignmentState,
     now: dt.datetime,
     reason: str,
@@ -132,7 +132,7 @@ def _end(
     is_news: Q = _NO_NEWS,
 ) -> list[Assignment]:
     """End those that are open, and give their slots back. Those of `is_news` are told to their raters."""
-    still_open = assignments.filter(state__in=OPEN_STATES).order_by("pk")
+    still_open = assignments.open().order_by("pk")
     rows = list(still_open.select_for_update(skip_locked=skips, no_key=True, of=("self",))[:at_most])
     Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(
         state=state,

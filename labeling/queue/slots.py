@@ -74,7 +74,7 @@ def _slot_of(row: Assignment) -> _Slot:
 
 def lock_standing(*, trace_ids: Iterable[int]) -> set[int]:
     """Those that are not withdrawn, and stay so to the end of the transaction. Locked in one order, as everywhere."""
-    traces = Trace.objects.filter(pk__in=set(trace_ids), withdrawn_at=None).order_by("pk")
+    traces = Trace.objects.available().filter(pk__in=set(trace_ids)).order_by("pk")
     return set(traces.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
@@ -122,7 +122,7 @@ def take_slot(*, assignment_id: int, now: dt.datetime) -> Population | None:
 
 def _open_entries(assignment: Assignment) -> QuerySet[QueueEntry]:
     """What came back first, added ones last: a scheduled reading stays one as long as it can."""
-    entries = QueueEntry.objects.filter(trace_id=assignment.trace_id, is_open=True)
+    entries = QueueEntry.objects.open().filter(trace_id=assignment.trace_id)
     arm = known.ARMS.get(Purpose(assignment.purpose))
     mine = entries.filter(lane__arm=arm) if arm else entries.exclude(lane__arm__in=known.ARMS.values())
     order = Case(
