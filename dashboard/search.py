@@ -14,6 +14,7 @@ from dashboard import paging, reasons
 from labeling.models import Gold, Project, QueueEntry, Report, Trace
 from labeling.models.assignment import OPEN_STATES
 from labeling.models.consensus import Settlement, SettlementState
+from labeling.models.trace import TraceQuerySet
 from labeling.texts import numbers
 
 STATES = (
@@ -74,12 +75,12 @@ def reported_as_bad(reports: QuerySet[Report]) -> QuerySet[Report]:
     return rows.exclude(trace__settlement__state__in=settled)
 
 
-def _by_words(rows: QuerySet[Trace], q: str) -> QuerySet[Trace]:
+def _by_words(rows: TraceQuerySet, q: str) -> TraceQuerySet:
     by_number = Q(pk=numbers.whole(q.strip().removeprefix("#")))
     return rows.filter(by_number | Q(ref=q.strip()) | Q(problem__text__icontains=q.strip()))
 
 
-def _by_state(rows: QuerySet[Trace], state: str) -> QuerySet[Trace]:
+def _by_state(rows: TraceQuerySet, state: str) -> TraceQuerySet:
     if state == "unread":
         return rows.available().filter(settlement=None)
     if state == "in_hand":
@@ -93,15 +94,15 @@ def _by_state(rows: QuerySet[Trace], state: str) -> QuerySet[Trace]:
     return rows.filter(settlement__state=state)
 
 
-def _by_domain(rows: QuerySet[Trace], domain: str) -> QuerySet[Trace]:
+def _by_domain(rows: TraceQuerySet, domain: str) -> TraceQuerySet:
     return rows.filter(problem__domain__iexact=domain.strip())
 
 
-def _by_source(rows: QuerySet[Trace], source: int) -> QuerySet[Trace]:
+def _by_source(rows: TraceQuerySet, source: int) -> TraceQuerySet:
     return rows.filter(source=source)
 
 
-_FILTERS: dict[str, Callable[[QuerySet[Trace], Any], QuerySet[Trace]]] = {
+_FILTERS: dict[str, Callable[[TraceQuerySet, Any], TraceQuerySet]] = {
     "q": _by_words,
     "state": _by_state,
     "domain": _by_domain,

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from accounts.models import User
 from labeling import quality
 from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, Trace
-from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
+from labeling.models.assignment import OPEN_STATES, AssignmentQuerySet, AssignmentState, Purpose
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
 
@@ -67,7 +67,7 @@ def is_put_up(project_id: int, arm: Arm) -> bool:
     return _served(project_id, arm).exists()
 
 
-def of_attempt(rater: Rater, purpose: Purpose) -> QuerySet[Assignment]:
+def of_attempt(rater: Rater, purpose: Purpose) -> AssignmentQuerySet:
     """What was handed out in the attempt that the rater is at."""
     return Assignment.objects.filter(rater=rater, purpose=purpose, attempt=_attempt(rater, purpose))
 
