@@ -1,7 +1,7 @@
 """A million steps through the scoring job itself: `python -m bench.scoring --job [--steps 1000000]`.
 
-The platform on the server of DATABASE_URL: with REDIS_URL a web server and a Celery worker with two processes, otherwise
-`./run`'s supervisor with its own broker and worker. A lead presses the button; sixteen raters, who think for
+The platform on the server of DATABASE_URL: with REDIS_URL a web server and a Celery worker with two processes,
+otherwise `./run`'s supervisor with its own broker and worker. A lead presses the button; sixteen raters, who think for
 .3 s before each request, work for a while before and during it. At two fifths the worker is killed with SIGKILL, and on
 the server started anew as a container would be. At the end every trace has its score once.
 """

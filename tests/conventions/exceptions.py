@@ -15,10 +15,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("nobody but the edge of the house reads the clock", "config/metrics.py::metrics"): "a view by another name",
     ("verbs are told the time", "events/backup_sqlite.py"): "copies a file; `events.backup` is told when",
     ("verbs are told the time", "events/backup_postgresql.py"): "copies a file; `events.backup` is told when",
-    (
-        "verbs are told the time",
-        "jobs/writing_back.py",
-    ): "moves pages into their file; no row changes",
     ("verbs are told the time", "jobs/runner.py::run"): "goes on for hours: it is told a clock",
     ("verbs take their arguments by keyword", "jobs/runner.py::run"): "a job and its handler, in every task's one line",
     ("verbs are told the time", "events/backup_shape.py"): "looks at the columns of tables; changes no row",

@@ -9,12 +9,17 @@ import pytest
 from django.db import connection
 
 from exports.formats import prm800k
-from labeling import manifest
+from labeling import manifest, reading
 from labeling.manifest import Filters
 from labeling.models import Assignment, Judgment, Project, Submission, Turn
+from labeling.readings import Facts
 from tests import factories, servers
 from tests.labeling.importing import lines_of_prm800k as prm
 from tests.labeling.importing.test_load import bring_in
+
+
+def test_each_field_of_a_row_is_read_by_its_name() -> None:
+    assert set(reading._COLUMNS) == set(Facts._fields)
 
 
 @pytest.mark.django_db(transaction=True)
