@@ -27,9 +27,6 @@ _Found = tuple[list[Facts], dict[int, _Row], dict[int, _Row], dict[int, Reading]
 _PLANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan", "jit")
 _BY_KEYS = "; ".join(f"SET {name} = off" for name in _PLANS)
 
-WHERE = "WHERE m.manifest_id = %(manifest)s AND m.position >= %(start)s AND m.position < %(stop)s"
-LISTED = "WHERE m.manifest_id = %(manifest)s AND m.position = ANY (%(positions)s)"
-
 # Where each field of `Facts` comes from.
 _COLUMNS = {
     "position": "m.position",
@@ -101,71 +98,13 @@ LEFT JOIN labeling_source s ON s.id = t.source_id
 LEFT JOIN labeling_guideline g ON g.id = a.guideline_id
 LEFT JOIN labeling_draw d ON d.id = a.draw_id
 LEFT JOIN labeling_lane l ON l.id = a.lane_id
-{WHERE} ORDER BY m.position"""  # noqa: S608  made of constants
+WHERE m.manifest_id = %(manifest)s
+  AND m.position >= %(start)s AND m.position < %(stop)s
+ORDER BY m.position"""  # noqa: S608  made of constants
 
-# How many rows and texts, between which numbers `step id - position` lies (one, where ids follow the positions), how
-# many steps are more than reasoning, the options beside the first ones, and all texts.
-#
-# The options of a trace whose steps follow each other are neighbours in the index, and are read as one range: each
-# lookup in an index costs. Other traces are not plain, and have -1 here. Each range comes in the order of its index,
-# below the aggregates: an ORDER BY inside the aggregates would sort once more in each.
-_TEXTS = f"""SELECT m.position, CASE WHEN y.n_first = x.n THEN y.n ELSE -1 END, y.n, x.first_step, x.last,
-  x.n_others, y.more, y.joined
-FROM labeling_manifestrow m
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n, MIN(s.id) AS low, MAX(s.id) AS high, MIN(s.id - s.position) AS first_step,
-    MAX(s.id - s.position) AS last, COUNT(*) FILTER (WHERE s.kind <> 'reasoning' OR NOT s.is_rateable) AS n_others
-  FROM labeling_step s WHERE s.trace_id = m.trace_id) AS x
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE o.position = 0) AS n_first,
-    STRING_AGG(CASE WHEN o.position > 0 THEN o.step_id || ':' || o.id END, ' ') AS more,
-    STRING_AGG(o.text, CHR(31)) AS joined
-  FROM (
-    SELECT o.id, o.step_id, o.position, o.text FROM labeling_option o
-    WHERE o.step_id BETWEEN x.low AND x.high AND x.high - x.low = x.n - 1 ORDER BY o.step_id, o.position) AS o) AS y
-{WHERE} AND x.n > 0"""  # noqa: S608  made of constants
-
-# The first and last step, how many turns, how many of them say more than a rating, times, and ratings.
-_RATINGS = f"""SELECT m.position, MIN(t.step_id), MAX(t.step_id), COUNT(DISTINCT t.id),
-  SUM(CASE WHEN t.shown IS NOT NULL AND t.shown <> '' AND t.written_text IS NULL AND t.comment = '' AND (j.id IS NULL
-    OR j.category = '' AND j.reason = '' AND j.value IS NULL AND j.rollouts IS NULL) THEN 0 ELSE 1 END),
-  STRING_AGG(CASE WHEN t.active_ms IS NOT NULL THEN t.step_id || ':' || t.active_ms END, ' '
-    ORDER BY t.step_id, j.option_id),
-  STRING_AGG(COALESCE(t.shown, '') || ',' || COALESCE(t.chosen::text, '') || ',' || COALESCE(j.rating::text, '')
-    || ',' || COALESCE(j.flagged::text, '')
-    || CASE WHEN t.shown = '0' THEN '' ELSE ',' || t.step_id || ',' || COALESCE(j.option_id::text, '') END,
-    ';' ORDER BY t.step_id, j.option_id)
-FROM labeling_manifestrow m
-JOIN labeling_submission u ON u.id = m.submission_id
-JOIN labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
-LEFT JOIN labeling_judgment j ON j.turn_id = t.id
-{LISTED} GROUP BY m.position"""  # noqa: S608  made of constants
-
-# The same where turns and judgments are ranges as well: those of a file, of which each turn shows only the first
-# option. Where there are as many judgments, each turn has its one. Places and ratings come as two pieces of
-# text. Of own labels, which several people made at the same time, nothing comes: `_RATINGS` looks each of them up.
-_RATINGS_IN_STRETCHES = f"""SELECT m.position, x.first_step, x.last_step, x.n, x.times, x.chosen, y.judged
-FROM labeling_manifestrow m
-JOIN labeling_submission u ON u.id = m.submission_id
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n, MIN(t.step_id) AS first_step, MAX(t.step_id) AS last_step, MIN(t.id - t.step_id) AS ahead,
-    MAX(t.id - t.step_id) AS most_ahead, STRING_AGG(t.step_id || ':' || t.active_ms, ' ') AS times,
-    COUNT(*) FILTER (WHERE t.shown IS DISTINCT FROM '0' OR t.written_text IS NOT NULL OR t.comment <> '') AS n_others,
-    STRING_AGG(COALESCE(t.chosen::text, ''), ';') AS chosen
-  FROM (
-    SELECT t.id, t.step_id, t.shown, t.chosen, t.written_text, t.comment, t.active_ms FROM labeling_turn t
-    WHERE t.assignment_id = u.assignment_id AND t.revision = u.revision ORDER BY t.step_id) AS t) AS x
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n,
-    COUNT(*) FILTER (WHERE j.category <> '' OR j.reason <> '' OR j.value IS NOT NULL OR j.rollouts IS NOT NULL)
-      AS n_others,
-    STRING_AGG(COALESCE(j.rating::text, '') || ',' || COALESCE(j.flagged::text, ''), ';') AS judged
-  FROM (
-    SELECT j.rating, j.flagged, j.category, j.reason, j.value, j.rollouts
-    FROM labeling_judgment j
-    WHERE j.turn_id BETWEEN x.first_step + x.ahead AND x.last_step + x.ahead AND x.ahead = x.most_ahead
-      AND x.last_step - x.first_step = x.n - 1 AND x.n_others = 0 ORDER BY j.turn_id) AS j) AS y
-{WHERE} AND y.n = x.n AND y.n_others = 0"""  # noqa: S608  made of constants
+_TEXTS = statements.load_sql(__file__, "row_texts.sql")
+_RATINGS = statements.load_sql(__file__, "row_ratings.sql")
+_RATINGS_IN_STRETCHES = statements.load_sql(__file__, "row_rating_ranges.sql")
 
 
 def chunks(manifest: Manifest, *, start: int, stop: int, size: int = CHUNK) -> Iterator[list[Reading]]:

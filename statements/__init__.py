@@ -121,7 +121,7 @@ def _numbered(sql: str, parameters: Parameters) -> tuple[str, Sequence[Any]]:
 
 @functools.cache
 def _parsed(sql: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text with places as PostgreSQL writes them, and the names in their order.
+    """Return the text without comment lines and with places as PostgreSQL writes them, and the names in their order.
 
     psycopg would parse a longer statement on every call; this parses it once. A name has one number however often it
     occurs.
@@ -134,4 +134,5 @@ def _parsed(sql: str) -> tuple[str, tuple[str, ...]]:
             return "%"
         return f"${numbers.setdefault(found[1], len(numbers) + 1) if found[1] else next(counter)}"
 
-    return re.sub(r"%(?:\((\w+)\))?s|%%", place, sql), tuple(numbers)
+    text = re.sub(r"^ *--.*\n", "", sql, flags=re.MULTILINE)  # psycopg encodes and hashes the text on every call
+    return re.sub(r"%(?:\((\w+)\))?s|%%", place, text), tuple(numbers)

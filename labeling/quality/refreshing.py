@@ -1,6 +1,6 @@
 """Looks after what was submitted: every few seconds settles the traces that are due, a few a transaction, and has the
 figures of their projects computed anew, each by itself: nobody's settling waits for the figures of a large project.
-Background work: it steps aside for people at work."""
+"""
 
 import datetime as dt
 

@@ -1,9 +1,9 @@
 -- Take one slot for a rater: find the next queue entry, take a slot of it, and make the assignment, in one statement
 -- that never waits for a lock.
 --
--- Returns one row. `assignment_id` is NULL when nothing was taken: nothing is left, or the rater already holds a trace,
--- or may not be given one. With `from_top`, `others_hold_some` then says whether entries are left that other claims
--- have locked at this moment.
+-- Returns one row, or none if nothing was taken: nothing is left, or the rater already holds a trace, or may not be given
+-- one. The file is one statement. taking.py builds a second one from the sections `lanes` and `work`: whether entries
+-- are left that other claims have locked at this moment.
 --
 -- Parameters (to read the plan, replace them and put EXPLAIN in front)
 --   rater_id        who claims
@@ -15,6 +15,8 @@
 --
 -- What keeps a rater from being given anything is also decided in labeling/queue/refusals.py and labeling/stations.py,
 -- which say why. tests/labeling/queue/test_eligibility.py proves that both agree.
+
+-- section: lanes
 WITH asked AS (
   SELECT %(rater_id)s::bigint AS rater_id, %(chance)s::double precision AS chance, %(from_top)s::boolean AS from_top,
     %(arrivals_until)s::bigint AS arrivals_until, %(opened)s::boolean AS opened, %(now)s::timestamptz AS now,
@@ -74,6 +76,7 @@ lanes AS MATERIALIZED (
     ORDER BY a.held_at DESC, a.id DESC LIMIT 1)
   ORDER BY place, l.generation DESC, l.id),
 
+-- section: work
 -- Whether any entry is left that is work, read without locks; evaluated only when used. The search is that of `found`,
 -- and cannot be shared with it: a row lock does not reach into a CTE.
 work AS MATERIALIZED (
@@ -92,6 +95,7 @@ work AS MATERIALIZED (
   WHERE lanes.place IS NOT NULL AND lanes.arm <> 'gold'
   LIMIT 1),
 
+-- section: take
 -- The next entry below the rater's position in the first lane that has one: `lanes` comes in its order, and the loop
 -- ends with the first entry, so that later lanes are not read. A rater does not get a trace again that they were shown
 -- before; one that was only held for them, and never opened, may come again. A new attempt at training or screening
@@ -147,8 +151,5 @@ made AS (
 SELECT made.id AS assignment_id, made.trace_id, made.purpose, found.arm, made.state, made.lease_ends_at, made.draw_id,
   ARRAY(SELECT tried.lane_id FROM lanes tried WHERE tried.place < found.place AND tried.key >
         CASE WHEN tried.arm IN ('top_up', 'opinion') THEN tried.arrivals_until
-             ELSE (-9223372036854775808)::bigint END) AS came_up_empty,
-  CASE WHEN made.id IS NULL AND asked.from_top AND NOT EXISTS (SELECT 1 FROM lanes held WHERE held.is_held)
-       THEN EXISTS (SELECT 1 FROM work) ELSE false END AS others_hold_some
-FROM asked
-LEFT JOIN (made CROSS JOIN found) ON true
+             ELSE (-9223372036854775808)::bigint END) AS came_up_empty
+FROM made, found

@@ -31,7 +31,7 @@ def claim(*, rater_id: int, now: dt.datetime, opened: bool = False, chance: floa
     `chance`, between 0 and 1, decides on the arm.
     """
     chance = random.random() if chance is None else chance  # noqa: S311  a choice of arm, not a secret
-    taken = taking.take(rater_id=rater_id, now=now, opened=opened, chance=chance).taken
+    taken = taking.take(rater_id=rater_id, now=now, opened=opened, chance=chance)
     return _new(taken) if taken else _claim_with_care(rater_id, now, opened, chance)
 
 
@@ -78,7 +78,7 @@ def _known(held: Assignment) -> Claim:
 def _take_from_top(rater_id: int, now: dt.datetime, opened: bool, chance: float) -> Taken | None:
     """None when nothing is left. An entry that another claim has locked is free afterwards, or gone: try again."""
     for _ in patience.tries():
-        attempt = taking.take(rater_id=rater_id, now=now, opened=opened, chance=chance, from_top=True)
-        if attempt.taken or not attempt.others_hold_some:
-            return attempt.taken
+        taken = taking.take(rater_id=rater_id, now=now, opened=opened, chance=chance, from_top=True)
+        if taken or not taking.is_anything_left(rater_id=rater_id, now=now, chance=chance):
+            return taken
     raise refusals.too_busy()

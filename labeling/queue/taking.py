@@ -11,6 +11,9 @@ from labeling.models import Lane, QueueReader
 from labeling.queue.lanes import HELD_FOR, floor, renewal_key
 
 CLAIM = statements.load_sql(__file__, "claim.sql")
+_PART = statements.sections(CLAIM)
+_LOOK = f"""{_PART["lanes"]}{_PART["work"].strip().removesuffix(",")}
+SELECT 1 FROM work WHERE NOT EXISTS (SELECT 1 FROM lanes WHERE is_held)"""  # noqa: S608  made of constants
 # Constraints that reject the statement when two claims of one rater meet.
 _TWO_CLAIMS_MET = ("one_held_assignment_per_rater", "an_open_assignment_has_a_lease_and_a_slot")
 
@@ -28,15 +31,8 @@ class Taken(NamedTuple):
     came_up_empty: list[int]  # lanes tried before, where the rater's mark lags behind
 
 
-class Attempt(NamedTuple):
-    """The outcome of one attempt. `others_hold_some` is meaningful only for an attempt from the top."""
-
-    taken: Taken | None
-    others_hold_some: bool = False
-
-
-def take(*, rater_id: int, now: dt.datetime, opened: bool, chance: float, from_top: bool = False) -> Attempt:
-    """Take a slot for the rater, unless there is none, or they already hold one, or they may not be given any."""
+def take(*, rater_id: int, now: dt.datetime, opened: bool, chance: float, from_top: bool = False) -> Taken | None:
+    """Take a slot for the rater. None if there is none, or they already hold one, or they may not be given any."""
     asked = parameters(rater_id=rater_id, now=now, opened=opened, chance=chance, from_top=from_top)
     try:
         # Outside a transaction the statement is its own; inside one, its failure may not end the whole.
@@ -45,14 +41,19 @@ def take(*, rater_id: int, now: dt.datetime, opened: bool, chance: float, from_t
     except IntegrityError as error:
         if not any(name in str(error) for name in _TWO_CLAIMS_MET):
             raise
-        return Attempt(None, others_hold_some=True)  # the next attempt sees what the other claim made
-    ((*row, others_hold_some),) = found
-    if row[0] is None:
-        return Attempt(None, others_hold_some)
-    taken = Taken(*row)
+        return None
+    if not found:
+        return None
+    taken = Taken(*found[0])
     if taken.came_up_empty:
         _mark(rater_id, taken.came_up_empty, now)
-    return Attempt(taken)
+    return taken
+
+
+def is_anything_left(*, rater_id: int, now: dt.datetime, chance: float) -> bool:
+    """Look from the top without locks: entries that another claim has just locked count, and `take` skipped them."""
+    asked = parameters(rater_id=rater_id, now=now, opened=False, chance=chance, from_top=True)
+    return bool(statements.rows(_LOOK, asked))
 
 
 def parameters(

@@ -91,11 +91,13 @@ def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -
     for case in cases():
         with transaction.atomic():
             found = put(case, rater, guidelines, consents, now)
-            taken = taking.take(rater_id=rater.pk, now=now, opened=False, chance=next(chance)).taken
+            is_left = taking.is_anything_left(rater_id=rater.pk, now=now, chance=0.5)
+            taken = taking.take(rater_id=rater.pk, now=now, opened=False, chance=next(chance))
             is_refused = queue.why_not(found, found.project) != ""
             station = stations.next_of(rater=found, project=found.project)
             transaction.set_rollback(True)
         assert (taken is None) == is_refused, case
+        assert is_left != is_refused, case
         if taken is not None:
             assert taken.purpose in PURPOSES[station], case
 
@@ -112,7 +114,7 @@ def test_a_lane_is_served_at_its_stage_alone(now: dt.datetime, stage: RaterStage
     is_served = arm == stage if is_way_in else stage == RaterStage.WORKING and arm != "gold"  # never gold alone
     for chance in (0.0, *CHANCES, 0.999):
         with transaction.atomic():
-            taken = taking.take(rater_id=rater.pk, now=now, opened=True, chance=chance).taken
+            taken = taking.take(rater_id=rater.pk, now=now, opened=True, chance=chance)
             transaction.set_rollback(True)
         assert (taken is not None) == is_served, chance
     if not is_served:
