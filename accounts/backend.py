@@ -7,7 +7,7 @@ from typing import Any
 
 from allauth.account.auth_backends import AuthenticationBackend
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import BooleanField, DateTimeField
+from django.db.models import DateTimeField
 
 import statements
 from accounts.models import User
@@ -17,8 +17,7 @@ Row = tuple[Any, ...]
 # In the order of the model. Times are left out: one is read when somebody asks for it.
 _FIELDS = [field for field in User._meta.concrete_fields if not isinstance(field, DateTimeField)]
 NAMES = [field.attname for field in _FIELDS]
-_IS_TRUTH = [isinstance(field, BooleanField) for field in _FIELDS]
-_PERSON = f"SELECT {', '.join(NAMES)} FROM accounts_user WHERE id = %s"  # noqa: S608  made of constants
+_PERSON = f"SELECT {', '.join(NAMES)} FROM accounts_user WHERE id = %(user)s"  # noqa: S608  made of constants
 
 _known: ContextVar[Row | None] = ContextVar("the person whom the session brought along", default=None)
 
@@ -36,10 +35,8 @@ def knowing(row: Row | None) -> Iterator[None]:
 class Backend(AuthenticationBackend):  # type: ignore[misc]  # allauth ships no types
     def get_user(self, user_id: Any) -> User | None:
         row = _known.get()
-        found = [row] if row and row[0] == int(user_id) else statements.rows(_PERSON, [user_id])
+        found = [row] if row and row[0] == int(user_id) else statements.rows(_PERSON, {"user": user_id})
         if not found:
             return None
-        # SQLite keeps 0 and 1.
-        values = [bool(each) if is_truth else each for each, is_truth in zip(found[0], _IS_TRUTH, strict=True)]
-        user = User.from_db(DEFAULT_DB_ALIAS, NAMES, values)
+        user = User.from_db(DEFAULT_DB_ALIAS, NAMES, found[0])
         return user if self.user_can_authenticate(user) else None

@@ -28,7 +28,7 @@ class SessionStore(db.SessionStore):
         return session
 
     def load(self) -> dict[str, Any]:
-        found = statements.rows(_LOAD, [self.session_key])
+        found = statements.rows(_LOAD, {"key": self.session_key})
         if not found:
             self._session_key = None  # nobody chooses the key of a session
             return {}
@@ -41,7 +41,7 @@ class SessionStore(db.SessionStore):
 _LOAD = f"""
 SELECT s.session_data, {", ".join(f"u.{name}" for name in backend.NAMES)}
 FROM accounts_session s LEFT JOIN accounts_user u ON u.id = s.user_id
-WHERE s.session_key = %s AND s.expire_date > CURRENT_TIMESTAMP"""  # noqa: S608  made of constants
+WHERE s.session_key = %(key)s AND s.expire_date > CURRENT_TIMESTAMP"""  # noqa: S608  made of constants
 
 
 def forget_ended(*, now: dt.datetime) -> int:

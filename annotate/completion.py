@@ -5,7 +5,7 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 
 from labeling.models import Assignment, Project, Rater
-from labeling.models.assignment import AssignmentState, Purpose
+from labeling.models.assignment import Purpose
 from labeling.models.rater import RaterStage
 
 
@@ -40,7 +40,7 @@ def has_done(rater: Rater) -> bool:
 
 
 def _done(rater: Rater) -> QuerySet[Assignment]:
-    done = Assignment.objects.filter(rater=rater, state=AssignmentState.SUBMITTED)
+    done = Assignment.objects.submitted().filter(rater=rater)
     return done.filter(purpose__in=[Purpose.WORK, Purpose.GOLD])
 
 

@@ -15,6 +15,7 @@ from labeling.models import Assignment, Judgment, Part, Turn
 from labeling.models.assignment import AssignmentState, Purpose
 from labeling.models.trace import StepKind
 
+_READ = statements.load_sql(__file__, "contents.sql")
 _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERVATION}
 
 
@@ -45,7 +46,7 @@ class _Row(NamedTuple):
 
 
 def of(assignment_id: int) -> dict[str, Any]:
-    row = _Row(*statements.rows(_ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE, [assignment_id])[0])
+    row = _Row(*statements.rows(_READ, {"assignment": assignment_id})[0])
     steps = _steps(orjson.loads(row.steps or "[]"))
     is_agent = any(step["kind"] in _AGENT_KINDS for step in steps)
     if row.has_parts:
@@ -62,20 +63,19 @@ def of(assignment_id: int) -> dict[str, Any]:
 
 
 def _head(row: _Row) -> dict[str, Any]:
-    is_correction = bool(row.is_correction)
     return {
         "assignment": row.assignment,
         "version": row.version,
         "revision": row.revision,
         "state": row.state,
-        "is_correction": is_correction,
-        "is_submitted": row.state == AssignmentState.SUBMITTED and not is_correction,
-        "lease_ends_at": statements.in_utc(row.lease_ends_at),
+        "is_correction": row.is_correction,
+        "is_submitted": row.state == AssignmentState.SUBMITTED and not row.is_correction,
+        "lease_ends_at": row.lease_ends_at,
         "protocol": row.protocol,
-        "reveals_one_step_at_a_time": bool(row.reveals_one_step_at_a_time),
-        "asks_error_category": bool(row.asks_error_category),
-        "asks_reason": bool(row.asks_reason),
-        "asks_corrected_step": bool(row.asks_corrected_step),
+        "reveals_one_step_at_a_time": row.reveals_one_step_at_a_time,
+        "asks_error_category": row.asks_error_category,
+        "asks_reason": row.asks_reason,
+        "asks_corrected_step": row.asks_corrected_step,
     }
 
 
@@ -84,7 +84,7 @@ def _problem(row: _Row) -> dict[str, Any]:
         "text": row.text,
         "domain": row.domain,
         "reference_answer": row.reference_answer if row.shows_reference_answer else None,
-        "is_answer_right": bool(row.is_right) if row.shows_final_verdict and row.is_right is not None else None,
+        "is_answer_right": row.is_right if row.shows_final_verdict else None,
     }
 
 
@@ -112,7 +112,7 @@ def _steps(rows: list[Any]) -> list[dict[str, Any]]:
     steps: dict[int, dict[str, Any]] = {}
     for position, kind, is_rateable, option, text in sorted(rows, key=_by_place):
         step = steps.setdefault(
-            position, {"position": position, "kind": kind, "is_rateable": bool(is_rateable), "options": []}
+            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "options": []}
         )
         step["options"].append({"position": option, "text": text, "parts": []})
     return list(steps.values())
@@ -120,26 +120,6 @@ def _steps(rows: list[Any]) -> list[dict[str, Any]]:
 
 def _by_place(row: Any) -> tuple[int, int]:
     return row[0], row[3]
-
-
-# Whether the reference answer and the verdict are shown was fixed when the trace was opened; before that, the project
-# says it. One text for both engines: they differ in how rows become JSON.
-_READ = """
-SELECT a.id, a.trace_id, a.version, a.revision, a.state, a.purpose, a.reopened_at IS NOT NULL, a.lease_ends_at,
-  p.protocol, p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,
-  b.text, b.domain, b.reference_answer, COALESCE(a.saw_reference_answer, p.shows_reference_answer),
-  t.is_right, COALESCE(a.saw_final_verdict, p.shows_final_verdict),
-  EXISTS (SELECT 1 FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id
-          JOIN labeling_part c ON c.option_id = o.id WHERE s.trace_id = a.trace_id),
-  (SELECT {rows}({row}(s.position, s.kind, s.is_rateable, o.position, o.text)){text}
-   FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id)
-FROM labeling_assignment a
-JOIN labeling_project p ON p.id = a.project_id
-JOIN labeling_trace t ON t.id = a.trace_id
-JOIN labeling_problem b ON b.id = t.problem_id
-WHERE a.id = %s"""
-_ON_POSTGRESQL = _READ.format(rows="json_agg", row="json_build_array", text="::text")
-_ON_SQLITE = _READ.format(rows="json_group_array", row="json_array", text="")
 
 
 def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -14,7 +14,7 @@ from accounts.models import User
 from annotate import words
 from labeling import judging, raters
 from labeling.models import Assignment, Judgment, Option, Submission
-from labeling.models.assignment import AssignmentState, FinishReason, Origin
+from labeling.models.assignment import AssignmentQuerySet, FinishReason, Origin
 
 SIZE = 25
 LOOKED_AT = 200  # for one page: what was skipped, lapsed or went back is among it
@@ -65,7 +65,7 @@ class Page(NamedTuple):
 def page(user: User, *, now: dt.datetime, before: int | None = None, size: int = SIZE) -> Page:
     """Submitted traces of this person, six queries a page."""
     newest = _newest(user, before)
-    rows = mine(user).filter(state=AssignmentState.SUBMITTED, pk__in=newest)
+    rows = mine(user).submitted().filter(pk__in=newest)
     found = list(rows.select_related("trace__problem", "project", "rater").order_by("-pk")[: size + 1])
     shown = found[:size]
     last = shown[-1].pk if len(found) > size else newest[-1] if len(newest) == LOOKED_AT else None
@@ -82,7 +82,7 @@ def _newest(user: User, before: int | None) -> list[int]:
     return list(rows.order_by((F("pk") + 0).desc()).values_list("pk", flat=True)[:LOOKED_AT])
 
 
-def mine(user: User) -> QuerySet[Assignment]:
+def mine(user: User) -> AssignmentQuerySet:
     return Assignment.objects.filter(rater__user=user, origin=Origin.HERE)
 
 

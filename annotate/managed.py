@@ -38,7 +38,7 @@ def of(todos: Iterable[Todo]) -> list[Managed]:
     kept = Figures.objects.filter(project__in=keys, computed_at__isnull=False)
     columns = ("content__settled__traces", "content__settled__of", "content__settlements__contested")
     figures = {pk: [n or 0 for n in counted] for pk, *counted in kept.values_list("project_id", *columns)}
-    paused = _grouped(Rater.objects.filter(project__in=keys, paused_at__isnull=False, removed_at=None), "project")
+    paused = _grouped(Rater.objects.active().filter(project__in=keys, paused_at__isnull=False), "project")
     subjects = [f"project:{pk}" for pk in keys]
     failed = _grouped(Job.objects.filter(subject__in=subjects, state=JobState.FAILED), "subject")
     worked = dict(DailyFigures.objects.filter(project__in=keys).values_list("project").annotate(Max("day")).order_by())

@@ -1,7 +1,6 @@
 """What the work page's scripts send and are answered. Every answer is JSON; a refusal says what happened in words that
 can be shown, and where."""
 
-import datetime as dt
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -15,34 +14,14 @@ from labeling import judging, queue
 _Message = TypeVar("_Message")
 
 
-class WriteMessage(msgspec.Struct, kw_only=True):
-    sequence: int
-    seen: int
-    kind: str
-    step: int
-    option: int | None = None
-    rating: int | None = None
-    flagged: bool | None = None
-    category: str = ""
-    text: str = ""
-    active_ms: int = 0
-    made_at: dt.datetime | None = None
-
-    def write(self) -> judging.WriteIn:
-        return judging.WriteIn(**msgspec.structs.asdict(self))
-
-
 class Batch(msgspec.Struct, kw_only=True):
     """Writes of one client, and what a farewell adds to them."""
 
     client: str
-    writes: list[WriteMessage] = []
+    writes: list[judging.WriteIn] = []
     reason: str = ""
     revision: int | None = None  # the one that the rater was at work on
     active_ms: int = 0  # since the last write
-
-    def writes_in(self) -> list[judging.WriteIn]:
-        return [each.write() for each in self.writes]
 
 
 class ClaimMessage(msgspec.Struct, kw_only=True):

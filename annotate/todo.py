@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-import orjson
 from django.db.models import OuterRef, Subquery
 
 import statements
@@ -14,7 +13,6 @@ from accounts.models import User
 from annotate import completion
 from labeling import queue, stations
 from labeling.models import Assignment, Judgment, Project, Rater, Step
-from labeling.models.assignment import AssignmentState
 from labeling.models.project import ProjectState
 from labeling.stations import Station
 from people import roles
@@ -31,13 +29,13 @@ LEAST_TIMES = 10
 # Active times of the latest traces of a project that were rated here: it reads no further than a hundred of them.
 _TIMES = """
 SELECT p.id, (
-  SELECT {aggregate}(s.total_ms) FROM (
+  SELECT array_agg(s.total_ms) FROM (
     SELECT a.id, a.origin, a.purpose FROM labeling_assignment a
     WHERE a.project_id = p.id AND a.state = 'submitted' AND a.submitted_at IS NOT NULL
     ORDER BY a.submitted_at DESC LIMIT 100) latest
   JOIN labeling_submission s ON s.assignment_id = latest.id AND s.revision = 1
-  WHERE latest.origin = 'here' AND latest.purpose IN ('work', 'gold') AND s.total_ms > 0){text}
-FROM labeling_project p WHERE p.id IN ({places})
+  WHERE latest.origin = 'here' AND latest.purpose IN ('work', 'gold') AND s.total_ms > 0)
+FROM labeling_project p WHERE p.id = ANY (%(projects)s)
 """
 
 # Entries with free slots whose trace this rater has not had yet. It reads no further than the rater's own traces and
@@ -50,7 +48,7 @@ SELECT r.id, (
       AND l.arm NOT IN ('training', 'screening', 'gold')
       AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.rater_id = r.id AND a.trace_id = e.trace_id)
     LIMIT {COUNTED + 1}) counted)
-FROM labeling_rater r WHERE r.id IN ({{places}})
+FROM labeling_rater r WHERE r.id = ANY (%(raters)s)
 """  # noqa: S608  the one number in it is ours
 
 
@@ -137,7 +135,7 @@ def of(user: User) -> list[Todo]:
     """Every project of this person that is not archived, by name."""
     mine = Membership.objects.of(user).exclude(project__state=ProjectState.ARCHIVED).order_by("project__name")
     memberships = list(mine.select_related("project__guideline").defer("project__guideline__body"))
-    raters = {rater.project_id: rater for rater in Rater.objects.filter(user=user, removed_at=None)}
+    raters = {rater.project_id: rater for rater in Rater.objects.active().filter(user=user)}
     waiting = _waiting([rater.pk for rater in raters.values()])
     empty = [pk for pk, n in waiting.items() if not n]
     why = queue.why_nothing(empty) if empty else {}
@@ -153,9 +151,7 @@ def of(user: User) -> list[Todo]:
 
 def opened(user: User, now: dt.datetime) -> Assignment | None:
     """What this person was in the middle of, if it is still kept for them."""
-    mine = Assignment.objects.filter(
-        rater__user=user, rater__removed_at=None, state=AssignmentState.OPENED, lease_ends_at__gt=now
-    )
+    mine = Assignment.objects.opened().filter(rater__user=user, rater__removed_at=None, lease_ends_at__gt=now)
     return mine.select_related("trace__problem", "project").order_by("-opened_at").first()
 
 
@@ -181,20 +177,13 @@ def _usual(projects: Collection[int]) -> dict[int, dt.timedelta]:
     """The median."""
     if not projects:
         return {}
-    on_postgresql = statements.on_postgresql()
-    asked = _TIMES.format(
-        aggregate="json_agg" if on_postgresql else "json_group_array",
-        text="::text" if on_postgresql else "",
-        places=", ".join(["%s"] * len(projects)),
-    )
-    times = {project: orjson.loads(text or "[]") for project, text in statements.rows(asked, list(projects))}
+    times = statements.rows(_TIMES, {"projects": sorted(projects)})
     return {
-        project: dt.timedelta(milliseconds=median(each)) for project, each in times.items() if len(each) >= LEAST_TIMES
+        project: dt.timedelta(milliseconds=median(each))
+        for project, each in times
+        if each is not None and len(each) >= LEAST_TIMES
     }
 
 
 def _waiting(raters: Collection[int]) -> dict[int, int]:
-    if not raters:
-        return {}
-    places = ", ".join(["%s"] * len(raters))
-    return dict(statements.rows(_WAITING.format(places=places), list(raters)))
+    return dict(statements.rows(_WAITING, {"raters": sorted(raters)})) if raters else {}

@@ -7,7 +7,6 @@ for a look, not for a verdict.
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from bench import (
     agreement_speed,
     agreement_tallies,
     consensus_quality,
+    databases,
     public_crowds,
 )
 from bench.simulated_raters import Kind
@@ -77,15 +77,12 @@ def _speed() -> Iterator[Line]:
     yield Line("largest difference to krippendorff", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
     seconds, rounds = agreement_speed.dawid_skene_million()
     yield Line("Dawid–Skene, 1 million votes", f"{seconds:.2f} s, {rounds} rounds", "≤ 5 s", seconds <= 5)
-    yield from _on_postgresql(os.environ.get("DATABASE_URL", ""))
+    yield from _in_database(databases.server())
 
 
-def _on_postgresql(url: str) -> Iterator[Line]:
-    what = "all step statistics on PostgreSQL, 1 million ratings"
-    if not url.startswith("postgres"):
-        yield Line(what, "DATABASE_URL names no PostgreSQL", "≤ 0.5 s from ratings, ≤ 0.1 s from tallies", None)
-        return
-    seconds, apart = agreement_speed.on_postgresql(url)
+def _in_database(url: str) -> Iterator[Line]:
+    what = "all step statistics in the database, 1 million ratings"
+    seconds, apart = agreement_speed.in_database(url)
     yield Line(f"{what}, from ratings", f"{seconds:.3f} s", "≤ 0.5 s", seconds <= 0.5)
     yield Line("largest difference to memory, from ratings", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
     tallies = agreement_tallies.measure()

@@ -61,7 +61,7 @@ def dawid_skene_million(turns: int = 3) -> tuple[float, int]:
     return min(spent), fit.rounds
 
 
-def on_postgresql(url: str, turns: int = 5) -> tuple[float, float]:
+def in_database(url: str, turns: int = 5) -> tuple[float, float]:
     """Seconds for all step statistics from ratings, and the largest difference to the ones from memory."""
     units, labels, problems = two_ratings()
     expected = headline_of(counted(units, labels), problems)

@@ -2,7 +2,7 @@
 
 Sixteen raters, logged in, go round and round against gunicorn: claim a trace of twelve steps with all its content, send
 one batch of twelve ratings, submit. For each size of the queue a database of its own is made on the server that
-DATABASE_URL names (dropped at the end); without DATABASE_URL it is SQLite. All traces stand in the queue; steps are
+DATABASE_URL names (dropped at the end). All traces stand in the queue; steps are
 made for those that will be reached.
 
 Reported: cycles a second, the CPU time of the web server and of the database per cycle, and the waits of the raters.
@@ -11,7 +11,6 @@ Web server, database, and the raters' own process share the cores of this machin
 
 import argparse
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -27,7 +26,7 @@ def main() -> None:
     parser.add_argument("--traces", type=int, nargs="+", default=[1_000, 1_000_000])
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--importing", action="store_true", help="while a bulk import runs (SQLite)")
+    parser.add_argument("--importing", action="store_true", help="while a bulk import runs")
     options = parser.parse_args()
     measured = {str(size): measure(size, options) for size in options.traces}
     report(measured)
@@ -85,8 +84,7 @@ def report(measured: dict[str, dict[str, Any]]) -> None:
         print(" ".join(f"{value:>12}" for value in [*(row[key] for key in COLUMNS.values()), *waits]))
     sizes = sorted(measured.values(), key=lambda row: int(row["traces"]))
     ratio = round(sizes[-1]["web_cpu_ms_per_cycle"] / sizes[0]["web_cpu_ms_per_cycle"], 3)
-    engine = "postgresql" if os.environ.get("DATABASE_URL") else "sqlite"
-    print(json.dumps({"bench": "cycle", "engine": engine, "largest_to_smallest_cpu": ratio, "sizes": sizes}))
+    print(json.dumps({"bench": "cycle", "largest_to_smallest_cpu": ratio, "sizes": sizes}))
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def _chunks(job: Any, *, until: float) -> Iterator[Any]:
 
     from jobs.runner import Progress
     from labeling.importing import load
-    from labeling.importing.bringing import size_of
+    from labeling.importing.bringing import AT_ONCE
     from labeling.models import Source
     from tests import factories
 
@@ -50,7 +50,7 @@ def _chunks(job: Any, *, until: float) -> Iterator[Any]:
 
     done = 0
     while time.monotonic() < until:
-        records = [_record(number) for number in range(done, done + size_of(loading))]
+        records = [_record(number) for number in range(done, done + AT_ONCE)]
         done += len(records)
         yield partial(write, records, done)
 

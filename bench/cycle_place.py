@@ -13,18 +13,17 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import urlopen
 
+from bench import databases
+
 ROOT = Path(__file__).resolve().parents[1]
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
 def database(folder: Path) -> Iterator[dict[str, str]]:
-    """The environment of a fresh database: on the server of DATABASE_URL, or SQLite in the folder."""
+    """The environment of a fresh database on the server of DATABASE_URL, and of a data folder."""
     environment = {**os.environ, "STEPMARK_DATA": str(folder), "SECRET_KEY": secrets.token_hex(25)}
-    url = os.environ.get("DATABASE_URL")
-    if not url:
-        yield environment
-        return
+    url = databases.server()
     name = f"bench_cycle_{os.getpid()}"
     parts = urlsplit(url)
     _administer(url, f'CREATE DATABASE "{name}"')
@@ -45,9 +44,8 @@ def analyse(environment: dict[str, str]) -> None:
     """What autovacuum does within a minute, at once."""
     import psycopg
 
-    if environment.get("DATABASE_URL"):
-        with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as link:
-            link.execute("ANALYZE")
+    with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as link:
+        link.execute("ANALYZE")
 
 
 def fill(
@@ -71,11 +69,10 @@ def fill(
 class Web:
     def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
         self.process, self.port = process, port
-        self.is_postgresql = bool(os.environ.get("DATABASE_URL"))
 
     def cpu_seconds(self) -> dict[str, float]:
         web = [self.process.pid, *children(self.process.pid)]
-        return {"web": sum(map(cpu_of, web)), "database": _database_cpu() if self.is_postgresql else 0.0}
+        return {"web": sum(map(cpu_of, web)), "database": _database_cpu()}
 
 
 @contextlib.contextmanager

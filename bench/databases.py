@@ -1,24 +1,28 @@
-"""Databases that a benchmark makes for itself and drops at the end: on the server of DATABASE_URL, otherwise SQLite
-files in a folder of its own."""
+"""Databases that a benchmark makes for itself, on the server of DATABASE_URL, and drops at the end."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+
+
+def server() -> str:
+    """Return the address of the server to measure on."""
+    url = os.environ.get("DATABASE_URL")
+    if not url:
+        raise SystemExit("Set DATABASE_URL to a PostgreSQL server on which the benchmark may create databases.")
+    return url
 
 
 @contextmanager
 def of_our_own(names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Migrated databases by name, as connections that take the place of Django's default: see `use`."""
-    url = os.environ.get("DATABASE_URL")
+    url = server()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.setdefault("SECRET_KEY", "only for the benchmark")
     os.environ["STEPMARK_LOG_LEVEL"] = "ERROR"
-    with _on_server(url, names) if url else _in_folder(names) as made:
+    with _on_server(url, names) as made:
         yield made
 
 
@@ -49,20 +53,6 @@ def _on_server(url: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
                 server.execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
 
 
-@contextmanager
-def _in_folder(names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    folder = Path(tempfile.mkdtemp(prefix="bench-"))
-    os.environ["STEPMARK_DATA"] = str(folder)
-    try:
-        _set_up()
-        for name in names:
-            shutil.copy(folder / "stepmark.sqlite3", folder / f"{name}.sqlite3")
-        yield {name: _connection(str(folder / f"{name}.sqlite3")) for name in names}
-    finally:
-        close()
-        shutil.rmtree(folder)
-
-
 def _set_up() -> None:
     import django
     from django.core.management import call_command
@@ -82,7 +72,7 @@ def _connection(database: str) -> Any:
 
 
 def close() -> None:
-    """Let go of what is connected: a database is dropped, and a file removed, only then."""
+    """Close all connections: a database can be dropped only then."""
     from django.db import connections
 
     connections.close_all()

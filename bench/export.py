@@ -1,5 +1,5 @@
 """How fast does a snapshot come out, and in how much memory? `python -m bench.export [--traces N] [--workers N]`, on
-the server of DATABASE_URL or on SQLite.
+the server of DATABASE_URL.
 
 PRM800K, one rater a trace: read from the manifest, composed, written and hashed. Blocks of it take turns with bare
 `json.dumps` of the same records. Then the whole snapshot is built once by one process and once by several, and once

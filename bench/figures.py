@@ -1,6 +1,6 @@
 """What does one refresh of a project's figures cost at a thousand traces and at a million, all read twice and settled?
 
-`python -m bench.figures [--sizes …] [--rounds N]`, on the engine that DATABASE_URL names, otherwise SQLite. Each size
+`python -m bench.figures [--sizes …] [--rounds N]`, on the server of DATABASE_URL. Each size
 has a database of its own. What is kept as traces move (progress, states by day, reports by rater, arrivals) may cost at
 most twice as much at the largest size as at the smallest, or 25 ms. The headline with everything it is told by is
 computed from all tallies: at most 10 seconds of processor and 400 MB for a million. Beside them what the night pays to

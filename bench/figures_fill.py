@@ -1,6 +1,6 @@
 """Fills a database for `bench.figures`: a project of so many traces, all read twice and settled over some months.
 
-Rows by the million are made inside the database, by statements that both engines know. What the figures never ask for
+Rows by the million are made inside the database. What the figures never ask for
 (texts, draws, queue) is left out, and foreign keys with it."""
 
 import datetime as dt
@@ -13,10 +13,7 @@ from labeling.models import Problem, Project, Rater
 START = dt.datetime(2026, 1, 5, 9, 0, tzinfo=dt.UTC)
 RATERS, TRACES_A_PROBLEM, DAYS, STEPS = 40, 10, 200, 8
 _PROBLEMS_AT_ONCE = 20_000
-_WITHOUT_FOREIGN_KEYS = {
-    "postgresql": "SET session_replication_role = replica",
-    "sqlite": "PRAGMA foreign_keys = OFF",
-}
+_WITHOUT_FOREIGN_KEYS = "SET session_replication_role = replica"
 
 
 def fill(n_traces: int) -> int:
@@ -34,14 +31,14 @@ def fill(n_traces: int) -> int:
         "project": project.pk,
         "rater": raters[0].pk,
         "problem": first_problem,
-        "start": _stored(START),
+        "start": START,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_WITHOUT_FOREIGN_KEYS[connection.vendor])
+        cursor.execute(_WITHOUT_FOREIGN_KEYS)
     for sql in (_TRACES, _SETTLEMENTS, _CONSENSUS, _REPORTS, _ASSIGNMENTS, _SUBMISSIONS, _TALLIES):
         _run(sql, at)
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+        cursor.execute("VACUUM ANALYZE")
     return project.pk
 
 
@@ -50,15 +47,9 @@ def _problem(project: Project, n: int) -> Problem:
 
 
 def _run(sql: str, at: dict[str, Any]) -> None:
-    on_postgresql = connection.vendor == "postgresql"
     day = f"%(start)s::timestamptz + (n * {DAYS} / %(n)s) * interval '1 day'"
-    day_on_sqlite = f"datetime(%(start)s, (n * {DAYS} / %(n)s) || ' days')"
     with connection.cursor() as cursor:
-        cursor.execute(sql.replace("ON_ITS_DAY", day if on_postgresql else day_on_sqlite), at)
-
-
-def _stored(moment: dt.datetime) -> Any:
-    return connection.ops.adapt_datetimefield_value(moment)
+        cursor.execute(sql.replace("ON_ITS_DAY", day), at)
 
 
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < %(n)s) "

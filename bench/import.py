@@ -1,8 +1,8 @@
-"""How fast do traces come in? `python -m bench.import [--traces N]`, on the server of DATABASE_URL or on SQLite.
+"""How fast do traces come in? `python -m bench.import [--traces N]`, on the server of DATABASE_URL.
 
-On PostgreSQL blocks of the import take turns with bare COPYs of as many rows of the same kind, made ready beforehand,
-into the same tables with the same keys and indexes. On SQLite the import runs alone, block by block; `--raters 16`
-brings a whole file in beside people at work instead (bench/import_beside.py).
+Blocks of the import take turns with bare COPYs of as many rows of the same kind, prepared beforehand, into the same
+tables with the same keys and indexes. `--raters 16` imports a whole file beside people at work instead
+(bench/import_beside.py).
 """
 
 import argparse
@@ -28,7 +28,7 @@ BLOCK = 1000  # traces
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--traces", type=int, default=20_000)
-    arguments.add_argument("--raters", type=int, default=0, help="so many people judge meanwhile (SQLite)")
+    arguments.add_argument("--raters", type=int, default=0, help="so many people judge meanwhile")
     arguments.add_argument("--waiting", type=int, default=1_000, help="traces open in their queue")
     arguments.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
@@ -50,22 +50,19 @@ def _inside(traces: int) -> None:
 
     django.setup()
     from django.core.management import call_command
-    from django.db import connection
 
     call_command("migrate", verbosity=0)
     path = Path(os.environ["STEPMARK_DATA"]) / "traces.jsonl"
     with path.open("wb") as file:
         file.writelines(lines(traces))
-    is_postgresql = connection.vendor == "postgresql"
     seconds: dict[str, list[float]] = {"import": [], "cpu": [], "copy": [], "calibration": []}
     for block in _blocks(path):
         seconds["calibration"].append(_calibrated())
         wall, cpu = block()
         seconds["import"].append(wall)
         seconds["cpu"].append(cpu)
-        if is_postgresql:
-            seconds["copy"].append(_bare_copy(len(seconds["copy"])))
-    _say(seconds, connection.vendor)
+        seconds["copy"].append(_bare_copy(len(seconds["copy"])))
+    _say(seconds)
 
 
 def lines(n: int) -> Iterator[bytes]:
@@ -78,7 +75,6 @@ def lines(n: int) -> Iterator[bytes]:
 
 def _blocks(path: Path) -> Iterator[Any]:
     """Each block reads, loads and commits its share of the file; told apart from building the next one."""
-    from django.db import connection
 
     from labeling.importing import bringing, load
     from labeling.importing.readers import formats
@@ -89,7 +85,6 @@ def _blocks(path: Path) -> Iterator[Any]:
     loading = load.Loading(
         project=project, source=ensure(project=project, name="x", format="native", now=factories.NOW), enqueues=False
     )
-    size = bringing.AT_ONCE if connection.vendor == "postgresql" else bringing.ALONE
     with path.open("rb") as stream:
         records = formats.named("native").read(stream)
         while True:
@@ -100,7 +95,7 @@ def _blocks(path: Path) -> Iterator[Any]:
 
             def block(rest: Iterator[Any] = rest) -> tuple[float, float]:
                 wall, cpu = time.perf_counter(), time.process_time()
-                for part in load.chunks(rest, size):
+                for part in load.chunks(rest, bringing.AT_ONCE):
                     load.load_chunk(loading=loading, records=part, now=factories.NOW)
                 return time.perf_counter() - wall, time.process_time() - cpu
 
@@ -161,10 +156,10 @@ def _calibrated() -> float:
     return time.perf_counter() - began
 
 
-def _say(seconds: dict[str, list[float]], engine: str) -> None:
+def _say(seconds: dict[str, list[float]]) -> None:
     quietest = min(seconds["calibration"])
     kept = [at for at, took in enumerate(seconds["calibration"]) if took <= 3 * quietest]
-    figures: dict[str, Any] = {"engine": engine, "kept": len(kept), "blocks": len(seconds["calibration"])}
+    figures: dict[str, Any] = {"kept": len(kept), "blocks": len(seconds["calibration"])}
     if len(kept) * 2 >= len(seconds["calibration"]):
         import_s = statistics.median(seconds["import"][at] for at in kept)
         cpu_s = statistics.median(seconds["cpu"][at] for at in kept)
@@ -172,12 +167,11 @@ def _say(seconds: dict[str, list[float]], engine: str) -> None:
             "steps_per_second": round(BLOCK * STEPS / import_s),
             "steps_per_cpu_second": round(BLOCK * STEPS / cpu_s),
         }
-        if seconds["copy"]:
-            copy_s = statistics.median(seconds["copy"][at] for at in kept)
-            figures |= {
-                "copy_steps_per_second": round(BLOCK * STEPS / copy_s),
-                "share_of_copy": round(copy_s / import_s, 2),
-            }
+        copy_s = statistics.median(seconds["copy"][at] for at in kept)
+        figures |= {
+            "copy_steps_per_second": round(BLOCK * STEPS / copy_s),
+            "share_of_copy": round(copy_s / import_s, 2),
+        }
     else:
         figures["verdict"] = "not measured: the machine was too busy"
     figures["memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

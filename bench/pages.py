@@ -1,6 +1,6 @@
 """Do leads' pages cost the same at a thousand and a million traces? `python -m bench.pages [--sizes …] [--rounds N]`.
 
-On the engine that DATABASE_URL names, otherwise SQLite. Each size has a database of its own: traces read, settled and
+On the server of DATABASE_URL. Each size has a database of its own: traces read, settled and
 waiting. Every page is asked for through the whole of Django by a lead who is logged in; what is measured is the time
 until the answer is there, and the queries that it took. The bars: at most 300 ms, and as many queries at every size.
 """

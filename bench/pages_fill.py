@@ -35,7 +35,7 @@ def fill(n_traces: int) -> Filled:
     _run(_CONSENSUS, [connection.ops.adapt_datetimefield_value(now)])
     _run(_STANDS, [])
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+        cursor.execute("VACUUM ANALYZE")
     figures.compute(project_id=project.pk, now=now)
     return Filled(lead, _addresses(project))
 

@@ -1,20 +1,15 @@
 """Does a claim cost the same however long the queue is? `python -m bench.queue [--sizes …] [--blocks …] [--rounds N]`.
 
-On SQLite at 1 thousand and 100 thousand open traces; where DATABASE_URL names a PostgreSQL server, there at 1 thousand,
-100 thousand and 1 million, and again while a long transaction stays open. Each size has a database of its own: 16
-raters, each 5,000 traces in, six lanes, slots coming back all the time. Baseline is the bare
-`SELECT … FOR UPDATE SKIP LOCKED` of the next entry, prepared as the claim is; on SQLite, which locks no rows, a
-transaction that reads and writes it, with a bar of its own. `--rounds` instead lets 16 raters read 2,000 traces three
-times each, with skips, lapses and late submissions, and counts what went wrong.
+On the server of DATABASE_URL at 1 thousand, 100 thousand and 1 million open traces, and again while a long transaction
+stays open. Each size has a database of its own: 16 raters, each 5,000 traces in, six lanes, slots coming back all the
+time. The baseline is the bare `SELECT … FOR UPDATE SKIP LOCKED` of the next entry, prepared as the claim is. `--rounds`
+instead lets 16 raters read 2,000 traces three times each, with skips, lapses and late submissions, and counts what went
+wrong.
 """
 
 import argparse
 import datetime as dt
 import itertools
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,10 +21,8 @@ if TYPE_CHECKING:
     from bench.queue_fill import Filled
     from labeling.queue import Claim
 
-LARGEST_ON_SQLITE = 100_000
 FLAT, DEAR = "p95 longest / shortest queue", "claim / bare select"
 BOUNDS = {FLAT: 1.25, DEAR: 3.0}
-ON_SQLITE = {FLAT: 1.25, DEAR: 6.0}  # its baseline changes a row in place, a claim makes one: see bench/README.md
 BARE, UNPREPARED = "bare select", "bare select, planned each time"
 RETURN_EVERY = 10
 BEFORE_LONG = 1600  # claims that leave dead rows behind, which the open transaction keeps from being tidied away
@@ -40,34 +33,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000, 1_000_000])
     parser.add_argument("--blocks", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=0)
-    parser.add_argument("--here", action="store_true", help="measure in this process; what the parent asks for")
     options = parser.parse_args()
-    if options.here:
-        sizes = [size for size in options.sizes if is_on_postgresql() or size <= LARGEST_ON_SQLITE]
-        print(harness.last_line(crowd_rounds(options.rounds) if options.rounds else compare(sizes, options.blocks)))
-        return
-    told = {"sqlite": _in_child("")}
-    if is_on_postgresql():
-        told["postgresql"] = _in_child(os.environ["DATABASE_URL"])
-    print(harness.last_line({"bench": "queue", "bounds": {"postgresql": BOUNDS, "sqlite": ON_SQLITE}, **told}))
-
-
-def is_on_postgresql() -> bool:
-    return bool(os.environ.get("DATABASE_URL"))
-
-
-def _in_child(url: str) -> dict[str, Any]:
-    """Settings are read once a process, so each engine has its own."""
-    command = [sys.executable, "-m", "bench.queue", "--here", *sys.argv[1:]]
-    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url}, stdout=subprocess.PIPE, text=True) as child:
-        last = ""
-        for line in child.stdout or ():
-            print(last, end="", flush=True)
-            last = line
-    if child.returncode:
-        raise SystemExit(child.returncode)
-    told: dict[str, Any] = json.loads(last)
-    return told
+    found = crowd_rounds(options.rounds) if options.rounds else compare(options.sizes, options.blocks)
+    print(harness.last_line({"bench": "queue", "bounds": BOUNDS, **found}))
 
 
 def compare(sizes: list[int], blocks: int) -> dict[str, Any]:
@@ -76,11 +44,10 @@ def compare(sizes: list[int], blocks: int) -> dict[str, Any]:
         compared = _compare([*(each.claims() for each in claiming), *claiming[-1].bare()], claiming[-1], blocks)
         shortest, longest = claiming[0].name, claiming[-1].name
         told = {"": _told(compared, shortest, longest)}
-        if is_on_postgresql():
-            with _long_transaction(claiming[-1]):
-                subjects = [claiming[0].claims(), claiming[-1].claims(), *claiming[-1].bare()]
-                compared = _compare(subjects, claiming[-1], blocks)
-            told["long transaction open"] = _told(compared, shortest, longest)
+        with _long_transaction(claiming[-1]):
+            subjects = [claiming[0].claims(), claiming[-1].claims(), *claiming[-1].bare()]
+            compared = _compare(subjects, claiming[-1], blocks)
+        told["long transaction open"] = _told(compared, shortest, longest)
     return told
 
 
@@ -90,13 +57,12 @@ def _compare(subjects: list[harness.Subject], longest: "Claiming", blocks: int) 
 
 
 def _told(compared: harness.Comparison, shortest: str, longest: str) -> dict[str, Any]:
-    print(harness.table("postgresql" if is_on_postgresql() else "sqlite", compared, BARE))
+    print(harness.table("queue", compared, BARE))
     ratios = {
         FLAT: compared.p95(longest, shortest),
         DEAR: compared.wall(longest, BARE),
     }
-    bounds = BOUNDS if is_on_postgresql() else ON_SQLITE
-    passed = {name: ratios[name] <= bound if compared.was_measured else None for name, bound in bounds.items()}
+    passed = {name: ratios[name] <= bound if compared.was_measured else None for name, bound in BOUNDS.items()}
     print("  " + ", ".join(f"{name}: {ratio}" for name, ratio in ratios.items()), passed, flush=True)
     cpu = {
         "longest / shortest queue": compared.cpu(longest, shortest),
@@ -125,7 +91,7 @@ class Claiming:
         self.filled: Filled = queue_fill.fill(n_open)
         self.raters = itertools.cycle(self.filled.raters)
         self.turns = itertools.count(1)
-        self.pid = connection.connection.info.backend_pid if connection.vendor == "postgresql" else None
+        self.pid = connection.connection.info.backend_pid
 
     def claims(self) -> harness.Subject:
         return harness.Subject(self.name, self.claim, 8, self.use, self.finish, self.pid)
@@ -158,28 +124,12 @@ class Claiming:
             mine.update(state="submitted", submitted_at=now, submitted_revision=1, finish_reason="solution")
 
     def _select_prepared(self) -> None:
-        from django.db import transaction
-
         import statements
 
-        if self.connection.vendor == "postgresql":
-            statements.rows(_BARE + _LOCK, [self.filled.policy_lane, self.filled.reached])
-        else:
-            with transaction.atomic():
-                ((entry, *_),) = statements.rows(_BARE, [self.filled.policy_lane, self.filled.reached])
-                statements.rows(_TOUCH, [entry])
+        statements.rows(_BARE, [self.filled.policy_lane, self.filled.reached])
 
     def _select(self) -> None:
-        from django.db import transaction
-
-        import statements
-
-        if self.connection.vendor == "postgresql":
-            self._run(_BARE + _LOCK)
-        else:
-            with transaction.atomic():
-                entry, *_ = self._run(_BARE)
-                statements.rows(_TOUCH, [entry])
+        self._run(_BARE)
 
     def _run(self, sql: str) -> Any:
         with self.connection.cursor() as cursor:
@@ -189,11 +139,8 @@ class Claiming:
 
 _BARE = (
     "SELECT id, trace_id, draw_id FROM labeling_queueentry WHERE lane_id = %s AND is_open AND key < %s"
-    " ORDER BY key DESC, trace_id DESC LIMIT 1"
+    " ORDER BY key DESC, trace_id DESC LIMIT 1 FOR UPDATE SKIP LOCKED"
 )
-_LOCK = " FOR UPDATE SKIP LOCKED"
-# What locking one row is to a database that knows no rows' locks.
-_TOUCH = "UPDATE labeling_queueentry SET slots_left = slots_left WHERE id = %s"
 
 
 @contextmanager

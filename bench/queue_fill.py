@@ -50,7 +50,7 @@ def _rater(project: Project, number: int) -> Rater:
 
 
 def _run(sql: str, *parameters: str | int) -> None:
-    seconds = "%s + n * interval '1 second'" if connection.vendor == "postgresql" else "datetime(%s, n || ' seconds')"
+    seconds = "%s + n * interval '1 second'"
     with connection.cursor() as cursor:
         cursor.execute(sql.replace("AFTER_N_SECONDS", seconds), parameters)
 
@@ -61,7 +61,7 @@ def _stored(moment: dt.datetime) -> Any:
 
 def _tidy() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+        cursor.execute("VACUUM ANALYZE")
 
 
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT %s UNION ALL SELECT n + 1 FROM numbers WHERE n < %s) "

@@ -1,22 +1,18 @@
 """What recording costs: `python -m bench.record [--blocks 40]`.
 
 One rating, a batch of twelve, and a submit, against a bare `INSERT … COMMIT` into a table of the shape of the history,
-over the same connection in the same manner: on PostgreSQL a prepared statement that commits itself, on SQLite a
-transaction that takes the write lock from the beginning. PostgreSQL is measured where DATABASE_URL names a server, in a
-database of its own. Prints a table for each engine, and one line of JSON.
+over the same connection in the same manner: a prepared statement that commits itself. Runs in a database of its own on
+the server of DATABASE_URL, and prints a table and one line of JSON.
 """
 
 import argparse
 import datetime as dt
 import itertools
 import json
-import os
-import secrets
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from typing import Any
+
+from bench import databases
 
 STEPS = 12
 PER_BLOCK = {"bare insert": 24, "one rating": 24, "batch of 12": 8, "submit": 8}
@@ -26,61 +22,14 @@ BOUNDS = {"one rating / bare insert": 4.0, "batch of 12 / one rating": 3.0}
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--blocks", type=int, default=40)
-    parser.add_argument("--here", action="store_true", help="measure in this process; what the parent asks for")
     options = parser.parse_args()
-    if options.here:
-        print(json.dumps(measure(options.blocks)))
-        return
-    told = {"sqlite": _in_child(options.blocks, url="")}
-    if os.environ.get("DATABASE_URL"):
-        told["postgresql"] = _in_child(options.blocks, url=os.environ["DATABASE_URL"])
-    print(json.dumps({"bench": "record", "bounds": BOUNDS, **told}, separators=(",", ":")))
-
-
-def _in_child(blocks: int, *, url: str) -> dict[str, Any]:
-    """Settings are read once a process, so each engine has its own."""
-    with tempfile.TemporaryDirectory(prefix="bench-record-") as folder:
-        environment = {**os.environ, "STEPMARK_DATA": folder, "SECRET_KEY": secrets.token_hex(25), "DATABASE_URL": url}
-        done = subprocess.run(
-            [sys.executable, "-m", "bench.record", "--here", "--blocks", str(blocks)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    *shown, last = done.stdout.splitlines()
-    print("\n".join(shown))
-    told: dict[str, Any] = json.loads(last)
-    return told
-
-
-def measure(blocks: int) -> dict[str, Any]:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    is_postgresql = connection.vendor == "postgresql"
-    if is_postgresql:
-        connection.settings_dict["TEST"]["NAME"] = f"bench_record_{os.getpid()}"
-        former = connection.settings_dict["NAME"]
-        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
-    else:
-        from django.core.management import call_command
-
-        call_command("migrate", verbosity=0)
-    try:
-        return _compared(blocks)
-    finally:
-        if is_postgresql:
-            connection.creation.destroy_test_db(former, verbosity=0)
+    with databases.of_our_own(["record"]) as made:
+        databases.use(made["record"])
+        found = _compared(options.blocks)
+    print(json.dumps({"bench": "record", "bounds": BOUNDS, **found}, separators=(",", ":")))
 
 
 def _compared(blocks: int) -> dict[str, Any]:
-    from django.db import connection
 
     import statements
     from bench import harness
@@ -88,11 +37,11 @@ def _compared(blocks: int) -> dict[str, Any]:
     subjects = [
         harness.Subject(name, run, PER_BLOCK[name]) for name, run in zip(PER_BLOCK, _operations(blocks), strict=True)
     ]
-    pid = statements.rows("SELECT pg_backend_pid()", [])[0][0] if connection.vendor == "postgresql" else None
+    pid = statements.rows("SELECT pg_backend_pid()", [])[0][0]
     compared = harness.compare(
         subjects, calibrate=lambda: statements.rows("SELECT 1", []), blocks=blocks, server_pid=pid
     )
-    print(harness.table(connection.vendor, compared, "bare insert"))
+    print(harness.table("record", compared, "bare insert"))
     ratios = {name: compared.wall(*name.split(" / ")) for name in BOUNDS}
     passed = {name: ratios[name] <= bound if compared.was_measured else None for name, bound in BOUNDS.items()}
     print("  " + ", ".join(f"{name}: {ratios[name]} (at most {bound})" for name, bound in BOUNDS.items()))
@@ -110,11 +59,9 @@ def _operations(blocks: int) -> Iterator[Any]:
     needed = blocks * (PER_BLOCK["one rating"] // STEPS + 1 + PER_BLOCK["batch of 12"] + PER_BLOCK["submit"])
     assignments = _opened(rater, needed)
     bare, numbers = _bare_insert(now), itertools.count(1)
-    transaction = _transaction()
 
     def insert() -> None:
-        with transaction():
-            statements.rows(bare, [assignments[0], next(numbers), now])
+        statements.rows(bare, [assignments[0], next(numbers), now])
 
     yield insert
 
@@ -145,15 +92,6 @@ def _recording(blocks: int, rater: int, assignments: list[int], now: dt.datetime
     _analyse()
     waiting = iter(rated)
     yield lambda: judging.submit(assignment_id=next(waiting), rater_id=rater, client="bench", now=now, by=None)
-
-
-def _transaction() -> Any:
-    """As recording does it on this engine."""
-    from contextlib import nullcontext
-
-    from django.db import connection, transaction
-
-    return nullcontext if connection.vendor == "postgresql" else transaction.atomic
 
 
 def _write(judging: Any, step: int, now: dt.datetime) -> Any:
@@ -197,7 +135,6 @@ def _analyse() -> None:
 
 def _bare_insert(now: dt.datetime) -> str:
     """A table of the shape of the history, with its index and without its foreign key, and the insert into it."""
-    from django.db import connection
 
     import statements
 
@@ -205,12 +142,7 @@ def _bare_insert(now: dt.datetime) -> str:
         "assignment_id, client, sequence, seen, version, revision, kind, step, option, rating, category, text, "
         "active_ms, arrived_at, was_late, was_applied"
     )
-    if connection.vendor == "postgresql":
-        statements.rows("CREATE TABLE bench_write (LIKE labeling_write INCLUDING ALL)", [])
-    else:
-        [(made,)] = statements.rows("SELECT sql FROM sqlite_master WHERE name = %s", ["labeling_write"])
-        references = ' REFERENCES "labeling_assignment" ("id") DEFERRABLE INITIALLY DEFERRED'
-        statements.rows(made.replace('"labeling_write"', "bench_write").replace(references, ""), [])
+    statements.rows("CREATE TABLE bench_write (LIKE labeling_write INCLUDING ALL)", [])
     return (
         f"INSERT INTO bench_write ({columns}) VALUES "
         "(%s, 'bench', %s, 0, 1, 1, 'rate', 0, 0, 1, '', '', 900, %s, false, true)"

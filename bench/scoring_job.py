@@ -1,7 +1,7 @@
 """A million steps through the scoring job itself: `python -m bench.scoring --job [--steps 1000000]`.
 
-The platform as it is run: on SQLite `./run`'s supervisor with its own broker and worker; with DATABASE_URL and
-REDIS_URL a web server and a Celery worker with two processes. A lead presses the button; sixteen raters, who think for
+The platform on the server of DATABASE_URL: with REDIS_URL a web server and a Celery worker with two processes,
+otherwise `./run`'s supervisor with its own broker and worker. A lead presses the button; sixteen raters, who think for
 .3 s before each request, work for a while before and during it. At two fifths the worker is killed with SIGKILL, and on
 the server started anew as a container would be. At the end every trace has its score once.
 """
@@ -58,7 +58,7 @@ class Place:
 
 @contextlib.contextmanager
 def _platform(environment: dict[str, str], folder: Path) -> Iterator[Place]:
-    if os.environ.get("DATABASE_URL"):
+    if os.environ.get("REDIS_URL"):
         workers = [_worker(environment, folder)]
         with cycle_place.web(environment, folder) as server:
             try:
@@ -160,15 +160,10 @@ def _scored(environment: dict[str, str]) -> tuple[int, int]:
 
 
 def _ask(environment: dict[str, str], sql: str) -> list[Any]:
-    if url := environment.get("DATABASE_URL"):
-        import psycopg
+    import psycopg
 
-        with psycopg.connect(url) as link:
-            return link.execute(sql.encode()).fetchall()
-    import sqlite3
-
-    with contextlib.closing(sqlite3.connect(Path(environment["STEPMARK_DATA"]) / "stepmark.sqlite3")) as file:
-        return file.execute(sql).fetchall()
+    with psycopg.connect(environment["DATABASE_URL"]) as link:
+        return link.execute(sql.encode()).fetchall()
 
 
 def _family(pid: int) -> list[int]:

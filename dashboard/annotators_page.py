@@ -18,7 +18,7 @@ from dashboard.tables import Column, Table
 from labeling import quality
 from labeling.agreement import proportions
 from labeling.models import Assignment, Lane, Project, Rater
-from labeling.models.rater import RaterKind, RaterStage
+from labeling.models.rater import RaterStage
 from labeling.quality import watching
 from labeling.quality.figures import Shown
 from people.models import Membership
@@ -120,7 +120,7 @@ def of(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") ->
 def _listed(project: Project, figures: dict[str, Any]) -> tuple[list[int], int]:
     """Who stands on the page, by the rater's id, and how many there are. Where it has no room for all: whoever is
     paused, since a lead has to look at them, then who rated most."""
-    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None)
+    members = Rater.objects.members().active().filter(project=project)
     every = sorted(
         (paused_at is None, -figures.get(str(pk), {}).get("steps", 0), pk)
         for pk, paused_at in members.values_list("pk", "paused_at")

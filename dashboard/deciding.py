@@ -89,7 +89,7 @@ def case(settlement: Settlement, actor: Membership, *, with_names: bool) -> Case
     voices = voices_of(trace, actor, with_names=with_names)
     rungs = reading.rungs(trace)
     rows = [Row(rung, [(voice, voice.said.get(rung.position)) for voice in voices]) for rung in rungs]
-    gold = list(Gold.objects.filter(trace=trace, retired_at=None))
+    gold = list(Gold.objects.active().filter(trace=trace))
     return Case(trace, settlement, voices, rows, actor.project.guideline, gold, majority.told(trace, voices))
 
 

@@ -131,6 +131,6 @@ class GoldForm(KnownForm):
 
     def clean_use(self) -> GoldUse:
         use = GoldUse(self.cleaned_data["use"])
-        if self._trace.gold.filter(use=use, retired_at=None).exists():
+        if self._trace.gold.active().filter(use=use).exists():
             raise ValidationError(_("The trace is already gold for this use."))
         return use

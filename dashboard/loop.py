@@ -17,7 +17,6 @@ from dashboard.charts.scales import Scale, rows, ticks, under
 from dashboard.tables import Column, Table
 from jobs.models import Job, JobState
 from labeling.models import Assignment, Draw, Project
-from labeling.models.assignment import AssignmentState
 from prm import generations
 from prm.models import PRM, Generation
 from prm.models.generation import Stage
@@ -63,7 +62,7 @@ def timeline(project: Project) -> list[Round]:
 
 def _unread(project: Project, batches: Sequence[int]) -> dict[int, int]:
     """Of these, not of all that was ever drawn; what was drawn and not read is told, not dropped."""
-    read = Assignment.objects.filter(trace=OuterRef("trace"), state=AssignmentState.SUBMITTED)
+    read = Assignment.objects.submitted().filter(trace=OuterRef("trace"))
     draws = Draw.objects.filter(project=project, batch__in=batches).filter(~Exists(read))
     return dict(draws.values_list("batch").annotate(n=Count("pk")).order_by())
 

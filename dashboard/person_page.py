@@ -13,7 +13,7 @@ from dashboard.annotators_page import Person
 from dashboard.charts import Chart
 from labeling import numbering
 from labeling.models import Assignment, GoldAnswer, Rater, Report
-from labeling.models.assignment import AssignmentState, FinishReason
+from labeling.models.assignment import FinishReason
 from labeling.models.consensus import SettlementState
 from labeling.numbering import Numbers
 from labeling.quality import consensus
@@ -43,7 +43,7 @@ class Shown:
 
 
 def of(rater: Rater, actor: Membership, asked: QueryDict, now: dt.datetime) -> Shown:
-    submitted = Assignment.objects.filter(rater=rater, state=AssignmentState.SUBMITTED)
+    submitted = Assignment.objects.submitted().filter(rater=rater)
     page = paging.of(
         submitted.select_related("trace__problem", "trace__settlement"), asked, size=SIZE, is_scattered=True
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -77,7 +77,8 @@ def rungs(trace: Trace, consensus: Consensus | None = None) -> list[Rung]:
 
 
 def readings(trace: Trace, actor: Membership, numbers: Numbers) -> list[Reading]:
-    rows = Assignment.objects.filter(trace=trace).select_related("rater__user", "guideline", "lane")
+    mine = Assignment.objects.filter(trace=trace)
+    rows: QuerySet[Assignment] = mine.select_related("rater__user", "guideline", "lane")
     is_rated = Q(turns__revision=F("revision"), turns__judgments__rating__isnull=False)
     assignments = list(rows.annotate(n_rated=Count("turns", filter=is_rated, distinct=True)).order_by("pk"))
     latest = [(row.pk, row.submitted_revision) for row in assignments if row.submitted_revision]
@@ -119,7 +120,7 @@ def standing(trace: Trace, numbers: Numbers) -> Standing:
     entries = list(QueueEntry.objects.filter(trace=trace).select_related("lane", "draw").order_by("pk"))
     settlement = Settlement.objects.filter(trace=trace).first()
     consensus = Consensus.objects.filter(trace=trace).select_related("fit").order_by("-revision").first()
-    gold = list(Gold.objects.filter(trace=trace, retired_at=None).select_related("made_by").order_by("pk"))
+    gold = list(Gold.objects.active().filter(trace=trace).select_related("made_by").order_by("pk"))
     error = consensus.first_error if consensus else None
     return Standing(
         settlement=settlement,

@@ -14,6 +14,7 @@ from dashboard import paging, reasons
 from labeling.models import Gold, Project, QueueEntry, Report, Trace
 from labeling.models.assignment import OPEN_STATES
 from labeling.models.consensus import Settlement, SettlementState
+from labeling.models.trace import TraceQuerySet
 from labeling.texts import numbers
 
 STATES = (
@@ -58,7 +59,7 @@ def find(project: Project, asked: QueryDict) -> Hits:
     rows = everything
     for name, value in wanted.items():
         rows = _FILTERS[name](rows, value)
-    # Joined with its one project, SQLite would sort all of its traces to show fifty.
+    # Every trace has the same project: it is set below instead of joined.
     whole = rows.select_related("problem", "settlement").defer("problem__reference_solution")
     page = paging.of(whole, asked, among=everything if wanted else None)
     for trace in page.rows:
@@ -74,14 +75,14 @@ def reported_as_bad(reports: QuerySet[Report]) -> QuerySet[Report]:
     return rows.exclude(trace__settlement__state__in=settled)
 
 
-def _by_words(rows: QuerySet[Trace], q: str) -> QuerySet[Trace]:
+def _by_words(rows: TraceQuerySet, q: str) -> TraceQuerySet:
     by_number = Q(pk=numbers.whole(q.strip().removeprefix("#")))
     return rows.filter(by_number | Q(ref=q.strip()) | Q(problem__text__icontains=q.strip()))
 
 
-def _by_state(rows: QuerySet[Trace], state: str) -> QuerySet[Trace]:
+def _by_state(rows: TraceQuerySet, state: str) -> TraceQuerySet:
     if state == "unread":
-        return rows.filter(settlement=None, withdrawn_at=None)
+        return rows.available().filter(settlement=None)
     if state == "in_hand":
         return rows.filter(assignments__state__in=OPEN_STATES).distinct()
     if state == "bad_problem":
@@ -93,15 +94,15 @@ def _by_state(rows: QuerySet[Trace], state: str) -> QuerySet[Trace]:
     return rows.filter(settlement__state=state)
 
 
-def _by_domain(rows: QuerySet[Trace], domain: str) -> QuerySet[Trace]:
+def _by_domain(rows: TraceQuerySet, domain: str) -> TraceQuerySet:
     return rows.filter(problem__domain__iexact=domain.strip())
 
 
-def _by_source(rows: QuerySet[Trace], source: int) -> QuerySet[Trace]:
+def _by_source(rows: TraceQuerySet, source: int) -> TraceQuerySet:
     return rows.filter(source=source)
 
 
-_FILTERS: dict[str, Callable[[QuerySet[Trace], Any], QuerySet[Trace]]] = {
+_FILTERS: dict[str, Callable[[TraceQuerySet, Any], TraceQuerySet]] = {
     "q": _by_words,
     "state": _by_state,
     "domain": _by_domain,
@@ -114,7 +115,7 @@ def _lines(traces: Sequence[Trace]) -> list[Found]:
     entries = defaultdict(list)
     for entry in QueueEntry.objects.filter(trace__in=keys).select_related("lane").order_by("pk"):
         entries[entry.trace_id].append(entry)
-    gold = set(Gold.objects.filter(trace__in=keys, retired_at=None).values_list("trace_id", flat=True))
+    gold = set(Gold.objects.active().filter(trace__in=keys).values_list("trace_id", flat=True))
     return [
         Found(trace, settlement, reasons.why(trace, settlement, entries[trace.pk]), trace.pk in gold)
         for trace in traces

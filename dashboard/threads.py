@@ -62,8 +62,8 @@ def _lines(actor: Membership, mine: QuerySet[Message]) -> list[Line]:
     found = list(latest[:MOST])
     raters = {
         rater.user_id: rater
-        for rater in Rater.objects.filter(
-            project=actor.project, removed_at=None, user__in={message.membership.user_id for message in found}
+        for rater in Rater.objects.active().filter(
+            project=actor.project, user__in={message.membership.user_id for message in found}
         )
     }
     once: dict[int, Line] = {}

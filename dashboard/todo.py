@@ -15,7 +15,7 @@ from dashboard import search
 from jobs.models import Job, JobState
 from labeling import quality
 from labeling.models import Project, Rater, Report, Trace
-from labeling.models.rater import RaterKind, RaterStage
+from labeling.models.rater import RaterStage
 from people import roles
 from people.models import Membership, Message
 from people.roles import Action
@@ -57,7 +57,7 @@ _Asked = tuple[Action, QuerySet[Any], Callable[[int], tuple[str, str]], str, str
 def _asked(project: Project) -> Iterator[_Asked]:
     """Who may act, upon what, how it is called, on which page it stands and under which of its choices."""
     yield Action.ADJUDICATE, quality.contested(project_id=project.pk).order_by(), _contested, "adjudicate", ""
-    members = Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None)
+    members = Rater.objects.members().active().filter(project=project)
     yield Action.PAUSE, members.filter(paused_at__isnull=False), _paused, "annotators", "?choice=paused"
     yield Action.WRITE, Message.objects.with_new_answer(project.pk), _answers, "messages", ""
     failed = Job.objects.filter(subject=f"project:{project.pk}", state=JobState.FAILED)
@@ -75,10 +75,7 @@ def _beginnings(actor: Membership) -> list[Waiting]:
     if roles.does(actor, Action.BRING_IN) and not Trace.objects.filter(project=project).exists():
         why = _("from a file; you see how it would come in before it does")
         found.append(Waiting("", _("Bring traces in"), reverse("dashboard:imports", args=[slug]), why))
-    if (
-        roles.does(actor, Action.INVITE)
-        and not Rater.objects.filter(project=project, kind=RaterKind.MEMBER, removed_at=None).exists()
-    ):
+    if roles.does(actor, Action.INVITE) and not Rater.objects.members().active().filter(project=project).exists():
         why = _("by a link for one person or for many")
         found.append(Waiting("", _("Invite annotators"), reverse("dashboard:people", args=[slug]), why))
     return found

@@ -42,7 +42,7 @@ def append(
     """Say that `by` did `what` ("guideline.published") to `subject` ("guideline:4"). One insert; two with an origin."""
     event = _event(Entry(what, project, subject, detail), by, now)
     # Written by hand: every submission says something here.
-    columns = (statements.moment(now), event.by, what, project, subject, json.dumps(event.detail))
+    columns = (now, event.by, what, project, subject, json.dumps(event.detail))
     ((event.pk,),) = statements.rows(_APPEND, columns)
     event._state.adding = False
     if origin is not None:

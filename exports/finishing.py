@@ -13,7 +13,6 @@ from exports.card import Told
 from exports.files import Written
 from exports.models import Snapshot
 from jobs.runner import Chunk, Progress
-from labeling import memory
 
 
 def finish(snapshot: Snapshot) -> Iterator[Progress | Chunk]:
@@ -29,8 +28,7 @@ def finish(snapshot: Snapshot) -> Iterator[Progress | Chunk]:
 def count(snapshot: Snapshot) -> dict[str, Any]:
     """What is true of the rows, shards or none: it may be found out while they are written."""
     assert snapshot.manifest is not None
-    with memory.spared():  # every row is looked at
-        return facts.gather(snapshot.manifest)
+    return facts.gather(snapshot.manifest)
 
 
 def finish_with(snapshot: Snapshot, counted: dict[str, Any]) -> Iterator[Progress | Chunk]:

@@ -17,20 +17,20 @@ from labeling.readings import Plain, Reading, turns_of
 CUT_OFF = (FinishReason.GIVE_UP.value, FinishReason.BAD_PROBLEM.value)
 # A row for each submission: how often each rating was given, the place of the first error on the trace's own path (its
 # first options; of a live trace what was chosen has no such place), and whether the reading was cut off.
-_READ = """SELECT COUNT(CASE WHEN j.rating = -1 THEN 1 END) AS negative,
-  COUNT(CASE WHEN j.rating = 0 THEN 1 END) AS neutral,
-  COUNT(CASE WHEN j.rating = 1 THEN 1 END) AS positive,
-  MIN(CASE WHEN j.rating = -1 AND o.position = 0 THEN s.position END) AS place,
-  MAX(CASE WHEN u.finish_reason IN ('give_up', 'bad_problem') THEN 1 ELSE 0 END) AS was_cut_off
+_READ = """SELECT COUNT(*) FILTER (WHERE j.rating = -1) AS negative,
+  COUNT(*) FILTER (WHERE j.rating = 0) AS neutral,
+  COUNT(*) FILTER (WHERE j.rating = 1) AS positive,
+  MIN(s.position) FILTER (WHERE j.rating = -1 AND o.position = 0) AS place,
+  BOOL_OR(u.finish_reason IN ('give_up', 'bad_problem')) AS was_cut_off
 FROM labeling_manifestrow m
 JOIN labeling_submission u ON u.id = m.submission_id
 JOIN labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
 JOIN labeling_step s ON s.id = t.step_id
 LEFT JOIN labeling_judgment j ON j.turn_id = t.id
 LEFT JOIN labeling_option o ON o.id = j.option_id
-WHERE m.manifest_id = %s AND {listed} GROUP BY m.position"""
-_TOGETHER = """SELECT place, was_cut_off, COUNT(*), SUM(negative), SUM(neutral), SUM(positive)
-FROM ({read}) AS reading GROUP BY place, was_cut_off"""
+WHERE m.manifest_id = %(manifest)s AND m.position = ANY (%(positions)s) GROUP BY m.position"""
+_TOGETHER = f"""SELECT place, was_cut_off, COUNT(*), SUM(negative), SUM(neutral), SUM(positive)
+FROM ({_READ}) AS reading GROUP BY place, was_cut_off"""  # noqa: S608  made of constants
 
 
 class Said(NamedTuple):
@@ -78,8 +78,7 @@ def together(spreads: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, di
 def _looked_up(frozen: Manifest, positions: Sequence[int]) -> list[tuple[Any, ...]]:
     if not positions:
         return []
-    read = _READ.format(listed=statements.among("m.position"))
-    return statements.rows(_TOGETHER.format(read=read), [frozen.pk, statements.listed(positions)])
+    return statements.rows(_TOGETHER, {"manifest": frozen.pk, "positions": sorted(set(positions))})
 
 
 def _said(plain: Plain) -> Said:

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Iterator
 from functools import partial
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from exports import splits
@@ -19,7 +19,8 @@ from jobs.runner import Chunk, Progress
 from labeling.models import Problem, Project
 from labeling.texts import near_duplicates
 
-_ALIVE = Progress(0, kept_nobody=True)
+_ALIVE = Progress(0)
+_AT_ONCE = 2000  # problems in a transaction
 
 
 class _Round:
@@ -66,7 +67,6 @@ def _unseated(here: _Round) -> QuerySet[Problem]:
 
 
 def _seat(here: _Round) -> Iterator[Progress | Chunk]:
-    at_once = 100 if connection.vendor == "sqlite" else 2000
     seated: list[Seat] = []
     for seat in here.seating.decide():
         if seat is None:
@@ -75,8 +75,8 @@ def _seat(here: _Round) -> Iterator[Progress | Chunk]:
         row = here.newcomers[len(seated)]
         row.project, row.low, row.high = here.project, seat.low, seat.high
         seated.append(row)
-        if len(seated) % at_once == 0 or len(seated) == len(here.newcomers):
-            yield partial(_keep, here, seated[-((len(seated) - 1) % at_once + 1) :])
+        if len(seated) % _AT_ONCE == 0 or len(seated) == len(here.newcomers):
+            yield partial(_keep, here, seated[-((len(seated) - 1) % _AT_ONCE + 1) :])
             if here.is_overtaken:
                 return
 

@@ -29,7 +29,7 @@ from exports.orders import Order, Unfit
 from jobs import work
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
-from labeling import manifest, memory
+from labeling import manifest
 from labeling.choosing import Barred, Scored
 from labeling.models import Manifest, ManifestRow, Project, Source
 from prm import registry, scores
@@ -127,12 +127,7 @@ def prepare(snapshot: Snapshot, *, asks: bool) -> Iterator[Progress | Chunk]:
         except StopIteration as found:
             barred, plan = found.value
             break
-    yield partial(_prepared, snapshot, barred, plan, asks)
-
-
-def _prepared(snapshot: Snapshot, barred: Barred, plan: Plan, asks: bool, now: dt.datetime) -> Progress:
-    with memory.spared():  # every row of the manifest is written, and looked at for its weight
-        return _freeze(snapshot, barred, plan, asks, now)
+    yield partial(_freeze, snapshot, barred, plan, asks)
 
 
 def _freeze(snapshot: Snapshot, barred: Barred, plan: Plan, asks: bool, now: dt.datetime) -> Progress:

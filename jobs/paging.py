@@ -1,7 +1,7 @@
-"""Reads many rows for a handler that yields in between.
+"""Read many rows for a handler that yields in between.
 
-SQLite refuses to write on a connection that still reads what others have changed meanwhile: a cursor may not stay open
-while the runner writes down how far a job has come. So each page is a query of its own, from where the last one ended.
+The runner commits after each chunk, and a cursor does not outlive its transaction. So each page is a query of its own
+that starts where the last one ended.
 """
 
 from collections.abc import Iterator

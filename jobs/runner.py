@@ -1,5 +1,5 @@
-"""Does one job in chunks: claims it, keeps its progress with each chunk, steps aside for people, ends it. With
-`jobs.work` the only module that changes jobs.
+"""Run one job in chunks: claim it, save its progress with each chunk, end it. Only this module and `jobs.work` change
+jobs.
 
 A handler is a generator function that is given the job and goes on from `job.checkpoint`. It prepares a chunk (reads,
 parses, computes) outside of any transaction, and yields a function that writes it. The runner calls that function in
@@ -11,14 +11,13 @@ together or not at all, and a runner that has lost its lease to another keeps ne
             yield partial(write, records)       # (now) -> Progress(done, total, {"line": 40})
 
 A handler without anything to write in the database yields the Progress itself; what it did before may then be done
-twice. The runner steps aside for people as if that had kept them waiting, unless the Progress says `kept_nobody`. No
-query stays open meanwhile: see `jobs.paging`. A chunk takes less than a lease, with its preparation, or is given a
-longer one.
+twice. A handler reads in pages (`jobs.paging`), so that no cursor stays open over a commit. A chunk takes less than a
+lease, with its preparation, or is given a longer one. Chunks are short because a chunk holds its row locks until it
+commits; nothing else about a job keeps people waiting.
 """
 
 import datetime as dt
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from jobs import failures, yielding
+from jobs import failures
 from jobs.models import Job, JobState
 
 LEASE = dt.timedelta(seconds=20)
@@ -42,7 +41,6 @@ class Progress(NamedTuple):
     total: int | None = None
     checkpoint: Mapping[str, Any] | None = None
     result: Mapping[str, Any] | None = None
-    kept_nobody: bool = False  # the handler has only read or computed since: nobody had to wait for it
 
 
 Chunk = Callable[[dt.datetime], Progress]
@@ -66,7 +64,6 @@ def run(
     *,
     clock: Clock = timezone.now,
     lease: dt.timedelta = LEASE,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> JobState | None:
     """Do the job, if nobody else does. Says how it ended, or None when it was not this runner that ended it."""
     if not _room.acquire(blocking=False):
@@ -77,23 +74,21 @@ def run(
         if job is None:
             return None
         with structlog.contextvars.bound_contextvars(job=job.pk, kind=job.kind, attempt=job.attempt):
-            return _run_claimed(job, handler, clock, lease, sleep)
+            return _run_claimed(job, handler, clock, lease)
     finally:
         _room.release()
 
 
-def _run_claimed(
-    job: Job, handler: Handler, clock: Clock, lease: dt.timedelta, sleep: Callable[[float], None]
-) -> JobState | None:
+def _run_claimed(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> JobState | None:
     try:
-        _work_through(job, handler, clock, lease, sleep)
+        _work_through(job, handler, clock, lease)
     except LeaseLost:
         logger.warning("job.lease_lost")
         return None
     except CancelAsked:
         return _end(job, JobState.CANCELLED, clock())
     except (OperationalError, InterfaceError) as error:
-        # The database was away or too busy: worth another try from the checkpoint, and the sweep counts the tries.
+        # The database was away: worth another try from the checkpoint, and the sweep counts the tries.
         _set_aside(job, failures.reason(error), clock())
         return None
     except Exception as error:  # whatever a handler dies of, the person who asked must be told
@@ -121,32 +116,18 @@ def _claim(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None:
     return job
 
 
-def _work_through(
-    job: Job, handler: Handler, clock: Clock, lease: dt.timedelta, sleep: Callable[[float], None]
-) -> None:
+def _work_through(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> None:
     logger.info("job.started", done=job.done, total=job.total)
-    chunks = handler(job)
-    while True:
-        began = time.perf_counter()
-        chunk = next(chunks, None)
-        prepared = time.perf_counter() - began
-        if chunk is None:
-            return
-        waited, wrote = _write(job, chunk, clock, lease)
-        # A handler that yields mere progress has written by itself while it prepared.
-        took = prepared if isinstance(chunk, Progress) and not chunk.kept_nobody else wrote
-        yielding.pause(took, waited=waited, now=clock(), sleep=sleep)
+    for chunk in handler(job):
+        _write(job, chunk, clock, lease)
 
 
-def _write(job: Job, chunk: Progress | Chunk, clock: Clock, lease: dt.timedelta) -> tuple[float, float]:
-    """The chunk and its checkpoint in one transaction. Says how long others kept it waiting, and it then others."""
-    asked = time.perf_counter()
+def _write(job: Job, chunk: Progress | Chunk, clock: Clock, lease: dt.timedelta) -> None:
+    """Write the chunk and its checkpoint in one transaction."""
     with transaction.atomic():
-        began = time.perf_counter()  # SQLite's lock has been taken
         _see_whether_to_go_on(job)
         progress = chunk if isinstance(chunk, Progress) else chunk(clock())
         _keep(job, progress, clock() + lease)
-    return began - asked, time.perf_counter() - began
 
 
 def _see_whether_to_go_on(job: Job) -> None:

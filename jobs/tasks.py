@@ -3,10 +3,9 @@
 from celery import shared_task
 from django.utils import timezone
 
-from jobs import work, writing_back
+from jobs import work
 
 
 @shared_task(name="jobs.sweep")
 def sweep() -> None:
     work.sweep(now=timezone.now())
-    writing_back.write_back()

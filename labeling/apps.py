@@ -7,8 +7,7 @@ class LabelingConfig(AppConfig):
 
     def ready(self) -> None:
         from events import append_only
-        from jobs import yielding
-        from labeling import judging, pages
+        from labeling import pages
 
         append_only.register(
             "labeling_write",
@@ -20,4 +19,3 @@ class LabelingConfig(AppConfig):
             "labeling_fit",
         )
         post_migrate.connect(pages.on_migrated, sender=self)  # moves no data: it says how tables are packed
-        yielding.register(judging.somebody_judged_since)

@@ -30,7 +30,7 @@ from msgspec import Meta, Struct
 
 from labeling import benchmarks
 from labeling.models import Assignment, BenchmarkProblem, Gold, Problem, Project, Submission, Trace
-from labeling.models.assignment import AssignmentState, Purpose
+from labeling.models.assignment import Purpose
 from labeling.models.consensus import SettlementState
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
@@ -90,7 +90,7 @@ def chosen(project: Project, filters: Filters, scored: Scored | None = None) -> 
     """Submissions or traces, each with what a row of a manifest holds: `trace_key`, `submission_key`, `consensus_key`,
     `score_key` and `contested_key`."""
     if filters.unit == "traces":
-        rows: QuerySet[Any] = Trace.objects.filter(project=project, withdrawn_at=None)
+        rows: QuerySet[Any] = Trace.objects.available().filter(project=project)
         named = {"trace_key": F("pk"), "submission_key": _NOTHING}
     else:
         rows = _submissions(project, filters)
@@ -166,9 +166,7 @@ def _trace(path: str) -> str:
 
 
 def _n_raters(path: str) -> Subquery:
-    submitted = Assignment.objects.filter(
-        trace=OuterRef(_trace(path)), state=AssignmentState.SUBMITTED, purpose=Purpose.WORK
-    )
+    submitted = Assignment.objects.submitted().filter(trace=OuterRef(_trace(path)), purpose=Purpose.WORK)
     return Subquery(submitted.order_by().values("trace").annotate(n=Count("rater", distinct=True)).values("n"))
 
 

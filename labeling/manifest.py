@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from accounts.models import User
-from labeling import choosing, memory, reading
+from labeling import choosing, reading
 from labeling.choosing import Barred as Barred
 from labeling.choosing import Filters as Filters
 from labeling.choosing import Scored as Scored
@@ -40,7 +40,7 @@ def freeze(
     """The ordered list of what the filters name at this moment, and what the rules left out of it. In the order of
     submission, or with those of a trace beside each other."""
     rows = choosing.with_reason(choosing.chosen(project, filters, scored), filters, barred)
-    with memory.spared(), transaction.atomic():
+    with transaction.atomic():
         # Rows first: a manifest is never changed, so it is born knowing how many it has.
         table = Manifest._meta.db_table
         pk = next(bulk.ids([table])[table])
@@ -72,30 +72,27 @@ def readings(
     return reading.chunks(manifest, start=start, stop=stop, size=chunk)
 
 
-_WRITTEN = """INSERT INTO labeling_manifestrow (manifest_id, position, trace_id, submission_id, consensus_revision,
-  score_version, is_contested)
-SELECT %s, ROW_NUMBER() OVER (ORDER BY {order}) - 1, trace_key, submission_key, consensus_key, score_key, contested_key
-FROM {found} WHERE reason IS NULL"""
-_COUNTED = "SELECT reason, COUNT(*) FROM {found} GROUP BY reason"
+_WRITE_AND_COUNT = """WITH found AS ({select}),
+written AS (
+  INSERT INTO labeling_manifestrow (manifest_id, position, trace_id, submission_id, consensus_revision, score_version,
+    is_contested)
+  SELECT %s, ROW_NUMBER() OVER (ORDER BY {order}) - 1, trace_key, submission_key, consensus_key, score_key,
+    contested_key
+  FROM found WHERE reason IS NULL)
+SELECT reason, COUNT(*) FROM found GROUP BY reason"""
 
 
 def _write_rows(manifest_id: int, rows: QuerySet[Any], *, by_trace: bool) -> dict[str | None, int]:
-    """How many rows there are by the reason that keeps them away; those without one are written. Both at one moment:
-    by one statement on PostgreSQL, under the lock of the whole database on SQLite."""
+    """Write the rows without a reason to leave them out, and return how many rows there are by reason.
+
+    One statement does both, so that both see the same moment.
+    """
     columns = ("trace_key", "submission_key", "consensus_key", "score_key", "contested_key", "reason")
     try:
         select, parameters = rows.order_by().values(*columns).query.sql_with_params()
-    except EmptyResultSet:  # by what was asked for, Django knows without looking that there is nothing
+    except EmptyResultSet:  # Django knows from the filters that no row matches
         return {}
     order = "trace_key, submission_key" if by_trace else "submission_key, trace_key"
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            written = _WRITTEN.format(order=order, found="found")
-            cursor.execute(
-                f"WITH found AS ({select}), written AS ({written}) {_COUNTED.format(found='found')}",
-                [*parameters, manifest_id],
-            )
-        else:
-            cursor.execute(_WRITTEN.format(order=order, found=f"({select})"), [manifest_id, *parameters])
-            cursor.execute(_COUNTED.format(found=f"({select})"), parameters)
+        cursor.execute(_WRITE_AND_COUNT.format(select=select, order=order), [*parameters, manifest_id])
         return dict(cursor.fetchall())

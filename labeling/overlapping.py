@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from accounts.models import User
 from jobs import work
@@ -14,11 +14,12 @@ from jobs.models import Job
 from jobs.runner import Chunk, Progress
 from labeling import projects, queue
 from labeling.models import Assignment, Project
-from labeling.models.assignment import OPEN_STATES, AssignmentState
+from labeling.models.assignment import AssignmentState
 from labeling.quality import settlements
 from labeling.queue.lanes import WORK
 
 KIND = "labeling.change_overlap"
+_SIZE = 500  # traces in a transaction
 
 
 class UnderWay(NamedTuple):
@@ -36,7 +37,7 @@ class UnderWay(NamedTuple):
 
 def under_way(*, project_id: int, at_most: int = 10_000) -> UnderWay:
     """Before anything changes: how much it will concern, and whom."""
-    held = Assignment.objects.filter(project=project_id, state__in=OPEN_STATES)
+    held = Assignment.objects.open().filter(project=project_id)
     open_ones = list(held.values_list("rater_id", "state", "version")[: at_most + 1])
     corrected = list(
         Assignment.objects.filter(project=project_id, reopened_at__isnull=False).values_list("rater_id", flat=True)[
@@ -86,18 +87,14 @@ def _look_again(project: Project, after: int, now: dt.datetime) -> Progress:
     return Progress(total, total, {"after": after})
 
 
-def _size() -> int:
-    return 20 if connection.vendor == "sqlite" else 500
-
-
 def _last_of_next(project: Project, after: int) -> int | None:
-    keys = project.traces.filter(pk__gt=after, withdrawn_at=None).order_by("pk").values_list("pk", flat=True)[: _size()]
+    keys = project.traces.available().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:_SIZE]
     return max(keys, default=None)
 
 
 def _resize(project: Project, after: int, now: dt.datetime) -> Progress:
     overlap = Project.objects.values_list("overlap", flat=True).get(pk=project.pk)
-    done = queue.resize(project_id=project.pk, overlap=overlap, after=after, now=now, limit=_size())
+    done = queue.resize(project_id=project.pk, overlap=overlap, after=after, now=now, limit=_SIZE)
     settlements.mark_read_enough(trace_ids=done.trace_ids, overlap=overlap, now=now)
     last = max(done.trace_ids, default=after)
     return Progress(project.traces.filter(pk__lte=last).count(), project.traces.count(), {"after": last})

@@ -1,4 +1,4 @@
-"""How tightly PostgreSQL packs the rows of a table. Set after every migrate, since no model can say it."""
+"""Set how tightly PostgreSQL packs the rows of a table. Done after every migrate, since no model can say it."""
 
 from typing import Any
 
@@ -10,8 +10,6 @@ _TOLD = "SELECT 1 FROM pg_class WHERE relname = %s AND %s = ANY (reloptions)"
 
 
 def on_migrated(*, using: str, **_: Any) -> None:
-    if connections[using].vendor != "postgresql":
-        return
     with connections[using].cursor() as cursor:
         for table, percent in _FILLED.items():
             cursor.execute(_TOLD, [table, f"fillfactor={percent}"])

@@ -19,7 +19,7 @@ from labeling.models.rater import RaterKind, RaterStage
 
 def in_project(*, slug: str, user_id: int) -> int | None:
     """The rater that a person is in a project, by the project's name in addresses."""
-    found = statements.rows(_IN_PROJECT, [slug, user_id])
+    found = statements.rows(_IN_PROJECT, {"slug": slug, "user": user_id})
     return found[0][0] if found else None
 
 
@@ -33,7 +33,7 @@ def of_assignment(*, assignment_id: int, user_id: int) -> int | None:
     """Whose hands an assignment is in, if they are this person's."""
     if assignment_id > _LAST_ID:
         return None
-    found = statements.rows(_OF_ASSIGNMENT, [assignment_id, user_id])
+    found = statements.rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
     return found[0][0] if found else None
 
 
@@ -41,9 +41,11 @@ _LAST_ID = 2**63 - 1  # an address can hold more than a column
 
 
 _IN_PROJECT = """
-SELECT r.id FROM labeling_rater r JOIN labeling_project p ON p.id = r.project_id WHERE p.slug = %s AND r.user_id = %s"""
+SELECT r.id FROM labeling_rater r JOIN labeling_project p ON p.id = r.project_id
+WHERE p.slug = %(slug)s AND r.user_id = %(user)s"""
 _OF_ASSIGNMENT = """
-SELECT r.id FROM labeling_assignment a JOIN labeling_rater r ON r.id = a.rater_id WHERE a.id = %s AND r.user_id = %s"""
+SELECT r.id FROM labeling_assignment a JOIN labeling_rater r ON r.id = a.rater_id
+WHERE a.id = %(assignment)s AND r.user_id = %(user)s"""
 
 
 def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
@@ -66,7 +68,7 @@ def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
 
 def remove(*, rater: Rater, now: dt.datetime) -> None:
     """The rater is handed nothing more. Rows and labels stay: they are somebody's work."""
-    Rater.objects.filter(pk=rater.pk, removed_at=None).update(removed_at=now)
+    Rater.objects.active().filter(pk=rater.pk).update(removed_at=now)
 
 
 def pause(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt.datetime) -> bool:
@@ -101,9 +103,9 @@ def prove(*, project_id: int, since: dt.datetime, now: dt.datetime) -> int:
         rater=OuterRef("pk"), purpose__in=[Purpose.WORK, Purpose.GOLD], origin=Origin.HERE, held_at__lte=since
     )
     early = begun.filter(Q(held_at__gt=OuterRef("watched_since_at")) | Q(rater__watched_since_at=None))
-    found = Rater.objects.filter(project=project_id, kind=RaterKind.MEMBER, proven_at=None, paused_at=None)
+    found = Rater.objects.members().filter(project=project_id, proven_at=None, paused_at=None)
     n_proven = 0
-    for rater in found.filter(Exists(early), removed_at=None).order_by("pk"):
+    for rater in found.active().filter(Exists(early)).order_by("pk"):
         # The condition again in the statement that writes: a pause may have come between.
         if Rater.objects.filter(pk=rater.pk, proven_at=None, paused_at=None).update(proven_at=now):
             _say("rater.proven", rater, None, now)
@@ -149,7 +151,7 @@ def _new_pseudonym() -> str:
 
 def _first_stage(project: Project) -> RaterStage:
     """Training and screening are for those who come after they were put up; who works already goes on."""
-    golds = Gold.objects.filter(trace__project=project, retired_at=None)
+    golds = Gold.objects.active().filter(trace__project=project)
     uses = set(golds.filter(use__in=[GoldUse.TRAINING, GoldUse.SCREENING]).values_list("use", flat=True))
     if GoldUse.TRAINING in uses:
         return RaterStage.TRAINING

@@ -1,8 +1,8 @@
-"""Reads the rows of a manifest, a chunk at a time. Writes nothing.
+"""Read the rows of a manifest, a chunk at a time.
 
-On PostgreSQL the next chunks are read by connections of their own while the one before is written: the server and this
-process then work at the same time. No transaction stays open between chunks. Inside a transaction, whose rows nobody
-else sees, and on SQLite, where there is no server to wait for, chunks are read in turn.
+The next chunks are read by connections of their own while the one before is written, so that the server and this
+process work at the same time. No transaction stays open between chunks. Inside a transaction, whose rows no other
+connection sees, chunks are read one after the other.
 """
 
 from collections import deque
@@ -14,30 +14,79 @@ from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 import statements
-from labeling import memory, recomposing
+from labeling import recomposing
 from labeling.models import Manifest
 from labeling.readings import SEPARATOR, Facts, Plain, Reading
 
 CHUNK = 500
 READERS = 3
 _Row = tuple[Any, ...]
-_Found = tuple[list[_Row], dict[int, _Row], dict[int, _Row], dict[int, Reading]]
+_Found = tuple[list[Facts], dict[int, _Row], dict[int, _Row], dict[int, Reading]]
 # Every row is found by a key, and a stretch comes in the order of its index. A table that was filled a moment ago has
 # no statistics yet, and a plan that reads all of it for each chunk looks cheap.
 _PLANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan", "jit")
 _BY_KEYS = "; ".join(f"SET {name} = off" for name in _PLANS)
 
-WHERE = "WHERE m.manifest_id = %s AND m.position >= %s AND m.position < %s"
-LISTED = "WHERE m.manifest_id = %s AND m.position = ANY (%s)"
-
-_SUBMISSIONS = """SELECT m.position, u.id, u.revision, m.consensus_revision, m.score_version, m.is_contested,
-  m.trace_id, q.normal_digest, a.purpose, a.population, a.origin, a.is_assisted, a.saw_reference_answer,
-  a.saw_final_verdict, g.version, l.generation, a.opened_at, d.arm, l.arm, d.batch, d.rank, d.q, d.n_left, d.prm,
-  d.score, s.name, s.licence,
-  u.submitted_at, u.finish_reason, u.finish_note, u.total_ms, u.generation, u.is_quality_control, u.is_screening,
-  u.residue, r.labeler, r.machine, t.kind, t.n_steps, t.answer, t.verifier_score, t.is_right, t.ref, t.outcome_by,
-  t.outcome_grader, p.base_model, p.policy, p.scaffold, p.segmenter, q.text, q.reference_answer, q.reference_solution,
-  q.has_reference_answer, q.has_reference_solution, q.ref, q.domain
+# Where each field of `Facts` comes from.
+_COLUMNS = {
+    "position": "m.position",
+    "submission": "u.id",
+    "revision": "u.revision",
+    "consensus_revision": "m.consensus_revision",
+    "score_version": "m.score_version",
+    "is_contested": "m.is_contested",
+    "trace": "m.trace_id",
+    "problem_digest": "q.normal_digest",
+    "purpose": "a.purpose",
+    "population": "a.population",
+    "origin": "a.origin",
+    "is_assisted": "a.is_assisted",
+    "saw_reference_answer": "a.saw_reference_answer",
+    "saw_final_verdict": "a.saw_final_verdict",
+    "guideline": "g.version",
+    "round": "l.generation",
+    "opened_at": "a.opened_at",
+    "draw_arm": "d.arm",
+    "lane_arm": "l.arm",
+    "batch": "d.batch",
+    "rank": "d.rank",
+    "q": "d.q",
+    "n_left": "d.n_left",
+    "prm": "d.prm",
+    "prm_score": "d.score",
+    "source": "s.name",
+    "licence": "s.licence",
+    "submitted_at": "u.submitted_at",
+    "finish_reason": "u.finish_reason",
+    "finish_note": "u.finish_note",
+    "total_ms": "u.total_ms",
+    "generation": "u.generation",
+    "is_quality_control": "u.is_quality_control",
+    "is_screening": "u.is_screening",
+    "residue": "u.residue",
+    "labeler": "r.labeler",
+    "machine": "r.machine",
+    "kind": "t.kind",
+    "n_steps": "t.n_steps",
+    "answer": "t.answer",
+    "verifier_score": "t.verifier_score",
+    "is_right": "t.is_right",
+    "ref": "t.ref",
+    "outcome_by": "t.outcome_by",
+    "outcome_grader": "t.outcome_grader",
+    "base_model": "p.base_model",
+    "policy": "p.policy",
+    "scaffold": "p.scaffold",
+    "segmenter": "p.segmenter",
+    "text": "q.text",
+    "reference_answer": "q.reference_answer",
+    "reference_solution": "q.reference_solution",
+    "has_reference_answer": "q.has_reference_answer",
+    "has_reference_solution": "q.has_reference_solution",
+    "problem_ref": "q.ref",
+    "domain": "q.domain",
+}
+_SUBMISSIONS = f"""SELECT {", ".join(f"{_COLUMNS[name]} AS {name}" for name in Facts._fields)}
 FROM labeling_manifestrow m
 JOIN labeling_trace t ON t.id = m.trace_id
 JOIN labeling_problem q ON q.id = t.problem_id
@@ -49,110 +98,25 @@ LEFT JOIN labeling_source s ON s.id = t.source_id
 LEFT JOIN labeling_guideline g ON g.id = a.guideline_id
 LEFT JOIN labeling_draw d ON d.id = a.draw_id
 LEFT JOIN labeling_lane l ON l.id = a.lane_id
-{where} ORDER BY m.position"""
+WHERE m.manifest_id = %(manifest)s
+  AND m.position >= %(start)s AND m.position < %(stop)s
+ORDER BY m.position"""  # noqa: S608  made of constants
 
-# How many rows and texts, between which numbers `step id - position` lies (one, where ids follow the positions), how
-# many steps are more than reasoning, the options beside the first ones, and all texts.
-_TEXTS = """SELECT m.position, COUNT(*), COUNT(o.id), MIN(s.id - s.position), MAX(s.id - s.position),
-  SUM(CASE WHEN s.kind = 'reasoning' AND s.is_rateable THEN 0 ELSE 1 END),
-  {agg}(CASE WHEN o.position > 0 THEN s.id || ':' || o.id END, ' '{by_place}), {agg}(o.text, {separator}{by_place})
-FROM labeling_manifestrow m
-{join} labeling_step s ON s.trace_id = m.trace_id
-LEFT JOIN labeling_option o ON o.step_id = s.id
-{where} GROUP BY m.position"""
-
-# The same on PostgreSQL, where each look into an index costs: the options of a trace whose steps follow each other lie
-# side by side, and are read as one stretch. What is not so is not plain, and has other numbers here. Each stretch comes
-# in the order of its index, below the aggregates: told to sort, they would do it once more, each by itself.
-_TEXTS_ON_POSTGRESQL = """SELECT m.position, CASE WHEN y.n_first = x.n THEN y.n ELSE -1 END, y.n, x.first_step, x.last,
-  x.n_others, y.more, y.joined
-FROM labeling_manifestrow m
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n, MIN(s.id) AS low, MAX(s.id) AS high, MIN(s.id - s.position) AS first_step,
-    MAX(s.id - s.position) AS last, COUNT(*) FILTER (WHERE s.kind <> 'reasoning' OR NOT s.is_rateable) AS n_others
-  FROM labeling_step s WHERE s.trace_id = m.trace_id) AS x
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE o.position = 0) AS n_first,
-    STRING_AGG(CASE WHEN o.position > 0 THEN o.step_id || ':' || o.id END, ' ') AS more,
-    STRING_AGG(o.text, CHR(31)) AS joined
-  FROM (
-    SELECT o.id, o.step_id, o.position, o.text FROM labeling_option o
-    WHERE o.step_id BETWEEN x.low AND x.high AND x.high - x.low = x.n - 1 ORDER BY o.step_id, o.position) AS o) AS y
-{where} AND x.n > 0"""
-
-# The first and last step, how many turns, how many of them say more than a rating, times, and ratings.
-_RATINGS = """SELECT m.position, MIN(t.step_id), MAX(t.step_id), COUNT(DISTINCT t.id),
-  SUM(CASE WHEN t.shown IS NOT NULL AND t.shown <> '' AND t.written_text IS NULL AND t.comment = '' AND (j.id IS NULL
-    OR j.category = '' AND j.reason = '' AND j.value IS NULL AND j.rollouts IS NULL) THEN 0 ELSE 1 END),
-  {agg}(CASE WHEN t.active_ms IS NOT NULL THEN t.step_id || ':' || t.active_ms END, ' '{by_judgment}),
-  {agg}(COALESCE(t.shown, '') || ',' || COALESCE(t.chosen{text}, '') || ',' || COALESCE(j.rating{text}, '')
-    || ',' || COALESCE(j.flagged{text}, '')
-    || CASE WHEN t.shown = '0' THEN '' ELSE ',' || t.step_id || ',' || COALESCE(j.option_id{text}, '') END,
-    ';'{by_judgment})
-FROM labeling_manifestrow m
-{join} labeling_submission u ON u.id = m.submission_id
-{join} labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
-LEFT JOIN labeling_judgment j ON j.turn_id = t.id
-{where} GROUP BY m.position"""
-
-# The same on PostgreSQL where turns and judgments are stretches as well: those of a file, of which each turn shows the
-# first option alone. Where there are as many judgments, each turn has its one. Places and ratings come as two pieces of
-# text. Of own labels, which several people made at the same time, nothing comes: `_RATINGS` looks each of them up.
-_RATINGS_IN_STRETCHES = """SELECT m.position, x.first_step, x.last_step, x.n, x.times, x.chosen, y.judged
-FROM labeling_manifestrow m
-JOIN labeling_submission u ON u.id = m.submission_id
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n, MIN(t.step_id) AS first_step, MAX(t.step_id) AS last_step, MIN(t.id - t.step_id) AS ahead,
-    MAX(t.id - t.step_id) AS most_ahead, STRING_AGG(t.step_id || ':' || t.active_ms, ' ') AS times,
-    COUNT(*) FILTER (WHERE t.shown IS DISTINCT FROM '0' OR t.written_text IS NOT NULL OR t.comment <> '') AS n_others,
-    STRING_AGG(COALESCE(t.chosen::text, ''), ';') AS chosen
-  FROM (
-    SELECT t.id, t.step_id, t.shown, t.chosen, t.written_text, t.comment, t.active_ms FROM labeling_turn t
-    WHERE t.assignment_id = u.assignment_id AND t.revision = u.revision ORDER BY t.step_id) AS t) AS x
-CROSS JOIN LATERAL (
-  SELECT COUNT(*) AS n,
-    COUNT(*) FILTER (WHERE j.category <> '' OR j.reason <> '' OR j.value IS NOT NULL OR j.rollouts IS NOT NULL)
-      AS n_others,
-    STRING_AGG(COALESCE(j.rating::text, '') || ',' || COALESCE(j.flagged::text, ''), ';') AS judged
-  FROM (
-    SELECT j.rating, j.flagged, j.category, j.reason, j.value, j.rollouts
-    FROM labeling_judgment j
-    WHERE j.turn_id BETWEEN x.first_step + x.ahead AND x.last_step + x.ahead AND x.ahead = x.most_ahead
-      AND x.last_step - x.first_step = x.n - 1 AND x.n_others = 0 ORDER BY j.turn_id) AS j) AS y
-{where} AND y.n = x.n AND y.n_others = 0"""
-
-_ON_POSTGRESQL = {
-    "where": WHERE,
-    "agg": "STRING_AGG",
-    "join": "JOIN",
-    "text": "::text",
-    "by_judgment": " ORDER BY t.step_id, j.option_id",
-}
-# Aggregates cannot sort there before 3.44. They need not: CROSS JOIN keeps the order of the tables, each is read by
-# the one key that begins with what joins it, and that key ends with what would be sorted by.
-_ON_SQLITE = {
-    "where": WHERE,
-    "agg": "GROUP_CONCAT",
-    "join": "CROSS JOIN",
-    "text": "",
-    "separator": "CHAR(31)",
-    "by_place": "",
-    "by_judgment": "",
-}
+_TEXTS = statements.load_sql(__file__, "row_texts.sql")
+_RATINGS = statements.load_sql(__file__, "row_ratings.sql")
+_RATINGS_IN_STRETCHES = statements.load_sql(__file__, "row_rating_ranges.sql")
 
 
 def chunks(manifest: Manifest, *, start: int, stop: int, size: int = CHUNK) -> Iterator[list[Reading]]:
     """The readings from position `start` up to `stop`, in order."""
     spans = [(at, min(at + size, stop)) for at in range(start, stop, size)]
-    ahead = connection.vendor == "postgresql" and not connection.in_atomic_block
-    for found in _ahead(manifest.pk, spans) if ahead else _in_turn(manifest.pk, spans):
+    for found in _in_turn(manifest.pk, spans) if connection.in_atomic_block else _ahead(manifest.pk, spans):
         yield list(_readings(*found))
 
 
 def _in_turn(manifest_id: int, spans: list[tuple[int, int]]) -> Iterator[_Found]:
-    with memory.spared():
-        for start, stop in spans:
-            yield _read(manifest_id, start, stop)
+    for start, stop in spans:
+        yield _read(manifest_id, start, stop)
 
 
 def _ahead(manifest_id: int, spans: list[tuple[int, int]]) -> Iterator[_Found]:
@@ -182,27 +146,23 @@ def _by_keys(links: list[BaseDatabaseWrapper]) -> None:
 
 
 def _read(manifest_id: int, start: int, stop: int) -> _Found:
-    where = [manifest_id, start, stop]
-    shapes = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
-    submissions = statements.rows(_SUBMISSIONS.format_map(shapes), where)
-    words = _TEXTS_ON_POSTGRESQL if statements.on_postgresql() else _TEXTS
-    texts = {row[0]: row for row in statements.rows(words.format_map(shapes), where)}
-    ratings = _ratings(where, [row[0] for row in submissions if row[1] is not None])
-    others = [row[0] for row in submissions if not _is_plain(texts.get(row[0]), ratings.get(row[0]))]
-    careful = recomposing.readings(manifest_id, others, {row[0]: row for row in submissions}) if others else {}
+    where = {"manifest": manifest_id, "start": start, "stop": stop}
+    submissions = [Facts._make(row) for row in statements.rows(_SUBMISSIONS, where)]
+    texts = {row[0]: row for row in statements.rows(_TEXTS, where)}
+    ratings = _ratings(where, [each.position for each in submissions if each.submission is not None])
+    others = [at for each in submissions if not _is_plain(texts.get(at := each.position), ratings.get(at))]
+    careful = recomposing.readings(manifest_id, others, {each.position: each for each in submissions}) if others else {}
     return submissions, texts, ratings, careful
 
 
-def _ratings(where: list[int], positions: list[int]) -> dict[int, _Row]:
-    if not statements.on_postgresql():
-        return {row[0]: row for row in statements.rows(_RATINGS.format_map(_ON_SQLITE), where)}
-    stretches = statements.rows(_RATINGS_IN_STRETCHES.format(where=WHERE), where)
+def _ratings(where: dict[str, int], positions: list[int]) -> dict[int, _Row]:
+    stretches = statements.rows(_RATINGS_IN_STRETCHES, where)
     # Where nothing was rated there is no stretch.
     found = {row[0]: (*row[:4], 0, row[4], _cells(row[5], row[6])) for row in stretches if row[3]}
     apart = [position for position in positions if position not in found]
     if apart:
-        listed = _RATINGS.format_map({**_ON_POSTGRESQL, "where": LISTED})
-        found |= {row[0]: row for row in statements.rows(listed, [where[0], apart])}
+        rows = statements.rows(_RATINGS, {"manifest": where["manifest"], "positions": apart})
+        found |= {row[0]: row for row in rows}
     return found
 
 
@@ -227,13 +187,13 @@ def _is_plain(texts: _Row | None, ratings: _Row | None) -> bool:
 
 
 def _readings(
-    submissions: list[_Row], texts: dict[int, _Row], ratings: dict[int, _Row], careful: dict[int, Reading]
+    submissions: list[Facts], texts: dict[int, _Row], ratings: dict[int, _Row], careful: dict[int, Reading]
 ) -> Iterator[Reading]:
-    for row in submissions:
-        at = row[0]
+    for facts in submissions:
+        at = facts.position
         if at in careful:
             yield careful[at]
             continue
         _, _, n_texts, first_step, _, _, more, joined = texts[at]
         times, cells = ratings[at][5:]
-        yield Reading(Facts._make(row), Plain(joined, n_texts, more, first_step, times, cells))
+        yield Reading(facts, Plain(joined, n_texts, more, first_step, times, cells))

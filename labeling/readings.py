@@ -25,11 +25,10 @@ from labeling.importing.residue import unpack
 SEPARATOR = "\x1f"  # between texts; a text that holds it is not plain
 HERE = "here"  # where a submission was made: on our own pages
 SCREENING = -1  # the generation of the screening set, as PRM800K counts
-IS = {None: None, 0: False, 1: True}  # SQLite knows no truth values
 
 
 class Facts(NamedTuple):
-    """The row of a submission, without its steps and turns: columns in the order of the statement."""
+    """The row of a submission without its steps and turns. `labeling.reading` says where each field comes from."""
 
     position: int  # in the manifest
     submission: int | None  # none where the trace alone was asked for
@@ -47,7 +46,7 @@ class Facts(NamedTuple):
     saw_final_verdict: bool | None
     guideline: int | None
     round: int | None  # the generation whose lane gave it out
-    opened_at: Any
+    opened_at: dt.datetime | None
     draw_arm: str | None
     lane_arm: str | None
     batch: int | None
@@ -58,7 +57,7 @@ class Facts(NamedTuple):
     prm_score: float | None
     source: str | None
     licence: str | None
-    submitted_at: Any
+    submitted_at: dt.datetime | None
     finish_reason: str | None
     finish_note: str | None
     total_ms: int | None
@@ -157,7 +156,7 @@ def record(facts: Facts, steps: list[StepRecord], turns: list[TurnRecord]) -> Tr
         ref=facts.ref,
         answer=facts.answer,
         verifier_score=facts.verifier_score,
-        is_right=IS[facts.is_right],
+        is_right=facts.is_right,
         outcome_by=facts.outcome_by,
         outcome_grader=facts.outcome_grader,
         provenance=_provenance(facts),
@@ -179,20 +178,14 @@ def _submission(facts: Facts, turns: list[TurnRecord]) -> SubmissionRecord:
         turns,
         labeler=facts.labeler,
         machine=facts.machine or "",
-        submitted_at=time(facts.submitted_at),
+        submitted_at=facts.submitted_at,
         generation=facts.generation,
-        is_quality_control=IS[facts.is_quality_control],
-        is_screening=IS[facts.is_screening],
+        is_quality_control=facts.is_quality_control,
+        is_screening=facts.is_screening,
         total_ms=facts.total_ms,
         finish_reason=facts.finish_reason,
         finish_note=facts.finish_note or "",
     )
-
-
-def time(value: Any) -> dt.datetime | None:
-    """PostgreSQL gives a time with its zone, SQLite one that is UTC."""
-    found: dt.datetime | None = value
-    return found if found is None or found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 # --- plain submissions ---------------------------------------------------------------------------------------------
@@ -224,7 +217,7 @@ def cell(text: str) -> Cell:
     )
 
 
-_FLAGS = {"": None, "0": False, "1": True, "false": False, "true": True}
+_FLAGS = {"": None, "false": False, "true": True}
 
 
 def options_of(plain: Plain) -> list[list[str]]:

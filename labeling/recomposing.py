@@ -12,29 +12,29 @@ import orjson
 
 import statements
 from labeling.importing.records import JudgmentRecord, OptionRecord, StepRecord, TurnRecord, WrittenStep
-from labeling.readings import IS, Facts, Reading, record
+from labeling.readings import Facts, Reading, record
 
 _Row = tuple[Any, ...]
 _Rows = Sequence[_Row]
 
-_WHERE = "WHERE m.manifest_id = %s AND m.position IN ({given})"
-_ON_POSTGRESQL = "SELECT place::integer FROM json_array_elements_text(%s::json) AS given (place)"
-_ON_SQLITE = "SELECT value FROM json_each(%s)"
+# A list of unknown length as one parameter: PostgreSQL expects a hundred rows, which is about a chunk.
+_WHERE = """WHERE m.manifest_id = %(manifest)s AND m.position IN (
+  SELECT place::integer FROM json_array_elements_text(%(positions)s::json) AS given (place))"""
 
-_OPTIONS = """SELECT m.position, s.id, s.position, s.kind, s.is_rateable, o.id, o.text
+_OPTIONS = f"""SELECT m.position, s.id, s.position, s.kind, s.is_rateable, o.id, o.text
 FROM labeling_manifestrow m
 JOIN labeling_step s ON s.trace_id = m.trace_id
 LEFT JOIN labeling_option o ON o.step_id = s.id
-{where} ORDER BY m.position, s.position, o.position"""
+{_WHERE} ORDER BY m.position, s.position, o.position"""  # noqa: S608  made of constants
 
-_TURNS = """SELECT m.position, t.id, t.step_id, t.shown, t.chosen, t.written_text, t.written_rating, t.written_flagged,
+_TURNS = f"""SELECT m.position, t.id, t.step_id, t.shown, t.chosen, t.written_text, t.written_rating, t.written_flagged,
   t.written_corrected_rating, t.comment, t.active_ms, j.option_id, j.rating, j.flagged, j.category, j.reason, j.value,
   j.rollouts, j.successes
 FROM labeling_manifestrow m
 JOIN labeling_submission u ON u.id = m.submission_id
 JOIN labeling_turn t ON t.assignment_id = u.assignment_id AND t.revision = u.revision
 LEFT JOIN labeling_judgment j ON j.turn_id = t.id
-{where} ORDER BY m.position, t.id"""
+{_WHERE} ORDER BY m.position, t.id"""  # noqa: S608  made of constants
 
 
 class _Step(NamedTuple):
@@ -45,7 +45,7 @@ class _Step(NamedTuple):
     texts: list[str]  # of its options, by place
 
 
-def readings(manifest_id: int, positions: Sequence[int], submissions: Mapping[int, _Row]) -> dict[int, Reading]:
+def readings(manifest_id: int, positions: Sequence[int], submissions: Mapping[int, Facts]) -> dict[int, Reading]:
     """The submissions at these positions of a manifest. No cycles are made, so none are looked for meanwhile."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -59,15 +59,10 @@ def readings(manifest_id: int, positions: Sequence[int], submissions: Mapping[in
 
 
 def _rows(statement: str, manifest_id: int, positions: Sequence[int]) -> list[_Row]:
-    """The positions are one parameter, so that the statement is prepared once for any number of them."""
-    given = _ON_POSTGRESQL if statements.on_postgresql() else _ON_SQLITE
-    return statements.rows(
-        statement.format(where=_WHERE.format(given=given)), [manifest_id, orjson.dumps(positions).decode()]
-    )
+    return statements.rows(statement, {"manifest": manifest_id, "positions": orjson.dumps(positions).decode()})
 
 
-def _reading(row: _Row, steps: "list[_Step]", turns: list[TurnRecord]) -> Reading:
-    facts = Facts._make(row)
+def _reading(facts: Facts, steps: "list[_Step]", turns: list[TurnRecord]) -> Reading:
     return Reading(facts, None, record(facts, _own(steps, facts.n_steps), turns))
 
 
@@ -124,7 +119,7 @@ def _turn(row: _Row, judged: _Rows, step: _Step) -> TurnRecord:
         step.position,
         None if shown is None else _shown(shown, judged, step),
         row[4],
-        None if text is None else WrittenStep(text, row[6], IS[row[7]], row[8]),
+        None if text is None else WrittenStep(text, row[6], row[7], row[8]),
         row[9],
         row[10],
     )
@@ -134,7 +129,7 @@ def _shown(shown: str, judged: _Rows, step: _Step) -> list[JudgmentRecord]:
     """The options as they were shown, and what was said of each."""
     if shown == "0" and len(judged) == 1 and judged[0][11] == step.option_ids[0]:  # nearly every turn is so
         row = judged[0]
-        return [JudgmentRecord(step.texts[0], row[12], IS[row[13]], row[14], row[15], row[16], row[17], row[18])]
+        return [JudgmentRecord(step.texts[0], row[12], row[13], row[14], row[15], row[16], row[17], row[18])]
     said = {row[11]: row for row in judged if row[11] is not None}
     found = []
     for place in map(int, shown.split()):
@@ -143,7 +138,7 @@ def _shown(shown: str, judged: _Rows, step: _Step) -> list[JudgmentRecord]:
         if known is None:
             found.append(JudgmentRecord(text))
         else:
-            found.append(JudgmentRecord(text, known[12], IS[known[13]], *known[14:19]))
+            found.append(JudgmentRecord(text, known[12], known[13], *known[14:19]))
     return found
 
 
@@ -155,6 +150,6 @@ def _own(steps: list[_Step], n: int) -> list[StepRecord]:
             break
         while len(found) < step.position:
             found.append(StepRecord([]))
-        found.append(StepRecord([OptionRecord(text) for text in step.texts], step.kind, bool(step.is_rateable)))
+        found.append(StepRecord([OptionRecord(text) for text in step.texts], step.kind, step.is_rateable))
     found.extend(StepRecord([]) for _ in range(n - len(found)))
     return found

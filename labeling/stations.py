@@ -1,5 +1,6 @@
-"""The way of a rater into a project: which station comes next. Pure: told the two rows, it asks nothing else. The
-claim's statement (`queue.lanes`) holds to the same order."""
+"""Which station comes next for a rater on the way into a project. Pure: computed from the two rows.
+
+`queue/claim.sql` refuses raters by the same rules; tests/labeling/queue/test_eligibility.py proves that both agree."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

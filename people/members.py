@@ -174,7 +174,7 @@ def _settle_rater(member: Membership, by: User | None, now: dt.datetime) -> None
     if member.left_at is None and member.role in roles.RATERS:
         raters.ensure_member(project=member.project, user=member.user, now=now)
     elif not roles.does(member, roles.Action.RATE):
-        for rater in Rater.objects.filter(project=member.project, user=member.user, removed_at=None):
+        for rater in Rater.objects.active().filter(project=member.project, user=member.user):
             raters.remove(rater=rater, now=now)
             queue.release_held(rater_id=rater.pk, now=now, reason="no longer a rater here", by=by)
 

@@ -89,7 +89,7 @@ def _keep_part(
 
 
 def _serve(generation: Generation, first: int, total: int) -> Iterator[Chunk]:
-    last, size = generation.n_policy + generation.n_uniform, selecting.part_size()
+    last, size = generation.n_policy + generation.n_uniform, selecting.PART_SIZE
     for rank in range(first, last + 1, size):
         yield partial(_serve_part, generation, rank, last, total)
 
@@ -98,7 +98,7 @@ def _serve_part(generation: Generation, rank: int, last: int, total: int, now: d
     selecting.serve_part(
         project=generation.project, batch=generation.batch or 0, first=rank, generation=generation.number, now=now
     )
-    reached = rank + selecting.part_size()
+    reached = rank + selecting.PART_SIZE
     return Progress(last + min(reached - 1, last), total, {"served": reached, "total": total})
 
 

@@ -104,8 +104,10 @@ def _traces(ids: Sequence[int]) -> dict[int, tuple[int, int, bool]]:
     """Of each trace its length, its last rateable step, and whether its problem is in the reserve."""
     found: dict[int, tuple[int, int, bool]] = {}
     for start in range(0, len(ids), _CHUNK):
-        rows = Trace.objects.filter(pk__in=ids[start : start + _CHUNK], withdrawn_at=None, n_steps__gt=0).annotate(
-            last=Max("steps__position", filter=Q(steps__is_rateable=True, steps__position__lt=F("n_steps")))
+        rows = (
+            Trace.objects.available()
+            .filter(pk__in=ids[start : start + _CHUNK], n_steps__gt=0)
+            .annotate(last=Max("steps__position", filter=Q(steps__is_rateable=True, steps__position__lt=F("n_steps"))))
         )
         for pk, n_steps, last, is_reserve in rows.values_list("pk", "n_steps", "last", "problem__is_reserve"):
             if last is not None:

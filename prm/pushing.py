@@ -13,7 +13,7 @@ from itertools import islice
 
 import msgspec
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 
 from accounts.models import User
 from events import log
@@ -27,6 +27,7 @@ from prm.models.prm import BackendKind
 from prm.texts import Text
 
 MOST_TOLD = 50
+_AT_ONCE = 500  # lines in a transaction
 
 
 class NotPushable(Exception):
@@ -62,7 +63,7 @@ def push(*, prm: PRM, lines: Iterable[bytes], by: User | None, now: dt.datetime)
     if prm.backend != BackendKind.PUSHED:
         raise NotPushable("Register a PRM with the backend “pushed” and push its scores to that version.")
     report, numbered = Report(), enumerate(lines, start=1)
-    while part := list(islice(numbered, _size())):
+    while part := list(islice(numbered, _AT_ONCE)):
         _push_part(prm, _read(part, report), report, now)
     report.bad_lines.sort()
     log.append(
@@ -74,10 +75,6 @@ def push(*, prm: PRM, lines: Iterable[bytes], by: User | None, now: dt.datetime)
         detail={"added": report.added, "known": report.known, "bad": report.bad},
     )
     return report
-
-
-def _size() -> int:
-    return 100 if connection.vendor == "sqlite" else 500
 
 
 def _read(part: Sequence[tuple[int, bytes]], report: Report) -> Iterator[_Numbered]:

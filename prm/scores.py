@@ -1,17 +1,14 @@
 """What PRMs say of traces. Alone changes Score rows."""
 
 import datetime as dt
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.core.cache import cache
-from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
-from jobs import yielding
 from labeling.agreement.arrays import Floats
 from labeling.models import Draw, Project, Trace
 from labeling.models.trace import TraceKind
@@ -58,9 +55,8 @@ def forget_old(*, now: dt.datetime) -> int:
     for prm in _outdated(now):
         last = 0
         while part := list(_by_trace(prm, last)):
-            last, began = part[-1], time.perf_counter()
+            last = part[-1]
             forgotten += _forget(prm, part)
-            yielding.pause(time.perf_counter() - began, now=now)  # on SQLite people at work come first
     return forgotten
 
 
@@ -80,12 +76,12 @@ def _outdated(now: dt.datetime) -> list[PRM]:
 
 def _by_trace(prm: PRM, after: int) -> QuerySet[Score, int]:
     mine = Score.objects.filter(prm=prm, trace__gt=after).order_by("trace_id")
-    return mine.values_list("trace_id", flat=True)[: 100 if connection.vendor == "sqlite" else _PART]
+    return mine.values_list("trace_id", flat=True)[:_PART]
 
 
 def scorable(project: Project | int) -> QuerySet[Trace]:
     """Every trace that is there to be read or has been: not withdrawn, with steps, not made while rating."""
-    return Trace.objects.filter(project=project, withdrawn_at=None, kind=TraceKind.PREGENERATED, n_steps__gt=0)
+    return Trace.objects.available().filter(project=project, kind=TraceKind.PREGENERATED, n_steps__gt=0)
 
 
 def unscored(prm: PRM) -> QuerySet[Trace]:

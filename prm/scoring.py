@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 
-from django.db import connection
 from django.db.models import F, QuerySet
 from django.db.models.functions import Mod
 
@@ -81,10 +80,8 @@ def _next(traces: QuerySet[Trace], size: int) -> list[int]:
 
 
 def _size(prm: PRM) -> int:
-    """Traces a chunk: few where the wait is for somebody else, and where people wait for the write."""
-    if prm.backend != BackendKind.BUILTIN:
-        return 64
-    return 100 if connection.vendor == "sqlite" else 500
+    """Return the number of traces a chunk: few if another server computes the scores."""
+    return 500 if prm.backend == BackendKind.BUILTIN else 64
 
 
 def _write(prm: PRM, read: Sequence[Text], found: Sequence[Floats], progress: Progress, now: dt.datetime) -> Progress:

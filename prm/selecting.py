@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.db import connection
 
 from labeling import queue
 from labeling.agreement.arrays import Ints
@@ -26,10 +25,7 @@ from prm.selection.cost import Reading
 from prm.selection.draws import Arm, Draw, Rules
 from prm.selection.pool import Pool
 
-
-def part_size() -> int:
-    """Draws a transaction. On SQLite people wait for the end of each."""
-    return 100 if connection.vendor == "sqlite" else 500
+PART_SIZE = 500  # draws in a transaction
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Batch:
 
     @property
     def parts(self) -> list[list[Drawn]]:
-        size = part_size()
+        size = PART_SIZE
         return [self.draws[start : start + size] for start in range(0, len(self.draws), size)]
 
     def count(self, arm: str) -> int:
@@ -107,7 +103,7 @@ def serve_part(*, project: Project, batch: int, first: int, generation: int, now
     return queue.serve_draws(
         project_id=project.pk,
         batch=batch,
-        ranks=(first, first + part_size()),
+        ranks=(first, first + PART_SIZE),
         generation=generation,
         slots=project.overlap,
         now=now,

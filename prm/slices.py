@@ -65,7 +65,7 @@ def _next_undrawn(project: Project, drawn: set[int]) -> set[int]:
 def _walk(project: Project) -> Iterator[int]:
     """What is still to be had in the uniform lane, in its order."""
     lane = Lane.objects.filter(project=project, arm=Arm.UNIFORM, generation=0).first()
-    entries = QueueEntry.objects.filter(lane=lane, is_open=True, **_IN_POOL).order_by("-key", "-trace_id")
+    entries = QueueEntry.objects.open().filter(lane=lane, **_IN_POOL).order_by("-key", "-trace_id")
     while page := list(entries.values_list("key", "trace_id")[:_PAGE]):
         yield from (trace for _, trace in page)
         entries = entries.filter(key__lt=page[-1][0])
@@ -79,7 +79,7 @@ def _held(project: Project) -> QuerySet[Any, int]:
 
 def _returned(project: Project) -> QuerySet[Any, int]:
     """Given back, and waiting for the next reader."""
-    entries = QueueEntry.objects.filter(lane__project=project, lane__arm=Arm.TOP_UP, is_open=True, **_IN_POOL)
+    entries = QueueEntry.objects.open().filter(lane__project=project, lane__arm=Arm.TOP_UP, **_IN_POOL)
     return entries.values_list("trace_id", flat=True)
 
 

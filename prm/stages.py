@@ -114,7 +114,7 @@ def _look(candidate: PRM) -> Generator[Progress, None, dict[str, Any]]:
             next(looking)
         except StopIteration as ended:
             return dict(ended.value)
-        yield Progress(70, TOTAL, kept_nobody=True)
+        yield Progress(70, TOTAL)
 
 
 def _judge(

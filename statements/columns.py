@@ -1,7 +1,6 @@
-"""Reads millions of rows of whole numbers as arrays. As tuples they take forty times the memory, and ten times as long.
+"""Read millions of rows of whole numbers as arrays. As tuples they take forty times the memory and ten times as long.
 
-PostgreSQL sends them as it keeps them: with none empty, each row has the same length, and nothing is left to be read
-number by number. SQLite gives them one by one.
+PostgreSQL sends binary rows. Without NULLs each row has the same length, so that numpy reads a whole block at once.
 """
 
 import itertools
@@ -11,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from django.db import DEFAULT_DB_ALIAS, connections
-
-import statements
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -29,25 +26,12 @@ class Column(NamedTuple):
 
 
 def numbers(columns: Mapping[str, Column], source: str, values: Sequence[int]) -> Iterator[Columns]:
-    """The rows of `SELECT columns source` in blocks, by one statement; `source` has a `%s` for each of these values.
-    Read to the end before anything else is asked: on SQLite the statement stays open."""
-    whole = [int(value) for value in values]
-    if statements.on_postgresql():
-        return _on_postgresql(columns, source % tuple(whole))
-    return _on_sqlite(columns, source, whole)
+    """Yield the rows of `SELECT columns source` in blocks, by one statement. `source` has a `%s` for each value."""
+    # COPY takes no parameters, so the values become part of its text: whole numbers only.
+    return _copied(columns, source % tuple(int(value) for value in values))
 
 
-def _on_sqlite(columns: Mapping[str, Column], source: str, values: Sequence[int]) -> Iterator[Columns]:
-    asked = ", ".join(column.expression for column in columns.values())
-    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-        cursor.execute(f"SELECT {asked} {source}", values)
-        while found := cursor.fetchmany(_AT_ONCE):
-            table = np.fromiter(itertools.chain.from_iterable(found), dtype=np.int64).reshape(len(found), -1)
-            yield {name: table[:, n].astype(f"i{column.size}") for n, (name, column) in enumerate(columns.items())}
-
-
-def _on_postgresql(columns: Mapping[str, Column], source: str) -> Iterator[Columns]:
-    """COPY takes no parameters: whole numbers stand in its text."""
+def _copied(columns: Mapping[str, Column], source: str) -> Iterator[Columns]:
     cast = ", ".join(f"({column.expression})::{_TYPES[column.size]}" for column in columns.values())
     row, rest = _row(columns), b""
     for block in _blocks(f"COPY (SELECT {cast} {source}) TO STDOUT (FORMAT BINARY)", row.itemsize * _AT_ONCE):

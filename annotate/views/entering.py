@@ -37,7 +37,7 @@ def _me(request: HttpRequest) -> User:
 
 def _raters(request: HttpRequest) -> QuerySet[Rater]:
     """As whom the asking person rates, where they still belong."""
-    mine = Rater.objects.filter(user=_me(request), removed_at=None)
+    mine = Rater.objects.active().filter(user=_me(request))
     return mine.select_related("project__guideline", "project__consent_text", "read_guideline", "agreed_text")
 
 

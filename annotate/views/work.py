@@ -65,7 +65,7 @@ def _opened(request: HttpRequest, rater: Rater) -> int | None:
 
 def _is_over(assignment: int) -> bool:
     """Submitted and not being corrected: there is nothing to rate."""
-    return Assignment.objects.filter(pk=assignment, state=AssignmentState.SUBMITTED, reopened_at=None).exists()
+    return Assignment.objects.submitted().filter(pk=assignment, reopened_at=None).exists()
 
 
 @require_POST
@@ -101,7 +101,7 @@ def record(request: HttpRequest, assignment: int) -> HttpResponse:
         assignment_id=assignment,
         rater_id=rater,
         client=batch.client,
-        writes=batch.writes_in(),
+        writes=batch.writes,
         now=timezone.now(),
     )
     return answer(
@@ -140,7 +140,7 @@ def _end(request: HttpRequest, assignment: int, verb: Callable[..., Submission])
         assignment_id=assignment,
         rater_id=rater,
         client=batch.client,
-        writes=batch.writes_in(),
+        writes=batch.writes,
         reason=batch.reason,
         revision=batch.revision,
         active_ms=batch.active_ms,

@@ -13,7 +13,6 @@ from dashboard.forms import PauseForm
 from labeling import admission, quality, raters
 from labeling.models import Rater
 from labeling.models.fit import FitBasis
-from labeling.models.rater import RaterKind
 from people.models import Membership
 from people.roles import Action
 
@@ -79,7 +78,7 @@ def show_annotators(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 def show_annotator(request: HttpRequest, slug: str, rater: int) -> HttpResponse:
     actor = door.enter(request, slug, Action.PAUSE)
-    members = Rater.objects.filter(project=actor.project, kind=RaterKind.MEMBER).select_related("user")
+    members = Rater.objects.members().filter(project=actor.project).select_related("user")
     shown = person_page.of(get_object_or_404(members, pk=rater), actor, request.GET, timezone.now())
     tables = [shown.days.table] if shown.days else []
     return page.show(

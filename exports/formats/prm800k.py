@@ -14,7 +14,7 @@ from msgspec import UNSET, structs
 from exports.formats.columns import Columns
 from labeling.importing.readers import prm800k
 from labeling.importing.records import LIVE, TraceRecord, TurnRecord
-from labeling.readings import HERE, Facts, Plain, Reading, cell, time
+from labeling.readings import HERE, Facts, Plain, Reading, cell
 
 _COMPLETION = {"text": "string", "rating": "int64", "flagged": "bool"}
 _HUMAN = {**_COMPLETION, "source": "string", "corrected_rating": "int64"}
@@ -70,7 +70,7 @@ def _plain(facts: Facts, plain: Plain) -> str | None:
     steps = ", ".join([f'{{"completions": [{{"text": "{text}"{tail}' for text, tail in zip(options, tails)])  # noqa: B905  a rater may stop early
     own = texts if facts.n_steps == len(options) else f'"{_BETWEEN.join(options[: facts.n_steps])}"'
     return (
-        f'{{"labeler": {_text(facts.labeler)}, "timestamp": {_timestamp(time(facts.submitted_at))}, '
+        f'{{"labeler": {_text(facts.labeler)}, "timestamp": {_timestamp(facts.submitted_at)}, '
         f'"generation": {_number(facts.told_generation)}, '
         f'"is_quality_control_question": {_WORDS[facts.is_quality_control]}, '
         f'"is_initial_screening_question": {_WORDS[facts.is_screening]}, '

@@ -43,9 +43,8 @@ def of_project(project_id: int, *, only: Collection[int] | None = None) -> dict[
 
 
 def _golds(project_id: int, only: Collection[int] | None) -> Iterator[Candidate]:
-    """A screening trace stands for itself where it is hidden gold besides. Asked for by its project alone: by its use
-    too, SQLite takes the way over all traces."""
-    rows = Gold.objects.filter(trace__project=project_id, retired_at=None).order_by("-pk")
+    """Yield the gold of a project. A screening trace counts as a screening trace even if it is also hidden gold."""
+    rows = Gold.objects.active().filter(trace__project=project_id).order_by("-pk")
     rows = rows if only is None else rows.filter(trace__in=only)
     about = ("trace_id", "trace__problem_id", "accepted_first_errors", "trace__n_steps", "trace__problem__domain")
     found = list(rows.values_list("use", "trace__withdrawn_at", *about)[:MOST_GOLD])

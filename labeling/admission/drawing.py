@@ -93,14 +93,14 @@ def _refuse(wanted: Sequence[int], found: Collection[int]) -> None:
 
 
 def _retire_others(project: Project, wanted: Collection[int], by: User, now: dt.datetime) -> int:
-    golds = Gold.objects.filter(trace__project=project, use=GoldUse.SCREENING, retired_at=None)
+    golds = Gold.objects.active().filter(trace__project=project, use=GoldUse.SCREENING)
     others = golds.exclude(trace__in=wanted).select_related("trace").order_by("trace_id")
     return sum(quality.retire_gold(gold=gold, by=by, now=now) for gold in others)
 
 
 def _make(one: Candidate, by: User, now: dt.datetime) -> None:
     if one.known.tier == HIDDEN:
-        hidden = Gold.objects.select_related("trace").get(trace=one.known.trace, use=GoldUse.HIDDEN, retired_at=None)
+        hidden = Gold.objects.active().select_related("trace").get(trace=one.known.trace, use=GoldUse.HIDDEN)
         quality.move_gold(gold=hidden, use=GoldUse.SCREENING, by=by, now=now)
     else:
         trace = Trace.objects.get(pk=one.known.trace)

@@ -29,7 +29,7 @@ class Mix(NamedTuple):
 
 def of_screening(project: Project) -> Mix | None:
     """None where the project has no screening set."""
-    golds = Gold.objects.filter(trace__project=project, use=GoldUse.SCREENING, retired_at=None)
+    golds = Gold.objects.active().filter(trace__project=project, use=GoldUse.SCREENING)
     accepted = list(golds.values_list("accepted_first_errors", flat=True))
     if not accepted:
         return None
@@ -39,6 +39,6 @@ def of_screening(project: Project) -> Mix | None:
 
 def places_of_hidden(project: Project) -> Counter[str]:
     """How much hidden gold has its first error where, of what was made last."""
-    golds = Gold.objects.filter(trace__project=project, retired_at=None).order_by("-pk")
+    golds = Gold.objects.active().filter(trace__project=project).order_by("-pk")
     rows = golds.values_list("use", "accepted_first_errors", "trace__n_steps")[:MOST_GOLD]
     return Counter(strata.place_of(accepted, n_steps) for use, accepted, n_steps in rows if use == GoldUse.HIDDEN)

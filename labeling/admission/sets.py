@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from accounts.models import User
 from labeling import quality
 from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, Trace
-from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
+from labeling.models.assignment import OPEN_STATES, AssignmentQuerySet, AssignmentState, Purpose
 from labeling.models.quality import GoldUse
 from labeling.models.queue import Arm
 
@@ -29,7 +29,7 @@ class Progress(NamedTuple):
 def put_up(*, project: Project, use: GoldUse, now: dt.datetime) -> int:
     """Serve all gold of this use, in the order in which it was made; says how many traces are new. Raters who come from
     now on meet the set; who is past it stays so."""
-    golds = Gold.objects.filter(trace__project=project, use=use, retired_at=None).order_by("pk")
+    golds = Gold.objects.active().filter(trace__project=project, use=use).order_by("pk")
     traces = list(golds.values_list("trace_id", flat=True))
     return quality.hand_out(project_id=project.pk, use=use, trace_ids=traces, now=now)
 
@@ -45,8 +45,8 @@ def make_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, 
 
 def progress(*, rater: Rater, purpose: Purpose) -> Progress:
     mine = of_attempt(rater, purpose)
-    done = mine.filter(state=AssignmentState.SUBMITTED).count()
-    return Progress(done, done + mine.filter(state__in=OPEN_STATES).count() + _to_come(rater, purpose).count())
+    done = mine.submitted().count()
+    return Progress(done, done + mine.open().count() + _to_come(rater, purpose).count())
 
 
 def place(assignment: Assignment) -> tuple[int, int]:
@@ -59,7 +59,7 @@ def place(assignment: Assignment) -> tuple[int, int]:
 
 def is_complete(rater: Rater, purpose: Purpose) -> bool:
     """Nothing of the set is in hand, of whatever attempt, and nothing is to come."""
-    in_hand = Assignment.objects.filter(rater=rater, purpose=purpose, state__in=OPEN_STATES)
+    in_hand = Assignment.objects.open().filter(rater=rater, purpose=purpose)
     return not in_hand.exists() and not _to_come(rater, purpose).exists()
 
 
@@ -67,7 +67,7 @@ def is_put_up(project_id: int, arm: Arm) -> bool:
     return _served(project_id, arm).exists()
 
 
-def of_attempt(rater: Rater, purpose: Purpose) -> QuerySet[Assignment]:
+def of_attempt(rater: Rater, purpose: Purpose) -> AssignmentQuerySet:
     """What was handed out in the attempt that the rater is at."""
     return Assignment.objects.filter(rater=rater, purpose=purpose, attempt=_attempt(rater, purpose))
 
@@ -77,11 +77,11 @@ def _attempt(rater: Rater, purpose: Purpose) -> int:
 
 
 def _served(project_id: int, arm: str) -> QuerySet[QueueEntry]:
-    return QueueEntry.objects.filter(lane__project=project_id, lane__arm=arm, lane__closed_at=None, is_open=True)
+    return QueueEntry.objects.open().filter(lane__project=project_id, lane__arm=arm, lane__closed_at=None)
 
 
 def _to_come(rater: Rater, purpose: Purpose) -> QuerySet[QueueEntry]:
-    """What the queue will still hand out: `queue.lanes.NEXT` leaves out the same."""
+    """Return the entries that the queue will still give out: `queue/claim.sql` leaves out the same."""
     met = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"))
     met = met.exclude(opened_at=None, state__in=[AssignmentState.RELEASED, AssignmentState.LAPSED])
     met = met.filter(Q(purpose=purpose, attempt=_attempt(rater, purpose)) | Q(state__in=OPEN_STATES))

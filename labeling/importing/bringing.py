@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import log
-from jobs import work, yielding
+from jobs import work
 from jobs.failures import Failed
 from jobs.models import Job
 from jobs.runner import Chunk, Progress
@@ -33,8 +32,7 @@ from labeling.models import Project, Source
 from labeling.models.quality import GoldUse
 
 KIND = "labeling.bring_in"
-AT_ONCE, ALONE = 1000, 500  # traces in a transaction: on PostgreSQL, on SQLite
-LEAST, MOST = 20, 60  # beside people on SQLite
+AT_ONCE = 1000  # traces in a transaction
 LOOKED_AT = 2000  # records between two signs of life while a file is looked through
 
 
@@ -185,20 +183,18 @@ def _load(
     for number, record in enumerate(islice(records, done)):
         loading.skip(record)
         if number % LOOKED_AT == 0:
-            yield Progress(done, total, kept_nobody=True)
-    while part := _next(records, loading, watch):
+            yield Progress(done, total)
+    while part := _next(records, watch):
         done += len(part)
         yield partial(_write, loading, part, done, total)
-    loading.report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total, kept_nobody=True))
+    loading.report.near_duplicates = yield from likeness.look(loading.source, Progress(done, total))
     yield partial(_finish, loading, done, loading.by)
 
 
-def _next(
-    records: Iterator[TraceRecord | BadLine], loading: Loading, watch: files.Watch
-) -> list[TraceRecord | BadLine]:
+def _next(records: Iterator[TraceRecord | BadLine], watch: files.Watch) -> list[TraceRecord | BadLine]:
     """The next few records, of the very file that was looked through: not half of one file and half of another."""
     try:
-        part = list(islice(records, size_of(loading)))
+        part = list(islice(records, AT_ONCE))
     except files.Unreadable:
         if watch.is_same():
             raise
@@ -228,7 +224,7 @@ def _look_through(bringing: Bringing, bad_lines_to: Path | None) -> Generator[Pr
             if isinstance(record, BadLine):
                 writer.write(record)
             if number % LOOKED_AT == 0:
-                yield Progress(0, result={"looked": number, "read": look.how_far(), "size": size}, kept_nobody=True)
+                yield Progress(0, result={"looked": number, "read": look.how_far(), "size": size})
     report = look.told()
     if report.bad and not bringing.choices.is_lenient:
         yield Progress(0, result={"report": msgspec.to_builtins(report)})
@@ -247,20 +243,8 @@ def _loading(bringing: Bringing, source: Source, report: Report, by: User | None
     )
 
 
-def size_of(loading: Loading) -> int:
-    """Traces in a transaction. On SQLite people wait for the end of each: it is short unless nobody is there."""
-    if connection.vendor != "sqlite":
-        return AT_ONCE
-    is_alone = loading.wrote_at is not None and not yielding.is_somebody_at_work(loading.wrote_at)
-    if is_alone:
-        return ALONE
-    loading.beside_people = yielding.fitting(loading.beside_people, least=LEAST, most=MOST)
-    return loading.beside_people
-
-
 def _write(loading: Loading, part: list[TraceRecord | BadLine], done: int, total: int, now: dt.datetime) -> Progress:
     load_chunk(loading=loading, records=part, now=now)
-    loading.wrote_at = now
     return _progress(loading, done, total)
 
 

@@ -1,16 +1,14 @@
-"""Rows into tables in bulk, with ids assigned ahead. One function per engine for each thing; no format is known here.
+"""Write rows into tables in bulk, with ids assigned ahead. This module knows no format.
 
-Everything is called inside one transaction, after `lock`.
+Call everything inside one transaction, after `lock`.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, count
 from typing import Any
 
 from django.db import connection, models
 
 Row = tuple[Any, ...]
-_ROWS_A_STATEMENT = 100
 _BLOCK = 2000  # ids fetched at a time; what is left of a block stays a gap
 
 
@@ -26,30 +24,18 @@ class Table:
     def insert(self, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        whole = [row + self.defaults for row in rows] if self.defaults else rows
-        if connection.vendor == "postgresql":
-            _copy(self.name, self.columns, whole)
-        else:
-            _insert_many(self.name, self.columns, whole)
+        _copy(self.name, self.columns, [row + self.defaults for row in rows] if self.defaults else rows)
 
 
 def lock(project_id: int) -> None:
-    """One import at a time writes into a project. SQLite's transactions are one at a time anyway."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('labeling.importing'), %s)", [project_id])
+    """Let one import at a time write into a project, to the end of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('labeling.importing'), %s)", [project_id])
 
 
 def ids(tables: Sequence[str]) -> dict[str, Iterator[int]]:
-    """New ids of each table, ascending, for this transaction alone."""
-    if connection.vendor == "postgresql":
-        return {table: _from_sequence(table) for table in tables}
-    return _from_counters(tables)
-
-
-def time(value: Any) -> Any:
-    """A moment as the driver wants it."""
-    return connection.ops.adapt_datetimefield_value(value)
+    """Return new ids of each table, ascending, for this transaction only."""
+    return {table: _from_sequence(table) for table in tables}
 
 
 def _from_sequence(table: str) -> Iterator[int]:
@@ -66,28 +52,8 @@ def _from_sequence(table: str) -> Iterator[int]:
             yield from sorted(cursor.fetchone()[0])
 
 
-def _from_counters(tables: Sequence[str]) -> dict[str, Iterator[int]]:
-    """The write lock is ours from the transaction's beginning on, so nobody else takes a number meanwhile."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT name, seq FROM sqlite_sequence")
-        last = dict(cursor.fetchall())
-    return {table: count(last.get(table, 0) + 1) for table in tables}
-
-
 def _copy(table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
     names = ", ".join(f'"{name}"' for name in columns)
     with connection.cursor() as cursor, cursor.copy(f'COPY "{table}" ({names}) FROM STDIN') as copy:
         for row in rows:
             copy.write_row(row)
-
-
-def _insert_many(table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """Many rows a statement cost half of as many statements: each would look up and write the table's last id."""
-    names = ", ".join(f'"{name}"' for name in columns)
-    places = f"({', '.join('?' * len(columns))})"
-    connection.ensure_connection()
-    with connection.wrap_database_errors:
-        for start in range(0, len(rows), _ROWS_A_STATEMENT):
-            part = rows[start : start + _ROWS_A_STATEMENT]
-            statement = f'INSERT INTO "{table}" ({names}) VALUES {", ".join([places] * len(part))}'  # noqa: S608  names of our own columns
-            connection.connection.execute(statement, list(chain.from_iterable(part)))

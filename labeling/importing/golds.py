@@ -60,7 +60,7 @@ def make(
 
 
 def _standing(known: dict[int, Known], use: GoldUse) -> dict[int, list[int | None]]:
-    rows = Gold.objects.filter(trace__in=known, use=use, retired_at=None)
+    rows = Gold.objects.active().filter(trace__in=known, use=use)
     return dict(rows.values_list("trace_id", "accepted_first_errors"))
 
 

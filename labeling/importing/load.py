@@ -29,7 +29,6 @@ from labeling.models.queue import Arm
 from labeling.texts import normal
 
 CHUNK = 200
-BESIDE_PEOPLE = 20
 
 
 class Loading:
@@ -54,8 +53,6 @@ class Loading:
         self.by = by
         self.sees = report is None  # otherwise the file was looked through, and counted, before
         self.report = report or Report()
-        self.wrote_at: dt.datetime | None = None
-        self.beside_people = BESIDE_PEOPLE  # traces in a transaction while people work on SQLite
         self._occurrences = identity.Occurrences()
 
     def number(self, record: TraceRecord) -> Numbered:

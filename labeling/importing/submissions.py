@@ -8,7 +8,7 @@ from django.db.models import Max
 from msgspec import Struct
 
 from labeling import raters
-from labeling.importing import bulk, identity
+from labeling.importing import identity
 from labeling.importing.records import PREGENERATED, SubmissionRecord, TurnRecord, WrittenStep
 from labeling.importing.residue import pack
 from labeling.importing.rows import ASSIGNMENT, JUDGMENT, SUBMISSION, TURN, Numbered, Rows
@@ -95,7 +95,7 @@ class SubmissionRows:
         purpose = _purpose(record)
         place = (rater_id, submission.trace.pk, purpose.value)
         attempt = self._attempts[place] = self._attempts.get(place, 0) + 1
-        submitted_at = record.submitted_at and bulk.time(record.submitted_at)
+        submitted_at = record.submitted_at
         self._rows.of[ASSIGNMENT].append(
             (
                 *(assignment_id, self._project.pk, rater_id, submission.trace.pk, purpose.value, attempt),

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, ProtectedError, Q
 from msgspec import Struct, convert, to_builtins
 
@@ -20,6 +19,8 @@ from labeling import benchmarks, quality, queue
 from labeling.importing import bulk
 from labeling.importing.traces import UNDONE
 from labeling.models import Assignment, Draw, Problem, Source, Submission, Trace
+
+_AT_ONCE = 200  # traces in a transaction
 
 
 class Undone(Struct):
@@ -34,9 +35,8 @@ class Undone(Struct):
 def take_back(source: Source, *, by: User | None, checkpoint: dict[str, Any]) -> Iterator[Chunk]:
     """Functions that each write a few traces, then one that ends it."""
     undone = convert(checkpoint, Undone) if checkpoint else Undone()
-    size = 10 if connection.vendor == "sqlite" else 200
     total = undone.removed + undone.withdrawn + source.traces.filter(pk__gt=undone.after).count()
-    while ids := _next(source, undone.after, size):
+    while ids := _next(source, undone.after, _AT_ONCE):
         yield partial(_take_back, source, ids, undone, total, by)
     yield partial(_finish, source, undone, by)
 

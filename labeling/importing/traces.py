@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 import statements
-from labeling.importing import bulk, identity
+from labeling.importing import identity
 from labeling.importing.records import (
     LIVE,
     OptionRecord,
@@ -51,7 +51,7 @@ class TraceRows:
     def __init__(self, project: Project, source: Source, now: dt.datetime, rows: Rows) -> None:
         self._project = project
         self._source = source
-        self._added_at = bulk.time(now)
+        self._added_at = now
         self._rows = rows
         # Steps and options come by the hundred thousand: their places are looked up once.
         self._steps, self._new_step_id = rows.of[STEP], rows.new_id[STEP]
@@ -108,8 +108,8 @@ class TraceRows:
 
     def _place_problems(self, digests: list[str], problems: list[ProblemRecord]) -> dict[str, tuple[int, bool]]:
         """The id of each problem, and whether it is set aside for evaluation."""
-        found = statements.rows(_PROBLEMS + statements.among("digest"), (self._project.pk, statements.listed(digests)))
-        known = {digest: (pk, bool(is_reserve)) for digest, pk, is_reserve in found}
+        found = statements.rows(_PROBLEMS, {"project": self._project.pk, "digests": sorted(set(digests))})
+        known = {digest: (pk, is_reserve) for digest, pk, is_reserve in found}
         for digest, problem in zip(digests, problems, strict=True):
             if digest not in known:
                 known[digest] = self._add_problem(digest, problem)
@@ -131,7 +131,7 @@ class TraceRows:
         return pk, is_reserve
 
     def _find(self, digests: list[str]) -> dict[str, KnownTrace]:
-        rows = statements.rows(_TRACES + statements.among("digest"), (self._project.pk, statements.listed(digests)))
+        rows = statements.rows(_TRACES, {"project": self._project.pk, "digests": sorted(set(digests))})
         withdrawn = [(pk, reason) for _, pk, _, is_withdrawn, reason in rows if is_withdrawn]
         self.undone = [pk for pk, reason in withdrawn if reason == UNDONE]
         self.withdrawn_met += len(withdrawn) - len(self.undone)
@@ -183,7 +183,7 @@ class TraceRows:
             return None
         digest = hashlib.sha256(msgspec.json.encode(record, order="sorted")).hexdigest()
         if digest not in self._provenances:
-            found = statements.rows(_PROVENANCE, (self._project.pk, digest))
+            found = statements.rows(_PROVENANCE, {"project": self._project.pk, "digest": digest})
             self._provenances[digest] = found[0][0] if found else self._new_provenance(record, digest)
         return self._provenances[digest]
 
@@ -191,11 +191,12 @@ class TraceRows:
         return Provenance.objects.create(project=self._project, digest=digest, **msgspec.structs.asdict(record)).pk
 
 
-# Asked for each few traces while people wait for SQLite's lock: Django takes ten times as long to write them.
-_PROBLEMS = "SELECT digest, id, is_reserve FROM labeling_problem WHERE project_id = %s AND "
+_PROBLEMS = """
+SELECT digest, id, is_reserve FROM labeling_problem WHERE project_id = %(project)s AND digest = ANY (%(digests)s)"""
 _TRACES = """
-SELECT digest, id, kind, withdrawn_at IS NOT NULL, withdrawn_reason FROM labeling_trace WHERE project_id = %s AND """
-_PROVENANCE = "SELECT id FROM labeling_provenance WHERE project_id = %s AND digest = %s"
+SELECT digest, id, kind, withdrawn_at IS NOT NULL, withdrawn_reason FROM labeling_trace
+WHERE project_id = %(project)s AND digest = ANY (%(digests)s)"""
+_PROVENANCE = "SELECT id FROM labeling_provenance WHERE project_id = %(project)s AND digest = %(digest)s"
 
 
 def _live_steps(record: TraceRecord) -> list[StepRecord]:

@@ -17,7 +17,7 @@ from labeling.judging.errors import (
     WriteRefused,
 )
 from labeling.judging.meeting import Lost
-from labeling.judging.recording import Recorded, record, somebody_judged_since
+from labeling.judging.recording import Recorded, record
 from labeling.judging.requesting import ask_correction, asked_among, leave_as_is, open_requests
 from labeling.judging.skipping import skip, skips_today
 from labeling.judging.submitting import give_up, report_problem, submit
@@ -49,7 +49,6 @@ __all__ = [
     "report_problem",
     "skip",
     "skips_today",
-    "somebody_judged_since",
     "submit",
     "why_not_reopen",
 ]

@@ -76,9 +76,9 @@ def why_not_reopen(*, assignment: Assignment, now: dt.datetime, is_asked: bool |
 
 
 def _copy(assignment: Assignment) -> None:
-    place = [assignment.pk, assignment.submitted_revision]
-    statements.rows(_COPY_TURNS, [assignment.revision, *place])
-    statements.rows(_COPY_JUDGMENTS, [assignment.revision, *place])
+    revisions = {"assignment": assignment.pk, "new": assignment.revision, "submitted": assignment.submitted_revision}
+    statements.rows(_COPY_TURNS, revisions)
+    statements.rows(_COPY_JUDGMENTS, revisions)
 
 
 def _move(assignment: Assignment, *, reopened_at: dt.datetime | None) -> None:
@@ -102,9 +102,9 @@ def _tell(what: str, assignment: Assignment, by: User | None, now: dt.datetime) 
 _COPY_TURNS = """
 INSERT INTO labeling_turn (assignment_id, revision, step_id, shown, chosen, written_text, written_rating,
   written_flagged, written_corrected_rating, comment, active_ms)
-SELECT assignment_id, %s, step_id, shown, chosen, written_text, written_rating, written_flagged,
+SELECT assignment_id, %(new)s, step_id, shown, chosen, written_text, written_rating, written_flagged,
   written_corrected_rating, comment, active_ms
-FROM labeling_turn WHERE assignment_id = %s AND revision = %s"""
+FROM labeling_turn WHERE assignment_id = %(assignment)s AND revision = %(submitted)s"""
 
 _COPY_JUDGMENTS = """
 INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, value, rollouts, successes)
@@ -112,5 +112,5 @@ SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.value,
 FROM labeling_turn first
 JOIN labeling_judgment j ON j.turn_id = first.id
 JOIN labeling_turn copy ON copy.assignment_id = first.assignment_id AND copy.step_id = first.step_id
-  AND copy.revision = %s
-WHERE first.assignment_id = %s AND first.revision = %s"""
+  AND copy.revision = %(new)s
+WHERE first.assignment_id = %(assignment)s AND first.revision = %(submitted)s"""

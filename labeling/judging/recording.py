@@ -12,7 +12,6 @@ from labeling.judging.errors import AssignmentUnknown
 from labeling.judging.meeting import Lost, Meeting
 from labeling.judging.standing import Standing
 from labeling.judging.writes import Batch, WriteIn, checked
-from labeling.models import Write
 from labeling.models.assignment import OPEN_STATES, AssignmentState
 
 
@@ -32,27 +31,20 @@ def record(*, assignment_id: int, rater_id: int, client: str, writes: Sequence[W
     """Keep a batch of one client. Sent again it changes nothing and is answered alike. Raises WriteRefused, and keeps
     nothing, when a write is about a place that the trace does not have."""
     batch = checked(assignment_id, rater_id, client, writes)
-    if statements.on_postgresql():
-        recorded = _record_unlocked(batch, now)
-        if recorded is not None:
-            return recorded
+    recorded = _record_unlocked(batch, now)
+    if recorded is not None:
+        return recorded
     with transaction.atomic():
         hold(batch=batch, now=now)
         return _record_locked(batch, now)
 
 
 def hold(*, batch: Batch, now: dt.datetime, and_trace: bool = False) -> None:
-    """Lock the assignment to the end of the transaction: what is read afterwards stands until then. On SQLite a
-    transaction has its lock from the beginning. A submit holds the trace too: it counts what others have submitted."""
+    """Lock the assignment to the end of the transaction. A submit also locks the trace: it counts what others have
+    submitted."""
     held = _HOLD_BOTH if and_trace else _HOLD
-    if statements.on_postgresql() and not statements.rows(held, [batch.assignment_id, batch.rater_id]):
+    if not statements.rows(held, {"assignment": batch.assignment_id, "rater": batch.rater_id}):
         raise AssignmentUnknown
-
-
-def somebody_judged_since(moment: dt.datetime) -> bool:
-    """Whether a write has arrived since then: background work makes room while people work."""
-    latest = Write.objects.order_by("-id").values_list("arrived_at", flat=True).first()
-    return latest is not None and latest >= moment
 
 
 def _record_unlocked(batch: Batch, now: dt.datetime) -> Recorded | None:
@@ -97,5 +89,5 @@ def _recorded(found: Standing, met: Meeting, batch: Batch, version: int, now: dt
 
 _HOLD_BOTH = """
 SELECT 1 FROM labeling_assignment a JOIN labeling_trace t ON t.id = a.trace_id
-WHERE a.id = %s AND a.rater_id = %s FOR NO KEY UPDATE OF a, t"""
-_HOLD = "SELECT 1 FROM labeling_assignment WHERE id = %s AND rater_id = %s FOR NO KEY UPDATE"
+WHERE a.id = %(assignment)s AND a.rater_id = %(rater)s FOR NO KEY UPDATE OF a, t"""
+_HOLD = "SELECT 1 FROM labeling_assignment WHERE id = %(assignment)s AND rater_id = %(rater)s FOR NO KEY UPDATE"

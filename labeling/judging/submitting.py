@@ -19,6 +19,7 @@ from labeling.models import Submission
 from labeling.models.assignment import OPEN_STATES, AssignmentState, FinishReason, Population, Purpose
 from labeling.quality import scoring
 
+_SUBMIT = statements.load_sql(__file__, "submit.sql")
 _TOLD = {FinishReason.GIVE_UP: "trace.given_up", FinishReason.BAD_PROBLEM: "problem.reported"}
 
 
@@ -46,8 +47,7 @@ def submit(
         checked(assignment_id, rater_id, client, writes),
         _Asked(ending, kept_reason(reason), revision, by, max(0, active_ms)),
     )
-    made = _finish_unlocked(batch, asked, now) if statements.on_postgresql() else None
-    return made or _finish_locked(batch, asked, now)
+    return _finish_unlocked(batch, asked, now) or _finish_locked(batch, asked, now)
 
 
 # The rater cannot go on; the problem itself is bad. What there is, is submitted.
@@ -190,44 +190,28 @@ def _made(after: Standing, ending: FinishReason, asked: _Asked, now: dt.datetime
 
 
 def _put_down(made: Submission, facts: Facts, counts_as: Population | None, now: dt.datetime) -> bool:
-    """The submission and its assignment. False where the assignment is not as it was read: then neither."""
-    # A slot that was given back and taken again is held again.
-    holds_slot = None if counts_as is None else counts_as != Population.EXTRA
-    row = [statements.moment(now), made.finish_reason, made.finish_note, made.total_ms]
-    row += [made.is_quality_control, made.is_screening]
-    moved = [statements.moment(now), made.finish_reason, counts_as, holds_slot]
-    if statements.on_postgresql():
-        as_read = (facts.assignment, facts.state, facts.version, facts.revision)
-        found = statements.rows(_SUBMIT, [*as_read, facts.submitted_revision, facts.is_reopened, *row, *moved])
-    else:
-        found = statements.rows(_SUBMISSION, [facts.assignment, facts.project, facts.revision, *row])
-        statements.rows(_SUBMITTED, [*moved, facts.assignment])
+    """Write the submission and its assignment. Return False, and write neither, if the assignment is not as it was
+    read."""
+    found = statements.rows(
+        _SUBMIT,
+        {
+            "assignment": facts.assignment,
+            "state": facts.state,
+            "version": facts.version,
+            "revision": facts.revision,
+            "submitted_revision": facts.submitted_revision,
+            "is_reopened": facts.is_reopened,
+            "now": now,
+            "finish_reason": made.finish_reason,
+            "finish_note": made.finish_note,
+            "total_ms": made.total_ms,
+            "is_quality_control": made.is_quality_control,
+            "is_screening": made.is_screening,
+            "population": counts_as,
+            # A slot that was given back and taken again is held again.
+            "holds_slot": None if counts_as is None else counts_as != Population.EXTRA,
+        },
+    )
     for (pk,) in found:
         made.pk, made._state.adding = pk, False
     return bool(found)
-
-
-_COLUMNS = """assignment_id, project_id, revision, submitted_at, finish_reason, finish_note, total_ms,
-  is_quality_control, is_screening"""
-_SUBMISSION = f"""
-INSERT INTO labeling_submission ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
-"""  # noqa: S608  made of constants
-
-# The time of the first submission stays: corrections have their own in their submissions.
-_MOVED = """
-UPDATE labeling_assignment AS a SET state = 'submitted', submitted_at = COALESCE(a.submitted_at, %s),
-  finish_reason = %s, submitted_revision = a.revision, reopened_at = NULL, version = a.version + 1,
-  population = COALESCE(%s, a.population), holds_slot = COALESCE(%s, a.holds_slot)"""
-_SUBMITTED = f"{_MOVED} WHERE a.id = %s"
-
-# Locked only as it was read, and the trace with it: two who submit the same trace count one after the other.
-_SUBMIT = f"""
-WITH mine AS MATERIALIZED (
-  SELECT a.id, a.project_id, a.revision FROM labeling_assignment a JOIN labeling_trace t ON t.id = a.trace_id
-  WHERE a.id = %s AND a.state = %s AND a.version = %s AND a.revision = %s AND a.submitted_revision = %s
-    AND (a.reopened_at IS NOT NULL) = %s::boolean FOR NO KEY UPDATE OF a, t),
-made AS (
-  INSERT INTO labeling_submission ({_COLUMNS})
-  SELECT id, project_id, revision, %s, %s, %s, %s, %s, %s FROM mine RETURNING id)
-{_MOVED} FROM mine, made WHERE a.id = mine.id RETURNING made.id
-"""  # noqa: S608  made of constants

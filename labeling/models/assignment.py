@@ -52,6 +52,22 @@ class FinishReason(models.TextChoices):
 OPEN_STATES = (AssignmentState.HELD, AssignmentState.OPENED)
 
 
+class AssignmentQuerySet(models.QuerySet["Assignment"]):
+    def open(self) -> "AssignmentQuerySet":
+        """Those assigned to a rater now: held or opened."""
+        return self.filter(state__in=OPEN_STATES)
+
+    def opened(self) -> "AssignmentQuerySet":
+        return self.filter(state=AssignmentState.OPENED)
+
+    def held(self) -> "AssignmentQuerySet":
+        """Fetched ahead, and not opened yet."""
+        return self.filter(state=AssignmentState.HELD)
+
+    def submitted(self) -> "AssignmentQuerySet":
+        return self.filter(state=AssignmentState.SUBMITTED)
+
+
 class Assignment(models.Model):
     """One trace in the hands of one rater for one purpose."""
 
@@ -88,6 +104,8 @@ class Assignment(models.Model):
     revision = models.PositiveSmallIntegerField(default=1)  # the one that is being worked on
     submitted_revision = models.PositiveSmallIntegerField(default=0)  # the latest that counts; 0 for none
     version = models.PositiveIntegerField(default=0)  # grows by one with each accepted batch of writes
+
+    objects = AssignmentQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

@@ -21,6 +21,12 @@ class GoldUse(models.TextChoices):
     CANARY = "canary", _("canary: judges PRMs, is shown to nobody")
 
 
+class GoldQuerySet(models.QuerySet["Gold"]):
+    def active(self) -> "GoldQuerySet":
+        """Those that have not been retired."""
+        return self.filter(retired_at=None)
+
+
 class Gold(models.Model):
     """A trace with known ratings. Right means: the first error lies in the accepted set."""
 
@@ -32,6 +38,8 @@ class Gold(models.Model):
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     made_at = models.DateTimeField()
     retired_at = models.DateTimeField(null=True, blank=True)
+
+    objects = GoldQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

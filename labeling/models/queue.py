@@ -22,6 +22,12 @@ class Arm(models.TextChoices):
     POLICY = "policy", _("policy")
 
 
+class LaneQuerySet(models.QuerySet["Lane"]):
+    def open(self) -> "LaneQuerySet":
+        """Those that are served. An open lane may be empty."""
+        return self.filter(closed_at=None)
+
+
 class Lane(models.Model):
     """One arm of one generation. Readers go down a lane; a closed lane is not served."""
 
@@ -29,6 +35,8 @@ class Lane(models.Model):
     arm = models.CharField(max_length=10, choices=Arm)
     generation = models.PositiveIntegerField(default=0)
     closed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = LaneQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [
@@ -68,6 +76,12 @@ class Draw(models.Model):
         return f"draw {self.batch}.{self.rank}"
 
 
+class QueueEntryQuerySet(models.QuerySet["QueueEntry"]):
+    def open(self) -> "QueueEntryQuerySet":
+        """Those with slots left."""
+        return self.filter(is_open=True)
+
+
 class QueueEntry(models.Model):
     """A trace in a lane with the slots that are left there. Narrow on purpose: claims update it."""
 
@@ -83,6 +97,8 @@ class QueueEntry(models.Model):
         output_field=models.BooleanField(),
         db_persist=True,
     )
+
+    objects = QueueEntryQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

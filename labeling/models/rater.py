@@ -28,6 +28,16 @@ class RaterStage(models.TextChoices):
     FAILED = "failed", _("did not pass the screening")
 
 
+class RaterQuerySet(models.QuerySet["Rater"]):
+    def active(self) -> "RaterQuerySet":
+        """Those who have not been removed from their project. They may be paused."""
+        return self.filter(removed_at=None)
+
+    def members(self) -> "RaterQuerySet":
+        """People of the project, not labelers of a file or machines."""
+        return self.filter(kind=RaterKind.MEMBER)
+
+
 class Rater(models.Model):
     """A member, an imported labeler, a machine of a named kind, or the project's unknown rater."""
 
@@ -56,6 +66,8 @@ class Rater(models.Model):
     proven_at = models.DateTimeField(null=True, blank=True)  # from then on less of what is handed out is gold
     removed_at = models.DateTimeField(null=True, blank=True)
     added_at = models.DateTimeField()
+
+    objects = RaterQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

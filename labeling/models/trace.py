@@ -21,6 +21,12 @@ class OutcomeBy(models.TextChoices):
     HUMAN = "human", _("a person")
 
 
+class TraceQuerySet(models.QuerySet["Trace"]):
+    def available(self) -> "TraceQuerySet":
+        """Those that have not been withdrawn."""
+        return self.filter(withdrawn_at=None)
+
+
 class Trace(models.Model):
     """One model's path to an answer, cut into steps; knows where it came from."""
 
@@ -47,6 +53,8 @@ class Trace(models.Model):
     added_at = models.DateTimeField()
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     withdrawn_reason = models.CharField(max_length=200, blank=True)
+
+    objects = TraceQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

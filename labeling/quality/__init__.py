@@ -21,7 +21,7 @@ from labeling.quality.gold import (
 from labeling.quality.scoring import Accuracy, accuracy, score
 from labeling.quality.serving import arrange_hidden, hand_out
 from labeling.quality.settlements import look_again, look_at, mark_brought_in
-from labeling.quality.settling import posterior_of, settle
+from labeling.quality.settling import settle
 from labeling.quality.tallies import count, recount
 from labeling.quality.watching import measure_bar, meet_gold
 from labeling.quality.withdrawing import withdraw
@@ -53,7 +53,6 @@ __all__ = [
     "measure_bar",
     "meet_gold",
     "move_gold",
-    "posterior_of",
     "promote",
     "recount",
     "retire_gold",

@@ -89,7 +89,7 @@ def _why_nobody_reads(trace: Trace) -> str:
 
 
 def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime) -> None:
-    known = list(Gold.objects.filter(trace=trace, retired_at=None).select_related("trace"))
+    known = list(Gold.objects.active().filter(trace=trace).select_related("trace"))
     for each in known:
         gold.correct_gold(gold=each, accepted_first_errors=[first_error], by=by, now=now)
     if not known:

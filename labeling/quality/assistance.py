@@ -4,7 +4,7 @@ only."""
 from django.db.models import Q, QuerySet
 
 from labeling.models import Assignment
-from labeling.models.assignment import AssignmentState, Purpose
+from labeling.models.assignment import Purpose
 from labeling.models.rater import RaterKind
 from labeling.quality import first_errors
 from labeling.quality.posteriors import Seen
@@ -30,4 +30,4 @@ def readings(*, project_id: int, limit: int) -> list[Seen]:
 
 
 def _submitted() -> QuerySet[Assignment]:
-    return Assignment.objects.filter(IS_ASSISTED, purpose=Purpose.WORK, state=AssignmentState.SUBMITTED)
+    return Assignment.objects.submitted().filter(IS_ASSISTED, purpose=Purpose.WORK)

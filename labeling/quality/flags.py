@@ -69,8 +69,8 @@ _LEAST_STEPS, _LEAST_READINGS, _LEAST_TRACES, _LEAST_GOLD = 30, 20, 10, 10
 
 def of_project(*, project_id: int) -> dict[int, dict[str, Sign]]:
     """The signs of each rater, by kind, as far as there is enough to say anything."""
-    seen = _seen(statements.rows(_STEPS, [project_id]))
-    sittings = _sittings(statements.rows(_GOLD.format(**_engine()), [project_id]))
+    seen = _seen(statements.rows(_STEPS, {"project": project_id}))
+    sittings = _sittings(statements.rows(_GOLD, {"project": project_id}))
     every = np.array([each.counts for each in seen.values()], dtype=np.int64).reshape(-1, len(_Counts._fields))
     ends = Counter(end for each in seen.values() for end in each.ends)
     found = {}
@@ -176,7 +176,7 @@ def _sittings(rows: Iterable[Sequence[Any]]) -> dict[int, Sign | None]:
 _STEPS = f"""
 WITH latest AS (
   SELECT r.assignment_id, r.rater_id, r.revision, r.first_error FROM labeling_report r
-  WHERE r.project_id = %s ORDER BY r.assignment_id DESC LIMIT {LATEST}),
+  WHERE r.project_id = %(project)s ORDER BY r.assignment_id DESC LIMIT {LATEST}),
 step AS (
   SELECT x.assignment_id, x.rater_id, x.first_error, u.active_ms, j.rating,
     LENGTH(o.text) - LENGTH(REPLACE(o.text, ' ', '')) + 1 AS words
@@ -192,14 +192,8 @@ FROM step GROUP BY assignment_id, rater_id, first_error ORDER BY assignment_id""
 _GOLD = f"""
 WITH latest AS (
   SELECT a.id, a.rater_id, a.submitted_at FROM labeling_assignment a
-  WHERE a.project_id = %s AND a.state = 'submitted' AND a.submitted_at IS NOT NULL
+  WHERE a.project_id = %(project)s AND a.state = 'submitted' AND a.submitted_at IS NOT NULL
   ORDER BY a.submitted_at DESC LIMIT {LATEST_SUBMITTED})
-SELECT x.rater_id, {{seconds}}, g.verdict FROM latest x
+SELECT x.rater_id, EXTRACT(EPOCH FROM x.submitted_at)::double precision, g.verdict FROM latest x
 LEFT JOIN labeling_goldanswer g ON g.assignment_id = x.id AND g.use = 'hidden'
 ORDER BY x.rater_id, x.submitted_at, x.id"""  # noqa: S608  the number in it is ours
-
-
-def _engine() -> dict[str, str]:
-    on_postgresql = "EXTRACT(EPOCH FROM x.submitted_at)::double precision"
-    on_sqlite = "(julianday(x.submitted_at) - 2440587.5) * 86400.0"
-    return {"seconds": on_postgresql if statements.on_postgresql() else on_sqlite}

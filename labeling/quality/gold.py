@@ -55,7 +55,7 @@ def make_gold(
     _refuse_impossible(trace, accepted_first_errors, ratings or {})
     with transaction.atomic():
         settlements.hold(trace_ids=[trace.pk])
-        if Gold.objects.filter(trace=trace, use=use, retired_at=None).exists():
+        if Gold.objects.active().filter(trace=trace, use=use).exists():
             raise NotKnowable(_("The trace is already gold for this use."))
         gold = Gold.objects.create(
             trace=trace,
@@ -114,7 +114,7 @@ def retire_gold(*, gold: Gold, by: User | None, now: dt.datetime) -> bool:
     """Show it to nobody any more. Answers stay, and who has it in hand is still scored."""
     with transaction.atomic():
         settlements.hold(trace_ids=[gold.trace_id])
-        retired = Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=now)
+        retired = Gold.objects.active().filter(pk=gold.pk).update(retired_at=now)
         if retired:
             _say("gold.retired", gold, by, now, use=gold.use)
             if gold.use in _ARMS:
@@ -145,7 +145,7 @@ def move_gold(*, gold: Gold, use: GoldUse, by: User | None, now: dt.datetime) ->
 
 def retire_worn_out(*, project_id: int, now: dt.datetime) -> int:
     """Gold that so many have met is known by heart, also where they gave it back. Says how many were retired."""
-    hidden = Gold.objects.filter(trace__project_id=project_id, use=GoldUse.HIDDEN, retired_at=None)
+    hidden = Gold.objects.active().filter(trace__project_id=project_id, use=GoldUse.HIDDEN)
     saw = Q(trace__assignments__purpose=Purpose.GOLD, trace__assignments__opened_at__isnull=False)
     met = hidden.annotate(met=Count("trace__assignments__rater", filter=saw, distinct=True))
     worn_out = met.filter(met__gte=WORN_OUT_AFTER).select_related("trace")

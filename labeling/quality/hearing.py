@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labeling.models import Assignment
-from labeling.models.assignment import AssignmentState, FinishReason, Population, Purpose
+from labeling.models.assignment import FinishReason, Population, Purpose
 from labeling.models.rater import RaterKind
 from labeling.quality import assistance, first_errors
 from labeling.quality.posteriors import Seen
@@ -39,7 +39,8 @@ def with_a_vote(every: Mapping[int, list[Reading]]) -> dict[int, list[Reading]]:
 def every(trace_ids: Sequence[int]) -> dict[int, list[Reading]]:
     """Of each trace, in the order of their submissions."""
     rows = (
-        Assignment.objects.filter(trace_id__in=trace_ids, purpose=Purpose.WORK, state=AssignmentState.SUBMITTED)
+        Assignment.objects.submitted()
+        .filter(trace_id__in=trace_ids, purpose=Purpose.WORK)
         .order_by("submitted_at", "pk")
         .values_list("trace_id", "pk", "rater_id", "submitted_revision", "is_assisted", "rater__kind", "population")
     )

@@ -1,14 +1,12 @@
 """Looks after what was submitted: every few seconds settles the traces that are due, a few a transaction, and has the
 figures of their projects computed anew, each by itself: nobody's settling waits for the figures of a large project.
-Background work: it steps aside for people at work."""
+"""
 
 import datetime as dt
-import time
 
 import structlog
 from django.db import DatabaseError
 
-from jobs import yielding
 from labeling.models import Project
 from labeling.quality import figures, settling, watching
 
@@ -40,10 +38,8 @@ def settle_due(*, now: dt.datetime, limit: int = 1000) -> int:
     """Settle what is due in all projects, in turn. Says how many traces were looked at."""
     looked_at = 0
     for project_id, traces in settling.due(now=now, limit=limit):
-        began = time.perf_counter()
         looked_at += _settle(project_id, traces, now)
         figures.mark_stale(project_id=project_id, now=now)
-        yielding.pause(time.perf_counter() - began, now=now)
     return looked_at
 
 

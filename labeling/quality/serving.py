@@ -37,7 +37,7 @@ def arrange_hidden(*, project_id: int, now: dt.datetime) -> int:
     """Hidden gold is met so that every few traces of it have as many without an error as with one early, in the middle
     and late, and all domains: in the order of the pool, who sees no errors anywhere would be right for long stretches.
     Gold that is made by day is shuffled in and finds its place by night. Says how many traces found another place."""
-    rows = Gold.objects.filter(trace__project=project_id, use=GoldUse.HIDDEN, retired_at=None)
+    rows = Gold.objects.active().filter(trace__project=project_id, use=GoldUse.HIDDEN)
     columns = ("trace_id", "trace__problem_id", "accepted_first_errors", "trace__n_steps", "trace__problem__domain")
     known = [
         Known(trace, problem, strata.place_of(accepted, n_steps), domain)

@@ -282,11 +282,6 @@ def readings_of(trace_id: int) -> list[Reading]:
     return hearing.with_a_vote(hearing.every([trace_id]))[trace_id]
 
 
-def posterior_of(*, trace_id: int, project_id: int) -> Posterior | None:
-    """Where the first error of a trace is by what its readings say now, and how probably; None without a fit."""
-    return _believed(fits.current(project_id), {trace_id: readings_of(trace_id)}).get(trace_id)
-
-
 def _move(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:
     if (row.state, row.reason) != (state, reason):
         row.state, row.reason, row.changed_at = state, reason, now

@@ -7,7 +7,7 @@ A trace counts from its first look on. What a mistake has brought below zero is 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -89,8 +89,8 @@ class _Table:
         self.name, self._of, self._expected, self._n_keys = name, of, expected, len(keys)
         self._nothing = (0,) * len(counts)
         named, summed = ", ".join(keys), ", ".join(counts)
-        self._kept = f"SELECT {named}, {summed} FROM {name} WHERE project_id = %s"  # noqa: S608  names of our own
-        taken = f"SELECT {named}, {', '.join(f'-{each}' for each in counts)} FROM {name} WHERE project_id = %s"  # noqa: S608  names of our own
+        self._kept = f"SELECT {named}, {summed} FROM {name} WHERE project_id = %(project)s"  # noqa: S608  names of our own
+        taken = f"SELECT {named}, {', '.join(f'-{each}' for each in counts)} FROM {name} WHERE project_id = %(project)s"  # noqa: S608  names of our own
         sums, differs = (
             ", ".join(f"SUM({each})" for each in counts),
             " OR ".join(f"SUM({each}) <> 0" for each in counts),
@@ -106,17 +106,20 @@ class _Table:
         self._row = f"({', '.join(['%s'] * (1 + len(keys) + len(counts)))})"
 
     def of_traces(self, trace_ids: Sequence[int]) -> _Counts:
-        return self._asked(self._expected, statements.among(f"{self._of}.trace_id"), [statements.listed(trace_ids)])
+        which = f"{self._of}.trace_id = ANY (%(traces)s)"
+        return self._asked(self._expected, which, {"traces": sorted(set(trace_ids))})
 
     def kept(self, project_id: int) -> _Counts:
-        return self._asked(self._kept, "", [project_id])
+        return self._asked(self._kept, "", {"project": project_id})
 
     def withdrawn(self, project_id: int) -> _Counts:
         """For a table whose statement knows traces."""
-        return self._asked(self._expected, "t.project_id = %s AND t.withdrawn_at IS NOT NULL", [project_id])
+        return self._asked(
+            self._expected, "t.project_id = %(project)s AND t.withdrawn_at IS NOT NULL", {"project": project_id}
+        )
 
     def drift(self, project_id: int) -> _Counts:
-        return self._asked(self._drift, f"{self._of}.project_id = %s", [project_id, project_id])
+        return self._asked(self._drift, f"{self._of}.project_id = %(project)s", {"project": project_id})
 
     def add(self, project_id: int, counts: _Counts) -> None:
         """In one order, as everybody: two who wait for each other would wait for ever."""
@@ -131,9 +134,8 @@ class _Table:
             for key in now.keys() | before.keys()
         }
 
-    def _asked(self, sql: str, which: str, parameters: Sequence[Any]) -> _Counts:
-        day = "(s.changed_at AT TIME ZONE 'UTC')::date" if statements.on_postgresql() else "date(s.changed_at)"
-        rows = statements.rows(sql.replace("{which}", which).replace("{day}", day), parameters)
+    def _asked(self, sql: str, which: str, parameters: Mapping[str, Any]) -> _Counts:
+        rows = statements.rows(sql.replace("{which}", which), parameters)
         return {row[: self._n_keys]: tuple(map(int, row[self._n_keys :])) for row in rows}
 
 
@@ -143,8 +145,9 @@ _SETTLEMENT_DAYS = _Table(
     keys=("state", "day"),
     counts=("traces", "steps"),
     expected="""
-SELECT s.state, {day} AS day, COUNT(*) AS traces, COALESCE(SUM(CASE WHEN c.id IS NULL THEN 0
-  WHEN c.first_error IS NULL THEN t.n_steps ELSE c.first_error + 1 END), 0) AS steps
+SELECT s.state, (s.changed_at AT TIME ZONE 'UTC')::date AS day, COUNT(*) AS traces,
+  COALESCE(SUM(CASE WHEN c.id IS NULL THEN 0 WHEN c.first_error IS NULL THEN t.n_steps ELSE c.first_error + 1 END), 0)
+    AS steps
 FROM labeling_settlement s
 JOIN labeling_trace t ON t.id = s.trace_id
 LEFT JOIN labeling_consensus c ON c.trace_id = s.trace_id AND c.revision = s.consensus_revision

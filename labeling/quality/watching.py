@@ -125,5 +125,5 @@ def starting_point(*, project_id: int) -> float | Reason:
 
 def screens(*, project_id: int) -> bool:
     """A screening set is in use, or somebody has been through one."""
-    served = QueueEntry.objects.filter(lane__project=project_id, lane__arm=Arm.SCREENING, is_open=True)
+    served = QueueEntry.objects.open().filter(lane__project=project_id, lane__arm=Arm.SCREENING)
     return served.exists() or ScreeningResult.objects.filter(rater__project=project_id).exists()

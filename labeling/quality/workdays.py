@@ -67,8 +67,7 @@ def _submitted(project_id: int, since: dt.date | None) -> _Counted:
     if since is not None:
         rows = rows.filter(assignment__submitted_at__gte=dt.datetime.combine(since, dt.time.min, dt.UTC))
     is_work = Q(assignment__purpose=Purpose.WORK)
-    # Grouped by the bare column, SQLite walks all readings in the order of an index, and not those of the day.
-    by_day = rows.annotate(day=TruncDate("assignment__submitted_at", tzinfo=dt.UTC), who=F("assignment__rater_id") * 1)
+    by_day = rows.annotate(day=TruncDate("assignment__submitted_at", tzinfo=dt.UTC), who=F("assignment__rater_id"))
     counted = (
         by_day.order_by()
         .values_list("day", "who")

@@ -84,7 +84,7 @@ def _with_others(meetings: Meetings) -> dict[int, dict[str, int]]:
 
 def _settled(project_id: int) -> dict[str, int]:
     traces, steps = standings.settled(project_id)
-    unsettled = Gold.objects.filter(trace__project=project_id, retired_at=None)
+    unsettled = Gold.objects.active().filter(trace__project=project_id)
     unsettled = unsettled.exclude(trace__settlement__state__in=consensus.STANDING)  # a consensus can become gold
     gold = unsettled.values("trace").distinct().count()
     every = arrivals.count(project_id=project_id)

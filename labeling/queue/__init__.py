@@ -16,7 +16,8 @@ from labeling.queue.drawing import (
 )
 from labeling.queue.emptiness import why_nothing
 from labeling.queue.filling import close_lane, depth, enqueue, enqueue_new, fixed_key, reinstate, take_out, withdraw
-from labeling.queue.leases import lapse_due, open_held, release, release_held, renew, say_known, take_back
+from labeling.queue.leases import lapse_due, open_held, release, release_held, say_known, take_back
+from labeling.queue.persist import AsRead, persist
 from labeling.queue.refusals import (
     LeaseLost,
     NothingLeft,
@@ -33,6 +34,7 @@ from labeling.queue.resizing import Resized, given, resize
 from labeling.queue.slots import add_slot, is_handed_out, take_slot
 
 __all__ = [
+    "AsRead",
     "Claim",
     "Drawn",
     "LeaseLost",
@@ -62,10 +64,10 @@ __all__ = [
     "lapse_due",
     "next_batch",
     "open_held",
+    "persist",
     "reinstate",
     "release",
     "release_held",
-    "renew",
     "resize",
     "say_known",
     "serve_draws",

@@ -42,7 +42,7 @@ def _move(lane: Lane, trace_ids: Sequence[int], keys: dict[int, int]) -> None:
 
 def _read_from_top(lane: Lane, now: dt.datetime) -> None:
     """Where a reader stood says nothing any more. What somebody has met does not come again."""
-    raters = Rater.objects.filter(project=lane.project_id, removed_at=None).order_by("pk")
+    raters = Rater.objects.active().filter(project=lane.project_id).order_by("pk")
     QueueReader.objects.bulk_create(
         [QueueReader(rater_id=pk, lane=lane, key=TOP, read_at=now) for pk in raters.values_list("pk", flat=True)],
         update_conflicts=True,

@@ -8,7 +8,8 @@ from labeling.models import Assignment, Rater
 from labeling.models.assignment import AssignmentState
 from labeling.models.queue import Arm
 from labeling.queue import emptiness, leases, patience, refusals, taking
-from labeling.queue.lanes import HELD_FOR, Taken
+from labeling.queue.lanes import HELD_FOR
+from labeling.queue.taking import Taken
 
 
 class Claim(NamedTuple):
@@ -63,7 +64,7 @@ def _held(rater: Rater, now: dt.datetime, opened: bool) -> Claim | None:
         held = leases.open_held(assignment_id=held.pk, rater_id=rater.pk, now=now)
     else:
         held.lease_ends_at = now + HELD_FOR
-        Assignment.objects.filter(pk=held.pk, state=AssignmentState.HELD).update(lease_ends_at=held.lease_ends_at)
+        Assignment.objects.held().filter(pk=held.pk).update(lease_ends_at=held.lease_ends_at)
     return _known(held)
 
 
@@ -75,7 +76,7 @@ def _known(held: Assignment) -> Claim:
 
 
 def _take_from_top(rater_id: int, now: dt.datetime, opened: bool, chance: float) -> Taken | None:
-    """None when there is nothing left. What somebody else was just locking is free afterwards, or gone."""
+    """None when nothing is left. An entry that another claim has locked is free afterwards, or gone: try again."""
     for _ in patience.tries():
         taken = taking.take(rater_id=rater_id, now=now, opened=opened, chance=chance, from_top=True)
         if taken or not taking.is_anything_left(rater_id=rater_id, now=now, chance=chance):

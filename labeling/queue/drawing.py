@@ -29,11 +29,10 @@ def next_batch(*, project_id: int) -> int:
 
 def drawable(*, project_id: int) -> list[int]:
     """Traces of the work that nobody has begun: what a batch is drawn from. In the order of their ids."""
-    entries = QueueEntry.objects.filter(
+    entries = QueueEntry.objects.open().filter(
         lane__project=project_id,
         lane__arm__in=[Arm.UNIFORM, Arm.POLICY],
         lane__closed_at=None,
-        is_open=True,
         slots_left=F("slots"),
         trace__withdrawn_at=None,
     )
@@ -96,5 +95,5 @@ def close_before(*, project_id: int, generation: int, by: User | None, now: dt.d
     lanes = Lane.objects.filter(
         project=project_id, arm__in=[Arm.POLICY, Arm.UNIFORM], generation__gt=0, generation__lt=generation
     )
-    for pk in lanes.filter(closed_at=None).order_by("pk").values_list("pk", flat=True):
+    for pk in lanes.open().order_by("pk").values_list("pk", flat=True):
         filling.close_lane(lane_id=pk, now=now, by=by)

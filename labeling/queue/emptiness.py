@@ -5,7 +5,7 @@ from collections.abc import Collection
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from labeling.models import Assignment, Lane, QueueEntry, Rater
-from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
+from labeling.models.assignment import Purpose
 from labeling.models.queue import Arm
 from labeling.models.rater import RaterStage
 from labeling.queue import refusals
@@ -22,7 +22,7 @@ def why_nothing(raters: Collection[int]) -> dict[int, refusals.NothingLeft]:
         free_at=Subquery(_held_by_others().values("lease_ends_at")[:1]),
         is_served=Exists(lanes.exclude(arm__in=_APART)),
         is_taught=Exists(lanes.filter(arm=OuterRef("stage"))),
-        has_rated=Exists(mine.filter(state=AssignmentState.SUBMITTED)),
+        has_rated=Exists(mine.submitted()),
     )
     fields = ("pk", "stage", "free_at", "is_served", "is_taught", "has_rated")
     return {
@@ -40,8 +40,8 @@ def why_nothing(raters: Collection[int]) -> dict[int, refusals.NothingLeft]:
 
 
 def _with_open_slots() -> QuerySet[Lane]:
-    first = QueueEntry.objects.filter(lane=OuterRef("pk"), is_open=True).order_by("-key", "-trace")
-    lanes = Lane.objects.filter(project=OuterRef("project"), closed_at=None)
+    first = QueueEntry.objects.open().filter(lane=OuterRef("pk")).order_by("-key", "-trace")
+    lanes = Lane.objects.open().filter(project=OuterRef("project"))
     return lanes.alias(first=Subquery(first.values("trace")[:1])).filter(first__isnull=False)
 
 
@@ -49,6 +49,6 @@ def _held_by_others() -> QuerySet[Assignment]:
     """What may come back as work that this rater has not met, the first lease to end first. Gold is handed out beside
     work alone: nobody waits for it."""
     met = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
-    others = Assignment.objects.filter(project=OuterRef("project"), state__in=OPEN_STATES, purpose=Purpose.WORK)
+    others = Assignment.objects.open().filter(project=OuterRef("project"), purpose=Purpose.WORK)
     unmet = others.alias(met=Subquery(met.values("pk")[:1])).filter(met=None)
     return unmet.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")

@@ -73,32 +73,33 @@ def enqueue(
 
 
 def enqueue_new(*, project_id: int, arm: str, trace_ids: Sequence[int], slots: int, now: dt.datetime) -> int:
-    """As `enqueue`, for traces that were made in this transaction: they stand nowhere yet, and nobody can withdraw
-    them. A bulk import does this for each few traces, and whoever judges on SQLite waits for it."""
+    """Do what `enqueue` does for traces made in this transaction: they are in no lane yet, and cannot be withdrawn."""
     if not trace_ids:
         return 0
     lane_id = _lane_id(project_id, arm)
     keys = _default_keys(project_id, arm, trace_ids, now)
     entries = orjson.dumps([(trace_id, keys[trace_id]) for trace_id in sorted(trace_ids)]).decode()
-    insert = _NEW_ON_POSTGRESQL if statements.on_postgresql() else _NEW_ON_SQLITE
-    at_bottom = (TOP, statements.moment(now), lane_id, BOTTOM)
-    statements.several([(insert, (lane_id, slots, slots, entries)), (_READ_ANEW, at_bottom)])
+    statements.rows(_ADD_NEW, {"lane": lane_id, "slots": slots, "entries": entries})
+    statements.rows(_READ_ANEW, _to_top(lane_id, now))
     return len(trace_ids)
 
 
 def _lane_id(project_id: int, arm: str) -> int:
-    found = statements.rows(_LANE, (project_id, arm))
+    found = statements.rows(_LANE, {"project": project_id, "arm": arm})
     return int(found[0][0]) if found else of_arm(project_id=project_id, arm=arm).pk
 
 
-_LANE = "SELECT id FROM labeling_lane WHERE project_id = %s AND arm = %s AND generation = 0"
-_NEW_ON_POSTGRESQL = """
+def _to_top(lane_id: int, now: dt.datetime) -> dict[str, object]:
+    return {"top": TOP, "bottom": BOTTOM, "now": now, "lane": lane_id}
+
+
+_LANE = "SELECT id FROM labeling_lane WHERE project_id = %(project)s AND arm = %(arm)s AND generation = 0"
+_ADD_NEW = """
 INSERT INTO labeling_queueentry (lane_id, trace_id, key, slots, slots_left)
-SELECT %s, CAST(entry ->> 0 AS bigint), CAST(entry ->> 1 AS bigint), %s, %s FROM json_array_elements(%s::json) entry"""
-_NEW_ON_SQLITE = """
-INSERT INTO labeling_queueentry (lane_id, trace_id, key, slots, slots_left)
-SELECT %s, json_extract(value, '$[0]'), json_extract(value, '$[1]'), %s, %s FROM json_each(%s)"""
-_READ_ANEW = "UPDATE labeling_queuereader SET key = %s, read_at = %s WHERE lane_id = %s AND key = %s"
+SELECT %(lane)s::bigint, (entry ->> 0)::bigint, (entry ->> 1)::bigint, %(slots)s::integer, %(slots)s::integer
+FROM json_array_elements(%(entries)s::json) entry"""
+_READ_ANEW = """
+UPDATE labeling_queuereader SET key = %(top)s, read_at = %(now)s WHERE lane_id = %(lane)s AND key = %(bottom)s"""
 
 
 def _add(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> int:
@@ -123,7 +124,7 @@ def _put_up_again(lane: Lane, trace_ids: set[int], slots: int) -> int:
 def _read_anew(lane: Lane, now: dt.datetime) -> None:
     """Those for whom the lane came up empty begin at its top again. The others go on down: what lies above them they
     find when they are through."""
-    statements.rows(_READ_ANEW, (TOP, statements.moment(now), lane.pk, BOTTOM))
+    statements.rows(_READ_ANEW, _to_top(lane.pk, now))
 
 
 def _make_way(lane: Lane, trace_ids: set[int]) -> set[int]:
@@ -166,7 +167,7 @@ def withdraw(
     while chunk := list(islice(ids, _CHUNK)):
         with transaction.atomic():
             standing = slots.lock_standing(trace_ids=chunk)
-            QueueEntry.objects.filter(trace_id__in=standing, is_open=True).update(slots_left=0)
+            QueueEntry.objects.open().filter(trace_id__in=standing).update(slots_left=0)
             Trace.objects.filter(pk__in=standing).update(withdrawn_at=now, withdrawn_reason=reason[:200])
             if tells_of_each:
                 _say("trace.withdrawn", standing, now, reason, by)
@@ -219,7 +220,7 @@ def take_out(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.dat
     with transaction.atomic():
         standing = slots.lock_standing(trace_ids=trace_ids)
         entries = QueueEntry.objects.filter(lane__project_id=project_id, lane__arm=arm, trace_id__in=standing)
-        return entries.filter(is_open=True).update(slots_left=0)
+        return entries.open().update(slots_left=0)
 
 
 def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
@@ -227,15 +228,15 @@ def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
     to the uniform lane, from where it may be drawn again. Any other lane than one of a batch keeps what it has."""
     lane = Lane.objects.get(pk=lane_id)
     with transaction.atomic():
-        if not Lane.objects.filter(pk=lane_id, closed_at=None).update(closed_at=now):
+        if not Lane.objects.open().filter(pk=lane_id).update(closed_at=now):
             return
         log.append(what="lane.closed", by=by, now=now, project=lane.project_id, subject=f"lane:{lane_id}")
     if lane.arm != Arm.POLICY and not (lane.arm == Arm.UNIFORM and lane.generation):
         return
-    while trace_ids := list(lane.entries.filter(is_open=True).values_list("trace_id", flat=True)[:_CHUNK]):
+    while trace_ids := list(lane.entries.open().values_list("trace_id", flat=True)[:_CHUNK]):
         with transaction.atomic():
             slots.lock_standing(trace_ids=trace_ids)
-            _empty(lane, _locked(lane.entries.filter(trace_id__in=trace_ids, is_open=True)), now)
+            _empty(lane, _locked(lane.entries.open().filter(trace_id__in=trace_ids)), now)
 
 
 def _empty(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> None:
@@ -260,10 +261,10 @@ def _empty(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> None:
 
 def depth(*, project_id: int, at_most: int = 10_000) -> list[Depth]:
     """What is left, by lane. Counts no further than the limit: the answer costs the same for any size of queue."""
-    lanes = Lane.objects.filter(project_id=project_id, closed_at=None).order_by("arm", "generation")
+    lanes = Lane.objects.open().filter(project_id=project_id).order_by("arm", "generation")
     return [_depth(lane, at_most) for lane in lanes]
 
 
 def _depth(lane: Lane, at_most: int) -> Depth:
-    counted = lane.entries.filter(is_open=True)[: at_most + 1].count()
+    counted = lane.entries.open()[: at_most + 1].count()
     return Depth(lane.pk, lane.arm, lane.generation, min(counted, at_most), counted > at_most)

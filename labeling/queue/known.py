@@ -21,7 +21,7 @@ WAS_GOLD = Exists(Gold.objects.filter(trace=OuterRef("trace")))
 def among(trace_ids: Collection[int]) -> dict[int, set[str]]:
     """Those of these traces that are gold now, with the arms in which they are shown: a canary in none."""
     found: dict[int, set[str]] = defaultdict(set)
-    rows = Gold.objects.filter(trace_id__in=trace_ids, retired_at=None).values_list("trace_id", "use")
+    rows = Gold.objects.active().filter(trace_id__in=trace_ids).values_list("trace_id", "use")
     for trace_id, use in rows:
         arm = _SHOWN_IN.get(GoldUse(use))
         found[trace_id] |= {arm} if arm else set()

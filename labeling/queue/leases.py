@@ -4,13 +4,14 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Case, Q, QuerySet, When
+from django.db.models import Case, Q, When
 
 from accounts.models import User
 from events import log
 from labeling.models import Assignment
-from labeling.models.assignment import OPEN_STATES, AssignmentState, Purpose
+from labeling.models.assignment import AssignmentQuerySet, AssignmentState, Purpose
 from labeling.queue import refusals, slots
+from labeling.queue.persist import AsRead, persist
 
 # Everybody gets these, and only from his own hands do they come back: nobody waits for them, so they do not lapse.
 KEPT = Q(state=AssignmentState.OPENED, purpose__in=[Purpose.TRAINING, Purpose.SCREENING])
@@ -23,49 +24,27 @@ _CHUNK = 100
 
 
 def open_held(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
-    """The rater begins: what guides him and what he can see is fixed from here. Opening it again changes nothing."""
-    assignment = _with_project().get(pk=assignment_id, rater_id=rater_id)
+    """Open a trace that the rater holds: the guideline and what the rater can see are fixed from here. Opening it again
+    changes nothing."""
+    assignments = Assignment.objects.select_related("project", "rater", "lane")
+    assignment = assignments.get(pk=assignment_id, rater_id=rater_id)
     refusals.check(assignment.rater, assignment.project)
-    project = assignment.project
     if assignment.state == AssignmentState.HELD:
-        assignment.state = AssignmentState.OPENED
-        assignment.opened_at = now
-        assignment.lease_ends_at = now + dt.timedelta(seconds=project.lease_seconds)
-        assignment.guideline_id = project.guideline_id
-        assignment.saw_reference_answer = project.shows_reference_answer
-        assignment.saw_final_verdict = project.shows_final_verdict
-        if not _write_if(AssignmentState.HELD, assignment):
-            return open_held(assignment_id=assignment_id, rater_id=rater_id, now=now)
+        as_read = AsRead(
+            assignment.pk,
+            assignment.version,
+            assignment.state,
+            assignment.revision,
+            assignment.submitted_revision,
+            is_reopened=assignment.reopened_at is not None,
+        )
+        ends_at = now + dt.timedelta(seconds=assignment.project.lease_seconds)
+        # None: it may have lapsed since it was read. Either way the row is read again.
+        persist(as_read=as_read, new_version=assignment.version, lease_ends_at=ends_at, now=now)
+        return open_held(assignment_id=assignment_id, rater_id=rater_id, now=now)
     if assignment.state not in (AssignmentState.OPENED, AssignmentState.SUBMITTED):
         raise refusals.lease_lost()
     return assignment
-
-
-def _with_project() -> QuerySet[Assignment]:
-    return Assignment.objects.select_related("project", "rater", "lane")
-
-
-def _write_if(state: AssignmentState, assignment: Assignment) -> bool:
-    """The condition stands in the statement that writes: it may have lapsed since it was read."""
-    written = Assignment.objects.filter(pk=assignment.pk, state=state).update(
-        state=assignment.state,
-        opened_at=assignment.opened_at,
-        lease_ends_at=assignment.lease_ends_at,
-        guideline_id=assignment.guideline_id,
-        saw_reference_answer=assignment.saw_reference_answer,
-        saw_final_verdict=assignment.saw_final_verdict,
-    )
-    return bool(written)
-
-
-def renew(*, assignment_id: int, rater_id: int, now: dt.datetime) -> dt.datetime:
-    """The rater is at work: the lease begins anew. Raises LeaseLost when the trace has gone back."""
-    assignment = _with_project().get(pk=assignment_id, rater_id=rater_id)
-    ends_at = now + dt.timedelta(seconds=assignment.project.lease_seconds)
-    mine = Assignment.objects.filter(pk=assignment_id, state=AssignmentState.OPENED)
-    if not mine.update(lease_ends_at=ends_at):
-        raise refusals.lease_lost()
-    return ends_at
 
 
 def release(*, assignment_id: int, now: dt.datetime, reason: str, by: User | None) -> bool:
@@ -110,7 +89,7 @@ def release_held(
     trace_ids: Sequence[int] | None = None,
 ) -> int:
     """Give back what was fetched ahead and never opened: of a project, of a rater, or of some traces."""
-    held = Assignment.objects.filter(state=AssignmentState.HELD)
+    held = Assignment.objects.held()
     if project_id is None and rater_id is None and trace_ids is None:
         raise ValueError("Say whose held assignments go back: a project's, a rater's, or those of some traces.")
     held = held if project_id is None else held.filter(project_id=project_id)
@@ -131,8 +110,8 @@ def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 5
     due = Assignment.objects.filter(lease_ends_at__lte=now).exclude(KEPT)
     due = due if project_id is None else due.filter(project_id=project_id)
     lapsed = 0
-    # Looked up first: a transaction on SQLite keeps everybody from writing.
-    while lapsed < limit and due.filter(state__in=OPEN_STATES).exists():
+    # Looked up first: nearly always nothing is due, and a look needs no transaction.
+    while lapsed < limit and due.open().exists():
         with transaction.atomic():
             most = min(_CHUNK, limit - lapsed)
             chunk = _end(due, AssignmentState.LAPSED, now, "", at_most=most, skips=True, is_news=_WITH_WORK_IN_IT)
@@ -143,7 +122,7 @@ def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 5
 
 
 def _end(
-    assignments: QuerySet[Assignment],
+    assignments: AssignmentQuerySet,
     state: AssignmentState,
     now: dt.datetime,
     reason: str,
@@ -153,7 +132,7 @@ def _end(
     is_news: Q = _NO_NEWS,
 ) -> list[Assignment]:
     """End those that are open, and give their slots back. Those of `is_news` are told to their raters."""
-    still_open = assignments.filter(state__in=OPEN_STATES).order_by("pk")
+    still_open = assignments.open().order_by("pk")
     rows = list(still_open.select_for_update(skip_locked=skips, no_key=True, of=("self",))[:at_most])
     Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(
         state=state,

@@ -32,7 +32,7 @@ def given(*, trace_ids: Sequence[int]) -> dict[int, int]:
 def resize(*, project_id: int, overlap: int, after: int, now: dt.datetime, limit: int = 500) -> Resized:
     """The next traces of the project behind `after`: each is given out `overlap` times from the start. Fewer takes away
     what is still free, never a reading that somebody has in hand. What was gold once is no work again."""
-    traces = Trace.objects.filter(project=project_id, pk__gt=after, withdrawn_at=None)
+    traces = Trace.objects.available().filter(project=project_id, pk__gt=after)
     ids = list(traces.order_by("pk").values_list("pk", flat=True)[:limit])
     with transaction.atomic():
         standing = slots.lock_standing(trace_ids=ids)
@@ -47,7 +47,7 @@ def resize(*, project_id: int, overlap: int, after: int, now: dt.datetime, limit
 
 def _take_what_came_back(trace_ids: Collection[int], overlap: int, now: dt.datetime) -> None:
     """What lapsed or was given back waits in a lane of its own, and is free as well."""
-    entries = QueueEntry.objects.filter(trace__in=trace_ids, lane__arm=Arm.TOP_UP, is_open=True)
+    entries = QueueEntry.objects.open().filter(trace__in=trace_ids, lane__arm=Arm.TOP_UP)
     entries = entries.exclude(trace__settlement__state__in=_STAYS).order_by("pk")
     for entry in entries.select_for_update(no_key=True, of=("self",)):
         spared = slots.spare(trace_id=entry.trace_id, overlap=overlap, at_most=entry.slots_left, now=now)

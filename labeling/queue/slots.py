@@ -74,13 +74,13 @@ def _slot_of(row: Assignment) -> _Slot:
 
 def lock_standing(*, trace_ids: Iterable[int]) -> set[int]:
     """Those that are not withdrawn, and stay so to the end of the transaction. Locked in one order, as everywhere."""
-    traces = Trace.objects.filter(pk__in=set(trace_ids), withdrawn_at=None).order_by("pk")
+    traces = Trace.objects.available().filter(pk__in=set(trace_ids)).order_by("pk")
     return set(traces.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
 _PUT = """
 INSERT INTO labeling_queueentry AS e (lane_id, trace_id, draw_id, key, slots, slots_left)
-VALUES (%s, %s, %s, %s, %s, %s)
+VALUES (%(lane)s, %(trace)s, %(draw)s, %(key)s, %(given)s, %(free)s)
 ON CONFLICT (trace_id, lane_id) DO UPDATE SET
     slots = e.slots + excluded.slots, slots_left = e.slots_left + excluded.slots_left, key = excluded.key,
     draw_id = COALESCE(excluded.draw_id, e.draw_id)"""
@@ -89,7 +89,17 @@ ON CONFLICT (trace_id, lane_id) DO UPDATE SET
 def _put(slot: _Slot, number: int, now: dt.datetime, *, given: int) -> None:
     """Into a lane of arrivals. An entry that is there already moves down to the new arrival: nobody is past it."""
     lane = lanes.of_arm(project_id=slot.project_id, arm=slot.arm)
-    statements.rows(_PUT, [lane.pk, slot.trace_id, slot.draw_id, lanes.arrival_key(now), given, number])
+    statements.rows(
+        _PUT,
+        {
+            "lane": lane.pk,
+            "trace": slot.trace_id,
+            "draw": slot.draw_id,
+            "key": lanes.arrival_key(now),
+            "given": given,
+            "free": number,
+        },
+    )
 
 
 def take_slot(*, assignment_id: int, now: dt.datetime) -> Population | None:
@@ -112,7 +122,7 @@ def take_slot(*, assignment_id: int, now: dt.datetime) -> Population | None:
 
 def _open_entries(assignment: Assignment) -> QuerySet[QueueEntry]:
     """What came back first, added ones last: a scheduled reading stays one as long as it can."""
-    entries = QueueEntry.objects.filter(trace_id=assignment.trace_id, is_open=True)
+    entries = QueueEntry.objects.open().filter(trace_id=assignment.trace_id)
     arm = known.ARMS.get(Purpose(assignment.purpose))
     mine = entries.filter(lane__arm=arm) if arm else entries.exclude(lane__arm__in=known.ARMS.values())
     order = Case(

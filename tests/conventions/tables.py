@@ -35,9 +35,10 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     # States up to the submission are the queue's, the submission is judging's; what a file brings is finished.
     "Assignment": ("labeling", ("labeling/queue", *JUDGING)),
     **dict.fromkeys(
-        ("Submission", "Turn", "Judgment", "Write", "CorrectionRequest"),
-        ("labeling", ("labeling/judging", "labeling/importing/")),
+        ("Turn", "Judgment", "Write"),
+        ("labeling", ("labeling/judging", "labeling/importing/", "labeling/queue/record.sql")),
     ),
+    **dict.fromkeys(("Submission", "CorrectionRequest"), ("labeling", ("labeling/judging", "labeling/importing/"))),
     **dict.fromkeys(
         ("Gold", "GoldRating", "GoldAnswer", "Tally", "Settlement", "Report", "Consensus", "Figures", "DailyFigures"),
         ("labeling", ("labeling/quality",)),
@@ -63,9 +64,22 @@ def trespassing(path: str, text: str) -> Iterator[Finding]:
         if model in OWNERS and ".objects" in spelled and not path.startswith(OWNERS[model][1]):
             yield Finding(model, call.lineno, f"`{spelled}`: rows of {model} are changed by {OWNERS[model][1][0]}")
     for constant in (node for node in below(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)):
-        for table in STATEMENT.findall(str(constant.value)):
-            if table in TABLES and not path.startswith(TABLES[table]):
-                yield Finding(table, constant.lineno, f"rows of {table} are changed by {TABLES[table][0]}")
+        yield from _written(path, str(constant.value), constant.lineno)
+
+
+def trespassing_in_sql(path: str, text: str) -> Iterator[Finding]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        yield from _written(path, line, number)
+
+
+def is_sql(path: str) -> bool:
+    return path.endswith(".sql")
+
+
+def _written(path: str, sql: str, line: int) -> Iterator[Finding]:
+    for table in STATEMENT.findall(sql):
+        if table in TABLES and not path.startswith(TABLES[table]):
+            yield Finding(table, line, f"rows of {table} are changed by {TABLES[table][0]}")
 
 
 RULES = (
@@ -83,5 +97,12 @@ RULES = (
             Example("demo/make.py", "Trace.objects.create(project=project)\n"),
             Example("labeling/judging/sql.py", "SQL = 'UPDATE \"labeling_queueentry\" SET slots_left = 1'\n"),
         ),
+    ),
+    Rule(
+        name="a file of SQL changes its owner's tables alone",
+        looks_at=is_sql,
+        find=trespassing_in_sql,
+        good=(Example("labeling/queue/claim.sql", "UPDATE labeling_queueentry SET slots_left = 1\n"),),
+        bad=(Example("labeling/judging/submit.sql", "UPDATE labeling_queueentry SET slots_left = 1\n"),),
     ),
 )

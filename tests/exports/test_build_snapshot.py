@@ -96,14 +96,11 @@ def test_command_refuses_what_cannot_be_made(options: list[str], said: str, tmp_
 
 
 @pytest.mark.django_db(transaction=True)
-def test_several_workers_write_what_one_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_postgresql: bool
-) -> None:
-    """The card as well, for which one of them counts meanwhile. On SQLite the database of these tests is in the memory
-    of one process: there one builds twice."""
+def test_several_workers_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card as well, for which one of them counts meanwhile."""
     project = labelled()
     monkeypatch.setattr(snapshots, "SHARD", 2)
-    for name, workers in (("alone", "1"), ("together", "2" if on_postgresql else "1")):
+    for name, workers in (("alone", "1"), ("together", "2")):
         build(project.slug, tmp_path / name, "--workers", workers)
     one, two = Snapshot.objects.filter(project=project).order_by("pk")
     assert one.shards.count() > 1

@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from django.db import connection, transaction
+from django.db import transaction
 
-import statements
 from exports import finishing, snapshots
 from exports.models import Snapshot
 from exports.orders import Order, Unfit
@@ -246,20 +245,3 @@ def test_jobs_build_a_snapshot_shard_by_shard(monkeypatch: pytest.MonkeyPatch) -
     assert made.built_at is not None
     assert made.files.filter(format="trl").count() == 3
     assert sum(file.rows or 0 for file in made.files.filter(format="trl")) == 5
-
-
-def test_memory_stays_small_while_a_manifest_is_weighed(on_postgresql: bool) -> None:
-    """All rows are gone through once more: what SQLite maps and caches of its file would grow with them."""
-    project, caches = factories.make_project(), []
-    bring_in(project, prm.line())
-
-    def watched(execute: Any, sql: str, *rest: Any) -> Any:
-        if sql == snapshots._WEIGHTS:
-            caches.append(None if on_postgresql else execute("PRAGMA cache_size", (), False, rest[-1]).fetchone()[0])
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(watched):
-        make(project, "prm800k")
-    assert caches == [None if on_postgresql else -2048]
-    if not on_postgresql:
-        assert statements.rows("PRAGMA cache_size", []) != [(-2048,)]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def run(handler: Any) -> None:
     """What a worker would do."""
     job = Job.objects.filter(kind=handler.KIND).latest("pk")
-    runner.run(job.pk, handler.chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, handler.chunks)
 
 
 def lines(n: int) -> bytes:

@@ -87,7 +87,7 @@ def _bring_in(page: Page) -> None:
 
 def _work_off(handler: Any) -> None:
     """What a worker would do."""
-    runner.run(Job.objects.filter(kind=handler.KIND).latest("pk").pk, handler.chunks, sleep=lambda _: None)
+    runner.run(Job.objects.filter(kind=handler.KIND).latest("pk").pk, handler.chunks)
 
 
 def _read_more_often(page: Page) -> None:

@@ -112,13 +112,12 @@ def test_stream_begins_where_it_is_told() -> None:
 
 
 def test_stream_needs_few_queries_a_chunk(
-    django_assert_num_queries: Callable[[int], AbstractContextManager[object]], on_postgresql: bool
+    django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
 ) -> None:
-    """On SQLite five more, once: its memory is made small and as it was again."""
     project = factories.make_project()
     bring_in(project, *(prm.line(labeler=f"rater {number}") for number in range(9)))
     frozen = freeze(project)
-    with django_assert_num_queries(3 + (0 if on_postgresql else 5)):
+    with django_assert_num_queries(3):
         assert len(list(manifest.stream(frozen, chunk=9))) == 9
 
 

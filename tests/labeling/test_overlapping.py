@@ -28,7 +28,7 @@ def test_change_reaches_every_open_trace(django_capture_on_commit_callbacks: obj
         project=project, overlap=3, overlap_limit=6, lease_seconds=1800, by=None, now=factories.NOW
     )
     assert asked is not None
-    assert runner.run(asked.pk, overlapping.chunks, sleep=lambda _: None) == "done"
+    assert runner.run(asked.pk, overlapping.chunks) == "done"
     assert set(QueueEntry.objects.values_list("slots", "slots_left")) == {(3, 3)}
     assert Settlement.objects.get().is_due
     project.refresh_from_db()

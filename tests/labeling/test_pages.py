@@ -6,8 +6,7 @@ from django.db import connection
 pytestmark = pytest.mark.django_db
 
 
-def test_on_migrated_left_room_for_claims(on_postgresql: bool) -> None:
-    if on_postgresql:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'labeling_queueentry'")
-            assert cursor.fetchone() == (["fillfactor=80"],)
+def test_on_migrated_left_room_for_claims() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'labeling_queueentry'")
+        assert cursor.fetchone() == (["fillfactor=80"],)

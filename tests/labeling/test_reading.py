@@ -9,17 +9,22 @@ import pytest
 from django.db import connection
 
 from exports.formats import prm800k
-from labeling import manifest
+from labeling import manifest, reading
 from labeling.manifest import Filters
 from labeling.models import Assignment, Judgment, Project, Submission, Turn
+from labeling.readings import Facts
 from tests import factories, servers
 from tests.labeling.importing import lines_of_prm800k as prm
 from tests.labeling.importing.test_load import bring_in
 
 
+def test_each_field_of_a_row_is_read_by_its_name() -> None:
+    assert set(reading._COLUMNS) == set(Facts._fields)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_chunks_come_in_order_and_leave_nothing_open() -> None:
-    """On PostgreSQL outside of a transaction chunks are read ahead; whoever stops early leaves no connection behind."""
+    """Outside of a transaction chunks are read ahead; whoever stops early leaves no connection behind."""
     project = factories.make_project()
     names = [f"rater {number:02}" for number in range(20)]
     bring_in(project, *(prm.line(labeler=name) for name in names), chunk=20)
@@ -31,8 +36,7 @@ def test_chunks_come_in_order_and_leave_nothing_open() -> None:
     assert [each.facts.labeler for each in next(early)] == names[:3]
     early.close()  # type: ignore[attr-defined]  # it is a generator
     assert threading.active_count() == before
-    if connection.vendor == "postgresql":
-        servers.wait_until(lambda: _links() == 1, what="the end of the others")
+    servers.wait_until(lambda: _links() == 1, what="the end of the others")
 
 
 def _links() -> int:
@@ -66,14 +70,14 @@ def judge_by_turns(ratings: dict[str, int]) -> None:
 
 @pytest.mark.django_db
 def test_turns_between_those_of_others_are_read_as_each_rater_gave_them(
-    django_assert_num_queries: Callable[[int], AbstractContextManager[object]], on_postgresql: bool
+    django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
 ) -> None:
     project = factories.make_project()
     bring_in(project, *(prm.line(labeler=name) for name in ("ann", "ben", "cid")))
     judge_by_turns({"ann": 0, "ben": -1})
     frozen = manifest.freeze(project=project, filters=Filters(), purpose="archive", now=factories.NOW, by=None)
     # Those of the file lie in one stretch; the others are looked up by one query more.
-    with django_assert_num_queries(4 if on_postgresql else 3 + 5):
+    with django_assert_num_queries(4):
         (chunk,) = manifest.readings(frozen)
     found = [(each["labeler"], ratings_of(each)) for each in map(json.loads, prm800k.lines(chunk))]
     assert sorted(found) == [("ann", [0, 0]), ("ben", [-1, -1]), ("cid", [1, -1])]

@@ -70,7 +70,7 @@ def work_off(now: dt.datetime = factories.NOW, *, until: str = "") -> list[Job]:
     while job := Job.objects.filter(state=JobState.QUEUED, kind__in=HANDLERS).order_by("pk").first():
         if job.kind == until:
             break
-        runner.run(job.pk, HANDLERS[job.kind], clock=lambda: now, sleep=lambda seconds: None)
+        runner.run(job.pk, HANDLERS[job.kind], clock=lambda: now)
         done.append(job)
     return done
 

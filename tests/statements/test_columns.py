@@ -1,4 +1,4 @@
-"""Whole numbers come as they stand in the table, on both engines, however many there are."""
+"""Whole numbers come as they are in the table, however many there are."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Hand-written statements: prepared on PostgreSQL, logged and refused like any other query."""
+"""Hand-written statements are prepared, and are logged and refused like any other query."""
+
+from pathlib import Path
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -24,13 +26,28 @@ def test_rows_is_seen_by_query_counts() -> None:
     assert len(queries) == 1
 
 
-def test_rows_prepares_once_on_postgresql(on_postgresql: bool) -> None:
+def test_rows_prepares_once() -> None:
     sql = "SELECT slug FROM labeling_project WHERE id = %s"
     for number in range(3):
         statements.rows(sql, [number])
-    if on_postgresql:
-        prepared = statements.rows("SELECT statement FROM pg_prepared_statements", [])
-        assert [text for (text,) in prepared].count(sql.replace("%s", "$1")) == 1
+    prepared = statements.rows("SELECT statement FROM pg_prepared_statements", [])
+    assert [text for (text,) in prepared].count(sql.replace("%s", "$1")) == 1
+
+
+def test_rows_takes_parameters_by_name() -> None:
+    sql = "SELECT %(b)s::int, %(a)s::int, %(b)s::int, 7 %% 4"
+    assert statements.rows(sql, {"a": 1, "b": 2, "unused": 3}) == [(2, 1, 2, 3)]
+    with CaptureQueriesContext(connection):
+        assert statements.rows(sql, {"a": 1, "b": 2}) == [(2, 1, 2, 3)]
+    with pytest.raises(KeyError):
+        statements.rows(sql, {"a": 1})
+
+
+def test_load_sql_reads_the_file_beside_a_module(tmp_path: Path) -> None:
+    (tmp_path / "one.sql").write_text("-- head\n-- section: first\nSELECT 1\n-- section: second\nWHERE true\n")
+    sql = statements.load_sql(str(tmp_path / "module.py"), "one.sql")
+    assert statements.rows(sql, {}) == [(1,)]
+    assert statements.sections(sql) == {"first": "SELECT 1\n", "second": "WHERE true\n"}
 
 
 def test_rows_raises_the_errors_of_django() -> None:

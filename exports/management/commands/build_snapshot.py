@@ -8,7 +8,6 @@ import datetime as dt
 import multiprocessing
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -24,7 +23,6 @@ from exports.formats import FORMATS
 from exports.formats.path import Rule
 from exports.models import Purpose, Snapshot
 from exports.orders import ENDINGS, Order, Unfit
-from jobs import yielding
 from jobs.runner import Chunk, Progress
 from jobs.terminal import Bar
 from labeling.choosing import Filters
@@ -231,10 +229,8 @@ def _running(chunks: Iterator[Progress | Chunk]) -> Iterator[Progress]:
         if isinstance(chunk, Progress):
             yield chunk
             continue
-        began = time.perf_counter()
         with transaction.atomic():
             progress = chunk(timezone.now())
-        yielding.pause(time.perf_counter() - began, now=timezone.now())
         yield progress
 
 

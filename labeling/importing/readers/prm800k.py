@@ -121,14 +121,9 @@ def _record(line: _Line, raw: bytes) -> TraceRecord:
         steps=[StepRecord([OptionRecord(text)]) for text in question.pre_generated_steps or ()],
         kind=LIVE if is_live else PREGENERATED,
         answer=question.pre_generated_answer,
-        verifier_score=_without_negative_zero(question.pre_generated_verifier_score),
+        verifier_score=question.pre_generated_verifier_score,
         submissions=[_submission(line, raw)],
     )
-
-
-def _without_negative_zero(score: float | None) -> float | None:
-    """SQLite keeps no sign with a zero."""
-    return None if score is None else score + 0.0
 
 
 def _submission(line: _Line, raw: bytes) -> SubmissionRecord:

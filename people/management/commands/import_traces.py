@@ -4,7 +4,6 @@ Exit codes: 0 it is in, 1 it is refused (why is said), 2 the command was not und
 """
 
 import datetime as dt
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from django.utils.translation import gettext as _
 
 import labeling.projects
 from accounts.models import User
-from jobs import yielding
 from jobs.failures import Failed
 from jobs.runner import Progress
 from jobs.terminal import Bar
@@ -95,11 +93,9 @@ class Command(BaseCommand):
             if isinstance(chunk, Progress):
                 _show_look(bar, chunk.result or {})
                 continue
-            began = time.perf_counter()
             with transaction.atomic():
                 self._progress = chunk(timezone.now())
             bar.show(_("Bringing in:"), self._progress.done, self._progress.total)
-            yielding.pause(time.perf_counter() - began, now=timezone.now())
         return bringing.report_of(self._progress)
 
     def _project(self, slug: str, by: User | None, now: dt.datetime) -> Project:

@@ -52,7 +52,7 @@ def test_import_is_asked_for_followed_and_done(cast: Cast) -> None:
     asked = send(program, cast, query="?name=sums.jsonl&licence=MIT")
     assert asked.status_code == 202
     assert asked.json()["state"] == "queued"
-    runner.run(asked.json()["id"], bringing.chunks, sleep=lambda _: None)
+    runner.run(asked.json()["id"], bringing.chunks)
     done = program.get(asked["Location"]).json()
     assert (done["state"], done["done"], done["total"]) == ("done", 3, 3)
     assert done["result"]["report"]["traces_added"] == 3
@@ -66,7 +66,7 @@ def test_import_is_asked_for_followed_and_done(cast: Cast) -> None:
 def test_bad_lines_are_named_and_nothing_comes_in(cast: Cast) -> None:
     program = programs.of(cast.engineer)
     asked = send(program, cast, GOOD + b'{"problem": 1}\n{"problem\n').json()
-    runner.run(asked["id"], bringing.chunks, sleep=lambda _: None)
+    runner.run(asked["id"], bringing.chunks)
     failed = program.get(reverse("api:import", args=[cast.project.slug, asked["id"]])).json()
     assert failed["state"] == "failed"
     assert "2 of 5 records are bad" in failed["failure"]

@@ -184,7 +184,7 @@ def test_agreement_page_says_what_the_recount_put_right(client: Client, cast: Ca
             ReportCount.objects.filter(pk=ReportCount.objects.earliest("pk").pk).update(readings=99)
         recounting.ask_for_all(now=timezone.now())
         job = Job.objects.unfinished().get(kind=recounting.KIND)
-        assert runner.run(job.pk, recounting.chunks, sleep=lambda seconds: None) == JobState.DONE
+        assert runner.run(job.pk, recounting.chunks) == JobState.DONE
         figures.compute(project_id=cast.project.pk, now=timezone.now())
         assert says in client.get(address).content.decode()
 

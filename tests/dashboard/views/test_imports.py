@@ -45,7 +45,7 @@ def text(response: Any) -> str:
 
 def run(handler: Any = bringing) -> Job:
     job = Job.objects.filter(kind=handler.KIND).latest("pk")
-    runner.run(job.pk, handler.chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, handler.chunks)
     job.refresh_from_db()
     return job
 

@@ -96,7 +96,7 @@ def test_snapshot_shows_its_files_and_its_card_as_text(client: Client, cast: Cas
         answer = client.get(url("snapshot_file", cast, name=made.name, file=file.name))
         assert answer["ETag"] == f'"{file.sha256}"'
         assert len(answer.getvalue()) == file.size
-    for name in ("../../stepmark.sqlite3", "data", "nothing"):
+    for name in ("../../secret_key", "data", "nothing"):
         assert client.get(url("snapshot_file", cast, name=made.name, file=name)).status_code == 404
 
 

@@ -44,7 +44,7 @@ def asked(project: Project, path: Path, now: dt.datetime, **choices: Any) -> Job
 
 
 def run(job: Job) -> Job:
-    runner.run(job.pk, bringing.chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, bringing.chunks)
     job.refresh_from_db()
     return job
 

@@ -25,9 +25,6 @@ Change = Callable[[Path], None]
 def _small_chunks(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DATA_DIR = tmp_path / "data"
     monkeypatch.setattr(bringing, "AT_ONCE", 10)
-    monkeypatch.setattr(bringing, "ALONE", 10)
-    monkeypatch.setattr(bringing, "LEAST", 10)
-    monkeypatch.setattr(bringing, "MOST", 10)
 
 
 def edited(path: Path) -> None:
@@ -60,7 +57,7 @@ def brought(project: Project, path: Path, now: dt.datetime, change: Change, **ch
             yield step
 
     done: list[Change] = []
-    runner.run(job.pk, chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, chunks)
     job.refresh_from_db()
     assert done == [change]
     return job

@@ -64,7 +64,7 @@ CORPUS = {
 
 def bring_in(path: Path, now: dt.datetime, **choices: Any) -> Job:
     job = bringing.ask(project=factories.make_project(), path=path, choices=Choices(**choices), by=None, now=now)
-    runner.run(job.pk, bringing.chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, bringing.chunks)
     job.refresh_from_db()
     return job
 
@@ -115,7 +115,7 @@ def test_bring_in_takes_nothing_of_a_file_that_changed_or_went(tmp_path: Path, n
         path.write_bytes(GOOD + b"\n")
         job = bringing.ask(project=factories.make_project(), path=path, choices=Choices(), by=None, now=now)
         change()
-        runner.run(job.pk, bringing.chunks, sleep=lambda seconds: None)
+        runner.run(job.pk, bringing.chunks)
         job.refresh_from_db()
         assert job.state == JobState.FAILED
         assert "has changed since its import was asked for" in job.failure or "not there any more" in job.failure

@@ -48,7 +48,7 @@ def put(server: str, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def run(job: Job) -> Job:
-    runner.run(job.pk, bringing.chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, bringing.chunks)
     job.refresh_from_db()
     return job
 

@@ -77,7 +77,7 @@ def test_fewer_readings_than_asked_for_count_once_they_are_enough() -> None:
     assert ALONE not in standing(one)
     asked = overlapping.change(project=one, overlap=1, overlap_limit=3, lease_seconds=1800, by=None, now=NOW)
     assert asked is not None
-    runner.run(asked.pk, overlapping.chunks, sleep=lambda _: None)
+    runner.run(asked.pk, overlapping.chunks)
     assert standing(one)[ALONE] == ("settled", "all_agree", 1)
 
 

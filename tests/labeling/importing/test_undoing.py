@@ -48,13 +48,13 @@ def bring_in(project: Project, folder: Path, lines: Sequence[bytes], now: dt.dat
     path = folder / "traces.jsonl"
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     job = bringing.ask(project=project, path=path, choices=Choices(**choices), by=None, now=now)
-    assert runner.run(job.pk, bringing.chunks, sleep=lambda seconds: None) == JobState.DONE
+    assert runner.run(job.pk, bringing.chunks) == JobState.DONE
     return Source.objects.get(pk=job.arguments["source"])
 
 
 def undo(source: Source, now: dt.datetime) -> Job:
     job = undoing.ask(source=source, by=None, now=now)
-    runner.run(job.pk, undoing.chunks, sleep=lambda seconds: None)
+    runner.run(job.pk, undoing.chunks)
     job.refresh_from_db()
     assert job.state == JobState.DONE, job.failure
     return job

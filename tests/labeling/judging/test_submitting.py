@@ -167,14 +167,14 @@ def test_report_problem_opens_what_was_fetched_ahead(assignment: Assignment, now
     assert (assignment.state, assignment.opened_at) == ("submitted", now)
 
 
-def test_submit_takes_few_statements(assignment: Assignment, on_postgresql: bool) -> None:
+def test_submit_takes_few_statements(assignment: Assignment) -> None:
     client = Client(assignment)
     client.rate([1, 1, 1])
     with CaptureQueriesContext(connection) as queries:
         submit(client)
     # What stands, and inside a savepoint of the test's transaction what is written: the submission with its assignment,
-    # the event, the count. SQLite takes two statements for the first and for the last.
-    assert len(queries) == (6 if on_postgresql else 8)
+    # the event, the count.
+    assert len(queries) == 6
 
 
 def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:

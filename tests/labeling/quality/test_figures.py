@@ -152,7 +152,7 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
     assert recounting.ask_for_all(now=NOW) == 1
     assert recounting.ask_for_all(now=NOW) == 0
     job = Job.objects.get(kind=recounting.KIND)
-    assert runner.run(job.pk, recounting.chunks, sleep=lambda seconds: None) == JobState.DONE
+    assert runner.run(job.pk, recounting.chunks) == JobState.DONE
     job.refresh_from_db()
     assert job.result == {
         "traces": 12,

@@ -6,7 +6,6 @@ import pytest
 
 from events.models import Event
 from jobs import runner
-from labeling import quality
 from labeling.models import (
     Assignment,
     Consensus,
@@ -166,7 +165,7 @@ def test_consensus_carries_the_probability_of_its_place(crowd: Crowd) -> None:
     job = fits.ask(project_id=crowd.project.pk, by=None, now=NOW)
     assert job is not None
     assert fits.ask(project_id=crowd.project.pk, by=None, now=NOW) is None
-    assert runner.run(job.pk, fits.chunks, sleep=lambda _: None) == "done"
+    assert runner.run(job.pk, fits.chunks) == "done"
     refreshing.settle_due(now=NOW)
     row = Consensus.objects.get(revision=2)
     assert row.fit == Fit.objects.get()
@@ -182,9 +181,6 @@ def test_consensus_carries_the_probability_of_its_place(crowd: Crowd) -> None:
     Settlement.objects.update(is_due=True)
     refreshing.settle_due(now=NOW)
     assert Consensus.objects.count() == 2  # another fit makes no revision by itself
-    found = quality.posterior_of(trace_id=trace.pk, project_id=crowd.project.pk)
-    assert found is not None
-    assert found.fit_number == 2
 
 
 def test_assisted_readings_are_learned_and_stored_apart(crowd: Crowd) -> None:

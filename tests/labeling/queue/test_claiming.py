@@ -256,14 +256,13 @@ def test_claim_is_refused_with_its_reason(now: dt.datetime) -> None:
     assert issubclass(queue.RaterPaused, queue.QueueRefusal)
 
 
-def test_claim_is_one_statement_on_postgresql(now: dt.datetime, on_postgresql: bool) -> None:
+def test_claim_is_one_statement(now: dt.datetime) -> None:
     project = factories.make_project()
     line.fill(project, 2)
     rater = factories.make_rater(project)
     with CaptureQueriesContext(connection) as queries:
         queue.claim(rater_id=rater.pk, now=now)
-    if on_postgresql:
-        assert len([each for each in queries if "SAVEPOINT" not in (each["sql"] or "")]) == 1
+    assert len([each for each in queries if "SAVEPOINT" not in (each["sql"] or "")]) == 1
 
 
 def test_claim_promises_nothing_of_gold_that_somebody_else_has(now: dt.datetime) -> None:

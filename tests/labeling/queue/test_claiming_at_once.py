@@ -1,4 +1,4 @@
-"""Many claim at the same moment: threads with their own connections on PostgreSQL, processes on SQLite."""
+"""Many claim at the same moment, each in a thread with its own connection."""
 
 import datetime as dt
 import os
@@ -19,11 +19,11 @@ N_TRACES = int(os.environ.get("CROWD_TRACES", "300"))
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("real_connections")]
 
 
-def test_claim_hands_every_trace_out_exactly_as_often_as_it_should(on_postgresql: bool) -> None:
+def test_claim_hands_every_trace_out_exactly_as_often_as_it_should() -> None:
     overlap = 3
     project = crowd.lay_out(n_traces=N_TRACES, n_raters=16, overlap=overlap)
     raters = list(project.raters.values_list("pk", flat=True))
-    told = crowd.together((crowd.in_threads if on_postgresql else crowd.in_processes)(raters, seed=1))
+    told = crowd.together(crowd.in_threads(raters, seed=1))
     assert told.errors == []
     assert not any(crowd.faults(project, overlap).values()), crowd.faults(project, overlap)
     assert {"skipped", "left", "closed", "submitted"} <= set(told.counts)

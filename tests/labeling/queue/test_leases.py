@@ -73,19 +73,6 @@ def test_open_held_is_for_the_rater_alone(now: dt.datetime) -> None:
         queue.open_held(assignment_id=claim.assignment_id, rater_id=other.pk, now=now)
 
 
-def test_renew_begins_the_lease_anew(now: dt.datetime) -> None:
-    project = factories.make_project()
-    line.fill(project, 1)
-    rater = factories.make_rater(project)
-    claim = queue.claim(rater_id=rater.pk, now=now, opened=True)
-    later = now + dt.timedelta(minutes=20)
-    ends_at = queue.renew(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
-    assert ends_at == Assignment.objects.get().lease_ends_at == later + dt.timedelta(minutes=30)
-    queue.release(assignment_id=claim.assignment_id, now=later, reason="skipped", by=None)
-    with pytest.raises(queue.LeaseLost):
-        queue.renew(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
-
-
 def test_release_gives_the_slot_back_once_and_says_so(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = line.fill(project, 1, slots=2)

@@ -27,7 +27,6 @@ def test_parse_gives_each_line_back_from_fields_or_residue(line: bytes) -> None:
     [
         (b'"labeler"', b'"more": 1, "labeler"'),
         (b"0.25", b"1"),
-        (b"0.25", b"-0.0"),
         (b"0.25", b"2.5e-1"),
         (b".649379", b""),
         (b".649379", b".649379Z"),
@@ -41,6 +40,12 @@ def test_parse_keeps_the_line_where_the_fields_do_not_give_it_back(old: bytes, n
     line = prm.line().replace(old, new, 1)
     assert parsed(prm.line()).residue is None
     assert parsed(line).residue == line
+
+
+def test_parse_keeps_the_sign_of_a_zero() -> None:
+    line = prm.line().replace(b"0.25", b"-0.0", 1)
+    assert parsed(line).residue is None
+    assert prm800k.compose(parsed(line)) == line
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+-- Where each submitted revision saw the first error.
+--
+-- Parameter
+--   revisions   JSON, a list of [assignment, revision]: one parameter, so that the statement is prepared once
+WITH asked AS (
+  SELECT (pair ->> 0)::bigint AS assignment_id, (pair ->> 1)::integer AS revision
+  FROM json_array_elements(%(revisions)s::json) AS given (pair)),
+
+-- Ratings of the trace's own steps: the first option of each.
+rated AS (
+  SELECT q.assignment_id, q.revision, st.position, j.rating
+  FROM asked q
+  JOIN labeling_turn u ON u.assignment_id = q.assignment_id AND u.revision = q.revision
+  JOIN labeling_step st ON st.id = u.step_id AND st.is_rateable
+  JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
+  JOIN labeling_option o ON o.id = j.option_id AND o.position = 0),
+
+ended AS (
+  SELECT assignment_id, revision, MIN(position) FILTER (WHERE rating = -1) AS position
+  FROM rated GROUP BY assignment_id, revision)
+
+SELECT s.assignment_id, s.revision, e.position,
+  COUNT(r.position) FILTER (WHERE e.position IS NULL OR r.position < e.position) AS n_passed, s.finish_reason
+FROM asked q
+JOIN labeling_submission s ON s.assignment_id = q.assignment_id AND s.revision = q.revision
+LEFT JOIN ended e ON e.assignment_id = q.assignment_id AND e.revision = q.revision
+LEFT JOIN rated r ON r.assignment_id = q.assignment_id AND r.revision = q.revision
+GROUP BY s.assignment_id, s.revision, e.position, s.finish_reason
+ORDER BY s.assignment_id, s.revision

@@ -1,0 +1,132 @@
+"""Python says why a rater is refused, and `claim.sql` refuses them: both agree, whatever the state of the rows."""
+
+import datetime as dt
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import connection, transaction
+
+import statements
+from labeling import queue, stations
+from labeling.models import ConsentText, Guideline, Project, Rater
+from labeling.models.project import ProjectState
+from labeling.models.rater import RaterStage
+from labeling.queue import taking
+from labeling.stations import Station
+from tests import factories
+from tests.labeling.queue import line
+
+pytestmark = pytest.mark.django_db
+
+PURPOSES = {Station.TRAINING: {"training"}, Station.SCREENING: {"screening"}, Station.WORK: {"work", "gold"}}
+WAYS = ("none", "read", "changed", "unread")  # whether the project has a text, and which one the rater has seen
+CHANCES = (line.GOLD, line.RESERVE, line.UNIFORM, line.POLICY)
+ARMS = ("training", "screening", "gold", "top_up", "opinion", "reserve", "uniform", "policy")
+
+
+class Case(NamedTuple):
+    is_paused: bool
+    is_removed: bool
+    state: ProjectState
+    guideline: str
+    consent: str
+    stage: RaterStage
+
+
+def cases() -> Iterator[Case]:
+    yield from itertools.starmap(
+        Case, itertools.product((False, True), (False, True), ProjectState, WAYS, WAYS, RaterStage)
+    )
+
+
+class Texts(NamedTuple):
+    old: int
+    new: int
+
+
+def seen(way: str, texts: Texts) -> tuple[int | None, int | None]:
+    """What the project asks for, and what the rater has seen."""
+    return {
+        "none": (None, None),
+        "read": (texts.new, texts.new),
+        "changed": (texts.new, texts.old),
+        "unread": (texts.new, None),
+    }[way]
+
+
+def put(case: Case, rater: Rater, guidelines: Texts, consents: Texts, now: dt.datetime) -> Rater:
+    wanted_guideline, read_guideline = seen(case.guideline, guidelines)
+    wanted_consent, agreed_text = seen(case.consent, consents)
+    Project.objects.filter(pk=rater.project_id).update(
+        state=case.state, guideline=wanted_guideline, consent_text=wanted_consent
+    )
+    Rater.objects.filter(pk=rater.pk).update(
+        paused_at=now if case.is_paused else None,
+        removed_at=now if case.is_removed else None,
+        read_guideline=read_guideline,
+        agreed_text=agreed_text,
+        stage=case.stage,
+    )
+    return Rater.objects.select_related("project").get(pk=rater.pk)
+
+
+@pytest.fixture
+def rater(now: dt.datetime) -> Rater:
+    project = factories.make_project()
+    for arm in ARMS:
+        line.fill(project, 2, arm=arm)
+    return factories.make_rater(project)
+
+
+def texts(model: Any, project: Project, now: dt.datetime) -> Texts:
+    made = [model.objects.create(project=project, version=n, body=f"text {n}", published_at=now).pk for n in (1, 2)]
+    return Texts(*made)
+
+
+def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -> None:
+    guidelines, consents = texts(Guideline, rater.project, now), texts(ConsentText, rater.project, now)
+    chance = itertools.cycle(CHANCES)
+    for case in cases():
+        with transaction.atomic():
+            found = put(case, rater, guidelines, consents, now)
+            is_left = taking.is_anything_left(rater_id=rater.pk, now=now, chance=0.5)
+            taken = taking.take(rater_id=rater.pk, now=now, opened=False, chance=next(chance))
+            is_refused = queue.why_not(found, found.project) != ""
+            station = stations.next_of(rater=found, project=found.project)
+            transaction.set_rollback(True)
+        assert (taken is None) == is_refused, case
+        assert is_left != is_refused, case
+        if taken is not None:
+            assert taken.purpose in PURPOSES[station], case
+
+
+@pytest.mark.parametrize("stage", RaterStage)
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("is_proven", [False, True])
+def test_a_lane_is_served_at_its_stage_alone(now: dt.datetime, stage: RaterStage, arm: str, is_proven: bool) -> None:
+    """With any chance: shares decide on the order of lanes, and never keep a rater from the only one that has work."""
+    project = factories.make_project(proven_gold_share=0.02)
+    line.fill(project, 1, arm=arm)
+    rater = factories.make_rater(project, stage=stage, proven_at=now if is_proven else None)
+    is_way_in = arm in ("training", "screening")
+    is_served = arm == stage if is_way_in else stage == RaterStage.WORKING and arm != "gold"  # never gold alone
+    for chance in (0.0, *CHANCES, 0.999):
+        with transaction.atomic():
+            taken = taking.take(rater_id=rater.pk, now=now, opened=True, chance=chance)
+            transaction.set_rollback(True)
+        assert (taken is not None) == is_served, chance
+    if not is_served:
+        with pytest.raises(queue.QueueRefusal):
+            queue.claim(rater_id=rater.pk, now=now)
+
+
+def test_the_claim_can_be_explained(rater: Rater, now: dt.datetime) -> None:
+    """The file is one whole statement, and its plan reads entries by an index, not the whole table."""
+    asked = taking.parameters(rater_id=rater.pk, now=now, opened=False, chance=line.POLICY)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = "\n".join(row for (row,) in statements.rows(f"EXPLAIN {taking.CLAIM}", asked))
+    assert "LockRows" in plan
+    assert "Seq Scan on labeling_queueentry" not in plan
