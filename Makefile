@@ -16,7 +16,7 @@ lint:
 
 # Both lists anew from pyproject.toml. The development list is held to the runtime's pins.
 lock:
-	.venv/bin/python -m supervisor.lock
+	.venv/bin/python -m supervisor.lock_requirements
 
 # The three files that docker-compose.yml reads; what is there already stays. The folder keeps others out: the files
 # themselves must be readable for the user inside the containers.
@@ -29,4 +29,4 @@ secrets:
 
 # The pictures of README and guides, from the demo. Needs Chromium.
 pictures:
-	.venv/bin/python -m pytest -q -p playwright -m "journey or not journey" tests/journeys/screens.py
+	.venv/bin/python -m pytest -q -p playwright -m "journey or not journey" tests/journeys/screenshots.py

@@ -27,7 +27,7 @@ def take_data_folder(arguments: list[str]) -> list[str]:
     return rest
 
 
-def use_own_python() -> None:
+def switch_to_venv() -> None:
     """What `./run` installed is what the commands need, whichever Python they were started with."""
     own = Path(__file__).resolve().parent / ".venv" / "bin" / "python"
     if find_spec("django") is None:
@@ -36,7 +36,7 @@ def use_own_python() -> None:
         os.execv(own, [str(own), *sys.argv])  # noqa: S606 (the same program, by the Python that has what it needs)
 
 
-def explain(error: Exception) -> None:
+def explain_empty_database(error: Exception) -> None:
     """Exit with one sentence if the database has no tables yet."""
     from django.conf import settings
     from django.db import DatabaseError, connection
@@ -66,23 +66,23 @@ def database_for(arguments: list[str]) -> Iterator[None]:
 
 
 def main() -> None:
-    use_own_python()
+    switch_to_venv()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     arguments = take_data_folder(sys.argv)
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
     from django.db import DatabaseError
 
-    from supervisor import Trouble
+    from supervisor import StartupError
 
     try:
         with database_for(arguments):
             try:
                 execute_from_command_line(arguments)
             except DatabaseError as error:
-                explain(error)
+                explain_empty_database(error)
                 raise
-    except (ImproperlyConfigured, Trouble) as error:
+    except (ImproperlyConfigured, StartupError) as error:
         sys.exit(f"Stepmark cannot run: {error}")
 
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 
-class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
     error_messages: ClassVar = {
         **DefaultAccountAdapter.error_messages,
         "username_password_mismatch": _("User name and password do not belong together. Write both again."),

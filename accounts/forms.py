@@ -12,12 +12,12 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Scope, User
 
-_LONGEST_LOGIN = 254  # an e-mail address
+_MAX_LOGIN_LENGTH = 254  # an e-mail address
 # Characters that turn the direction of whatever stands after a name. Letters of any script turn their own text alone.
-TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+BIDI_CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
-def _password(label: Any) -> forms.CharField:
+def _password_field(label: Any) -> forms.CharField:
     field = forms.CharField(
         label=label, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
     )
@@ -33,7 +33,7 @@ class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
         name, password = self.fields["login"], self.fields["password"]
         name.label = _("User name or e-mail address")
         name.widget.attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
-        name.validators.append(MaxLengthValidator(_LONGEST_LOGIN))  # what nobody is called is not looked for
+        name.validators.append(MaxLengthValidator(_MAX_LOGIN_LENGTH))  # what nobody is called is not looked for
         password.help_text = ""
         password.widget.attrs.pop("placeholder", None)
 
@@ -41,7 +41,7 @@ class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
 class NewPasswordForm(forms.Form):
     """A new password, written once: it can be made visible, and another link is always to be had."""
 
-    password = _password(_("New password"))
+    password = _password_field(_("New password"))
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -91,11 +91,11 @@ class NewAccountForm(forms.Form):
         help_text=_("Another way to log in."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
-    password = _password(_("Password"))
+    password = _password_field(_("Password"))
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        return name.translate(TURNING)
+        return name.translate(BIDI_CONTROLS)
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]

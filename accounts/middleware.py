@@ -12,24 +12,24 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from accounts import backend
+from accounts import auth_backend
 
 
-class WhoAsks(AuthenticationMiddleware):
+class SessionUserMiddleware(AuthenticationMiddleware):
     """Django's, which checks the session against the person; the row of the person came with the session's."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
-        request.user = SimpleLazyObject(lambda: _person(request))  # type: ignore[assignment]  # as Django does
+        request.user = SimpleLazyObject(lambda: _load_user(request))  # type: ignore[assignment]  # as Django does
 
 
-def _person(request: HttpRequest) -> Any:
+def _load_user(request: HttpRequest) -> Any:
     request.session.get(auth.SESSION_KEY)  # reads it, where nobody has yet
-    with backend.knowing(getattr(request.session, "person", None)):
+    with auth_backend.preloaded_user(getattr(request.session, "person", None)):
         return auth.get_user(request)
 
 
-class WhereTheyAre:
+class TimeZoneMiddleware:
     """Tells times in the zone of the person's clock, which the browser names in a cookie: a day begins at home when it
     begins for them. Programs are told UTC."""
 
@@ -38,17 +38,17 @@ class WhereTheyAre:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         name = request.COOKIES.get("zone", "")
-        zone = None if request.path_info.startswith("/api/") else zone_of(name)
+        zone = None if request.path_info.startswith("/api/") else find_time_zone(name)
         with timezone.override(zone):
             return self.get_response(request)
 
 
 @lru_cache(maxsize=600)  # there are so many
-def zone_of(name: str) -> ZoneInfo | None:
+def find_time_zone(name: str) -> ZoneInfo | None:
     """None for what is no zone: a cookie holds whatever somebody wrote into it."""
-    return ZoneInfo(name) if name in _zones() else None
+    return ZoneInfo(name) if name in _time_zone_names() else None
 
 
 @lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
+def _time_zone_names() -> frozenset[str]:
     return frozenset(available_timezones())

@@ -1,5 +1,5 @@
 """Who can log in, and the links that let them in once. What a person may do in a project stands in `people`.
-Users belong to `accounts.users`, links to `accounts.links`, tokens of programs to `accounts.api_tokens`."""
+Users belong to `accounts.users`, links to `accounts.login_links`, tokens of programs to `accounts.api_tokens`."""
 
 from typing import Any, ClassVar
 

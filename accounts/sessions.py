@@ -10,13 +10,13 @@ from typing import Any, cast
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
 
-import statements
-from accounts import backend
+import rawsql
+from accounts import auth_backend
 from accounts.models import Session
 
 
 class SessionStore(db.SessionStore):
-    person: backend.Row | None = None  # as the database knew them when the session was read
+    person: auth_backend.UserRow | None = None  # as the database knew them when the session was read
 
     @classmethod
     def get_model_class(cls) -> type[Session]:
@@ -28,7 +28,7 @@ class SessionStore(db.SessionStore):
         return session
 
     def load(self) -> dict[str, Any]:
-        found = statements.rows(_LOAD, {"key": self.session_key})
+        found = rawsql.fetch_rows(_LOAD_SQL, {"key": self.session_key})
         if not found:
             self._session_key = None  # nobody chooses the key of a session
             return {}
@@ -38,12 +38,12 @@ class SessionStore(db.SessionStore):
         return data
 
 
-_LOAD = f"""
-SELECT s.session_data, {", ".join(f"u.{name}" for name in backend.NAMES)}
+_LOAD_SQL = f"""
+SELECT s.session_data, {", ".join(f"u.{name}" for name in auth_backend.USER_COLUMNS)}
 FROM accounts_session s LEFT JOIN accounts_user u ON u.id = s.user_id
 WHERE s.session_key = %(key)s AND s.expire_date > CURRENT_TIMESTAMP"""  # noqa: S608  made of constants
 
 
-def forget_ended(*, now: dt.datetime) -> int:
+def delete_expired_sessions(*, now: dt.datetime) -> int:
     """Delete the sessions that have run out. Says how many there were."""
     return Session.objects.filter(expire_date__lt=now).delete()[0]

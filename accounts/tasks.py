@@ -7,5 +7,5 @@ from accounts import sessions
 
 
 @shared_task(name="accounts.forget_ended_sessions")
-def forget_ended_sessions() -> None:
-    sessions.forget_ended(now=timezone.now())
+def delete_expired_sessions() -> None:
+    sessions.delete_expired_sessions(now=timezone.now())

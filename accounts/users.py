@@ -8,7 +8,7 @@ from allauth.mfa.models import Authenticator
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from accounts import links
+from accounts import login_links
 from accounts.models import LinkPurpose, User
 
 
@@ -20,7 +20,7 @@ class NameIsTaken(Exception):
         self.field = field
 
 
-def create(
+def create_user(
     *,
     username: str,
     now: dt.datetime,
@@ -31,7 +31,7 @@ def create(
 ) -> User:
     """A new account. Without a password its only way in is a link."""
     username, email = username.strip(), email.strip()
-    _refuse_taken(username, email)
+    _check_names_are_free(username, email)
     try:
         with transaction.atomic():
             return User.objects.create_user(
@@ -39,32 +39,32 @@ def create(
             )
     except IntegrityError:
         # Two people asked for the same name at the same moment; the other was first.
-        _refuse_taken(username, email)
+        _check_names_are_free(username, email)
         raise
 
 
-def renew_password(*, user: User, password: str, now: dt.datetime) -> None:
+def set_password(*, user: User, password: str, now: dt.datetime) -> None:
     """A new password. It ends every session of this user, and every link that was still open."""
     user.set_password(password)
     user.save(update_fields=["password"])
-    links.withdraw(user=user, now=now)
+    login_links.revoke_links(user=user, now=now)
 
 
-def renew_password_by_link(*, token: str, password: str, now: dt.datetime) -> User:
+def set_password_by_link(*, token: str, password: str, now: dt.datetime) -> User:
     """Use a link up and set the password that it was made for: both or neither."""
     with transaction.atomic():
-        user = links.spend(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
-        renew_password(user=user, password=password, now=now)
+        user = login_links.use_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
+        set_password(user=user, password=password, now=now)
     return user
 
 
-def choose_keys(*, user: User, keys: dict[str, str]) -> None:
+def save_work_keys(*, user: User, keys: dict[str, str]) -> None:
     """The keys that this person likes on the work page; none for those that it comes with."""
     user.work_keys = json.dumps(keys) if keys else ""
     user.save(update_fields=["work_keys"])
 
 
-def erase(*, user: User, now: dt.datetime) -> None:
+def erase_user(*, user: User, now: dt.datetime) -> None:
     """Take away everything that names the person or lets them in. The row stays: labels keep their source."""
     with transaction.atomic():
         user.username, user.email, user.name = f"erased-{user.pk}", "", ""
@@ -72,12 +72,12 @@ def erase(*, user: User, now: dt.datetime) -> None:
         user.last_login, user.erased_at = None, now
         user.set_unusable_password()
         user.save()
-        links.withdraw(user=user, now=now)
+        login_links.revoke_links(user=user, now=now)
         EmailAddress.objects.filter(user=user).delete()
         Authenticator.objects.filter(user=user).delete()
 
 
-def _refuse_taken(username: str, email: str) -> None:
+def _check_names_are_free(username: str, email: str) -> None:
     if User.objects.filter(username__iexact=username).exists():
         raise NameIsTaken("username", _("The user name “%(name)s” is taken. Choose another.") % {"name": username})
     if email and User.objects.filter(email__iexact=email).exists():

@@ -15,11 +15,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import api_tokens, entry, links, users
+from accounts import api_tokens, login, login_links, users
 from accounts.forms import ChangePasswordForm, NewPasswordForm, NewTokenForm
 from accounts.models import LinkPurpose, User
 
-A_YEAR = dt.timedelta(days=365)
+THEME_COOKIE_LIFETIME = dt.timedelta(days=365)
 
 
 @login_not_required
@@ -29,18 +29,18 @@ def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
     """Looking shows a button; only pressing it uses the link up. Previews of messages look, and do not press."""
     if request.method == "POST":
         return _log_in_by_link(request, token)
-    link = links.find(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
+    link = login_links.find_link(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
     if link is None:
-        return render(request, "accounts/link_is_spent.html", status=410)
+        return render(request, "accounts/link_invalid.html", status=410)
     return render(request, "accounts/login_link.html", {"person": link.user})
 
 
 def _log_in_by_link(request: HttpRequest, token: str) -> HttpResponseBase:
     try:
-        user = links.spend(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
-    except links.LinkIsSpent:
-        return render(request, "accounts/link_is_spent.html", status=410)
-    return entry.enter(request, user, way="login_link")
+        user = login_links.use_link(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
+    except login_links.LoginLinkInvalid:
+        return render(request, "accounts/link_invalid.html", status=410)
+    return login.log_in(request, user, way="login_link")
 
 
 @login_not_required
@@ -48,18 +48,18 @@ def _log_in_by_link(request: HttpRequest, token: str) -> HttpResponseBase:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_password(request: HttpRequest, token: str) -> HttpResponseBase:
-    link = links.find(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=timezone.now())
+    link = login_links.find_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=timezone.now())
     if link is None:
-        return render(request, "accounts/link_is_spent.html", {"purpose": "new_password"}, status=410)
+        return render(request, "accounts/link_invalid.html", {"purpose": "new_password"}, status=410)
     form = NewPasswordForm(request.POST or None, user=link.user)
     if not form.is_valid():
         status = 422 if form.is_bound else 200
         return render(request, "accounts/new_password.html", {"form": form, "person": link.user}, status=status)
     try:
-        user = users.renew_password_by_link(token=token, password=form.cleaned_data["password"], now=timezone.now())
-    except links.LinkIsSpent:
-        return render(request, "accounts/link_is_spent.html", {"purpose": "new_password"}, status=410)
-    return entry.enter(request, user, way="new_password_link")
+        user = users.set_password_by_link(token=token, password=form.cleaned_data["password"], now=timezone.now())
+    except login_links.LoginLinkInvalid:
+        return render(request, "accounts/link_invalid.html", {"purpose": "new_password"}, status=410)
+    return login.log_in(request, user, way="new_password_link")
 
 
 @sensitive_post_parameters("current", "password")
@@ -70,7 +70,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         status = 422 if form.is_bound else 200
         return render(request, "accounts/change_password.html", {"form": form}, status=status)
-    users.renew_password(user=user, password=form.cleaned_data["password"], now=timezone.now())
+    users.set_password(user=user, password=form.cleaned_data["password"], now=timezone.now())
     update_session_auth_hash(request, user)
     messages.success(request, _("Your password is changed. You are logged out everywhere else."))
     return redirect("annotate:home")
@@ -78,33 +78,33 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def tokens(request: HttpRequest) -> HttpResponse:
+def manage_api_tokens(request: HttpRequest) -> HttpResponse:
     """Tokens of programs that act for this person. A secret is on the page that answers its making, and never again."""
     user, now = cast(User, request.user), timezone.now()
     form, made = NewTokenForm(request.POST or None), None
     if form.is_valid():
         name, scopes, days = (form.cleaned_data[field] for field in ("name", "scopes", "days"))
         lasts = dt.timedelta(days=days) if days else None
-        made = api_tokens.make(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
+        made = api_tokens.create_token(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
         form = NewTokenForm()
     status = 201 if made else 422 if form.is_bound else 200
-    found = {"form": form, "made": made, "tokens": api_tokens.of(user), "now": now}
+    found = {"form": form, "made": made, "tokens": api_tokens.list_tokens(user), "now": now}
     return render(request, "accounts/tokens.html", found, status=status)
 
 
 @require_POST
-def withdraw_token(request: HttpRequest, token: int) -> HttpResponse:
-    row = get_object_or_404(api_tokens.of(cast(User, request.user)), pk=token)
-    api_tokens.withdraw(token=row, now=timezone.now())
+def revoke_api_token(request: HttpRequest, token: int) -> HttpResponse:
+    row = get_object_or_404(api_tokens.list_tokens(cast(User, request.user)), pk=token)
+    api_tokens.revoke_token(token=row, now=timezone.now())
     messages.success(request, _("“%(name)s” no longer works.") % {"name": row.name})
     return redirect("tokens")
 
 
 @login_not_required
 @require_safe
-def forgotten(request: HttpRequest) -> HttpResponse:
+def forgot_password(request: HttpRequest) -> HttpResponse:
     """There is no mail to send: a lead makes a link."""
-    return render(request, "accounts/forgotten.html")
+    return render(request, "accounts/forgot_password.html")
 
 
 @login_not_required
@@ -116,7 +116,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 @require_POST
-def theme(request: HttpRequest) -> HttpResponse:
+def set_theme(request: HttpRequest) -> HttpResponse:
     """Light or dark, kept in a cookie so that the first paint of every page is right. Works without JavaScript."""
     back = request.POST.get("next", "/")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
@@ -124,12 +124,12 @@ def theme(request: HttpRequest) -> HttpResponse:
     response = HttpResponseRedirect(back)
     chosen = request.POST.get("theme")
     if chosen in {"light", "dark"}:
-        response.set_cookie("theme", chosen, max_age=A_YEAR, samesite="Lax", secure=request.is_secure())
+        response.set_cookie("theme", chosen, max_age=THEME_COOKIE_LIFETIME, samesite="Lax", secure=request.is_secure())
     else:
         response.delete_cookie("theme", samesite="Lax")
     return response
 
 
-def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form without a valid token: usually a page that was open for long, or a login in another tab."""
-    return render(request, "403_stale.html", status=403)
+    return render(request, "403_csrf.html", status=403)

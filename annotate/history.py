@@ -11,18 +11,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotate import words
-from labeling import judging, raters
+from annotate import client_strings
+from labeling import assignments as labeling_assignments
+from labeling import raters
 from labeling.models import Assignment, Judgment, Option, Submission
-from labeling.models.assignment import AssignmentQuerySet, FinishReason, Origin
+from labeling.models.assignment import AssignmentOrigin, AssignmentQuerySet, FinishReason
 
-SIZE = 25
-LOOKED_AT = 200  # for one page: what was skipped, lapsed or went back is among it
+PAGE_SIZE = 25
+SCAN_LIMIT = 200  # for one page: what was skipped, lapsed or went back is among it
 NEGATIVE = -1
 
 
 @dataclass(frozen=True)
-class Done:
+class HistoryEntry:
     """One trace that was submitted, by its latest submission."""
 
     assignment: Assignment
@@ -57,55 +58,57 @@ class Done:
         return _("%(steps)s, %(negative)d negative") % {"steps": steps, "negative": negative}
 
 
-class Page(NamedTuple):
-    rows: Sequence[Done]
+class HistoryPage(NamedTuple):
+    rows: Sequence[HistoryEntry]
     older: int | None  # the key that the next page begins below
 
 
-def page(user: User, *, now: dt.datetime, before: int | None = None, size: int = SIZE) -> Page:
+def load_page(user: User, *, now: dt.datetime, before: int | None = None, size: int = PAGE_SIZE) -> HistoryPage:
     """Submitted traces of this person, six queries a page."""
-    newest = _newest(user, before)
-    rows = mine(user).submitted().filter(pk__in=newest)
+    newest = _newest_assignment_ids(user, before)
+    rows = own_assignments(user).submitted().filter(pk__in=newest)
     found = list(rows.select_related("trace__problem", "project", "rater").order_by("-pk")[: size + 1])
     shown = found[:size]
-    last = shown[-1].pk if len(found) > size else newest[-1] if len(newest) == LOOKED_AT else None
-    return Page(list(_done(shown, now)), last)
+    last = shown[-1].pk if len(found) > size else newest[-1] if len(newest) == SCAN_LIMIT else None
+    return HistoryPage(list(_build_entries(shown, now)), last)
 
 
-def _newest(user: User, before: int | None) -> list[int]:
+def _newest_assignment_ids(user: User, before: int | None) -> list[int]:
     """What was handed to this person last, whatever became of it: found in an index that holds nothing else of it.
 
     PostgreSQL takes anybody's rows to lie everywhere in their table. Asked for the newest few that are submitted it
     goes down the whole table by its key, through everybody's, for whoever has just come. A sum is in no index."""
-    rows = Assignment.objects.filter(rater__in=raters.of_user(user_id=user.pk))
+    rows = Assignment.objects.filter(rater__in=raters.list_rater_ids(user_id=user.pk))
     rows = rows if before is None else rows.filter(pk__lt=before)
-    return list(rows.order_by((F("pk") + 0).desc()).values_list("pk", flat=True)[:LOOKED_AT])
+    return list(rows.order_by((F("pk") + 0).desc()).values_list("pk", flat=True)[:SCAN_LIMIT])
 
 
-def mine(user: User) -> AssignmentQuerySet:
-    return Assignment.objects.filter(rater__user=user, origin=Origin.HERE)
+def own_assignments(user: User) -> AssignmentQuerySet:
+    return Assignment.objects.filter(rater__user=user, origin=AssignmentOrigin.HERE)
 
 
-def one(assignment: Assignment, now: dt.datetime) -> Done:
-    return next(iter(_done([assignment], now)))
+def load_entry(assignment: Assignment, now: dt.datetime) -> HistoryEntry:
+    return next(iter(_build_entries([assignment], now)))
 
 
-def _done(assignments: Sequence[Assignment], now: dt.datetime) -> Iterable[Done]:
+def _build_entries(assignments: Sequence[Assignment], now: dt.datetime) -> Iterable[HistoryEntry]:
     submissions = {
         each.assignment_id: each
         for each in Submission.objects.filter(assignment__in=assignments, revision=F("assignment__submitted_revision"))
     }
-    ratings, asked = _ratings(assignments), judging.asked_among(assignments=assignments)
+    ratings, asked = _own_step_ratings(assignments), labeling_assignments.find_open_requests(assignments=assignments)
     for assignment in assignments:
-        yield Done(
+        yield HistoryEntry(
             assignment,
             submissions[assignment.pk],
             ratings[assignment.pk],
-            may_correct=not judging.why_not_reopen(assignment=assignment, now=now, is_asked=assignment.pk in asked),
+            may_correct=not labeling_assignments.reopen_refusal_reason(
+                assignment=assignment, now=now, is_asked=assignment.pk in asked
+            ),
         )
 
 
-def _ratings(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
+def _own_step_ratings(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
     rows = Judgment.objects.filter(
         turn__assignment__in=assignments,
         turn__revision=F("turn__assignment__submitted_revision"),
@@ -118,7 +121,7 @@ def _ratings(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
     return found
 
 
-class Line(NamedTuple):
+class SubmittedOption(NamedTuple):
     """One option of a submitted trace. Context and options that were not rated have no rating."""
 
     number: str
@@ -129,7 +132,7 @@ class Line(NamedTuple):
     category: str  # in words
 
 
-def lines(assignment: Assignment) -> list[Line]:
+def list_options(assignment: Assignment) -> list[SubmittedOption]:
     """The whole trace as it was submitted; of the alternatives those that were rated."""
     judged = {
         each.option_id: each
@@ -145,15 +148,19 @@ def lines(assignment: Assignment) -> list[Line]:
         if option.position and judgment is None:
             continue
         name = f"{number}.{option.position}" if option.position else str(number)
-        told.append(Line(name if option.step.is_rateable else "", option, judgment, *_said_of(judgment, option)))
+        told.append(
+            SubmittedOption(
+                name if option.step.is_rateable else "", option, judgment, *_written_notes(judgment, option)
+            )
+        )
     return told
 
 
-def _said_of(judgment: Judgment | None, option: Option) -> tuple[str, str, str]:
+def _written_notes(judgment: Judgment | None, option: Option) -> tuple[str, str, str]:
     """What was written about a step: comment, correction, kind of error."""
     if judgment is None:
         return "", "", ""
-    category = dict(words.error_categories()).get(judgment.category, judgment.category)
+    category = dict(client_strings.error_categories()).get(judgment.category, judgment.category)
     if option.position:
         return "", "", category
     return judgment.turn.comment, judgment.turn.written_text or "", category

@@ -42,10 +42,10 @@ _NAMES = {
     "help": gettext_lazy("All keys"),
 }
 # Keys with a name that may be given a meaning. The arrows, Tab, Escape and the space bar have one already.
-_NAMED = {name.lower(): name for name in ("Enter", "Backspace", "Delete", "Insert", "Home", "End")}
+_NAMED_KEYS = {name.lower(): name for name in ("Enter", "Backspace", "Delete", "Insert", "Home", "End")}
 
 
-def of(user: User) -> dict[str, str]:
+def load_keys(user: User) -> dict[str, str]:
     """What is done -> key. What is new since the person chose has its own key, if nobody has that yet."""
     mine = {action: key for action, key in json.loads(user.work_keys or "{}").items() if action in DEFAULTS}
     taken = set(mine.values())
@@ -56,7 +56,7 @@ class KeysForm(forms.Form):
     """A key for each thing. One key can do one thing."""
 
     def __init__(self, typed: Any = None, *, user: User) -> None:
-        super().__init__(typed, initial=of(user))
+        super().__init__(typed, initial=load_keys(user))
         for action, name in _NAMES.items():
             field = forms.CharField(label=name, max_length=12, strip=False)
             field.widget.attrs = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false", "size": 6}
@@ -65,10 +65,10 @@ class KeysForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         keys: dict[str, str] = {}
         for action, typed in list(self.cleaned_data.items()):
-            key = _key(typed)
+            key = _normalize_key(typed)
             if key is None:
                 self.add_error(
-                    action, _("One character, or one of: %(names)s.") % {"names": ", ".join(_NAMED.values())}
+                    action, _("One character, or one of: %(names)s.") % {"names": ", ".join(_NAMED_KEYS.values())}
                 )
             elif key in keys.values():
                 other = next(name for name, taken in keys.items() if taken == key)
@@ -80,8 +80,8 @@ class KeysForm(forms.Form):
         return keys
 
 
-def _key(typed: str) -> str | None:
+def _normalize_key(typed: str) -> str | None:
     """As the browser names it: letters small, so that a locked shift changes nothing."""
     if len(typed) == 1:
         return typed.lower() if typed.isprintable() and not typed.isspace() else None
-    return _NAMED.get(typed.strip().lower())
+    return _NAMED_KEYS.get(typed.strip().lower())

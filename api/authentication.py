@@ -20,7 +20,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != SCHEME.lower():
             return None
-        token = api_tokens.find(secret=secret.strip(), now=timezone.now())
+        token = api_tokens.find_token(secret=secret.strip(), now=timezone.now())
         if token is None:
             raise exceptions.AuthenticationFailed(_("This token does not work: it is unknown, withdrawn or too old."))
         return token.user, token

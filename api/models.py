@@ -1,4 +1,4 @@
-"""Requests that a program may repeat. Owned by `api.repeats`."""
+"""Requests that a program may repeat. Owned by `api.idempotency`."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from django.db import models
 from jobs.models import Job
 
 
-class Repeatable(models.Model):
+class IdempotentRequest(models.Model):
     """A request that asked for work, under the key that its program chose. Sent again, it is answered with that."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

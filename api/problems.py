@@ -9,7 +9,7 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-_SHAPE = {
+_PROBLEM_SCHEMA = {
     "type": "object",
     "description": "Why a request was refused (RFC 9457).",
     "properties": {
@@ -20,7 +20,7 @@ _SHAPE = {
     },
     "required": ["type", "status", "detail"],
 }
-_REFUSALS = {
+_STATUS_DESCRIPTIONS = {
     "401": "No token came with it, or none that works.",
     "403": "The token lacks the scope, or its person the role.",
     "404": "There is no such thing, or none that the token's person may see.",
@@ -28,7 +28,7 @@ _REFUSALS = {
 }
 
 
-class Problem(APIException):
+class ApiProblem(APIException):
     """Something that a verb refuses. `place` is a field, or a line of the body."""
 
     status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
@@ -39,7 +39,7 @@ class Problem(APIException):
         self.more = more
 
 
-def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
+def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None:
     response = exception_handler(exc, context)
     if response is None:
         return None
@@ -56,11 +56,11 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
-def tell_in_schema(result: dict[str, Any], **_of_the_generator: Any) -> dict[str, Any]:
+def add_problems_to_schema(result: dict[str, Any], **_of_the_generator: Any) -> dict[str, Any]:
     """Every operation may be refused, always in the one shape: said in the schema once, and not above each view."""
-    result["components"]["schemas"]["Problem"] = _SHAPE
+    result["components"]["schemas"]["Problem"] = _PROBLEM_SCHEMA
     told = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for operations in result["paths"].values():
         for operation in operations.values():
-            operation["responses"] |= {code: {"description": why, **told} for code, why in _REFUSALS.items()}
+            operation["responses"] |= {code: {"description": why, **told} for code, why in _STATUS_DESCRIPTIONS.items()}
     return result

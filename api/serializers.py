@@ -5,12 +5,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
+from formats import catalog
 from jobs.models import Job, JobState
-from labeling.importing import attributing
-from labeling.importing.readers import formats
 from labeling.models import Project
+from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
-from labeling.models.quality import GoldUse
+from labeling.traces import labelers
 
 
 class ProjectSerializer(serializers.ModelSerializer[Project]):
@@ -41,9 +41,9 @@ class ImportChoices(serializers.Serializer[Any]):
     """How a file is to be read, and what is said of it: the words of `manage.py import_traces`."""
 
     name = serializers.CharField(default="traces.jsonl", max_length=200, help_text="Its name; “.gz” and “.zst” count.")
-    format = serializers.ChoiceField(default="auto", choices=["auto", *formats.FORMATS])
+    format = serializers.ChoiceField(default="auto", choices=["auto", *catalog.INPUT_FORMATS])
     segmenter = serializers.CharField(default="", allow_blank=True, max_length=60)
-    labels = serializers.ChoiceField(default="judgments", choices=list(attributing.LABELS))
+    labels = serializers.ChoiceField(default="judgments", choices=list(labelers.LABELS_KINDS))
     labels_by = serializers.CharField(default="", allow_blank=True, max_length=160)
     gold_use = serializers.ChoiceField(default=GoldUse.HIDDEN.value, choices=GoldUse.choices)
     purpose = serializers.ChoiceField(default=SourcePurpose.RATE.value, choices=SourcePurpose.choices)

@@ -25,13 +25,13 @@ from bench import (
     public_crowds,
 )
 from bench.simulated_raters import Kind
-from labeling.agreement import dawid_skene, majority, proportions, sequential
+from stats import dawid_skene, intervals, label_votes, sequential_tests
 
-_NO_BAR = "none"
+_NO_THRESHOLD = "none"
 
 
 @dataclass(frozen=True)
-class Line:
+class BenchmarkLine:
     """One figure; `holds` is None where there is no bar, or where nothing could be measured."""
 
     what: str
@@ -42,7 +42,7 @@ class Line:
     @property
     def verdict(self) -> str:
         if self.holds is None:
-            return "shown" if self.bar == _NO_BAR else "not measured"
+            return "shown" if self.bar == _NO_THRESHOLD else "not measured"
         return "holds" if self.holds else "FAILS"
 
 
@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("--data", metavar="DIR", type=Path, help="the folder with oracles/")
     options = parser.parse_args()
     lines = []
-    for line in _all(10 if options.quick else 1, options.data):
+    for line in _measure_all(10 if options.quick else 1, options.data):
         lines.append(line)
         print(f"{line.verdict:>12}  {line.what}: {line.found}  (bar: {line.bar})", flush=True)
     verdicts = Counter(line.verdict for line in lines)
@@ -61,101 +61,110 @@ def main() -> int:
     return 1 if verdicts["FAILS"] else 0
 
 
-def _all(share: int, data: Path | None) -> Iterator[Line]:
+def _measure_all(share: int, data: Path | None) -> Iterator[BenchmarkLine]:
     yield from _speed()
-    yield from _public(data)
+    yield from _public_crowds(data)
     yield from _coverage(4000 // share)
-    yield from _watching(8000 // share)
+    yield from _sequential_test(8000 // share)
     yield from _consensus(max(30 // share, 5))
     yield from _population(max(40 // share, 5))
 
 
-def _speed() -> Iterator[Line]:
-    own, foreign, apart = agreement_speed.beside_krippendorff()
+def _speed() -> Iterator[BenchmarkLine]:
+    own, foreign, apart = agreement_speed.time_krippendorff()
     found = f"{own:.3f} s, krippendorff's three alphas alone {foreign:.3f} s, ratio {own / foreign:.2f}"
-    yield Line("all step statistics with both intervals, 1 million ratings", found, "ratio ≤ 0.3", own <= 0.3 * foreign)
-    yield Line("largest difference to krippendorff", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
-    seconds, rounds = agreement_speed.dawid_skene_million()
-    yield Line("Dawid–Skene, 1 million votes", f"{seconds:.2f} s, {rounds} rounds", "≤ 5 s", seconds <= 5)
+    yield BenchmarkLine(
+        "all step statistics with both intervals, 1 million ratings", found, "ratio ≤ 0.3", own <= 0.3 * foreign
+    )
+    yield BenchmarkLine("largest difference to krippendorff", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
+    seconds, rounds = agreement_speed.time_dawid_skene()
+    yield BenchmarkLine("Dawid–Skene, 1 million votes", f"{seconds:.2f} s, {rounds} rounds", "≤ 5 s", seconds <= 5)
     yield from _in_database(databases.server())
 
 
-def _in_database(url: str) -> Iterator[Line]:
+def _in_database(url: str) -> Iterator[BenchmarkLine]:
     what = "all step statistics in the database, 1 million ratings"
     seconds, apart = agreement_speed.in_database(url)
-    yield Line(f"{what}, from ratings", f"{seconds:.3f} s", "≤ 0.5 s", seconds <= 0.5)
-    yield Line("largest difference to memory, from ratings", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
+    yield BenchmarkLine(f"{what}, from ratings", f"{seconds:.3f} s", "≤ 0.5 s", seconds <= 0.5)
+    yield BenchmarkLine("largest difference to memory, from ratings", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
     tallies = agreement_tallies.measure()
-    yield Line(f"{what}, from tallies", f"{tallies.headline:.3f} s", "≤ 0.1 s", tallies.headline <= 0.1)
-    yield Line("all figures of that project", f"{tallies.everything:.2f} s", _NO_BAR, None)
+    yield BenchmarkLine(f"{what}, from tallies", f"{tallies.headline:.3f} s", "≤ 0.1 s", tallies.headline <= 0.1)
+    yield BenchmarkLine("all figures of that project", f"{tallies.everything:.2f} s", _NO_THRESHOLD, None)
     apart = tallies.apart
-    yield Line("largest difference to memory, from tallies", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
+    yield BenchmarkLine("largest difference to memory, from tallies", f"{apart:.1e}", "≤ 1e-9", bool(apart <= 1e-9))
 
 
-def _public(data: Path | None) -> Iterator[Line]:
-    crowds = {"bluebirds": (public_crowds.bluebirds, 0.89), "product matching": (public_crowds.products, 0.935)}
+def _public_crowds(data: Path | None) -> Iterator[BenchmarkLine]:
+    crowds = {
+        "bluebirds": (public_crowds.load_bluebirds, 0.89),
+        "product matching": (public_crowds.load_products, 0.935),
+    }
     for name, (read, bar) in crowds.items():
         what, told = f"Dawid–Skene on {name}, share right", f"≥ {bar}"
         if data is None:
-            yield Line(what, "--data names no folder", told, None)
+            yield BenchmarkLine(what, "--data names no folder", told, None)
             continue
         votes, truth = read(data)
-        found = float((dawid_skene.fit(votes).labels == truth).mean())
-        plain = float((majority.of_votes(votes).labels == truth).mean())
-        yield Line(what, f"{found:.3f}, majority {plain:.3f}", told, found >= bar)
+        found = float((dawid_skene.fit_votes(votes).labels == truth).mean())
+        plain = float((label_votes.take_majority(votes).labels == truth).mean())
+        yield BenchmarkLine(what, f"{found:.3f}, majority {plain:.3f}", told, found >= bar)
 
 
-def _coverage(replications: int) -> Iterator[Line]:
+def _coverage(replications: int) -> Iterator[BenchmarkLine]:
     for row in agreement_coverage.measure(replications=replications):
-        around = proportions.wilson(right=round(row.covered * replications), n=replications)
+        around = intervals.wilson_interval(right=round(row.covered * replications), n=replications)
         found = f"{row.covered:.3f} [{around.low:.3f}, {around.high:.3f}], {row.without_interval} without interval"
         holds = 0.93 <= row.covered <= row.at_most
         bar = "≥ 93 %" if row.at_most == 1 else "93–97 %"
-        yield Line(f"coverage of {row.statistic}, {row.problems} problems", found, bar, holds)
+        yield BenchmarkLine(f"coverage of {row.statistic}, {row.problems} problems", found, bar, holds)
     zero = agreement_coverage.random_raters()
-    yield Line("random raters: intervals of alpha that hold 0", f"{zero:.3f} of 200", "≥ .90", zero >= 0.9)
+    yield BenchmarkLine("random raters: intervals of alpha that hold 0", f"{zero:.3f} of 200", "≥ .90", zero >= 0.9)
 
 
-def _watching(runs: int) -> Iterator[Line]:
+def _sequential_test(runs: int) -> Iterator[BenchmarkLine]:
     random = np.random.default_rng(3)
     for p0 in (0.85, 0.65):
-        plan = sequential.plan(p0=p0)
+        plan = sequential_tests.make_plan(p0=p0)
         for p, is_good in ((plan.p0, True), (plan.p1, False)):
-            course = sequential.follow(random.random((runs, 400)) < p, plan)
-            paused = float((course.paused_at != sequential.NEVER).mean())
-            after = float(np.median(course.paused_at[course.paused_at != sequential.NEVER]))
+            course = sequential_tests.run_tests(random.random((runs, 400)) < p, plan)
+            paused = float((course.paused_at != sequential_tests.NEVER_PAUSED).mean())
+            after = float(np.median(course.paused_at[course.paused_at != sequential_tests.NEVER_PAUSED]))
             what = f"raters at {'p0' if is_good else 'p1'} = {p:.2f} paused within 400 gold"
             found, bar = f"{paused:.3f} of {runs}, half of those by gold {after:.0f}", "≤ .05" if is_good else "≥ .95"
-            yield Line(what, found, bar, paused <= 0.05 if is_good else paused >= 0.95)
+            yield BenchmarkLine(what, found, bar, paused <= 0.05 if is_good else paused >= 0.95)
 
 
-def _consensus(seeds: int) -> Iterator[Line]:
+def _consensus(seeds: int) -> Iterator[BenchmarkLine]:
     for kind in consensus_quality.KINDS:
-        row = consensus_quality.compare(kind, raters=3, seeds=seeds)
+        row = consensus_quality.compare_consensus(kind, raters=3, seeds=seeds)
         shares = ", ".join(f"{name} {share:.3f}" for name, share in row.accuracy.items())
-        yield Line(f"first errors found, 3 raters, {kind}", shares, _NO_BAR, None)
+        yield BenchmarkLine(f"first errors found, 3 raters, {kind}", shares, _NO_THRESHOLD, None)
         low, high = row.over_steps
-        yield Line(f"first-error over step Dawid–Skene, {kind}", f"[{low:+.3f}, {high:+.3f}]", "not below 0", high >= 0)
+        yield BenchmarkLine(
+            f"first-error over step Dawid–Skene, {kind}", f"[{low:+.3f}, {high:+.3f}]", "not below 0", high >= 0
+        )
         low, high = row.over_majority
         own = kind == "own"
-        bar, holds = ("above 0", low > 0) if own else (_NO_BAR, None)
-        yield Line(f"first-error Dawid–Skene over step majority, {kind}", f"[{low:+.3f}, {high:+.3f}]", bar, holds)
-        yield from _trust(kind, seeds)
+        bar, holds = ("above 0", low > 0) if own else (_NO_THRESHOLD, None)
+        yield BenchmarkLine(
+            f"first-error Dawid–Skene over step majority, {kind}", f"[{low:+.3f}, {high:+.3f}]", bar, holds
+        )
+        yield from _consensus_trust(kind, seeds)
 
 
-def _population(seeds: int) -> Iterator[Line]:
+def _population(seeds: int) -> Iterator[BenchmarkLine]:
     for row in agreement_population.measure(seeds=seeds):
         found = f"{row.headline:+.3f} (uniform arm alone {row.uniform_arm:+.3f}, all pooled {row.pooled:+.3f})"
         what = f"{row.figure} under active choice and third opinions, shift of the headline"
-        yield Line(what, found, "within .01", abs(row.headline) <= 0.01)
+        yield BenchmarkLine(what, found, "within .01", abs(row.headline) <= 0.01)
 
 
-def _trust(kind: Kind, seeds: int) -> Iterator[Line]:
-    row = consensus_quality.trust(kind, seeds=seeds)
+def _consensus_trust(kind: Kind, seeds: int) -> Iterator[BenchmarkLine]:
+    row = consensus_quality.measure_trust(kind, seeds=seeds)
     found = f"{row.error_before:.3f} → {row.error_after:.3f} at temperature {row.temperature:.2f}"
-    yield Line(f"calibration error before and after gold, {kind}", found, _NO_BAR, None)
+    yield BenchmarkLine(f"calibration error before and after gold, {kind}", found, _NO_THRESHOLD, None)
     found = f"{row.delivered:.3f} of the {row.accepted:.0%} accepted; {row.kept_no_promise} of {seeds} accept nothing"
-    yield Line(f"automatic acceptance promised .90, {kind}", found, "≥ .88", row.delivered >= 0.88)
+    yield BenchmarkLine(f"automatic acceptance promised .90, {kind}", found, "≥ .88", row.delivered >= 0.88)
 
 
 if __name__ == "__main__":

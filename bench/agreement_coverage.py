@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labeling.agreement import alpha, fleiss, gwet, jackknife, pairwise, patterns, sums
-from labeling.agreement.arrays import Floats, Ints
-from labeling.agreement.result import Interval
-from labeling.agreement.sums import PairSums
+from stats import ac1, alpha, kappa, rating_patterns, step_agreement
+from stats import intervals as stats_intervals
+from stats.arrays import Floats, Ints
+from stats.estimates import Interval
+from stats.rating_patterns import PairSums
 
 _STEPS = 12
 
@@ -28,10 +29,10 @@ class _Statistic(NamedTuple):
 _STATISTICS = {
     "alpha_nominal": _Statistic(alpha.nominal, -1.0),
     "alpha_ordinal": _Statistic(alpha.ordinal, -1.0),
-    "gwet_ac1": _Statistic(gwet.ac1, -1.0),
-    "pairwise_agreement": _Statistic(pairwise.agreement, 0.0),
-    "first_error_exact": _Statistic(pairwise.agreement, 0.0, "same place", at_most=1.0),
-    "has_error_kappa": _Statistic(fleiss.kappa, -1.0, "has error", at_most=1.0),
+    "gwet_ac1": _Statistic(ac1.gwet_ac1, -1.0),
+    "pairwise_agreement": _Statistic(step_agreement.pairwise_agreement, 0.0),
+    "first_error_exact": _Statistic(step_agreement.pairwise_agreement, 0.0, "same place", at_most=1.0),
+    "has_error_kappa": _Statistic(kappa.fleiss_kappa, -1.0, "has error", at_most=1.0),
 }
 
 
@@ -72,7 +73,7 @@ def _covered(name: str, size: int, replications: int, truth: float, pairs: PairS
     values, without_one = of(pairs.put(totals[:, 0])), of(pairs.put(totals - matrix))
     copies = np.ones(size, dtype=np.int64)
     found = [
-        jackknife.interval(value=value, without_one=row, copies=copies, floor=floor)
+        stats_intervals.jackknife_interval(value=value, without_one=row, copies=copies, floor=floor)
         for value, row in zip(values.tolist(), without_one, strict=True)
     ]
     intervals = [interval for interval in found if isinstance(interval, Interval)]
@@ -89,15 +90,15 @@ def _problems(n: int, random: np.random.Generator) -> dict[str, PairSums]:
     truth = np.where(random.random((traces, _STEPS)) < hazard, 0, right)
     length = random.integers(4, _STEPS + 1, traces)[:, None]
     units, labels = zip(*(_rated(truth, care, length, random) for _ in range(2)), strict=True)
-    ends = [_ends(*each, length.ravel()) for each in zip(units, labels, strict=True)]
+    ends = [_first_error_positions(*each, length.ravel()) for each in zip(units, labels, strict=True)]
     return {
         "steps": _sums(np.concatenate(units), np.concatenate(labels), np.arange(traces * _STEPS) // (3 * _STEPS)),
-        "same place": _of_traces([np.zeros(traces, dtype=np.int64), (ends[0] != ends[1]).astype(np.int64)]),
-        "has error": _of_traces([(each < length.ravel()).astype(np.int64) for each in ends]),
+        "same place": _trace_units([np.zeros(traces, dtype=np.int64), (ends[0] != ends[1]).astype(np.int64)]),
+        "has error": _trace_units([(each < length.ravel()).astype(np.int64) for each in ends]),
     }
 
 
-def _ends(units: Ints, labels: Ints, length: Ints) -> Ints:
+def _first_error_positions(units: Ints, labels: Ints, length: Ints) -> Ints:
     """Where each trace's first error was seen, its length for nowhere."""
     ends = length.copy()
     negative = units[labels == 0]
@@ -105,7 +106,7 @@ def _ends(units: Ints, labels: Ints, length: Ints) -> Ints:
     return ends
 
 
-def _of_traces(said: list[Ints]) -> PairSums:
+def _trace_units(said: list[Ints]) -> PairSums:
     """Traces as units, of which two raters say one of two things."""
     n = len(said[0])
     return _sums(np.tile(np.arange(n), 2), np.concatenate(said), np.arange(n) // 3)
@@ -120,7 +121,7 @@ def _rated(truth: Ints, care: Floats, length: Ints, random: np.random.Generator)
 
 def _sums(units: Ints, labels: Ints, problem_of_unit: Ints) -> PairSums:
     last = int(problem_of_unit[-1])
-    counted = patterns.of_ratings(units=units, labels=labels, problem_of_unit=problem_of_unit)
-    pairs = sums.of_patterns(counted)
+    counted = rating_patterns.count_patterns(units=units, labels=labels, problem_of_unit=problem_of_unit)
+    pairs = rating_patterns.sum_pairs(counted)
     missing = last + 1 - len(pairs.matrix)
     return pairs.put(np.vstack([pairs.matrix, np.zeros((missing, pairs.matrix.shape[1]))]))

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import simulated_raters
-from labeling.agreement import first_error, first_error_votes, headline, patterns, reports
-from labeling.agreement.arrays import Bools
-from labeling.agreement.reports import Reports
-from prm.selection import audit, draws
-from prm.selection.draws import Arm, Rules
+from prm.selection import draws, uniform_sample
+from prm.selection.draws import DrawArm, DrawRules
+from stats import first_error_agreement, first_error_reports, first_error_votes, rating_patterns, step_agreement
+from stats.arrays import Bools
+from stats.first_error_reports import ReportArrays
 
 _TRACES, _READ = 8_000, 3_000
 
@@ -37,7 +37,7 @@ def measure(*, seeds: int = 20) -> list[Shift]:
 
 
 def _differences(seed: int) -> list[dict[str, float]]:
-    crowd = simulated_raters.crowd(traces=_TRACES, raters_per_trace=3, kind="correlated", seed=seed)
+    crowd = simulated_raters.simulate_crowd(traces=_TRACES, raters_per_trace=3, kind="correlated", seed=seed)
     told, turn = crowd.told, np.tile(np.arange(3), _TRACES)
     chosen = _chosen(crowd.truth < told.lengths, seed)
     ends = told.ends.reshape(_TRACES, 3)
@@ -52,27 +52,27 @@ def _chosen(has_error: Bools, seed: int) -> dict[str, Bools]:
     """Which traces were read at all, by the uniform arm, and belong to the audit slice."""
     random = np.random.default_rng(seed)
     places = random.random(_TRACES)
-    batch = draws.batch(
+    batch = draws.draw_in_order(
         scores=np.where(has_error, 1.0, 0.7) * random.uniform(0.7, 1.3, _TRACES),
         problems=np.arange(_TRACES),
         domains=np.zeros(_TRACES, dtype=np.int64),
         places=places,
         size=_READ,
-        rules=Rules(),
+        rules=DrawRules(),
         random=random,
     )
     is_uniform, is_read = np.zeros(_TRACES, dtype=np.bool_), np.zeros(_TRACES, dtype=np.bool_)
     is_read[[draw.trace for draw in batch]] = True
-    is_uniform[[draw.trace for draw in batch if draw.arm is Arm.UNIFORM]] = True
+    is_uniform[[draw.trace for draw in batch if draw.arm is DrawArm.UNIFORM]] = True
     return {
         "read": is_read,
         "arm": is_uniform,
-        "slice": audit.in_slice(places=places, is_drawn=is_read, is_uniform=is_uniform),
+        "slice": uniform_sample.mask_audit_slice(places=places, is_drawn=is_read, is_uniform=is_uniform),
     }
 
 
-def _figures(told: Reports, kept: Bools) -> dict[str, float]:
-    part = Reports(
+def _figures(told: ReportArrays, kept: Bools) -> dict[str, float]:
+    part = ReportArrays(
         traces=told.traces[kept],
         raters=told.raters[kept],
         ends=told.ends[kept],
@@ -81,10 +81,10 @@ def _figures(told: Reports, kept: Bools) -> dict[str, float]:
         problems=told.problems,
         domains=told.domains,
     )
-    votes = first_error_votes.of_steps(part, reports.places(part.lengths))
-    steps = patterns.of_ratings(units=votes.places, labels=np.where(votes.is_negative, 0, 2))
-    places = first_error.agreement(part)
-    found = headline.of_patterns(steps) | {
+    votes = first_error_votes.collect_step_votes(part, first_error_reports.enumerate_places(part.lengths))
+    steps = rating_patterns.count_patterns(units=votes.places, labels=np.where(votes.is_negative, 0, 2))
+    places = first_error_agreement.estimate_agreement(part)
+    found = step_agreement.estimate_step_statistics(steps) | {
         "first_error_exact": places.exact,
         "first_error_within_one": places.within_one,
         "has_error_kappa": places.has_error_kappa,

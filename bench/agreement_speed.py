@@ -12,9 +12,9 @@ import krippendorff
 import numpy as np
 import psycopg
 
-from labeling.agreement import dawid_skene, headline, patterns
-from labeling.agreement.arrays import Ints
-from labeling.agreement.votes import Votes
+from stats import dawid_skene, rating_patterns, step_agreement
+from stats.arrays import Ints
+from stats.label_votes import LabelVotes
 
 UNITS, PROBLEMS = 500_000, 1_000
 _FROM_RATINGS = """
@@ -27,7 +27,7 @@ GROUP BY problem, code
 """
 
 
-def two_ratings(seed: int = 0) -> tuple[Ints, Ints, Ints]:
+def make_two_ratings(seed: int = 0) -> tuple[Ints, Ints, Ints]:
     """Units, labels (places on the scale) and the problem of each unit: a million ratings."""
     random = np.random.default_rng(seed)
     truth = random.choice(3, size=UNITS, p=[0.125, 0.075, 0.8])
@@ -35,20 +35,20 @@ def two_ratings(seed: int = 0) -> tuple[Ints, Ints, Ints]:
     return np.tile(np.arange(UNITS), 2), np.concatenate(said), np.arange(UNITS) * PROBLEMS // UNITS
 
 
-def beside_krippendorff(turns: int = 5) -> tuple[float, float, float]:
+def time_krippendorff(turns: int = 5) -> tuple[float, float, float]:
     """Seconds for all step statistics with intervals, seconds for the package's three alphas, largest difference."""
-    units, labels, problems = two_ratings()
-    counts = counted(units, labels)
+    units, labels, problems = make_two_ratings()
+    counts = count_values(units, labels)
     own: list[float] = []
     foreign: list[float] = []
     for _ in range(turns):
-        mine = timed(own, lambda: headline_of(counts, problems))
-        theirs = timed(foreign, lambda: _alphas_of(counts))
+        mine = time_call(own, lambda: headline_of(counts, problems))
+        theirs = time_call(foreign, lambda: _alphas_of(counts))
     differences = [abs(mine[f"alpha_{name}"].value - theirs[name]) for name in theirs]
     return min(own), min(foreign), max(differences)
 
 
-def dawid_skene_million(turns: int = 3) -> tuple[float, int]:
+def time_dawid_skene(turns: int = 3) -> tuple[float, int]:
     """Seconds and rounds for a million votes of 500 workers on 333,334 tasks."""
     random = np.random.default_rng(1)
     tasks, workers = np.arange(1_000_000) // 3, random.integers(0, 500, 1_000_000)
@@ -57,41 +57,43 @@ def dawid_skene_million(turns: int = 3) -> tuple[float, int]:
     labels = np.where(random.random(1_000_000) < skill[workers], truth[tasks], guess)
     spent: list[float] = []
     for _ in range(turns):
-        fit = timed(spent, lambda: dawid_skene.fit(Votes(tasks, workers, labels, 3)))
+        fit = time_call(spent, lambda: dawid_skene.fit_votes(LabelVotes(tasks, workers, labels, 3)))
     return min(spent), fit.rounds
 
 
 def in_database(url: str, turns: int = 5) -> tuple[float, float]:
     """Seconds for all step statistics from ratings, and the largest difference to the ones from memory."""
-    units, labels, problems = two_ratings()
-    expected = headline_of(counted(units, labels), problems)
+    units, labels, problems = make_two_ratings()
+    expected = headline_of(count_values(units, labels), problems)
     spent: list[float] = []
     with psycopg.connect(url) as connection, _tables(connection, units, labels, problems):
         for _ in range(turns):
-            found = timed(spent, lambda: _headline_from(connection, _FROM_RATINGS))
+            found = time_call(spent, lambda: _headline_from(connection, _FROM_RATINGS))
     return min(spent), max(abs(expected[name].value - found[name].value) for name in expected)
 
 
-def timed(spent: list[float], work: Callable[[], Any]) -> Any:
+def time_call(spent: list[float], work: Callable[[], Any]) -> Any:
     started = time.perf_counter()
     result = work()
     spent.append(time.perf_counter() - started)
     return result
 
 
-def counted(units: Ints, labels: Ints) -> Ints:
+def count_values(units: Ints, labels: Ints) -> Ints:
     """(units, 3): ratings of each value."""
     return np.bincount(units * 3 + labels, minlength=UNITS * 3).reshape(UNITS, 3)
 
 
 def headline_of(counts: Ints, problems: Ints) -> Any:
     ones = np.ones(PROBLEMS, dtype=np.int64)
-    rows = patterns.Patterns(patterns.SCALE, counts, np.ones(len(counts), dtype=np.int64), problems, ones)
-    return headline.of_patterns(patterns.compress(rows))
+    rows = rating_patterns.RatingPatterns(
+        rating_patterns.PROJECT_SCALE, counts, np.ones(len(counts), dtype=np.int64), problems, ones
+    )
+    return step_agreement.estimate_step_statistics(rating_patterns.merge_equal_patterns(rows))
 
 
 def _alphas_of(counts: Ints) -> dict[str, float]:
-    values = list(patterns.SCALE)
+    values = list(rating_patterns.PROJECT_SCALE)
     return {
         level: krippendorff.alpha(value_counts=counts, value_domain=values, level_of_measurement=level)
         for level in ("nominal", "ordinal", "interval")
@@ -101,7 +103,9 @@ def _alphas_of(counts: Ints) -> dict[str, float]:
 def _headline_from(connection: "psycopg.Connection[Any]", query: str) -> Any:
     with connection.transaction(), connection.cursor() as cursor:
         rows: Sequence[tuple[int, ...]] = cursor.execute(query).fetchall()
-    return headline.of_patterns(patterns.of_rows((row[0], row[1:4], row[4]) for row in rows))
+    return step_agreement.estimate_step_statistics(
+        rating_patterns.patterns_from_rows((row[0], row[1:4], row[4]) for row in rows)
+    )
 
 
 @contextmanager

@@ -8,47 +8,49 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench import agreement_speed, databases
-from labeling.agreement.arrays import Ints
+from stats.arrays import Ints
 
 STEPS = 10  # of a trace, each rated by both
 _TRACES = agreement_speed.UNITS // STEPS
 _NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
-class Measured(NamedTuple):
+class TallyTimes(NamedTuple):
     headline: float  # seconds of all step statistics, from asking the database to intervals
     everything: float  # seconds of all figures of the project
     apart: float  # largest difference to the same from memory
 
 
-def measure(turns: int = 5) -> Measured:
-    units, labels, problems = agreement_speed.two_ratings()
-    expected = agreement_speed.headline_of(agreement_speed.counted(units, labels), problems)
-    with databases.of_our_own(["tallies"]) as made:
-        databases.use(made["tallies"])
+def measure(turns: int = 5) -> TallyTimes:
+    units, labels, problems = agreement_speed.make_two_ratings()
+    expected = agreement_speed.headline_of(agreement_speed.count_values(units, labels), problems)
+    with databases.temporary_databases(["tallies"]) as made:
+        databases.use_database(made["tallies"])
         project_id = _fill(labels.reshape(2, _TRACES, STEPS))
-        from labeling.agreement import headline
-        from labeling.quality import figures, populations
+        from labeling.quality import project_stats, tally_arrays
+        from stats import step_agreement
 
         def from_tallies() -> Any:
-            return headline.of_patterns(populations.read(project_id=project_id).all_steps())
+            return step_agreement.estimate_step_statistics(
+                tally_arrays.load_tally_arrays(project_id=project_id).all_steps()
+            )
 
         spent: list[float] = []
         for _ in range(turns):
-            found = agreement_speed.timed(spent, from_tallies)
+            found = agreement_speed.time_call(spent, from_tallies)
         began = time.perf_counter()
-        figures.of_project(project_id=project_id, now=_NOW)
+        project_stats.build_stats_content(project_id=project_id, now=_NOW)
         everything = time.perf_counter() - began
-        databases.close()
+        databases.close_connections()
     apart = max(abs(expected[name].value - found[name].value) for name in expected)
-    return Measured(min(spent), everything, apart)
+    return TallyTimes(min(spent), everything, apart)
 
 
 def _fill(said: Ints) -> int:
     """Tallies as submits would have counted them. What they point to, beside project and problems, is left out."""
     from django.db import connection
 
-    from labeling.models import Problem, Project, Tally
+    from labeling.models import AgreementTally, Problem, Project
 
     project = Project.objects.create(slug="bench", name="bench", created_at=_NOW)
     problems = Problem.objects.bulk_create(
@@ -58,14 +60,14 @@ def _fill(said: Ints) -> int:
     rows = _rows(said, project.pk, [problem.pk for problem in problems])
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
-    Tally.objects.bulk_create(rows, batch_size=2000)
+    AgreementTally.objects.bulk_create(rows, batch_size=2000)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return project.pk
 
 
 def _rows(said: Ints, project_id: int, problems: list[int]) -> Any:
-    from labeling.models import Tally
+    from labeling.models import AgreementTally
     from labeling.quality.tallies import COUNTERS
 
     low, high = said.min(axis=0), said.max(axis=0)
@@ -75,7 +77,7 @@ def _rows(said: Ints, project_id: int, problems: list[int]) -> Any:
     raters = np.random.default_rng(0).integers(1, 21, (_TRACES, 2))
     for n in range(_TRACES):
         first, second = int(raters[n, 0]), int(raters[n, 1]) + 20
-        yield Tally(
+        yield AgreementTally(
             trace_id=n + 1,
             step_kind="reasoning",
             project_id=project_id,

@@ -21,13 +21,13 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-from bench import cycle_place
+from bench import submission_server
 from bench.harness import NOISY
 
 PROJECT = "bench"
 STEPS = 12
 SHORTEST = 16  # ms: Event Timing does not report what took less
-PACE = 70  # ms between presses: a quick hand
+SECONDS_PER_KEY = 70  # ms between presses: a quick hand
 BARS = {
     "key_to_paint_ms_p95": 50,
     "submit_to_next_ms_p95": 100,
@@ -60,38 +60,43 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="bench-browser-"))
     try:
-        with cycle_place.database(folder) as environment:
-            measured = in_place(options.traces, folder, environment)
+        with submission_server.create_database(folder) as environment:
+            measured = measure_on_server(options.traces, folder, environment)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     raise SystemExit(report(measured))
 
 
-def in_place(traces: int, folder: Path, environment: dict[str, str]) -> dict[str, float]:
+def measure_on_server(traces: int, folder: Path, environment: dict[str, str]) -> dict[str, float]:
     session = json.loads(_run(environment, "-m", "bench.browser_fill", str(traces + 3)).splitlines()[-1])["session"]
     _run(environment, "manage.py", "collectstatic", "--noinput", "--clear", "--verbosity", "0")
-    with cycle_place.web(environment, folder) as server, sync_playwright() as playwright:
+    with submission_server.run_web_server(environment, folder) as server, sync_playwright() as playwright:
         chromium = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         context = browser.new_context(base_url=f"http://127.0.0.1:{server.port}")
         context.add_cookies([{"name": "sessionid", "value": session, "url": f"http://127.0.0.1:{server.port}"}])
         context.add_init_script(path=Path(__file__).with_suffix(".js"))
         try:
-            return {**load(context), **rate(context, traces)}
+            return {**measure_page_load(context), **measure_rating(context, traces)}
         finally:
             browser.close()
 
 
 def _run(environment: dict[str, str], *words: str) -> str:
     done = subprocess.run(
-        [sys.executable, *words], env=environment, cwd=cycle_place.ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *words],
+        env=environment,
+        cwd=submission_server.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise SystemExit(done.stderr)
     return done.stdout
 
 
-def load(context: BrowserContext) -> dict[str, float]:
+def measure_page_load(context: BrowserContext) -> dict[str, float]:
     """The first page of somebody whose browser has never been here, and what the second trace costs after it."""
     page = context.new_page()
     wire = Wire(page)
@@ -122,19 +127,19 @@ def _rate_one(page: Page) -> None:
     shown = page.evaluate("document.documentElement.dataset.ready")
     for _ in range(STEPS):
         page.keyboard.press("3")
-        page.wait_for_timeout(PACE)
+        page.wait_for_timeout(SECONDS_PER_KEY)
     page.keyboard.press("Enter")
     page.locator(f"html[data-ready]:not([data-ready='{shown}'])").wait_for()
 
 
-def rate(context: BrowserContext, traces: int) -> dict[str, float]:
+def measure_rating(context: BrowserContext, traces: int) -> dict[str, float]:
     page = context.new_page()
     _open(page)
     blocks = []
     for _ in range(traces):
         noise = page.evaluate("bench.calibrate()")
         _rate_one(page)
-        page.wait_for_timeout(PACE)
+        page.wait_for_timeout(SECONDS_PER_KEY)
         told = page.evaluate("({ keys: bench.keys.splice(0), swaps: bench.swaps.splice(0) })")
         blocks.append((max(noise, page.evaluate("bench.calibrate()")), told))
     return _figures(blocks[1:])  # the first warms up

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import simulated_raters
-from bench.simulated_raters import Crowd, Kind
-from labeling.agreement import acceptance, calibration, first_error_dawid_skene, first_error_votes, temperature
-from labeling.agreement.arrays import Bools, Floats, Ints
-from labeling.agreement.first_error_dawid_skene import Fit
-from labeling.agreement.quantiles import t_quantile
-from labeling.agreement.reports import Reports
+from bench.simulated_raters import Kind, SimulatedCrowd
+from stats import calibration, first_error_dawid_skene, first_error_votes
+from stats.arrays import Bools, Floats, Ints
+from stats.first_error_dawid_skene import FirstErrorFit
+from stats.first_error_reports import ReportArrays
+from stats.intervals import t_quantile
 
 KINDS: tuple[Kind, ...] = ("own", "forgetful", "correlated")
 _GOLD = 300
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedAccuracy:
     kind: str
     raters: int
     accuracy: dict[str, float]
@@ -31,7 +31,7 @@ class Paired:
 
 
 @dataclass(frozen=True)
-class Trust:
+class TrustCalibration:
     kind: str
     error_before: float
     error_after: float
@@ -41,13 +41,14 @@ class Trust:
     kept_no_promise: int
 
 
-def compare(kind: Kind, *, raters: int, seeds: int = 30, traces: int = 400) -> Paired:
+def compare_consensus(kind: Kind, *, raters: int, seeds: int = 30, traces: int = 400) -> PairedAccuracy:
     crowds = [
-        simulated_raters.crowd(traces=traces, raters_per_trace=raters, kind=kind, seed=seed) for seed in range(seeds)
+        simulated_raters.simulate_crowd(traces=traces, raters_per_trace=raters, kind=kind, seed=seed)
+        for seed in range(seeds)
     ]
     right = {name: np.array([_share(rule(c.told), c) for c in crowds]) for name, rule in _RULES.items()}
     first_error = right["first-error DS"]
-    return Paired(
+    return PairedAccuracy(
         kind=kind,
         raters=raters,
         accuracy={name: float(found.mean()) for name, found in right.items()},
@@ -56,13 +57,14 @@ def compare(kind: Kind, *, raters: int, seeds: int = 30, traces: int = 400) -> P
     )
 
 
-def trust(kind: Kind, *, raters: int = 3, seeds: int = 30) -> Trust:
+def measure_trust(kind: Kind, *, raters: int = 3, seeds: int = 30) -> TrustCalibration:
     """Gold is a random part of the traces; calibration and delivery are measured on the others."""
     rows = [
-        _trusted(simulated_raters.crowd(traces=1500, raters_per_trace=raters, kind=kind, seed=s)) for s in range(seeds)
+        _trusted(simulated_raters.simulate_crowd(traces=1500, raters_per_trace=raters, kind=kind, seed=s))
+        for s in range(seeds)
     ]
     before, after, cooled, right, accepted = np.array(rows).T
-    return Trust(
+    return TrustCalibration(
         kind=kind,
         error_before=float(before.mean()),
         error_after=float(after.mean()),
@@ -73,39 +75,44 @@ def trust(kind: Kind, *, raters: int = 3, seeds: int = 30) -> Trust:
     )
 
 
-def _trusted(crowd: Crowd) -> tuple[float, float, float, int, int]:
-    fit = first_error_dawid_skene.fit(crowd.told)
+def _trusted(crowd: SimulatedCrowd) -> tuple[float, float, float, int, int]:
+    fit = first_error_dawid_skene.fit_reports(crowd.told)
     is_gold = np.arange(len(crowd.truth)) < _GOLD
     at_truth = fit.there.steps == crowd.truth[fit.there.traces]
-    found = temperature.fit(posterior=fit.posterior, there=fit.there, is_accepted=at_truth & is_gold[fit.there.traces])
-    cooled = temperature.apply(posterior=fit.posterior, there=fit.there, temperature=found)
+    found = calibration.fit_temperature(
+        posterior=fit.posterior, there=fit.there, is_accepted=at_truth & is_gold[fit.there.traces]
+    )
+    cooled = calibration.apply_temperature(posterior=fit.posterior, there=fit.there, temperature=found)
     before, right = _sure(fit, fit.posterior, crowd)
     after, _ = _sure(fit, cooled, crowd)
-    rule = acceptance.threshold(confidences=after[is_gold], is_right=right[is_gold])
+    rule = calibration.choose_acceptance_threshold(confidences=after[is_gold], is_right=right[is_gold])
     taken = ~is_gold & (after >= (2.0 if rule.threshold is None else rule.threshold))
-    errors = [calibration.expected_error(confidences=c[~is_gold], is_right=right[~is_gold]) for c in (before, after)]
+    errors = [
+        calibration.expected_calibration_error(confidences=c[~is_gold], is_right=right[~is_gold])
+        for c in (before, after)
+    ]
     return errors[0], errors[1], found.value, int((taken & right).sum()), int(taken.sum())
 
 
-def _sure(fit: Fit, posterior: Floats, crowd: Crowd) -> tuple[Floats, Bools]:
-    steps, sure = first_error_dawid_skene.most_likely(posterior, fit.there)
+def _sure(fit: FirstErrorFit, posterior: Floats, crowd: SimulatedCrowd) -> tuple[Floats, Bools]:
+    steps, sure = first_error_dawid_skene.most_likely_places(posterior, fit.there)
     return sure, steps == crowd.truth
 
 
-def _first_error(told: Reports) -> Ints:
-    fit = first_error_dawid_skene.fit(told)
-    return first_error_dawid_skene.most_likely(fit.posterior, fit.there)[0]
+def _first_error(told: ReportArrays) -> Ints:
+    fit = first_error_dawid_skene.fit_reports(told)
+    return first_error_dawid_skene.most_likely_places(fit.posterior, fit.there)[0]
 
 
-_RULES: dict[str, Callable[[Reports], Ints]] = {
+_RULES: dict[str, Callable[[ReportArrays], Ints]] = {
     "first-error DS": _first_error,
-    "step DS": first_error_votes.by_models,
-    "step majority": first_error_votes.by_steps,
-    "place majority": lambda told: first_error_votes.by_places(told)[0],
+    "step DS": first_error_votes.dawid_skene_by_step,
+    "step majority": first_error_votes.majority_by_step,
+    "place majority": lambda told: first_error_votes.majority_by_place(told)[0],
 }
 
 
-def _share(found: Ints, crowd: Crowd) -> float:
+def _share(found: Ints, crowd: SimulatedCrowd) -> float:
     return float((found == crowd.truth).mean())
 
 

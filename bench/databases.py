@@ -16,7 +16,7 @@ def server() -> str:
 
 
 @contextmanager
-def of_our_own(names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def temporary_databases(names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Migrated databases by name, as connections that take the place of Django's default: see `use`."""
     url = server()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -26,7 +26,7 @@ def of_our_own(names: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield made
 
 
-def use(connection: Any) -> None:
+def use_database(connection: Any) -> None:
     """Everything goes to this database from here on."""
     from django.db import connections
 
@@ -48,7 +48,7 @@ def _on_server(url: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
                 server.execute(f'CREATE DATABASE "{other}" TEMPLATE "{first}"')
             yield {name: _connection(database) for name, database in named.items()}
         finally:
-            close()
+            close_connections()
             for database in named.values():
                 server.execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
 
@@ -71,7 +71,7 @@ def _connection(database: str) -> Any:
     return connection
 
 
-def close() -> None:
+def close_connections() -> None:
     """Close all connections: a database can be dropped only then."""
     from django.db import connections
 

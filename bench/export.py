@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import cycle_place
+from bench import submission_server
 
 STEPS = 12
 BLOCK = 10_000  # half a shard: connections are made once for it, as they are once for a shard
@@ -45,7 +45,7 @@ def main() -> None:
         _django()
         {"fill": _fill, "blocks": _blocks, "whole": _whole}[given.inside](given.traces, given.workers)
         return
-    with tempfile.TemporaryDirectory() as folder, cycle_place.database(Path(folder)) as environment:
+    with tempfile.TemporaryDirectory() as folder, submission_server.create_database(Path(folder)) as environment:
         _run(environment, "fill", given.traces, 1)
         figures = _run(environment, "blocks", given.traces, 1)
         small = _run(environment, "whole", max(given.traces // 10, 1), 1)
@@ -77,7 +77,7 @@ def _run(environment: dict[str, str], what: str, traces: int, workers: int) -> d
         str(workers),
     ]
     own = {**environment, "STEPMARK_LOG_LEVEL": "ERROR"}
-    done = subprocess.run(command, env=own, cwd=cycle_place.ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=own, cwd=submission_server.ROOT, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -92,18 +92,18 @@ def _django() -> None:
 def _fill(traces: int, workers: int) -> None:
     from django.core.management import call_command
 
-    from labeling.importing import load
-    from labeling.importing.readers import prm800k
-    from labeling.importing.sources import ensure
+    from formats import prm800k
+    from labeling.traces import load
+    from labeling.traces.sources import ensure_source
     from tests import factories
 
     call_command("migrate", verbosity=0)
     for slug, n in (("whole", traces), ("tenth", max(traces // 10, 1))):
         project = factories.make_project(slug)
-        source = ensure(project=project, name="x", format="prm800k", now=factories.NOW)
-        loading = load.Loading(project=project, source=source, enqueues=False)
-        records = (prm800k.parse(line, number=number) for number, line in enumerate(_lines(n), start=1))
-        for part in load.chunks(records, 500):
+        source = ensure_source(project=project, name="x", format="prm800k", now=factories.NOW)
+        loading = load.LoadState(project=project, source=source, enqueues=False)
+        records = (prm800k.parse_line(line, number=number) for number, line in enumerate(_lines(n), start=1))
+        for part in load.split_chunks(records, 500):
             load.load_chunk(loading=loading, records=part, now=factories.NOW)
     print(json.dumps({}))
 
@@ -147,24 +147,26 @@ def _lines(n: int) -> Iterator[bytes]:
 
 def _blocks(traces: int, workers: int) -> None:
     """The baseline takes turns with the export, block by block; busy blocks are dropped."""
-    from exports.files import Lines
-    from exports.formats import prm800k
-    from labeling import manifest
-    from labeling.choosing import Filters
+    from exports.files import JsonLinesFile
+    from formats import prm800k
+    from labeling.datasets import manifest
+    from labeling.datasets.selection import ManifestFilters
     from labeling.models import Project
     from tests import factories
 
     project = Project.objects.get(slug="whole")
-    frozen = manifest.freeze(project=project, filters=Filters(), purpose="archive", now=factories.NOW, by=None)
+    frozen = manifest.freeze_manifest(
+        project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
+    )
     seconds: dict[str, list[float]] = {"export": [], "cpu": [], "dumps": [], "calibration": []}
     with tempfile.TemporaryDirectory() as folder:
         for start in range(0, frozen.n_rows, BLOCK):
             seconds["calibration"].append(_calibrated())
             path = Path(folder) / f"{start}.jsonl"
             wall, cpu = time.perf_counter(), time.process_time()
-            file = Lines(path, "jsonl")
-            for found in manifest.readings(frozen, start=start, stop=start + BLOCK):
-                file.write(list(prm800k.lines(found)))
+            file = JsonLinesFile(path, "jsonl")
+            for found in manifest.read_row_chunks(frozen, start=start, stop=start + BLOCK):
+                file.write(list(prm800k.write_lines(found)))
             file.close()
             seconds["export"].append(time.perf_counter() - wall)
             seconds["cpu"].append(time.process_time() - cpu)

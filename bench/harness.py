@@ -19,7 +19,7 @@ _CALIBRATIONS = 10
 
 
 @dataclass
-class Block:
+class MeasuredBlock:
     """Some runs of one subject, in seconds, and the slower of the calibrations around them."""
 
     walls: list[float] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Block:
 
 
 @dataclass
-class Subject:
+class MeasuredOperation:
     """An operation and how often a block does it. `before` each block and `after` each run are not measured."""
 
     name: str
@@ -38,11 +38,11 @@ class Subject:
     before: Operation | None = None
     after: Callable[[Any], object] | None = None
     server_pid: int | None = None  # where it is another process than that of the rest
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[MeasuredBlock] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Figures:
+class OperationTimes:
     """What one run took, in milliseconds: the median by the clock, the mean of processor time."""
 
     wall: float
@@ -58,8 +58,8 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    figures: dict[str, Figures]
+class TimeComparison:
+    figures: dict[str, OperationTimes]
 
     @property
     def kept(self) -> int:
@@ -85,9 +85,9 @@ class Comparison:
         return round((one.cpu + one.server) / (other.cpu + other.server), 2)
 
 
-def compare(
-    subjects: Sequence[Subject], *, calibrate: Operation, blocks: int, server_pid: int | None = None
-) -> Comparison:
+def compare_operations(
+    subjects: Sequence[MeasuredOperation], *, calibrate: Operation, blocks: int, server_pid: int | None = None
+) -> TimeComparison:
     """Let the subjects take turns, each going first in turn. The first round warms up and is forgotten."""
     for number in range(blocks):
         turn = number % len(subjects)
@@ -96,14 +96,14 @@ def compare(
             if number or blocks == 1:
                 subject.blocks.append(block)
     quietest = min(block.noise for subject in subjects for block in subject.blocks)
-    return Comparison({subject.name: _figures(subject, NOISY * quietest) for subject in subjects})
+    return TimeComparison({subject.name: _figures(subject, NOISY * quietest) for subject in subjects})
 
 
-def _block(subject: Subject, calibrate: Operation, server_pid: int | None) -> Block:
+def _block(subject: MeasuredOperation, calibrate: Operation, server_pid: int | None) -> MeasuredBlock:
     if subject.before:
         subject.before()
     noise = _calibration(calibrate)
-    block = Block()
+    block = MeasuredBlock()
     for _ in range(subject.per_block):
         cpu, server = time.process_time(), processor_seconds(server_pid)
         started = time.perf_counter()
@@ -130,11 +130,11 @@ def processor_seconds(pid: int | None) -> float:
     return int(file.read_text().split()[0]) / 1e9 if pid is not None and file.exists() else 0.0
 
 
-def _figures(subject: Subject, noisy: float) -> Figures:
+def _figures(subject: MeasuredOperation, noisy: float) -> OperationTimes:
     quiet = [block for block in subject.blocks if block.noise <= noisy]
     walls = [wall for block in quiet for wall in block.walls] or [float("nan")] * 2
     runs = len(walls)
-    return Figures(
+    return OperationTimes(
         wall=statistics.median(walls) * 1000,
         p95=statistics.quantiles(walls, n=20)[-1] * 1000,
         cpu=sum(block.cpu for block in quiet) / runs * 1000,
@@ -144,7 +144,7 @@ def _figures(subject: Subject, noisy: float) -> Figures:
     )
 
 
-def table(title: str, comparison: Comparison, baseline: str) -> str:
+def format_table(title: str, comparison: TimeComparison, baseline: str) -> str:
     verdict = "" if comparison.was_measured else "   NOT MEASURED: fewer than half of the blocks were quiet"
     width = max(26, *map(len, comparison.figures))
     lines = [
@@ -158,7 +158,7 @@ def table(title: str, comparison: Comparison, baseline: str) -> str:
     return "\n".join(lines)
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def as_json(comparison: TimeComparison) -> dict[str, Any]:
     return {
         "kept": comparison.kept,
         "dropped": comparison.dropped,
@@ -170,5 +170,5 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def last_line(content: dict[str, Any]) -> str:
+def last_json_line(content: dict[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"))

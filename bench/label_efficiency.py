@@ -21,31 +21,31 @@ from pathlib import Path
 
 import numpy as np
 
-from labeling.agreement.arrays import Bools, Floats, Ints
-from labeling.agreement.quantiles import t_quantile
-from prm import benchmarks
+from prm import benchmark_files
 from prm.backends import builtin
-from prm.benchmarks import Benchmark
+from prm.benchmark_files import BenchmarkSet
 from prm.evaluation import concordance
-from prm.evaluation.steps import NONE, indexes, is_labelled
-from prm.selection import acquisitions, draws, splits
-from prm.selection.cost import Reading
-from prm.selection.draws import Rules
+from prm.evaluation.labeled_steps import NO_ERROR, mask_labeled, step_indexes
+from prm.selection import acquisitions, draws, problem_splits
+from prm.selection.cost import ReadingRates
+from prm.selection.draws import DrawRules
 from prm.selection.pool import Pool
+from stats.arrays import Bools, Floats, Ints
+from stats.intervals import t_quantile
 
 START, BATCH, END = 60, 20, 260
 WRONG, FOR_POOL, RANDOM_RUNS = 0.15, 0.7, 4
-READING = Reading()
+READING = ReadingRates()
 METRICS = ("risk_set_auc", "length_matched")
 Curve = tuple[Floats, Floats]  # (points, METRICS), and the hours read at each point
 
 
 @dataclass(frozen=True)
-class World:
+class LabelPool:
     """All traces with their features, read once."""
 
-    bench: Benchmark
-    seen: builtin.Seen
+    bench: BenchmarkSet
+    seen: builtin.StepFeatures
     starts: Ints
     lengths: Ints
     words: Ints
@@ -59,7 +59,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class JudgedPairs:
     """Every wrong labelled step that judges beside every right one of its stratum (source, place in the trace)."""
 
     rows: Ints  # steps that judge
@@ -75,43 +75,45 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Split:
+class PoolSplit:
     pool: Ints
-    pairs: Pairs
+    pairs: JudgedPairs
 
 
-def read(data: Path) -> World:
-    bench = benchmarks.read([data / "processbench" / name for name in ("gsm8k.json", "math.json")])
+def load_pool(data: Path) -> LabelPool:
+    bench = benchmark_files.read_benchmark([data / "processbench" / name for name in ("gsm8k.json", "math.json")])
     lengths = bench.lengths
     steps = [step for trace in bench.traces for step in trace.steps]
     words = np.array([len(step.split()) for step in steps])
-    kept = is_labelled(lengths=lengths, first_errors=bench.first_errors)
+    kept = mask_labeled(lengths=lengths, first_errors=bench.first_errors)
     traces = np.repeat(np.arange(len(lengths)), lengths)
     cost = np.where(kept, READING.step + READING.word * words, 0.0)
-    return World(
+    return LabelPool(
         bench=bench,
-        seen=builtin.see(bench.traces),
+        seen=builtin.extract_features(bench.traces),
         starts=np.cumsum(lengths) - lengths,
         lengths=lengths,
         words=words,
         characters=np.array([len(step) for step in steps]),
-        is_wrong=indexes(lengths) == bench.first_errors[traces],
+        is_wrong=step_indexes(lengths) == bench.first_errors[traces],
         is_labelled=kept,
         hours=(READING.opening + np.bincount(traces, weights=cost)) / 3600,
     )
 
 
-def split(world: World, seed: int) -> Split:
-    place = np.array([splits.place(trace.problem, salt=f"problems {seed}") for trace in world.bench.traces])
-    is_wrong, is_pool = world.bench.first_errors != NONE, place < FOR_POOL
+def split_pool(world: LabelPool, seed: int) -> PoolSplit:
+    place = np.array(
+        [problem_splits.hash_position(trace.problem, salt=f"problems {seed}") for trace in world.bench.traces]
+    )
+    is_wrong, is_pool = world.bench.first_errors != NO_ERROR, place < FOR_POOL
     right, wrong = np.flatnonzero(is_pool & ~is_wrong), np.flatnonzero(is_pool & is_wrong)
     n_wrong = round(len(right) * WRONG / (1 - WRONG))
     pool = np.sort(np.concatenate([right, np.random.default_rng([1, seed]).permutation(wrong)[:n_wrong]]))
     problems = world.bench.problems
-    return Split(pool, pairs(world, np.flatnonzero(~np.isin(problems, problems[pool]))))
+    return PoolSplit(pool, match_pairs(world, np.flatnonzero(~np.isin(problems, problems[pool]))))
 
 
-def pairs(world: World, judged: Ints) -> Pairs:
+def match_pairs(world: LabelPool, judged: Ints) -> JudgedPairs:
     rows = world.rows(judged)
     rows = rows[world.is_labelled[rows]]
     traces = np.repeat(np.arange(len(world.lengths)), world.lengths)[rows]
@@ -120,16 +122,16 @@ def pairs(world: World, judged: Ints) -> Pairs:
         world.is_wrong[rows][:, None] & ~world.is_wrong[rows][None, :] & (stratum[:, None] == stratum[None, :])
     )
     size = np.log(np.maximum(world.characters[rows], 1))
-    return Pairs(rows, wrong, right, np.abs(size[wrong] - size[right]) <= concordance.MATCHED_WITHIN)
+    return JudgedPairs(rows, wrong, right, np.abs(size[wrong] - size[right]) <= concordance.MATCHED_WITHIN)
 
 
-def curve(world: World, there: Split, name: str, *, is_served: bool, seed: int, run: int = 0) -> Curve:
+def learning_curve(world: LabelPool, there: PoolSplit, name: str, *, is_served: bool, seed: int, run: int = 0) -> Curve:
     """Whatever reads, and however often: the first traces of a seed are the same."""
     chosen = np.random.default_rng([2, seed]).permutation(there.pool)[:START]
     points, hours = [], []
     while True:
-        scorer = train(world, chosen)
-        points.append(there.pairs.judge(scorer.p_wrong(builtin.keep(world.seen, there.pairs.rows))))
+        scorer = train_prm(world, chosen)
+        points.append(there.pairs.judge(scorer.p_wrong(builtin.take_steps(world.seen, there.pairs.rows))))
         hours.append(world.hours[chosen].sum())
         if len(chosen) >= END:
             return np.array(points), np.array(hours)
@@ -137,17 +139,19 @@ def curve(world: World, there: Split, name: str, *, is_served: bool, seed: int, 
         chosen = np.concatenate([chosen, next_batch(world, left, scorer, name, is_served, dice)])
 
 
-def train(world: World, traces: Ints) -> builtin.Scorer:
+def train_prm(world: LabelPool, traces: Ints) -> builtin.BuiltinScorer:
     rows = world.rows(traces)
     rows = rows[world.is_labelled[rows]]
-    return builtin.train(builtin.keep(world.seen, rows), world.is_wrong[rows])
+    return builtin.train_scorer(builtin.take_steps(world.seen, rows), world.is_wrong[rows])
 
 
-def next_batch(world: World, left: Ints, scorer: builtin.Scorer, name: str, is_served: bool, seed: list[int]) -> Ints:
+def next_batch(
+    world: LabelPool, left: Ints, scorer: builtin.BuiltinScorer, name: str, is_served: bool, seed: list[int]
+) -> Ints:
     rows = world.rows(left)
     pool = Pool(
         lengths=world.lengths[left],
-        hazards=scorer.p_wrong(builtin.keep(world.seen, rows)),
+        hazards=scorer.p_wrong(builtin.take_steps(world.seen, rows)),
         words=world.words[rows],
         characters=world.characters[rows],
         problems=world.bench.problems[left],
@@ -155,23 +159,23 @@ def next_batch(world: World, left: Ints, scorer: builtin.Scorer, name: str, is_s
         is_answer_wrong=world.bench.is_answer_wrong[left],
     )
     random = np.random.default_rng(seed)
-    scores = acquisitions.scores(name, pool, READING)
+    scores = acquisitions.acquisition_scores(name, pool, READING)
     if not is_served:
         order = np.lexsort((random.random(len(left)), -scores))
         return left[order[:BATCH]]
-    found = draws.batch(
+    found = draws.draw_in_order(
         scores=scores,
         problems=pool.problems,
         domains=pool.domains,
         places=random.random(len(left)),
         size=BATCH,
-        rules=Rules(),
+        rules=DrawRules(),
         random=random,
     )
     return left[[each.trace for each in found]]
 
 
-def area(points: Floats, hours: Floats, up_to: tuple[float, float] | None) -> Floats:
+def curve_area(points: Floats, hours: Floats, up_to: tuple[float, float] | None) -> Floats:
     """The mean height of the curve, against traces or between two moments of reading time."""
     if up_to is None:
         return np.asarray((points[:-1] + points[1:]).mean(axis=0) / 2)
@@ -179,7 +183,7 @@ def area(points: Floats, hours: Floats, up_to: tuple[float, float] | None) -> Fl
     return np.array([np.interp(grid, hours, column).mean() for column in points.T])
 
 
-def gains(one: Curve, others: Sequence[Curve]) -> Floats:
+def relative_gains(one: Curve, others: Sequence[Curve]) -> Floats:
     """Over the mean of others."""
     return np.asarray(np.mean([difference(one, other) for other in others], axis=0))
 
@@ -187,17 +191,17 @@ def gains(one: Curve, others: Sequence[Curve]) -> Floats:
 def difference(one: Curve, other: Curve) -> Floats:
     """Against traces for each metric, then against hours."""
     common = (float(other[1][0]), float(min(one[1][-1], other[1][-1])))
-    by_traces = area(*one, None) - area(*other, None)
-    return np.concatenate([by_traces, area(*one, common) - area(*other, common)])
+    by_traces = curve_area(*one, None) - curve_area(*other, None)
+    return np.concatenate([by_traces, curve_area(*one, common) - curve_area(*other, common)])
 
 
-def spread(values: Floats) -> tuple[float, float]:
+def confidence_interval(values: Floats) -> tuple[float, float]:
     """Mean and the half width of its 95 % interval, over seeds."""
     half = t_quantile(p=0.975, df=len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     return float(values.mean()), float(half)
 
 
-def share_kept(found: dict[tuple[str, bool], Floats], name: str) -> tuple[float, float, float]:
+def share_of_greedy_area(found: dict[tuple[str, bool], Floats], name: str) -> tuple[float, float, float]:
     """Of the greedy area in the first metric, by traces; the interval from seeds drawn anew."""
     areas = np.column_stack([found[name, is_served][:, 0] for is_served in (True, False)])
     drawn = np.random.default_rng(4).integers(0, len(areas), (2000, len(areas)))
@@ -213,29 +217,31 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--only", nargs="+", default=[name for name in acquisitions.ACQUISITIONS if name != "random"])
     options = parser.parse_args()
-    world = read(options.data)
+    world = load_pool(options.data)
     found: dict[tuple[str, bool], list[Floats]] = {}
     for seed in range(options.seeds):
-        there = split(world, seed)
-        base = [curve(world, there, "random", is_served=False, seed=seed, run=run) for run in range(RANDOM_RUNS)]
+        there = split_pool(world, seed)
+        base = [
+            learning_curve(world, there, "random", is_served=False, seed=seed, run=run) for run in range(RANDOM_RUNS)
+        ]
         for name in options.only:
             for is_served in (False, True):
-                one = curve(world, there, name, is_served=is_served, seed=seed)
-                found.setdefault((name, is_served), []).append(gains(one, base))
-    show({key: np.array(rows) for key, rows in found.items()}, options.seeds)
+                one = learning_curve(world, there, name, is_served=is_served, seed=seed)
+                found.setdefault((name, is_served), []).append(relative_gains(one, base))
+    print_report({key: np.array(rows) for key, rows in found.items()}, options.seeds)
 
 
-def show(found: dict[tuple[str, bool], Floats], seeds: int) -> None:
+def print_report(found: dict[tuple[str, bool], Floats], seeds: int) -> None:
     heads = [f"{metric} / {against}" for against in ("traces", "hours") for metric in METRICS]
     print(f"area under the curve from {START} to {END} traces minus random's, {seeds} seeds, 95 % interval\n")
     print(f"{'':38}" + "".join(f"{head:>26}" for head in heads))
     told = {}
     for (name, is_served), rows in found.items():
         title = f"{name} {'as served' if is_served else 'greedy'}"
-        cells = [spread(column) for column in rows.T]
+        cells = [confidence_interval(column) for column in rows.T]
         print(f"{title:38}" + "".join(f"{mean:+12.4f} ± {half:.4f}     " for mean, half in cells))
         told[title] = {head: [mean, mean - half, mean + half] for head, (mean, half) in zip(heads, cells, strict=True)}
-    kept = {name: share_kept(found, name) for name, is_served in found if is_served}
+    kept = {name: share_of_greedy_area(found, name) for name, is_served in found if is_served}
     for name, (share, low, high) in kept.items():
         print(
             f"{name} as served keeps {share:.0%} [{low:.0%}, {high:.0%}] of the greedy area in {METRICS[0]} by traces"

@@ -22,11 +22,11 @@ def main() -> None:
     options = parser.parse_args()
     names = [f"of_{size}" for size in options.sizes]
     told: dict[int, dict[str, Any]] = {}
-    with databases.of_our_own(names) as made:
+    with databases.temporary_databases(names) as made:
         for size, name in zip(options.sizes, names, strict=True):
-            databases.use(made[name])
+            databases.use_database(made[name])
             told[size] = _measure(size, options.rounds)
-    print(harness.last_line({"bench": "pages", **_verdict(told), "sizes": told}))
+    print(harness.last_json_line({"bench": "pages", **_verdict(told), "sizes": told}))
 
 
 def _measure(size: int, rounds: int) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def _measure(size: int, rounds: int) -> dict[str, Any]:
 
     settings.ALLOWED_HOSTS = ["testserver"]
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    filled = pages_fill.fill(size)
+    filled = pages_fill.fill_database(size)
     client = Client()
     client.force_login(filled.lead)
     found = {name: _ask(client, address, rounds) for name, address in filled.addresses.items()}

@@ -11,24 +11,24 @@ from accounts.models import User
 from bench import queue_fill
 from labeling.models import Assignment, Project, Rater
 from labeling.models.rater import RaterKind
-from labeling.quality import figures
+from labeling.quality import project_stats
 from people import members
 from people.models import Role
 
 DAYS = 30
 
 
-class Filled(NamedTuple):
+class FilledPages(NamedTuple):
     lead: Any
     addresses: dict[str, str]
 
 
-def fill(n_traces: int) -> Filled:
-    made = queue_fill.fill(n_traces)
+def fill_database(n_traces: int) -> FilledPages:
+    made = queue_fill.fill_database(n_traces)
     project = Project.objects.get(pk=made.project_id)
     now = timezone.now()
     lead = User.objects.create_user("lead")
-    members.join(project=project, user=lead, role=Role.LEAD, now=now)
+    members.add_member(project=project, user=lead, role=Role.LEAD, now=now)
     Rater.objects.filter(project=project).update(kind=RaterKind.MEMBER)  # annotators are shown, imported raters are not
     _run(_TEXTS, [])
     _run(_SETTLEMENTS, [connection.ops.adapt_datetimefield_value(now - dt.timedelta(days=DAYS))])
@@ -36,8 +36,8 @@ def fill(n_traces: int) -> Filled:
     _run(_STANDS, [])
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-    figures.compute(project_id=project.pk, now=now)
-    return Filled(lead, _addresses(project))
+    project_stats.compute_project_stats(project_id=project.pk, now=now)
+    return FilledPages(lead, _addresses(project))
 
 
 def _addresses(project: Project) -> dict[str, str]:
@@ -51,15 +51,15 @@ def _addresses(project: Project) -> dict[str, str]:
         "annotators",
         "messages",
         "agreement",
-        "adjudicate",
+        "adjudication",
         "gold",
         "screening_set",
         "settings",
         "guideline",
-        "life",
+        "lifecycle",
         "jobs",
-        "people",
-        "models",
+        "members",
+        "generations",
         "snapshots",
         "imports",
     )

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from bench import databases, harness
 
 if TYPE_CHECKING:
-    from bench.queue_fill import Filled
+    from bench.queue_fill import FilledQueue
     from labeling.queue import Claim
 
-FLAT, DEAR = "p95 longest / shortest queue", "claim / bare select"
-BOUNDS = {FLAT: 1.25, DEAR: 3.0}
+MAX_GROWTH, MAX_RATIO = "p95 longest / shortest queue", "claim / bare select"
+BOUNDS = {MAX_GROWTH: 1.25, MAX_RATIO: 3.0}
 BARE, UNPREPARED = "bare select", "bare select, planned each time"
 RETURN_EVERY = 10
 BEFORE_LONG = 1600  # claims that leave dead rows behind, which the open transaction keeps from being tidied away
@@ -35,12 +35,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=0)
     options = parser.parse_args()
     found = crowd_rounds(options.rounds) if options.rounds else compare(options.sizes, options.blocks)
-    print(harness.last_line({"bench": "queue", "bounds": BOUNDS, **found}))
+    print(harness.last_json_line({"bench": "queue", "bounds": BOUNDS, **found}))
 
 
 def compare(sizes: list[int], blocks: int) -> dict[str, Any]:
-    with databases.of_our_own([f"{size}" for size in sizes]) as made:
-        claiming = [Claiming(size, each) for size, each in zip(sizes, made.values(), strict=True)]
+    with databases.temporary_databases([f"{size}" for size in sizes]) as made:
+        claiming = [ClaimingSubject(size, each) for size, each in zip(sizes, made.values(), strict=True)]
         compared = _compare([*(each.claims() for each in claiming), *claiming[-1].bare()], claiming[-1], blocks)
         shortest, longest = claiming[0].name, claiming[-1].name
         told = {"": _told(compared, shortest, longest)}
@@ -51,16 +51,18 @@ def compare(sizes: list[int], blocks: int) -> dict[str, Any]:
     return told
 
 
-def _compare(subjects: list[harness.Subject], longest: "Claiming", blocks: int) -> harness.Comparison:
+def _compare(
+    subjects: list[harness.MeasuredOperation], longest: "ClaimingSubject", blocks: int
+) -> harness.TimeComparison:
     longest.use()
-    return harness.compare(subjects, calibrate=_select_1, blocks=blocks)
+    return harness.compare_operations(subjects, calibrate=_select_1, blocks=blocks)
 
 
-def _told(compared: harness.Comparison, shortest: str, longest: str) -> dict[str, Any]:
-    print(harness.table("queue", compared, BARE))
+def _told(compared: harness.TimeComparison, shortest: str, longest: str) -> dict[str, Any]:
+    print(harness.format_table("queue", compared, BARE))
     ratios = {
-        FLAT: compared.p95(longest, shortest),
-        DEAR: compared.wall(longest, BARE),
+        MAX_GROWTH: compared.p95(longest, shortest),
+        MAX_RATIO: compared.wall(longest, BARE),
     }
     passed = {name: ratios[name] <= bound if compared.was_measured else None for name, bound in BOUNDS.items()}
     print("  " + ", ".join(f"{name}: {ratio}" for name, ratio in ratios.items()), passed, flush=True)
@@ -73,12 +75,12 @@ def _told(compared: harness.Comparison, shortest: str, longest: str) -> dict[str
 
 
 def _select_1() -> None:
-    import statements
+    import rawsql
 
-    statements.rows("SELECT 1", [])
+    rawsql.fetch_rows("SELECT 1", [])
 
 
-class Claiming:
+class ClaimingSubject:
     """Claims in one database, by its raters in turn. Whoever got a trace is done with it before the next is timed."""
 
     def __init__(self, n_open: int, connection: Any) -> None:
@@ -88,27 +90,27 @@ class Claiming:
         self.name = f"claim, {n_open:,} open"
         self.use()
         print(f"filling {n_open:,} …", flush=True)
-        self.filled: Filled = queue_fill.fill(n_open)
+        self.filled: FilledQueue = queue_fill.fill_database(n_open)
         self.raters = itertools.cycle(self.filled.raters)
         self.turns = itertools.count(1)
         self.pid = connection.connection.info.backend_pid
 
-    def claims(self) -> harness.Subject:
-        return harness.Subject(self.name, self.claim, 8, self.use, self.finish, self.pid)
+    def claims(self) -> harness.MeasuredOperation:
+        return harness.MeasuredOperation(self.name, self.claim, 8, self.use, self.finish, self.pid)
 
-    def bare(self) -> list[harness.Subject]:
+    def bare(self) -> list[harness.MeasuredOperation]:
         return [
-            harness.Subject(name, run, 8, self.use, server_pid=self.pid)
+            harness.MeasuredOperation(name, run, 8, self.use, server_pid=self.pid)
             for name, run in ((BARE, self._select_prepared), (UNPREPARED, self._select))
         ]
 
     def use(self) -> None:
-        databases.use(self.connection)
+        databases.use_database(self.connection)
 
     def claim(self) -> "Claim":
         from labeling import queue
 
-        return queue.claim(rater_id=next(self.raters), now=dt.datetime.now(dt.UTC))
+        return queue.claim_trace(rater_id=next(self.raters), now=dt.datetime.now(dt.UTC))
 
     def finish(self, claim: "Claim") -> None:
         """Submit; one in ten gives the trace back."""
@@ -119,14 +121,14 @@ class Claiming:
         mine = Assignment.objects.filter(pk=claim.assignment_id)
         mine.update(state="opened", opened_at=now)
         if next(self.turns) % RETURN_EVERY == 0:
-            queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
+            queue.release_assignment(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
         else:
             mine.update(state="submitted", submitted_at=now, submitted_revision=1, finish_reason="solution")
 
     def _select_prepared(self) -> None:
-        import statements
+        import rawsql
 
-        statements.rows(_BARE, [self.filled.policy_lane, self.filled.reached])
+        rawsql.fetch_rows(_BARE, [self.filled.policy_lane, self.filled.reached])
 
     def _select(self) -> None:
         self._run(_BARE)
@@ -144,7 +146,7 @@ _BARE = (
 
 
 @contextmanager
-def _long_transaction(claiming: Claiming) -> Iterator[None]:
+def _long_transaction(claiming: ClaimingSubject) -> Iterator[None]:
     """An export reads for a long time: nothing that is written meanwhile is tidied away."""
     other = claiming.connection.copy()
     try:
@@ -162,8 +164,8 @@ def _long_transaction(claiming: Claiming) -> Iterator[None]:
 
 def crowd_rounds(rounds: int) -> dict[str, Any]:
     """Exactly N, however they jostle."""
-    with databases.of_our_own(["crowd"]) as made:
-        databases.use(made["crowd"])
+    with databases.temporary_databases(["crowd"]) as made:
+        databases.use_database(made["crowd"])
         told = [_round(number) for number in range(rounds)]
     faults: Counter[str] = Counter()
     for each in told:
@@ -174,13 +176,13 @@ def crowd_rounds(rounds: int) -> dict[str, Any]:
 
 
 def _round(number: int) -> dict[str, Any]:
-    from bench import crowd
+    from bench import concurrent_raters
 
-    project = crowd.lay_out(n_traces=2000, n_raters=16, overlap=3)
+    project = concurrent_raters.set_up_project(n_traces=2000, n_raters=16, overlap=3)
     raters = list(project.raters.values_list("pk", flat=True))
-    seconds, told = _timed(lambda: crowd.in_processes(raters, seed=number))
-    whole = crowd.together(told)
-    faults = crowd.faults(project, 3)
+    seconds, told = _timed(lambda: concurrent_raters.run_in_processes(raters, seed=number))
+    whole = concurrent_raters.merge_results(told)
+    faults = concurrent_raters.find_violations(project, 3)
     print(f"round {number + 1}: {seconds:.0f} s, {dict(whole.counts)}, {faults}", *whole.errors[:1], flush=True)
     return {"seconds": round(seconds, 1), "counts": whole.counts, "faults": faults, "errors": whole.errors}
 

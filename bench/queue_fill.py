@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from labeling.models import Lane, Problem, Project, Rater
-from labeling.models.queue import Arm
+from labeling.models.queue import SamplingSource
 
 START = dt.datetime(2026, 1, 5, 9, 0, tzinfo=dt.UTC)
 RATERS, OVERLAP, DONE = 16, 3, 5_000
@@ -16,33 +16,33 @@ GOLD, SCREENING, RETURNED = 500, 20, 20
 HIGH = 9_000_000_000_000_000
 
 
-class Filled(NamedTuple):
+class FilledQueue(NamedTuple):
     project_id: int
     raters: list[int]
     policy_lane: int
     reached: int  # the key that the raters have come to in the policy lane
 
 
-def fill(n_open: int) -> Filled:
+def fill_database(n_open: int) -> FilledQueue:
     project = Project.objects.create(
         slug="bench", name="bench", created_at=START, overlap=OVERLAP, reserve_share=0.05, uniform_share=0.2
     )
     raters = [_rater(project, number).pk for number in range(RATERS)]
-    lanes = {arm: Lane.objects.create(project=project, arm=arm).pk for arm in Arm.values}
+    lanes = {arm: Lane.objects.create(project=project, arm=arm).pk for arm in SamplingSource.values}
     problem = Problem.objects.create(project=project, text="1 + 1?", digest="p", normal_digest="p")
     n_done = RATERS * DONE // OVERLAP
     last = n_done + n_open
-    _run(_TRACES, 1, last + GOLD + SCREENING, project.pk, problem.pk, _stored(START))
-    _run(_DRAWS, 1, last, project.pk, last, last, _stored(START))
-    of_lane = [lanes[Arm.RESERVE], lanes[Arm.UNIFORM], lanes[Arm.POLICY]]
+    _run(_TRACES, 1, last + GOLD + SCREENING, project.pk, problem.pk, _timestamp_parameter(START))
+    _run(_DRAWS, 1, last, project.pk, last, last, _timestamp_parameter(START))
+    of_lane = [lanes[SamplingSource.RESERVE], lanes[SamplingSource.UNIFORM], lanes[SamplingSource.POLICY]]
     _run(_ENTRIES, 1, last, *of_lane, n_done, HIGH, OVERLAP, n_done, OVERLAP)
-    _run(_KNOWN, last + 1, last + GOLD, lanes[Arm.GOLD], 50, 50)
-    _run(_KNOWN, last + GOLD + 1, last + GOLD + SCREENING, lanes[Arm.SCREENING], 50, 50)
-    _run(_KNOWN, 1, RETURNED, lanes[Arm.TOP_UP], 0, 1)
+    _run(_KNOWN, last + 1, last + GOLD, lanes[SamplingSource.GOLD], 50, 50)
+    _run(_KNOWN, last + GOLD + 1, last + GOLD + SCREENING, lanes[SamplingSource.SCREENING], 50, 50)
+    _run(_KNOWN, 1, RETURNED, lanes[SamplingSource.TOP_UP], 0, 1)
     for place in range(OVERLAP):
-        _run(_DONE, 1, n_done, project.pk, raters[0], place, RATERS, *of_lane, HIGH, *[_stored(START)] * 4)
+        _run(_DONE, 1, n_done, project.pk, raters[0], place, RATERS, *of_lane, HIGH, *[_timestamp_parameter(START)] * 4)
     _tidy()
-    return Filled(project.pk, raters, lanes[Arm.POLICY], HIGH - n_done)
+    return FilledQueue(project.pk, raters, lanes[SamplingSource.POLICY], HIGH - n_done)
 
 
 def _rater(project: Project, number: int) -> Rater:
@@ -55,7 +55,7 @@ def _run(sql: str, *parameters: str | int) -> None:
         cursor.execute(sql.replace("AFTER_N_SECONDS", seconds), parameters)
 
 
-def _stored(moment: dt.datetime) -> Any:
+def _timestamp_parameter(moment: dt.datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
 
 
@@ -72,7 +72,7 @@ _TRACES = (
     + "SELECT n, %s, %s, CAST(n AS text), 'pregenerated', 8, '', '', %s, '', '' FROM numbers"
 )
 _DRAWS = (
-    "INSERT INTO labeling_draw (id, project_id, batch, rank, trace_id, arm, q, prm, pool_size, n_left, drawn_at) "
+    "INSERT INTO labeling_tracedraw (id, project_id, batch, rank, trace_id, arm, q, prm, pool_size, n_left, drawn_at) "
     + _NUMBERS
     + "SELECT n, %s, 1, n, n, 'policy', 0.5, '', %s, %s, %s FROM numbers"
 )

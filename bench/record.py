@@ -23,25 +23,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--blocks", type=int, default=40)
     options = parser.parse_args()
-    with databases.of_our_own(["record"]) as made:
-        databases.use(made["record"])
+    with databases.temporary_databases(["record"]) as made:
+        databases.use_database(made["record"])
         found = _compared(options.blocks)
     print(json.dumps({"bench": "record", "bounds": BOUNDS, **found}, separators=(",", ":")))
 
 
 def _compared(blocks: int) -> dict[str, Any]:
 
-    import statements
+    import rawsql
     from bench import harness
 
     subjects = [
-        harness.Subject(name, run, PER_BLOCK[name]) for name, run in zip(PER_BLOCK, _operations(blocks), strict=True)
+        harness.MeasuredOperation(name, run, PER_BLOCK[name])
+        for name, run in zip(PER_BLOCK, _operations(blocks), strict=True)
     ]
-    pid = statements.rows("SELECT pg_backend_pid()", [])[0][0]
-    compared = harness.compare(
-        subjects, calibrate=lambda: statements.rows("SELECT 1", []), blocks=blocks, server_pid=pid
+    pid = rawsql.fetch_rows("SELECT pg_backend_pid()", [])[0][0]
+    compared = harness.compare_operations(
+        subjects, calibrate=lambda: rawsql.fetch_rows("SELECT 1", []), blocks=blocks, server_pid=pid
     )
-    print(harness.table("record", compared, "bare insert"))
+    print(harness.format_table("record", compared, "bare insert"))
     ratios = {name: compared.wall(*name.split(" / ")) for name in BOUNDS}
     passed = {name: ratios[name] <= bound if compared.was_measured else None for name, bound in BOUNDS.items()}
     print("  " + ", ".join(f"{name}: {ratios[name]} (at most {bound})" for name, bound in BOUNDS.items()))
@@ -51,7 +52,7 @@ def _compared(blocks: int) -> dict[str, Any]:
 
 def _operations(blocks: int) -> Iterator[Any]:
     """In the order of PER_BLOCK. Each run meets rows of its own: nothing is rated twice."""
-    import statements
+    import rawsql
     from tests import factories
 
     now = factories.NOW
@@ -61,7 +62,7 @@ def _operations(blocks: int) -> Iterator[Any]:
     bare, numbers = _bare_insert(now), itertools.count(1)
 
     def insert() -> None:
-        statements.rows(bare, [assignments[0], next(numbers), now])
+        rawsql.fetch_rows(bare, [assignments[0], next(numbers), now])
 
     yield insert
 
@@ -69,11 +70,13 @@ def _operations(blocks: int) -> Iterator[Any]:
 
 
 def _recording(blocks: int, rater: int, assignments: list[int], now: dt.datetime) -> Iterator[Any]:
-    from labeling import judging
+    from labeling import assignments as labeling_assignments
 
     def record(assignment: int, steps: range) -> None:
-        writes = [_write(judging, step, now) for step in steps]
-        judging.record(assignment_id=assignment, rater_id=rater, client="bench", writes=writes, now=now)
+        writes = [_write(labeling_assignments, step, now) for step in steps]
+        labeling_assignments.record_edits(
+            assignment_id=assignment, rater_id=rater, client="bench", writes=writes, now=now
+        )
 
     n_singles = blocks * PER_BLOCK["one rating"] // STEPS
     singles = ((assignment, step) for assignment in assignments[:n_singles] for step in range(STEPS))
@@ -91,7 +94,9 @@ def _recording(blocks: int, rater: int, assignments: list[int], now: dt.datetime
     # Only now, as a database that has been at work has long been: plans made for empty tables read them whole.
     _analyse()
     waiting = iter(rated)
-    yield lambda: judging.submit(assignment_id=next(waiting), rater_id=rater, client="bench", now=now, by=None)
+    yield lambda: labeling_assignments.submit(
+        assignment_id=next(waiting), rater_id=rater, client="bench", now=now, by=None
+    )
 
 
 def _write(judging: Any, step: int, now: dt.datetime) -> Any:
@@ -128,21 +133,21 @@ def _opened(rater_id: int, count: int) -> list[int]:
 
 
 def _analyse() -> None:
-    import statements
+    import rawsql
 
-    statements.rows("ANALYZE", [])
+    rawsql.fetch_rows("ANALYZE", [])
 
 
 def _bare_insert(now: dt.datetime) -> str:
     """A table of the shape of the history, with its index and without its foreign key, and the insert into it."""
 
-    import statements
+    import rawsql
 
     columns = (
         "assignment_id, client, sequence, seen, version, revision, kind, step, option, rating, category, text, "
         "active_ms, arrived_at, was_late, was_applied"
     )
-    statements.rows("CREATE TABLE bench_write (LIKE labeling_write INCLUDING ALL)", [])
+    rawsql.fetch_rows("CREATE TABLE bench_write (LIKE labeling_ratingedit INCLUDING ALL)", [])
     return (
         f"INSERT INTO bench_write ({columns}) VALUES "
         "(%s, 'bench', %s, 0, 1, 1, 'rate', 0, 0, 1, '', '', 900, %s, false, true)"

@@ -23,10 +23,10 @@ os.environ.setdefault("SECRET_KEY", "bench")
 import numpy as np
 
 from bench import scoring_job
-from prm import packing
+from prm import score_encoding
 from prm.backends import builtin
-from prm.backends.asked import Trace
-from prm.selection.cost import Reading
+from prm.backends.base import ScorerInput
+from prm.selection.cost import ReadingRates
 from prm.selection.pool import Pool
 
 CHUNK = 500
@@ -44,13 +44,13 @@ def main() -> None:
         told = scoring_job.measure(options.steps)
     else:
         django.setup()
-        told = {**score(options.steps), **select(options.traces)}
+        told = {**measure_scoring(options.steps), **measure_selection(options.traces)}
     for name, value in told.items():
         print(f"{name:32} {value:>14,.2f}")
     print(json.dumps({name: round(value, 3) for name, value in told.items()}, separators=(",", ":")))
 
 
-def traces(n: int) -> Iterator[Trace]:
+def make_traces(n: int) -> Iterator[ScorerInput]:
     dice = random.Random(0)
     for number in range(n):
         total, steps = dice.randint(2, 90), []
@@ -58,16 +58,16 @@ def traces(n: int) -> Iterator[Trace]:
             more, words = dice.randint(2, 90), dice.choices(WORDS, k=14)
             steps.append(f"{' '.join(words)}: {total} + {more} = {total + more + (dice.random() < 0.1)}.")
             total += more
-        yield Trace(f"Problem {number}: add up what is given, one by one.", steps)
+        yield ScorerInput(f"Problem {number}: add up what is given, one by one.", steps)
 
 
-def score(n_steps: int) -> dict[str, float]:
-    some = list(traces(200))
+def measure_scoring(n_steps: int) -> dict[str, float]:
+    some = list(make_traces(200))
     wrong = np.random.default_rng(0).random(200 * STEPS_A_TRACE) < 0.2
-    scorer = builtin.train(builtin.see(some), wrong)
+    scorer = builtin.train_scorer(builtin.extract_features(some), wrong)
     before, cpu, done, seconds = _memory(), time.process_time(), 0, 0.0
-    chunk: list[Trace] = []
-    for trace in traces(n_steps // STEPS_A_TRACE):
+    chunk: list[ScorerInput] = []
+    for trace in make_traces(n_steps // STEPS_A_TRACE):
         chunk.append(trace)
         if len(chunk) == CHUNK:
             began = time.perf_counter()
@@ -84,18 +84,21 @@ def score(n_steps: int) -> dict[str, float]:
     }
 
 
-def select(n: int) -> dict[str, float]:
+def measure_selection(n: int) -> dict[str, float]:
     """What is read is unpacked as the rows hold it; then scores, probabilities, a batch of 4,000 in order."""
+    from prm.batch_job import draw_with_acquisition
+    from prm.drawable_pool import DrawablePool, uniform_walk_position
     from prm.models import LoopRules
-    from prm.pools import Drawable, place
-    from prm.selecting import draw_from
 
     dice = np.random.default_rng(0)
     lengths = dice.integers(3, 13, n)
     texts = ["x" * 80] * 13
-    kept = [packing.pack(dice.beta(5, 1, length), texts[:length], [True] * int(length)) for length in lengths]
+    kept = [
+        score_encoding.encode_scores(dice.beta(5, 1, length), texts[:length], [True] * int(length))
+        for length in lengths
+    ]
     began = time.perf_counter()
-    numbers, lengths = packing.unpack(kept)
+    numbers, lengths = score_encoding.decode_scores(kept)
     pool = Pool(
         lengths=lengths,
         hazards=1 - numbers[:, 0],
@@ -105,10 +108,12 @@ def select(n: int) -> dict[str, float]:
         domains=dice.integers(0, 5, n),
         is_answer_wrong=dice.random(n) < 0.3,
     )
-    places = np.array([place(1, trace) for trace in range(n)])
-    drawable = Drawable(np.arange(n), pool, places, True)
+    places = np.array([uniform_walk_position(1, trace) for trace in range(n)])
+    drawable = DrawablePool(np.arange(n), pool, places, True)
     rules = LoopRules(batch_size=4_000)
-    found = draw_from(drawable, Reading(), acquisition=rules.acquisition, chosen=rules, uniform=0.2, seed=1)
+    found = draw_with_acquisition(
+        drawable, ReadingRates(), acquisition=rules.acquisition, chosen=rules, uniform=0.2, seed=1
+    )
     return {"traces in the pool": n, "traces drawn": len(found), "selection, seconds": time.perf_counter() - began}
 
 

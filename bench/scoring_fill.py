@@ -16,15 +16,15 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command
 
-    from bench import cycle_fill
+    from bench import submission_fill
 
     call_command("migrate", verbosity=0)
-    project = cycle_fill.make_project()
-    cycle_fill.make_traces(project, traces, reached=traces)
+    project = submission_fill.make_project()
+    submission_fill.make_traces(project, traces, reached=traces)
     _make_current_prm(project)
-    sessions = [cycle_fill.session(project, number) for number in range(raters)]
-    lead = cycle_fill.session(project, raters, role="lead")
-    cycle_fill.tidy()
+    sessions = [submission_fill.create_session(project, number) for number in range(raters)]
+    lead = submission_fill.create_session(project, raters, role="lead")
+    submission_fill.analyze_tables()
     print(json.dumps({"sessions": sessions, "lead": [lead]}))
 
 
@@ -34,13 +34,13 @@ def _make_current_prm(project: Any) -> None:
     from bench import scoring
     from prm import registry
     from prm.backends import builtin
-    from prm.registry import Identity
+    from prm.registry import PRMIdentity
 
-    some = list(scoring.traces(200))
+    some = list(scoring.make_traces(200))
     wrong = np.random.default_rng(0).random(sum(len(trace.steps) for trace in some)) < 0.2
-    weights = builtin.train(builtin.see(some), wrong).to_bytes()
-    now, identity = dt.datetime.now(dt.UTC), Identity("builtin", builtin.NAME, weights=weights)
-    prm = registry.register(project=project, identity=identity, by=None, now=now)
+    weights = builtin.train_scorer(builtin.extract_features(some), wrong).to_bytes()
+    now, identity = dt.datetime.now(dt.UTC), PRMIdentity("builtin", builtin.NAME, weights=weights)
+    prm = registry.register_prm(project=project, identity=identity, by=None, now=now)
     registry.make_current(prm=prm, by=None, now=now)
 
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import cycle_load, cycle_place
-from bench.cycle_load import STEPS, TOKEN, Thinking
+from bench import submission_load, submission_server
+from bench.submission_load import STEPS, TOKEN, ThinkingHttpRater
 
 RATERS, SECONDS = 16, 10.0
 KILLED_AT = 0.4
@@ -32,16 +32,16 @@ Pids = Callable[[], list[int]]
 def measure(n_steps: int) -> dict[str, float]:
     folder = Path(tempfile.mkdtemp(prefix="bench-scoring-"))
     try:
-        with cycle_place.database(folder) as environment:
+        with submission_server.create_database(folder) as environment:
             environment |= {"STEPMARK_LOG_LEVEL": "WARNING"}
-            told = cycle_place.fill(environment, n_steps // STEPS, RATERS, program="bench.scoring_fill")
+            told = submission_server.fill_database(environment, n_steps // STEPS, RATERS, program="bench.scoring_fill")
             with _platform(environment, folder) as place:
                 return _run(place, environment, told, n_steps)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class Place:
+class ScoringPlatform:
     """Where the platform answers, which processes its worker is, and how it comes back once these are killed."""
 
     def __init__(self, port: int, worker: Pids, come_back: Callable[[], None]) -> None:
@@ -52,17 +52,17 @@ class Place:
     def look(self) -> None:
         """The worker's processor time and memory, before it is gone."""
         pids = self.worker()
-        self.spent |= {pid: cycle_place.cpu_of(pid) for pid in pids}
+        self.spent |= {pid: submission_server.process_cpu_seconds(pid) for pid in pids}
         self.highest = max(self.highest, sum(map(_memory, pids)))
 
 
 @contextlib.contextmanager
-def _platform(environment: dict[str, str], folder: Path) -> Iterator[Place]:
+def _platform(environment: dict[str, str], folder: Path) -> Iterator[ScoringPlatform]:
     if os.environ.get("REDIS_URL"):
         workers = [_worker(environment, folder)]
-        with cycle_place.web(environment, folder) as server:
+        with submission_server.run_web_server(environment, folder) as server:
             try:
-                yield Place(
+                yield ScoringPlatform(
                     server.port, lambda: _family(workers[-1].pid), lambda: workers.append(_worker(environment, folder))
                 )
             finally:
@@ -70,22 +70,22 @@ def _platform(environment: dict[str, str], folder: Path) -> Iterator[Place]:
                 workers[-1].wait(timeout=60)
         return
     with _supervised(environment, folder) as (port, pid):
-        yield Place(port, lambda: _named(pid, "worker"), lambda: None)
+        yield ScoringPlatform(port, lambda: _named(pid, "worker"), lambda: None)
 
 
 def _worker(environment: dict[str, str], folder: Path) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "celery", "--app", "config.celery", "worker", "--concurrency", "2", "--beat"]
     command += ["--schedule", str(folder / "beat"), "--pidfile", str(folder / f"{time.time()}.pid")]
     with (folder / "worker.log").open("ab") as log:
-        return subprocess.Popen(command, env=environment, cwd=cycle_place.ROOT, stdout=log, stderr=log)
+        return subprocess.Popen(command, env=environment, cwd=submission_server.ROOT, stdout=log, stderr=log)
 
 
 @contextlib.contextmanager
 def _supervised(environment: dict[str, str], folder: Path) -> Iterator[tuple[int, int]]:
     command = [sys.executable, "-P", "-m", "supervisor", "--port", "0", "--data", str(folder), "--no-demo"]
-    environment = {**environment, "PYTHONPATH": str(cycle_place.ROOT)}
+    environment = {**environment, "PYTHONPATH": str(submission_server.ROOT)}
     environment.pop("REDIS_URL", None)
-    process = subprocess.Popen(command, env=environment, cwd=cycle_place.ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=environment, cwd=submission_server.ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         line = next(line for line in process.stdout if "ready at" in line)
@@ -95,13 +95,15 @@ def _supervised(environment: dict[str, str], folder: Path) -> Iterator[tuple[int
         process.wait(timeout=60)
 
 
-def _run(place: Place, environment: dict[str, str], told: dict[str, list[str]], n_steps: int) -> dict[str, float]:
-    cycle_load.run(place.port, told["sessions"], seconds=3)  # connections, plans, caches
-    alone = cycle_load.run(place.port, told["sessions"], seconds=SECONDS, who=Thinking)
+def _run(
+    place: ScoringPlatform, environment: dict[str, str], told: dict[str, list[str]], n_steps: int
+) -> dict[str, float]:
+    submission_load.run_raters(place.port, told["sessions"], seconds=3)  # connections, plans, caches
+    alone = submission_load.run_raters(place.port, told["sessions"], seconds=SECONDS, who=ThinkingHttpRater)
     _press_the_button(place.port, told["lead"][0])
     began = time.perf_counter()
     _follow(place, environment, lambda job: job["done"] > 0, began)
-    beside = cycle_load.run(place.port, told["sessions"], seconds=SECONDS, who=Thinking)
+    beside = submission_load.run_raters(place.port, told["sessions"], seconds=SECONDS, who=ThinkingHttpRater)
     _follow(place, environment, lambda job: job["done"] >= KILLED_AT * job["total"], began)
     for pid in place.worker():
         os.kill(pid, signal.SIGKILL)
@@ -127,7 +129,7 @@ def _run(place: Place, environment: dict[str, str], told: dict[str, list[str]], 
 
 def _waits(when: str, load: dict[str, Any]) -> dict[str, float]:
     assert not load["errors"], load
-    return {f"{name} p95 {when}, ms": load["waits_ms"][name]["p95"] for name in cycle_load.WAITS}
+    return {f"{name} p95 {when}, ms": load["waits_ms"][name]["p95"] for name in submission_load.WAITS}
 
 
 def _press_the_button(port: int, session: str) -> None:
@@ -137,7 +139,9 @@ def _press_the_button(port: int, session: str) -> None:
     urllib.request.urlopen(request, timeout=60).read()
 
 
-def _follow(place: Place, environment: dict[str, str], until: Callable[[dict[str, Any]], bool], began: float) -> None:
+def _follow(
+    place: ScoringPlatform, environment: dict[str, str], until: Callable[[dict[str, Any]], bool], began: float
+) -> None:
     while not until(_jobs(environment)):
         if time.perf_counter() - began > LONGEST:
             raise SystemExit(f"the job does not come to its end: {_jobs(environment)}")
@@ -169,7 +173,7 @@ def _ask(environment: dict[str, str], sql: str) -> list[Any]:
 def _family(pid: int) -> list[int]:
     """A process with all that came of it; none where it is gone."""
     with contextlib.suppress(FileNotFoundError):
-        return [pid, *(each for child in cycle_place.children(pid) for each in _family(child))]
+        return [pid, *(each for child in submission_server.child_pids(pid) for each in _family(child))]
     return []
 
 

@@ -9,22 +9,24 @@ from typing import Literal
 
 import numpy as np
 
-from labeling.agreement import reports
-from labeling.agreement.arrays import Bools, Floats, Ints
-from labeling.agreement.reports import Reports
+from stats import first_error_reports
+from stats.arrays import Bools, Floats, Ints
+from stats.first_error_reports import ReportArrays
 
 Kind = Literal["own", "forgetful", "correlated"]
 
 
 @dataclass(frozen=True)
-class Crowd:
+class SimulatedCrowd:
     """The reports, and the first error of every trace (T for none)."""
 
-    told: Reports
+    told: ReportArrays
     truth: Ints
 
 
-def crowd(*, traces: int, raters_per_trace: int, kind: Kind = "own", pool: int = 20, seed: int = 0) -> Crowd:
+def simulate_crowd(
+    *, traces: int, raters_per_trace: int, kind: Kind = "own", pool: int = 20, seed: int = 0
+) -> SimulatedCrowd:
     random = np.random.default_rng(seed)
     lengths = random.integers(3, 15, traces)
     truth = _stops(np.full((traces, 14), 0.06), lengths, random)
@@ -35,7 +37,10 @@ def crowd(*, traces: int, raters_per_trace: int, kind: Kind = "own", pool: int =
     if kind == "forgetful":
         ends = np.where((ends < lengths[trace]) & (random.random(len(ends)) < 0.15), ends + 1, ends)
     positions = np.where(ends >= lengths[trace], -1, ends)
-    return Crowd(reports.of_positions(traces=trace, raters=rater, positions=positions, lengths=lengths), truth)
+    return SimulatedCrowd(
+        first_error_reports.reports_from_positions(traces=trace, raters=rater, positions=positions, lengths=lengths),
+        truth,
+    )
 
 
 def _chances(

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 logger = logging.getLogger(__name__)
 
 
-class Cache(RedisCache):
+class FallbackRedisCache(RedisCache):
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
         self._near = LocMemCache("while Redis is away", {})

@@ -8,13 +8,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 
-def text(name: str, default: str | None = None) -> str:
+def read_text(name: str, default: str | None = None) -> str:
     """The value of NAME, or the content of the file that NAME_FILE points to (how container secrets arrive)."""
     value, file = os.environ.get(name), os.environ.get(f"{name}_FILE")
     if value and file:
         raise ImproperlyConfigured(f"{name} and {name}_FILE are both set: keep one of them.")
     if file:
-        return _content(name, Path(file))
+        return _read_secret_file(name, Path(file))
     if value:
         return value
     if default is None:
@@ -22,8 +22,8 @@ def text(name: str, default: str | None = None) -> str:
     return default
 
 
-def yes(name: str, *, default: bool) -> bool:
-    value = text(name, "yes" if default else "no").lower()
+def read_bool(name: str, *, default: bool) -> bool:
+    value = read_text(name, "yes" if default else "no").lower()
     if value in {"1", "yes", "true", "on"}:
         return True
     if value in {"0", "no", "false", "off"}:
@@ -31,22 +31,22 @@ def yes(name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name}={value!r} is neither yes nor no: write yes or no.")
 
 
-def number(name: str, *, default: int, least: int = 0) -> int:
-    value = text(name, str(default))
+def read_int(name: str, *, default: int, least: int = 0) -> int:
+    value = read_text(name, str(default))
     if not value.isdecimal() or int(value) < least:
         raise ImproperlyConfigured(f"{name}={value!r} is not a whole number from {least} up.")
     return int(value)
 
 
-def words(name: str, default: str) -> list[str]:
+def read_list(name: str, default: str) -> list[str]:
     """A list written with commas."""
-    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+    return [word.strip() for word in read_text(name, default).split(",") if word.strip()]
 
 
-def pairs(name: str) -> dict[str, str]:
+def read_mapping(name: str) -> dict[str, str]:
     """Values by their own names, written with commas: `one=…,two=…`."""
     found = {}
-    for word in words(name, ""):
+    for word in read_list(name, ""):
         key, _, value = (part.strip() for part in word.partition("="))
         if not key or not value:
             raise ImproperlyConfigured(f"{name}: {word!r} is not of the form name=value.")
@@ -54,9 +54,9 @@ def pairs(name: str) -> dict[str, str]:
     return found
 
 
-def database(name: str) -> dict[str, Any] | None:
+def read_database(name: str) -> dict[str, Any] | None:
     """Return DATABASE_URL as Django's settings, or None if it is not set. `?host=/folder` names a socket's folder."""
-    url = text(name, "")
+    url = read_text(name, "")
     if not url:
         return None
     parts = urlsplit(url)
@@ -77,7 +77,7 @@ def database(name: str) -> dict[str, Any] | None:
     }
 
 
-def _content(name: str, file: Path) -> str:
+def _read_secret_file(name: str, file: Path) -> str:
     try:
         return file.read_text().strip()
     except OSError as error:

@@ -4,13 +4,13 @@ import os
 from typing import Any
 
 from config import env
-from machine import lifeline
+from host import parent_guard
 
 worker_class = "gthread"
-workers = env.number("STEPMARK_WEB_WORKERS", default=1, least=1)
+workers = env.read_int("STEPMARK_WEB_WORKERS", default=1, least=1)
 # The master loads the application and its workers share what they do not change; one that died is back at once.
 preload_app = True
-threads = env.number("STEPMARK_WEB_THREADS", default=8, least=1)
+threads = env.read_int("STEPMARK_WEB_THREADS", default=8, least=1)
 # An idle browser connection costs nothing here, and a new one costs a rater a round trip.
 keepalive = 30
 graceful_timeout = 8
@@ -22,4 +22,4 @@ loglevel = "info"
 
 def post_fork(server: Any, worker: Any) -> None:
     """A worker without its master would hold the port."""
-    lifeline.tie_to_parent(server.pid)
+    parent_guard.die_with_parent(server.pid)

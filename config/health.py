@@ -32,12 +32,12 @@ def live(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def ready(request: HttpRequest) -> HttpResponse:
-    state = {"database": _database(), "broker": _broker()}
+    state = {"database": _database_state(), "broker": _broker_state()}
     is_ready = state["database"] == "ready"
     return JsonResponse({"ready": is_ready, **state}, status=200 if is_ready else 503)
 
 
-def _database() -> str:
+def _database_state() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -50,11 +50,11 @@ def _is_migrated() -> bool:
     """Looked up until it is so: a running process cannot fall behind its own code again."""
     global _migrated
     if not _migrated:
-        _migrated = set(_written()) <= set(MigrationRecorder(connection).applied_migrations())
+        _migrated = set(_migrations_on_disk()) <= set(MigrationRecorder(connection).applied_migrations())
     return _migrated
 
 
-def _written() -> Iterator[tuple[str, str]]:
+def _migrations_on_disk() -> Iterator[tuple[str, str]]:
     """By the names of their files: to import them all would make this process a fifth larger, for one answer."""
     for app in apps.get_app_configs():
         for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")]):
@@ -62,7 +62,7 @@ def _written() -> Iterator[tuple[str, str]]:
                 yield app.label, module.name
 
 
-def _broker() -> str:
+def _broker_state() -> str:
     try:
         with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1) as client:
             client.ping()

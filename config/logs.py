@@ -11,35 +11,35 @@ from typing import Any
 import structlog
 from structlog.typing import Processor
 
-_PERSONAL = ("ip", "user_agent")
+_PERSONAL_KEYS = ("ip", "user_agent")
 # A path's long part with capitals is the token of a link; names of projects have none.
 _TOKEN = re.compile(r"(?<=/)(?=[^/]*[A-Z])[\w\-:=.]{20,}")
 
 
-def without_personal_data(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    for key in _PERSONAL:
+def remove_personal_data(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    for key in _PERSONAL_KEYS:
         event.pop(key, None)
     if "request" in event:
         event["request"] = _TOKEN.sub("…", str(event["request"]).partition("?")[0])
     return event
 
 
-_ON_EVERY_LINE: list[Processor] = [
+_SHARED_PROCESSORS: list[Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso"),
     structlog.stdlib.PositionalArgumentsFormatter(),
-    without_personal_data,
+    remove_personal_data,
 ]
 
 
-def configure(*, as_json: bool, level: str) -> dict[str, Any]:
+def configure_logging(*, as_json: bool, level: str) -> dict[str, Any]:
     """Set structlog up, and say what Django's LOGGING must be for every other logger to look the same."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *_ON_EVERY_LINE,
+            *_SHARED_PROCESSORS,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -51,8 +51,8 @@ def configure(*, as_json: bool, level: str) -> dict[str, Any]:
         "formatters": {
             "lines": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": _ON_EVERY_LINE,
-                "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendered(as_json)],
+                "foreign_pre_chain": _SHARED_PROCESSORS,
+                "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(as_json)],
             }
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
@@ -69,7 +69,7 @@ def configure(*, as_json: bool, level: str) -> dict[str, Any]:
     }
 
 
-def _rendered(as_json: bool) -> list[Processor]:
+def _renderers(as_json: bool) -> list[Processor]:
     if as_json:
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
     # Without local variables: they hold what people typed.

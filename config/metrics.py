@@ -20,17 +20,17 @@ from jobs.models import Job, JobState
 
 @login_not_required
 @require_safe
-def metrics(request: HttpRequest) -> HttpResponse:
+def show_metrics(request: HttpRequest) -> HttpResponse:
     given = request.headers.get("Authorization", "")
     wanted = f"Bearer {settings.METRICS_TOKEN}"
     if not settings.METRICS_TOKEN or not hmac.compare_digest(given.encode(), wanted.encode()):
         raise Http404
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Jobs(timezone.now()))
+    registry.register(_JobCollector(timezone.now()))
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
-class _Jobs(Collector):
+class _JobCollector(Collector):
     def __init__(self, now: dt.datetime) -> None:
         self.now = now
 

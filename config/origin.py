@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-USUAL = "http://127.0.0.1:8000"
+DEFAULT_ORIGIN = "http://127.0.0.1:8000"
 
 
-def of(folder: Path) -> str:
+def read_noted_origin(folder: Path) -> str:
     """What the supervisor noted when it took the folder, so that links of the command line lead to the right port."""
     try:
-        noted = (folder / "supervisor.lock").read_text()
+        noted = (folder / "supervisor.lock_requirements").read_text()
     except (OSError, UnicodeDecodeError):
-        return USUAL
+        return DEFAULT_ORIGIN
     found = re.match(r"at (https?://\S+)", noted)
-    return found.group(1) if found else USUAL
+    return found.group(1) if found else DEFAULT_ORIGIN

@@ -10,28 +10,31 @@ from csp.constants import NONE, SELF
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config import env, logs, origin, secret
-from machine import sockets
+from config import env, logs, origin, secret_key
+from host import socket_paths
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(env.text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve()
+DATA_DIR = Path(env.read_text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve()
 
 # --- where it runs -----------------------------------------------------------------------------------------------
 # One machine: an embedded PostgreSQL and Valkey in DATA_DIR. Many machines: PostgreSQL and Redis by their URLs.
-_database = env.database("DATABASE_URL")
+_database = env.read_database("DATABASE_URL")
 EMBEDDED = _database is None
-ORIGIN = (env.text("STEPMARK_ORIGIN", "") or origin.of(DATA_DIR)).rstrip("/")
-DEBUG = env.yes("STEPMARK_DEBUG", default=False)
-IS_ONE_MACHINE = EMBEDDED or bool(env.text("STEPMARK_SUPERVISOR", ""))  # started by ./run, whatever its database
-SECRET_KEY = env.text("SECRET_KEY", "") or secret.key_of(DATA_DIR, may_make_one=IS_ONE_MACHINE)
-ALLOWED_HOSTS = [*env.words("STEPMARK_HOSTS", "127.0.0.1,localhost,[::1]"), urlsplit(ORIGIN).hostname or "localhost"]
+ORIGIN = (env.read_text("STEPMARK_ORIGIN", "") or origin.read_noted_origin(DATA_DIR)).rstrip("/")
+DEBUG = env.read_bool("STEPMARK_DEBUG", default=False)
+IS_ONE_MACHINE = EMBEDDED or bool(env.read_text("STEPMARK_SUPERVISOR", ""))  # started by ./run, whatever its database
+SECRET_KEY = env.read_text("SECRET_KEY", "") or secret_key.load_secret_key(DATA_DIR, may_make_one=IS_ONE_MACHINE)
+ALLOWED_HOSTS = [
+    *env.read_list("STEPMARK_HOSTS", "127.0.0.1,localhost,[::1]"),
+    urlsplit(ORIGIN).hostname or "localhost",
+]
 INTERNAL_IPS = ["127.0.0.1"]
 CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]  # manifests name it
 # Where files may come in from, beside those that are sent: a folder, and addresses of object stores.
-INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.text("STEPMARK_INCOMING_DIR", "")) else None
-INCOMING_ADDRESSES = env.words("STEPMARK_INCOMING_ADDRESSES", "")
+INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.read_text("STEPMARK_INCOMING_DIR", "")) else None
+INCOMING_ADDRESSES = env.read_list("STEPMARK_INCOMING_ADDRESSES", "")
 # Where leads may have snapshots sent to, by name: `lake=s3://bucket/prefix,hub=hf://owner`.
-DESTINATIONS = env.pairs("STEPMARK_DESTINATIONS")
+DESTINATIONS = env.read_mapping("STEPMARK_DESTINATIONS")
 
 # --- rooms -------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -58,14 +61,14 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.short_way.ShortWay",
+    "config.rating_requests.RatingRequestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.middleware.WhoAsks",
-    "accounts.middleware.WhereTheyAre",
+    "accounts.middleware.SessionUserMiddleware",
+    "accounts.middleware.TimeZoneMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -73,14 +76,14 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
-# What a work page's script sends is answered to a script; see config/short_way.py.
-MESSAGES_UNDER = "/work/"
-MESSAGE_MIDDLEWARE = [
+# What a work page's script sends is answered to a script; see config/rating_requests.py.
+RATING_REQUEST_PREFIX = "/work/"
+RATING_REQUEST_MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.middleware.WhoAsks",
-    "config.short_way.WhatWentWrong",
+    "accounts.middleware.SessionUserMiddleware",
+    "config.rating_requests.ErrorLogMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
@@ -111,7 +114,7 @@ _embedded = {
     "ENGINE": "django.db.backends.postgresql",
     "NAME": "postgres",
     "USER": "stepmark",
-    "HOST": str(sockets.database_folder(DATA_DIR)),
+    "HOST": str(socket_paths.database_folder(DATA_DIR)),
 }
 DATABASES = {
     "default": {
@@ -129,12 +132,12 @@ DATABASES["default"]["OPTIONS"] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.text("REDIS_URL", "") or f"unix://{sockets.socket_of(DATA_DIR)}"
+REDIS_URL = env.read_text("REDIS_URL", "") or f"unix://{socket_paths.broker_socket_path(DATA_DIR)}"
 # The client's own default waits for seconds before it gives up. A request that finds no cache must go on.
 REDIS_CACHE_OPTIONS = {"retry": Retry(NoBackoff(), 1), "socket_timeout": 2, "socket_connect_timeout": 2}
 CACHES = {
     # Goes on by itself where Redis is away.
-    "default": {"BACKEND": "config.cache.Cache", "LOCATION": REDIS_URL, "OPTIONS": REDIS_CACHE_OPTIONS},
+    "default": {"BACKEND": "config.cache.FallbackRedisCache", "LOCATION": REDIS_URL, "OPTIONS": REDIS_CACHE_OPTIONS},
 }
 
 # --- background work (jobs/ holds the truth, Celery only carries the news) -------------------------------------------
@@ -174,18 +177,18 @@ CELERY_BEAT_SCHEDULE = {
 CELERY_TIMEZONE = "UTC"
 
 # --- what is said of it -----------------------------------------------------------------------------------------------
-LOGGING = logs.configure(as_json=not EMBEDDED, level=env.text("STEPMARK_LOG_LEVEL", "INFO").upper())
+LOGGING = logs.configure_logging(as_json=not EMBEDDED, level=env.read_text("STEPMARK_LOG_LEVEL", "INFO").upper())
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 # One line for each request that went well is noise, and time; at STEPMARK_LOG_LEVEL=DEBUG it is written.
 DJANGO_STRUCTLOG_STATUS_DEFAULT_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_2XX_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
-METRICS_TOKEN = env.text("STEPMARK_METRICS_TOKEN", "")
+METRICS_TOKEN = env.read_text("STEPMARK_METRICS_TOKEN", "")
 
 # --- people ------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 # Ours is allauth's, which is Django's own with e-mail addresses; a second one would hash every wrong password twice.
-AUTHENTICATION_BACKENDS = ["accounts.backend.Backend"]
+AUTHENTICATION_BACKENDS = ["accounts.auth_backend.PreloadedUserBackend"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -194,7 +197,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_REDIRECT_URL = "annotate:home"
 LOGIN_URL = "account_login"
-ACCOUNT_ADAPTER = "accounts.adapter.Adapter"
+ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {"login": "accounts.forms.LogInForm"}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*"]
@@ -225,7 +228,7 @@ X_FRAME_OPTIONS = "DENY"
 # Addresses of login links must not leave with a click; "no-referrer" would take the origin from our own forms too.
 SECURE_REFERRER_POLICY = "same-origin"
 CSRF_TRUSTED_ORIGINS = [ORIGIN]
-CSRF_FAILURE_VIEW = "accounts.views.stale_form"
+CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 
 # An origin with https: everything goes there, and browsers remember it.
@@ -233,9 +236,9 @@ _secure = ORIGIN.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _secure
 SECURE_SSL_REDIRECT = _secure
 SECURE_REDIRECT_EXEMPT = [r"^health/"]  # asked by the machine itself, without TLS
-SECURE_HSTS_SECONDS = env.number("STEPMARK_HSTS_SECONDS", default=365 * 24 * 3600) if _secure else 0
+SECURE_HSTS_SECONDS = env.read_int("STEPMARK_HSTS_SECONDS", default=365 * 24 * 3600) if _secure else 0
 # How many proxies of ours stand before us: then, and only then, what they say of scheme and address is believed.
-PROXIES = env.number("STEPMARK_PROXIES", default=0)
+PROXIES = env.read_int("STEPMARK_PROXIES", default=0)
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXIES else None
 # Other hosts under the same domain are not ours to promise for: the operator's proxy may add that to the header.
@@ -246,9 +249,9 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["api.authentication.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["api.documents.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["api.json_parser.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "api.problems.answer",
+    "EXCEPTION_HANDLER": "api.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,  # `?format=` is a word of ours: the format of a file
 }
@@ -259,12 +262,12 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/",
-    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "api.problems.tell_in_schema"],
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "api.problems.add_problems_to_schema"],
     "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_NAME_OVERRIDES": {
-        "SnapshotPurpose": "exports.models.Purpose",
+        "SnapshotPurpose": "exports.models.SnapshotPurpose",
         "SourcePurpose": "labeling.models.problem.SourcePurpose",
-        "PrmPurpose": "prm.models.prm.Purpose",
+        "PrmPurpose": "prm.models.prm.PRMUsagePurpose",
     },
 }
 
@@ -272,14 +275,14 @@ SPECTACULAR_SETTINGS = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
 # With one language there is nothing to choose.
-MESSAGE_MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []
+RATING_REQUEST_MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []
 LOCALE_PATHS = [BASE_DIR / "locale"]
-TIME_ZONE = "UTC"  # of whoever named no other; see accounts.middleware.WhereTheyAre
+TIME_ZONE = "UTC"  # of whoever named no other; see accounts.middleware.TimeZoneMiddleware
 USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "config.static.Storage"},
+    "staticfiles": {"BACKEND": "config.static_files.BundledStaticStorage"},
 }

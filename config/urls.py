@@ -7,11 +7,11 @@ from config import health, metrics
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health/live", health.live, name="live"),
     path("health/ready", health.ready, name="ready"),
-    path("metrics", metrics.metrics, name="metrics"),
+    path("metrics", metrics.show_metrics, name="metrics"),
     path("api/", include("api.urls")),
     path("", include("annotate.urls")),  # first, since raters send most: each name before theirs is looked at in vain
     path("", include("accounts.urls")),
     path("", include("dashboard.urls")),
 ]
 
-handler400 = "config.refusals.unreadable"
+handler400 = "config.bad_requests.render_bad_request"

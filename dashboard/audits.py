@@ -7,12 +7,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from prm.evaluation import audit_report
+from prm.evaluation import audits
 from prm.models import PRM
 
 
 @dataclass(frozen=True)
-class Figure:
+class PRMFigure:
     """A value with the interval beside it; `reason` where there is none."""
 
     value: float | None
@@ -22,14 +22,14 @@ class Figure:
     reason: str = ""
 
 
-def figure(told: dict[str, Any] | None) -> Figure:
+def build_prm_figure(told: dict[str, Any] | None) -> PRMFigure:
     if not told:
-        return Figure(None)
+        return PRMFigure(None)
     low, high = told.get("interval") or (None, None)
-    return Figure(told.get("value"), low, high, told.get("n", 0), told.get("reason", ""))
+    return PRMFigure(told.get("value"), low, high, told.get("n", 0), told.get("reason", ""))
 
 
-AUDITS: dict[str, tuple[Any, Any]] = {
+AUDIT_LABELS: dict[str, tuple[Any, Any]] = {
     "last_step_ratio": (
         gettext_lazy("Lowest score on the last step, against chance"),
         gettext_lazy("where the answer is wrong; above 1.5 it reads the outcome"),
@@ -58,17 +58,22 @@ AUDITS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def audit_rows(prm: PRM) -> list[dict[str, Any]]:
+def build_audit_rows(prm: PRM) -> list[dict[str, Any]]:
     """Each audit with its name in words, its figure, and whether its alarm rings."""
     found = prm.audits.get("audits", {})
     return [
-        {"name": str(label), "what": str(what), "figure": figure(found[key]), "is_alarming": found[key]["is_alarming"]}
-        for key, (label, what) in AUDITS.items()
+        {
+            "name": str(label),
+            "what": str(what),
+            "figure": build_prm_figure(found[key]),
+            "is_alarming": found[key]["is_alarming"],
+        }
+        for key, (label, what) in AUDIT_LABELS.items()
         if key in found
     ]
 
 
-ALARMS: dict[str, Any] = {
+ALARM_LABELS: dict[str, Any] = {
     "last_step_ratio": gettext_lazy("it reads the outcome off the last step"),
     "outcome_slope": gettext_lazy("it reads the outcome"),
     "false_confidence": gettext_lazy("false confidence"),
@@ -76,7 +81,7 @@ ALARMS: dict[str, Any] = {
     "length_drift": gettext_lazy("what is served is chosen by length"),
     "contamination": gettext_lazy("trained on problems that judge"),
 }
-_KINDS: dict[str, Any] = {
+_JUDGE_LABELS: dict[str, Any] = {
     "reserve": gettext_lazy("the reserve"),
     "gold": gettext_lazy("gold"),
     "canary": gettext_lazy("canaries"),
@@ -85,23 +90,23 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def alarms(told: dict[str, Any]) -> list[str]:
+def list_alarms(told: dict[str, Any]) -> list[str]:
     """Those that ring, as a PRM's audits keep them."""
-    return [str(ALARMS.get(name, name)) for name in told.get("alarms", [])]
+    return [str(ALARM_LABELS.get(name, name)) for name in told.get("alarms", [])]
 
 
-def at_gate(gate: dict[str, Any]) -> list[str]:
+def list_gate_alarms(gate: dict[str, Any]) -> list[str]:
     """What a generation's gate was told besides its figures."""
     names = [name for name in gate.get("alarms", []) if name != "contamination"]
     drift = ["length_drift"] if gate.get("length_drift", {}).get("is_alarming") else []
-    said = [str(ALARMS.get(name, name)) for name in [*names, *drift]]
-    return said + list(_learnt(gate.get("contamination", {})))
+    said = [str(ALARM_LABELS.get(name, name)) for name in [*names, *drift]]
+    return said + list(_list_contamination_alarms(gate.get("contamination", {})))
 
 
-def _learnt(told: dict[str, Any]) -> Iterator[str]:
+def _list_contamination_alarms(told: dict[str, Any]) -> Iterator[str]:
     if told.get("is_stated") is False:
         yield _("what it was trained on is not stated")
-    for each in contamination(told):
+    for each in list_contamination(told):
         if each.n_found:
             text = ngettext(
                 "trained on %(n)d problem of %(what)s", "trained on %(n)d problems of %(what)s", each.n_found
@@ -110,7 +115,7 @@ def _learnt(told: dict[str, Any]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Judges:
+class JudgeContamination:
     """Problems that judge, and how many of them training holds."""
 
     name: str
@@ -125,13 +130,13 @@ class Judges:
         return self.n_equal + self.n_overlapping
 
 
-def contamination(told: dict[str, Any]) -> list[Judges]:
+def list_contamination(told: dict[str, Any]) -> list[JudgeContamination]:
     """Each kind of them that there is, and each list of a benchmark; what judges here always, were there none."""
-    kept = (each for each in told.get("judges", []) if each["n"] or each["kind"] in audit_report.HOLDING)
-    return [_judges(each) for each in kept]
+    kept = (each for each in told.get("judges", []) if each["n"] or each["kind"] in audits.GATING_KINDS)
+    return [_build_contamination(each) for each in kept]
 
 
-def _judges(told: dict[str, Any]) -> Judges:
-    name = told["name"] or str(_KINDS.get(told["kind"], told["kind"]))
+def _build_contamination(told: dict[str, Any]) -> JudgeContamination:
+    name = told["name"] or str(_JUDGE_LABELS.get(told["kind"], told["kind"]))
     counts = (told["n"], told["n_by_digest"], told["n_equal"], told["n_overlapping"])
-    return Judges(name, *counts, holds=told["kind"] in audit_report.HOLDING)
+    return JudgeContamination(name, *counts, holds=told["kind"] in audits.GATING_KINDS)

@@ -8,27 +8,27 @@ from django.utils.translation import gettext_lazy as _
 
 from labeling.models import Project, Trace
 from labeling.models.project import Protocol
-from people import messaging, roles
+from people import member_messages, roles
 from people.models import Membership, Role
 
 
-def _roles_of(actor: Membership, *, invites: bool = False) -> list[tuple[str, Any]]:
+def _role_choices(actor: Membership, *, invites: bool = False) -> list[tuple[str, Any]]:
     return [
         (role.value, role.label)
         for role in reversed(Role)
-        if roles.gives(actor, role) and not (invites and role is Role.OWNER)
+        if roles.may_grant(actor, role) and not (invites and role is Role.OWNER)
     ]
 
 
-def free_slug(asked: str) -> str:
+def clean_new_slug(asked: str) -> str:
     """An address that no project has."""
     slug = asked.lower()
     if slug == "new" or Project.objects.filter(slug=slug).exists():
-        raise taken(slug)
+        raise build_slug_taken_error(slug)
     return slug
 
 
-def taken(slug: str) -> ValidationError:
+def build_slug_taken_error(slug: str) -> ValidationError:
     return ValidationError(_("The address “%(slug)s” is taken. Choose another."), params={"slug": slug})
 
 
@@ -40,7 +40,7 @@ class InviteForm(forms.Form):
 
     def __init__(self, *args: Any, actor: Membership, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["role"].choices = _roles_of(actor, invites=True)  # type: ignore[attr-defined]  # it is a ChoiceField
+        self.fields["role"].choices = _role_choices(actor, invites=True)  # type: ignore[attr-defined]  # it is a ChoiceField
 
     def clean_role(self) -> Role:
         return Role(self.cleaned_data["role"])
@@ -51,7 +51,7 @@ class RoleForm(forms.Form):
 
     def __init__(self, *args: Any, actor: Membership, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["role"].choices = _roles_of(actor)  # type: ignore[attr-defined]  # it is a ChoiceField
+        self.fields["role"].choices = _role_choices(actor)  # type: ignore[attr-defined]  # it is a ChoiceField
 
     def clean_role(self) -> Role:
         return Role(self.cleaned_data["role"])
@@ -75,14 +75,14 @@ class NewProjectForm(forms.Form):
     )
 
     def clean_slug(self) -> str:
-        return free_slug(self.cleaned_data["slug"])
+        return clean_new_slug(self.cleaned_data["slug"])
 
 
-class ReasonForm(forms.Form):
+class WithdrawTraceForm(forms.Form):
     reason = forms.CharField(label=_("Why"), max_length=200)
 
 
-def _places(trace: Trace) -> list[tuple[str, Any]]:
+def _first_error_choices(trace: Trace) -> list[tuple[str, Any]]:
     """Where a first error may be: at no step, or at one of those that are rated."""
     steps = trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
     return [
@@ -91,12 +91,12 @@ def _places(trace: Trace) -> list[tuple[str, Any]]:
     ]
 
 
-class NoteForm(forms.Form):
+class SendBackForm(forms.Form):
     note = forms.CharField(label=_("Note"), required=False, max_length=2000, strip=True)
     seen = forms.DateTimeField(required=False)  # since when the trace stood where it was when the page was made
 
 
-class DecisionForm(NoteForm):
+class DecisionForm(SendBackForm):
     """Where the first error is, as a person decides."""
 
     first_error = forms.ChoiceField(
@@ -106,7 +106,7 @@ class DecisionForm(NoteForm):
 
     def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["first_error"].choices = _places(trace)  # type: ignore[attr-defined]  # it is a ChoiceField
+        self.fields["first_error"].choices = _first_error_choices(trace)  # type: ignore[attr-defined]  # it is a ChoiceField
 
     def clean_first_error(self) -> int | None:
         chosen: str = self.cleaned_data["first_error"]
@@ -121,19 +121,19 @@ class DecisionForm(NoteForm):
         return str(_("first error at %(step)s") % {"step": words[str(place)]})
 
 
-class PauseForm(forms.Form):
+class PauseAnnotatorForm(forms.Form):
     reason = forms.CharField(max_length=300)
 
 
 class MessageForm(forms.Form):
     text = forms.CharField(
         label=_("Message"),
-        max_length=messaging.LONGEST,
+        max_length=member_messages.MAX_LENGTH,
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=_("It stands at their home and on their work page until they have read it."),
         error_messages={"required": _("Write what they should read.")},
     )
 
 
-class CorrectionForm(forms.Form):
+class CorrectionRequestForm(forms.Form):
     note = forms.CharField(max_length=1000)

@@ -5,34 +5,34 @@ from typing import Protocol
 
 from django.utils.translation import gettext as _
 
-from dashboard.charts import words
-from labeling.agreement import majority
+from dashboard.charts import number_format
 from labeling.models import Assignment, Trace
-from labeling.models.assignment import Purpose
+from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
-from labeling.quality import first_errors
+from labeling.quality import submitted_readings
+from stats import label_votes
 
 
-class Read(Protocol):
+class MajorityVoter(Protocol):
     """One reading with the number of the step that it saw the first error in."""
 
     @property
     def assignment(self) -> Assignment: ...
     @property
-    def report(self) -> first_errors.Report | None: ...
+    def report(self) -> submitted_readings.RevisionReport | None: ...
     @property
     def error(self) -> int | None: ...
 
 
-def told(trace: Trace, read: Iterable[Read]) -> str:
+def describe_majority(trace: Trace, read: Iterable[MajorityVoter]) -> str:
     """Of the readings that have a vote; nothing where none has, or where no two are of the same steps."""
     if trace.kind == TraceKind.LIVE:
         return ""
-    found = majority.of_places([each.error for each in read if _votes(each)])
+    found = label_votes.find_leading_place([each.error for each in read if _counts_as_vote(each)])
     if found is None:
         return ""
-    seen = {"n": found.n, "of": found.n_votes, "margin": words.share(found.margin)}
+    seen = {"n": found.n, "of": found.n_votes, "margin": number_format.format_share(found.margin)}
     if found.is_tied:
         return _("No majority: no place is named by more than %(n)d of %(of)d readings, margin %(margin)s.") % seen
     if found.place is None:
@@ -41,8 +41,13 @@ def told(trace: Trace, read: Iterable[Read]) -> str:
     return _("Majority: first error at step %(step)d, by %(n)d of %(of)d readings, margin %(margin)s.") % seen
 
 
-def _votes(each: Read) -> bool:
+def _counts_as_vote(each: MajorityVoter) -> bool:
     """Whoever was measured by it, saw scores, is a machine or was cut off names no place that counts."""
     row = each.assignment
     has_told = each.report is not None and not each.report.is_censored
-    return has_told and row.purpose == Purpose.WORK and not row.is_assisted and row.rater.kind != RaterKind.MACHINE
+    return (
+        has_told
+        and row.purpose == AssignmentPurpose.WORK
+        and not row.is_assisted
+        and row.rater.kind != RaterKind.MACHINE
+    )

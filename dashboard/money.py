@@ -4,17 +4,17 @@ from decimal import Decimal
 
 from labeling.models import Project
 
-_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£"}
+_CURRENCY_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£"}
 
 
-def cost(project: Project, active_ms: int) -> Decimal | None:
+def compute_labor_cost(project: Project, active_ms: int) -> Decimal | None:
     """What so much active time costs; None where the project says no rate."""
     if project.pay_per_hour is None:
         return None
     return project.pay_per_hour * Decimal(active_ms) / Decimal(3_600_000)
 
 
-def told(project: Project, amount: Decimal | float | None, places: int = 2) -> str:
+def format_amount(project: Project, amount: Decimal | float | None, places: int = 2) -> str:
     if amount is None:
         return "–"
-    return f"{_SIGNS.get(project.currency, project.currency)} {amount:,.{places}f}"
+    return f"{_CURRENCY_SIGNS.get(project.currency, project.currency)} {amount:,.{places}f}"

@@ -7,65 +7,71 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.charts import words
-from labeling.agreement.result import Reason
+from dashboard.charts import number_format
+from stats.estimates import Reason
 
-Text = str | Promise
+LazyText = str | Promise
 
 
 @dataclass(frozen=True)
-class Kind:
+class StatisticKind:
     """A statistic: its name, the line that says what it is and what is good, and the mark that it should reach."""
 
-    name: Text
-    what: Text
+    name: LazyText
+    what: LazyText
     mark: float | None = None
 
 
-KINDS: dict[str, Kind] = {
-    "exact": Kind(
+STATISTIC_KINDS: dict[str, StatisticKind] = {
+    "exact": StatisticKind(
         _("First error, exact position"), _("Same first error, or both none. What a PRM learns from most. .70 is good.")
     ),
-    "within_one": Kind(_("First error, within one step"), _("Forgives a boundary drawn one step apart. .80 is good.")),
-    "has_error_kappa": Kind(
+    "within_one": StatisticKind(
+        _("First error, within one step"), _("Forgives a boundary drawn one step apart. .80 is good.")
+    ),
+    "has_error_kappa": StatisticKind(
         _("Has an error, kappa"), _("Whether the trace is wrong at all, chance removed. .60 is good, 0 is chance.")
     ),
-    "alpha_nominal": Kind(
+    "alpha_nominal": StatisticKind(
         _("Alpha nominal"),
         _("Step ratings, chance removed: 1 is perfect, 0 is chance. Usable from .67, firm from .80."),
         0.67,
     ),
-    "alpha_ordinal": Kind(
+    "alpha_ordinal": StatisticKind(
         _("Alpha ordinal"), _("Negative against positive weighs more than a neighbour. Usable from .67."), 0.67
     ),
-    "alpha_interval": Kind(_("Alpha interval"), _("As ordinal, with equal distances. Usable from .67."), 0.67),
-    "gwet_ac1": Kind(
+    "alpha_interval": StatisticKind(_("Alpha interval"), _("As ordinal, with equal distances. Usable from .67."), 0.67),
+    "gwet_ac1": StatisticKind(
         _("Gwet’s AC1"), _("Less troubled when most steps are positive; reads high, so never alone. .80 is good.")
     ),
-    "gwet_ac2_quadratic": Kind(_("Gwet’s AC2, quadratic"), _("AC1 with distances between ratings. .80 is good.")),
-    "fleiss_kappa": Kind(
+    "gwet_ac2_quadratic": StatisticKind(
+        _("Gwet’s AC2, quadratic"), _("AC1 with distances between ratings. .80 is good.")
+    ),
+    "fleiss_kappa": StatisticKind(
         _("Fleiss’ kappa"), _("For comparison with papers; alpha corrects its bias at few ratings. Usable from .60.")
     ),
-    "recall -1": Kind(
+    "recall -1": StatisticKind(
         _("Recall of negative"), _("Of steps settled negative, the share rated so: 1 less over-credit. .90 is good.")
     ),
-    "recall 0": Kind(
+    "recall 0": StatisticKind(
         _("Recall of neutral"),
         _("Of steps settled neutral, the share rated so. Far below the others: the guideline leaves neutral open."),
     ),
-    "recall 1": Kind(_("Recall of positive"), _("Of steps settled positive, the share rated so. .90 is good.")),
-    "over_credit": Kind(
+    "recall 1": StatisticKind(
+        _("Recall of positive"), _("Of steps settled positive, the share rated so. .90 is good.")
+    ),
+    "over_credit": StatisticKind(
         _("Over-credit"), _("Of steps settled negative, the share rated better. The costly error; good is below .10.")
     ),
-    "over_blame": Kind(
+    "over_blame": StatisticKind(
         _("Over-blame"), _("Of steps not settled negative, the share rated negative. Good is below .10.")
     ),
-    "pairwise_agreement": Kind(
+    "pairwise_agreement": StatisticKind(
         _("Raw agreement"), _("Share of equal pairs. Flatters when one rating is common: .90 can be chance.")
     ),
 }
 
-_REASONS: dict[str, Text] = {
+_REASON_TEXTS: dict[str, LazyText] = {
     Reason.NO_PAIRS: _("Undefined: nothing was read twice yet."),
     Reason.NO_VARIATION: _("Undefined: every rating is the same, so chance alone would agree too."),
     Reason.NOT_NUMBERS: _("Undefined: the ratings are no numbers."),
@@ -84,20 +90,20 @@ _REASONS: dict[str, Text] = {
 }
 
 
-def why(reason: str | None) -> str:
-    return str(_REASONS.get(reason or "", reason or ""))
+def explain_missing_value(reason: str | None) -> str:
+    return str(_REASON_TEXTS.get(reason or "", reason or ""))
 
 
 @dataclass(frozen=True)
-class Figure(words.Span):
+class StatisticEstimate(number_format.ValueWithInterval):
     """One statistic as a page shows it: never the value alone."""
 
     key: str
-    kind: Kind
+    kind: StatisticKind
     n: int
     n_problems: int
     why: str  # there is no value, or no interval
-    bootstrap: words.Span
+    bootstrap: number_format.ValueWithInterval
     why_no_bootstrap: str
 
     @property
@@ -105,21 +111,23 @@ class Figure(words.Span):
         return self.kind.mark is not None and self.value is not None and self.value < self.kind.mark
 
 
-NOTHING: Mapping[str, Any] = {"reason": Reason.NO_PAIRS}
+NO_ESTIMATE: Mapping[str, Any] = {"reason": Reason.NO_PAIRS}
 
 
-def figure(key: str, told: Mapping[str, Any] | None) -> Figure:
+def build_estimate(key: str, told: Mapping[str, Any] | None) -> StatisticEstimate:
     """Of an estimate as it is kept among the figures of a project."""
-    told = told or NOTHING
-    return Figure(
+    told = told or NO_ESTIMATE
+    return StatisticEstimate(
         key=key,
-        kind=KINDS[key],
+        kind=STATISTIC_KINDS[key],
         value=told.get("value"),
         low=told.get("low"),
         high=told.get("high"),
         n=told.get("n_paired") or 0,
         n_problems=told.get("n_problems") or 0,
-        why=why(told.get("reason") or (told.get("interval_reason") if told.get("low") is None else None)),
-        bootstrap=words.Span(told.get("value"), *(told.get("bootstrap") or (None, None))),
-        why_no_bootstrap=why(told.get("bootstrap_reason")),
+        why=explain_missing_value(
+            told.get("reason") or (told.get("interval_reason") if told.get("low") is None else None)
+        ),
+        bootstrap=number_format.ValueWithInterval(told.get("value"), *(told.get("bootstrap") or (None, None))),
+        why_no_bootstrap=explain_missing_value(told.get("bootstrap_reason")),
     )

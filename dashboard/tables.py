@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 # A spreadsheet takes what begins so for a formula, and runs it; some read the wide signs of East Asian keyboards alike.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     name: str
     is_number: bool = False
     reads: Callable[[Any], str] | None = None
@@ -29,15 +29,15 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """`key` names the file; `name` says what is in it. The first column heads its row."""
 
     key: str
     name: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Any]]
 
-    def shown(self) -> Iterator[list[tuple[Column, str]]]:
+    def shown(self) -> Iterator[list[tuple[TableColumn, str]]]:
         """The rows as a person reads them."""
         for row in self.rows:
             yield [(column, column.show(value)) for column, value in zip(self.columns, row, strict=True)]
@@ -46,8 +46,8 @@ class Table:
         """The rows as a program reads them: full numbers, ISO dates, nothing for what is not known."""
         text = io.StringIO()
         writer = csv.writer(text)
-        writer.writerow([_harmless(name) for name in self._headings()])
-        writer.writerows([_harmless(value) for value in row] for row in self.rows)
+        writer.writerow([_escape_formula(name) for name in self._headings()])
+        writer.writerows([_escape_formula(value) for value in row] for row in self.rows)
         return text.getvalue()
 
     def _headings(self) -> Iterator[str]:
@@ -58,7 +58,7 @@ class Table:
             yield column.name if often[column.name] == 1 else f"{about}, {column.name}"
 
 
-def _harmless(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(_FORMULA):
+def _escape_formula(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
         return f"'{value}"
     return "" if value is None else value

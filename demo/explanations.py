@@ -1,7 +1,7 @@
 """Why a step of a training trace is rated as it is: what its rater reads after it."""
 
-from demo.maths import path
-from demo.told import ToldOption, ToldTrace
+from demo.generated_content import GeneratedOption, GeneratedTrace
+from demo.math_problems import derivation
 
 SOUND = (
     "Every step follows from what stands above it: there is no error to be found. Such traces exist, and to see that"
@@ -13,27 +13,29 @@ ALTERNATIVE = {
     -1: "It stands in the same place and is wrong as well.",
 }
 NEGATIVE = {
-    path.ARITHMETIC: (
+    derivation.ARITHMETIC: (
         "The calculation is wrong. One slip anywhere makes the whole step negative, also when the rest of it is right."
         " It helps to redo the last calculation of a step before rating."
     ),
-    path.SIGN: (
+    derivation.SIGN: (
         "A sign is lost or turned round here. It looks tidy, which is why it is easily read over: follow each minus"
         " from one side to the other."
     ),
-    path.CASE: (
+    derivation.CASE: (
         "A case is dropped that the problem asks for. What is said of the remaining case may be right; what is left out"
         " makes the step negative."
     ),
-    path.FORMULA: ("This formula does not apply here. That the numbers are put in correctly does not save the step."),
-    path.MISREAD: (
+    derivation.FORMULA: (
+        "This formula does not apply here. That the numbers are put in correctly does not save the step."
+    ),
+    derivation.MISREAD: (
         "The problem says something else. Hold the numbers and conditions of a step against the problem itself, not"
         " against the step before."
     ),
 }
 
 
-def of(trace: ToldTrace, option: ToldOption, *, is_own: bool) -> str:
+def explain_option(trace: GeneratedTrace, option: GeneratedOption, *, is_own: bool) -> str:
     """Empty where nothing needs to be said."""
     if not is_own:
         return ALTERNATIVE.get(option.rating or 0, NEUTRAL)

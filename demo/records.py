@@ -5,21 +5,14 @@ import hashlib
 
 import msgspec
 
-from demo.told import ToldOption, ToldStep, ToldTrace
-from labeling.importing import identity
-from labeling.importing.records import (
-    OptionRecord,
-    PartRecord,
-    ProblemRecord,
-    ProvenanceRecord,
-    StepRecord,
-    TraceRecord,
-)
+from demo.generated_content import GeneratedOption, GeneratedStep, GeneratedTrace
+from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
+from labeling.traces import identity
 
 GRADER = "demo, exact comparison"
 
 
-def of(trace: ToldTrace, *, policy: str, scaffold: str = "") -> TraceRecord:
+def build_record(trace: GeneratedTrace, *, policy: str, scaffold: str = "") -> TraceRecord:
     record = TraceRecord(
         problem=ProblemRecord(text=trace.problem, answer=trace.reference_answer, ref=trace.ref, domain=trace.domain),
         steps=[_step(step, position) for position, step in enumerate(trace.steps)],
@@ -35,12 +28,12 @@ def of(trace: ToldTrace, *, policy: str, scaffold: str = "") -> TraceRecord:
     return record
 
 
-def digest(record: TraceRecord) -> str:
+def record_digest(record: TraceRecord) -> str:
     """By which the trace of this record is known in its project."""
-    return identity.of_trace(record, problem=identity.of_problem(record.problem), occurrence=0)
+    return identity.digest_trace(record, problem=identity.digest_problem(record.problem), occurrence=0)
 
 
-def _step(step: ToldStep, position: int) -> StepRecord:
+def _step(step: GeneratedStep, position: int) -> StepRecord:
     return StepRecord(
         options=[_option(option) for option in step.options],
         kind=step.kind,
@@ -50,6 +43,6 @@ def _step(step: ToldStep, position: int) -> StepRecord:
     )
 
 
-def _option(option: ToldOption) -> OptionRecord:
+def _option(option: GeneratedOption) -> OptionRecord:
     parts = tuple(PartRecord(part.kind, part.text, part.name, part.call_ref) for part in option.parts)
     return OptionRecord(text=option.text, parts=parts)

@@ -12,7 +12,7 @@ SECRET = os.environ["STEPMARK_SECRET"].encode()
 ANSWERS: dict[str, object] = {}
 
 
-class Scorer(BaseHTTPRequestHandler):
+class ReferenceScorerHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         at, said = self.headers["X-Stepmark-Timestamp"], self.headers["X-Stepmark-Signature"]
@@ -32,4 +32,4 @@ class Scorer(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(content).encode())
 
 
-ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Scorer).serve_forever()
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), ReferenceScorerHandler).serve_forever()

@@ -25,64 +25,64 @@ FOR EACH {level} EXECUTE FUNCTION refuse_change()"""
 _PRESENT = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
 
 
-def register(*tables: str) -> None:
+def register_tables(*tables: str) -> None:
     """Name tables whose rows are only ever added. For `AppConfig.ready`."""
     _tables.update(tables)
 
 
-def registered() -> frozenset[str]:
+def registered_tables() -> frozenset[str]:
     return frozenset(_tables)
 
 
-def missing(using: str = DEFAULT_DB_ALIAS) -> list[str]:
+def missing_triggers(using: str = DEFAULT_DB_ALIAS) -> list[str]:
     """Return the triggers that the database lacks. Empty if every registered table is locked."""
-    return sorted(set(_wanted()) - _present(using))
+    return sorted(set(_wanted_triggers()) - _existing_triggers(using))
 
 
-def lock(using: str = DEFAULT_DB_ALIAS) -> None:
+def create_triggers(using: str = DEFAULT_DB_ALIAS) -> None:
     """Make every missing trigger on the tables that exist."""
-    names = missing(using)
+    names = missing_triggers(using)
     if not names:
         return
     tables = set(connections[using].introspection.table_names())
     with connections[using].cursor() as cursor:
         cursor.execute(_FUNCTION)
         for name in names:
-            table, operation = _wanted()[name]
+            table, operation = _wanted_triggers()[name]
             if table in tables:
                 level = _LEVELS[operation]
                 cursor.execute(_TRIGGER.format(name=name, table=table, operation=operation, level=level))
 
 
-def unlock(using: str = DEFAULT_DB_ALIAS) -> None:
+def drop_triggers(using: str = DEFAULT_DB_ALIAS) -> None:
     """Drop the triggers. Only tests do this; the next migrate makes them again."""
-    wanted = _wanted()
+    wanted = _wanted_triggers()
     with connections[using].cursor() as cursor:
-        for name in sorted(_present(using) & set(wanted)):
+        for name in sorted(_existing_triggers(using) & set(wanted)):
             cursor.execute(f'DROP TRIGGER "{name}" ON "{wanted[name][0]}"')
 
 
 @contextmanager
-def lifted(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
+def triggers_lifted(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """Without the locks for as long as the block lasts. Only for tests that change a row to see what comes of it."""
-    unlock(using)
+    drop_triggers(using)
     try:
         yield
     finally:
-        lock(using)
+        create_triggers(using)
 
 
 def on_migrated(*, using: str, **_: Any) -> None:
-    lock(using)
+    create_triggers(using)
 
 
-def _wanted() -> dict[str, tuple[str, str]]:
+def _wanted_triggers() -> dict[str, tuple[str, str]]:
     return {
         f"{table}_refuses_{operation}": (table, operation) for table in sorted(_tables) for operation in sorted(_LEVELS)
     }
 
 
-def _present(using: str) -> set[str]:
+def _existing_triggers(using: str) -> set[str]:
     with connections[using].cursor() as cursor:
         cursor.execute(_PRESENT)
         return {name for (name,) in cursor.fetchall()}

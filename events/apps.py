@@ -8,6 +8,6 @@ class EventsConfig(AppConfig):
     def ready(self) -> None:
         from events import append_only
 
-        append_only.register("events_event")
+        append_only.register_tables("events_event")
         # Sent once for this app after every migrate, whatever was migrated. It moves no data: it puts locks on tables.
         post_migrate.connect(append_only.on_migrated, sender=self)

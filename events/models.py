@@ -1,4 +1,4 @@
-"""The append-only log: who did what to which, and when. Owned by `events.log`."""
+"""The append-only log: who did what to which, and when. Owned by `events.audit_log`."""
 
 from typing import ClassVar
 

@@ -7,4 +7,4 @@ class ExportsConfig(AppConfig):
     def ready(self) -> None:
         from events import append_only
 
-        append_only.register("exports_seat")
+        append_only.register_tables("exports_splitassignment")

@@ -5,28 +5,28 @@ from collections.abc import Iterable
 
 from django.conf import settings
 
-from exports.orders import Unfit
+from exports.orders import InvalidOrder
 
 S3, HUB = "s3://", "hf://"
 
 
-def named() -> dict[str, str]:
+def configured_destinations() -> dict[str, str]:
     """Addresses by name."""
     return dict(settings.DESTINATIONS)
 
 
-def check(names: Iterable[str]) -> None:
+def validate_destinations(names: Iterable[str]) -> None:
     """Raises Unfit where one of them is not set up."""
-    known = named()
+    known = configured_destinations()
     unknown = sorted(set(names) - known.keys())
     if unknown:
         listed = ", ".join(known) or "none"
-        raise Unfit(f"There is no destination called {', '.join(unknown)}. Set up are: {listed}.")
+        raise InvalidOrder(f"There is no destination called {', '.join(unknown)}. Set up are: {listed}.")
 
 
-def address_of(name: str, *, project: str, snapshot: str) -> str:
+def build_address(name: str, *, project: str, snapshot: str) -> str:
     """Below a prefix each snapshot has a folder of its own; below an owner on the hub, a repository."""
-    base = named()[name].rstrip("/")
+    base = configured_destinations()[name].rstrip("/")
     if base.startswith(HUB):
         return base if "/" in base.removeprefix(HUB) else f"{base}/{snapshot}"
     return f"{base}/{project}/{snapshot}"

@@ -12,12 +12,12 @@ from typing import Any
 import zstandard
 from msgspec import Struct
 
-from exports.formats.columns import Row
+from formats.columns import OutputRow
 
 _LEVEL = 6
 
 
-class Written(Struct):
+class WrittenFile(Struct):
     """What became of a file."""
 
     name: str
@@ -28,7 +28,7 @@ class Written(Struct):
     split: str = ""
 
 
-class Lines:
+class JsonLinesFile:
     """JSON Lines. `ending` says how they are compressed; a chunk is a frame, so that each can be read by itself."""
 
     def __init__(self, path: Path, ending: str) -> None:
@@ -42,25 +42,25 @@ class Lines:
     def write(self, lines: Sequence[bytes]) -> None:
         if not lines:
             return
-        frame = _packed(b"".join(lines), self._ending)
+        frame = _compress(b"".join(lines), self._ending)
         self._file.write(frame)
         self._digest.update(frame)
         self.rows += len(lines)
 
-    def write_rows(self, rows: Sequence[Row]) -> None:
+    def write_rows(self, rows: Sequence[OutputRow]) -> None:
         self.write([json.dumps(row).encode("ascii") + b"\n" for row in rows])
 
-    def close(self) -> Written:
+    def close(self) -> WrittenFile:
         """Nobody takes half a file for a snapshot."""
         self._file.flush()
         os.fsync(self._file.fileno())
         size = self._file.tell()
         self._file.close()
         self._unfinished.replace(self.path)
-        return Written(self.path.name, self.rows, size, self._digest.hexdigest())
+        return WrittenFile(self.path.name, self.rows, size, self._digest.hexdigest())
 
 
-def _packed(data: bytes, ending: str) -> bytes:
+def _compress(data: bytes, ending: str) -> bytes:
     if ending.endswith(".gz"):
         return gzip.compress(data, _LEVEL, mtime=0)
     if ending.endswith(".zst"):
@@ -68,19 +68,19 @@ def _packed(data: bytes, ending: str) -> bytes:
     return data
 
 
-def sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_text(path: Path, text: str) -> Written:
+def write_text(path: Path, text: str) -> WrittenFile:
     """A small file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".unfinished")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(path)
-    return Written(path.name, 0, path.stat().st_size, sha256(path))
+    return WrittenFile(path.name, 0, path.stat().st_size, file_sha256(path))
 
 
-def write_json(path: Path, content: Any) -> Written:
+def write_json(path: Path, content: Any) -> WrittenFile:
     return write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")

@@ -1,6 +1,6 @@
 """Snapshots: what was asked for, what was built, where it went, and what the lead states of a project for its cards.
-And where problems sit in splits. Owned by `exports.snapshots`, `exports.deliveries`, `exports.statements` and
-`exports.seating`."""
+And where problems sit in splits. Owned by `exports.snapshots`, `exports.deliveries`, `exports.disclosures` and
+`exports.split_assignment`."""
 
 from typing import ClassVar
 
@@ -12,33 +12,33 @@ from django.utils.translation import gettext_lazy as _
 from labeling.models import Manifest, Project
 
 
-class Purpose(models.TextChoices):
+class SnapshotPurpose(models.TextChoices):
     ARCHIVE = "archive", _("archive: everything as it is")
     TRAINING = "training", _("training: without what judges a model or a rater")
 
 
-def told() -> "models.TextField[str, str]":
+def text_field() -> "models.TextField[str, str]":
     return models.TextField(blank=True)
 
 
-class Statement(models.Model):
+class ProjectDisclosure(models.Model):
     """What a lead states of a project, in words; what stands empty is printed as not stated."""
 
     project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="statement")
-    process_supervised = told()
-    base_model = told()
-    policy = told()
-    orm = told()
-    prm = told()
-    judge = told()
-    human_source = told()
-    scaffold = told()
-    deployment_monitor = told()
-    where_tested = told()
-    known_failures = told()
-    raters = told()  # who they are, how they were trained and screened
-    pay = told()
-    domains_not_covered = told()
+    process_supervised = text_field()
+    base_model = text_field()
+    policy = text_field()
+    orm = text_field()
+    prm = text_field()
+    judge = text_field()
+    human_source = text_field()
+    scaffold = text_field()
+    deployment_monitor = text_field()
+    where_tested = text_field()
+    known_failures = text_field()
+    raters = text_field()  # who they are, how they were trained and screened
+    pay = text_field()
+    domains_not_covered = text_field()
     licence = models.CharField(max_length=200, blank=True)
     stated_at = models.DateTimeField()
     stated_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -47,7 +47,7 @@ class Statement(models.Model):
         return f"statement on {self.project_id}"
 
 
-class Seat(models.Model):
+class SplitAssignment(models.Model):
     """Where a problem sits when its project is split: decided once, and kept when the problem is taken back. Only ever
     added."""
 
@@ -76,8 +76,8 @@ class Snapshot(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="snapshots")
     name = models.SlugField(max_length=100)
-    purpose = models.CharField(max_length=10, choices=Purpose, default=Purpose.ARCHIVE)
-    order = models.JSONField(default=dict)  # what was asked for: `exports.orders.Order`
+    purpose = models.CharField(max_length=10, choices=SnapshotPurpose, default=SnapshotPurpose.ARCHIVE)
+    order = models.JSONField(default=dict)  # what was asked for: `exports.orders.SnapshotOrder`
     manifest = models.OneToOneField(Manifest, null=True, on_delete=models.PROTECT, related_name="snapshot")
     plan = models.JSONField(default=dict)  # what was found out before the manifest was frozen
     statement = models.JSONField(default=dict)  # as it stood then

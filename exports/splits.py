@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labeling.texts.near_duplicates import SLOTS, Elders
+from formats.near_duplicates import SLOTS, EarlierTexts
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 _WHOLE = 1 << 64
 
 
-class Seat(NamedTuple):
+class SplitInterval(NamedTuple):
     """A stretch of [0, 1): one point, that of the problem or of what it is like, or from the lowest to the highest of
     several. Sides are stretches too, so the two ends say all that any shares could ask."""
 
@@ -27,22 +27,22 @@ class Seat(NamedTuple):
 
     def side(self, *, validation: float, test: float) -> str | None:
         """None where the shares would part what this is like."""
-        found = side(self.low, validation=validation, test=test)
-        return found if found == side(self.high, validation=validation, test=test) else None
+        found = split_at(self.low, validation=validation, test=test)
+        return found if found == split_at(self.high, validation=validation, test=test) else None
 
 
-def place(digest: str) -> float:
+def split_position(digest: str) -> float:
     """A number in [0, 1). Not the one that decides on the reserve: that would empty one side."""
     return int.from_bytes(hashlib.sha256(f"split\0{digest}".encode()).digest()[:8], "big") / _WHOLE
 
 
-def side(place: float, *, validation: float, test: float) -> str:
+def split_at(place: float, *, validation: float, test: float) -> str:
     if place < test:
         return TEST
     return VALIDATION if place < test + validation else TRAIN
 
 
-class Seating:
+class SplitAssigner:
     """Problems in the order in which they came: first those that sit, then newcomers."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Seating:
         self._signatures = bytearray()
         self._low, self._high = array("d"), array("d")
 
-    def add(self, digest: str, signature: bytes, seat: Seat | None = None) -> None:
+    def add(self, digest: str, signature: bytes, seat: SplitInterval | None = None) -> None:
         """`digest` is that of the normal text: writings of one problem sit together whatever their words look like."""
         self._digests.append(digest)
         self._signatures += signature
@@ -62,10 +62,10 @@ class Seating:
     def n_seated(self) -> int:
         return len(self._low)
 
-    def decide(self) -> Iterator[Seat | None]:
+    def decide(self) -> Iterator[SplitInterval | None]:
         """A seat for each newcomer, in order; nothing, as a sign of life, where that takes time."""
         signatures = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(-1, SLOTS)
-        elders = Elders(signatures)
+        elders = EarlierTexts(signatures)
         for _ in elders.sort():
             yield None
         firsts: dict[str, int] = {}
@@ -75,13 +75,13 @@ class Seating:
                 like = [int(each) for each in elders.alike(number)]
                 yield self._sit(digest, [first, *like] if first < number else like)
 
-    def _sit(self, digest: str, like: list[int]) -> Seat:
+    def _sit(self, digest: str, like: list[int]) -> SplitInterval:
         """The smallest stretch that meets those of all it is like: where two stretches meet, and each of them lies on
         one side, both lie on the same."""
-        own = place(digest)
+        own = split_position(digest)
         highest = max((self._low[each] for each in like), default=own)
         lowest = min((self._high[each] for each in like), default=own)
-        seat = Seat(min(lowest, highest), highest)
+        seat = SplitInterval(min(lowest, highest), highest)
         self._low.append(seat.low)
         self._high.append(seat.high)
         return seat

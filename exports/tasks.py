@@ -4,7 +4,7 @@ import datetime as dt
 
 from celery import shared_task
 
-from exports import deliveries, finishing, snapshots
+from exports import deliveries, finish_job, snapshots
 from exports.models import Delivery, Snapshot
 from jobs import runner
 
@@ -13,28 +13,32 @@ LONG = dt.timedelta(minutes=5)
 
 @shared_task(name=snapshots.PREPARE)
 def prepare(job_id: int) -> None:
-    runner.run(job_id, lambda job: snapshots.prepare(_of(job.arguments), asks=True))
+    runner.run_job(job_id, lambda job: snapshots.prepare_snapshot(_load_snapshot(job.arguments), asks=True))
 
 
 @shared_task(name=snapshots.BUILD)
 def build_shard(job_id: int) -> None:
-    runner.run(job_id, lambda job: snapshots.build(_of(job.arguments), job.arguments["shard"], asks=True))
+    runner.run_job(
+        job_id, lambda job: snapshots.build_shard(_load_snapshot(job.arguments), job.arguments["shard"], asks=True)
+    )
 
 
 @shared_task(name=snapshots.FINISH)
 def finish(job_id: int) -> None:
     """What is counted for the card of a large set takes its time."""
-    runner.run(job_id, lambda job: finishing.finish(_of(job.arguments)), lease=LONG)
+    runner.run_job(job_id, lambda job: finish_job.finish_snapshot(_load_snapshot(job.arguments)), lease=LONG)
 
 
 @shared_task(name=deliveries.DELIVER)
 def deliver(job_id: int) -> None:
-    runner.run(job_id, lambda job: deliveries.deliver(_delivery(job.arguments), sent=job.checkpoint.get("sent", 0)))
+    runner.run_job(
+        job_id, lambda job: deliveries.run_delivery(_load_delivery(job.arguments), sent=job.checkpoint.get("sent", 0))
+    )
 
 
-def _delivery(arguments: dict[str, int]) -> Delivery:
+def _load_delivery(arguments: dict[str, int]) -> Delivery:
     return Delivery.objects.select_related("snapshot__project", "asked_by").get(pk=arguments["delivery"])
 
 
-def _of(arguments: dict[str, int]) -> Snapshot:
+def _load_snapshot(arguments: dict[str, int]) -> Snapshot:
     return Snapshot.objects.select_related("project", "manifest", "asked_by").get(pk=arguments["snapshot"])

@@ -18,20 +18,20 @@ _SECRETS = (
 )
 
 
-class Failed(Exception):
+class JobFailed(Exception):
     """What a handler raises when a person can put it right. Its text says what happened, where, and what to do."""
 
 
-def reason(error: BaseException) -> str:
+def describe_failure(error: BaseException) -> str:
     """Why the job failed, for the person who looks at it."""
-    message = " ".join(without_secrets(str(error)).split())
-    if isinstance(error, Failed) and message:
+    message = " ".join(redact_secrets(str(error)).split())
+    if isinstance(error, JobFailed) and message:
         return message[:_LONGEST]
     what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return f"{what[:_LONGEST]} ({_place(error)})"
+    return f"{what[:_LONGEST]} ({_innermost_own_line(error)})"
 
 
-def worn_out(starts: int, last: str) -> str:
+def describe_repeated_loss(starts: int, last: str) -> str:
     """Why the sweep gave up on work whose runner vanished again and again."""
     said = _(
         "The worker stopped %(starts)d times at the same place without a word; it may have run out of memory."
@@ -40,13 +40,13 @@ def worn_out(starts: int, last: str) -> str:
     return f"{said} ({last})" if last else said
 
 
-def without_secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     for pattern, instead in _SECRETS:
         text = pattern.sub(instead, text)
     return text
 
 
-def _place(error: BaseException) -> str:
+def _innermost_own_line(error: BaseException) -> str:
     """The innermost line of our own code: libraries' lines tell a person nothing."""
     frames = traceback.extract_tb(error.__traceback__)
     base = Path(settings.BASE_DIR)

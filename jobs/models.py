@@ -1,4 +1,4 @@
-"""Background work. The rows are the truth; the broker only carries the news. `jobs.work` and `jobs.runner` alone change
+"""Background work. The rows are the truth; the broker only carries the news. `jobs.control` and `jobs.runner` alone change
 them."""
 
 import datetime as dt

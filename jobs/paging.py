@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-PAGE = 2000
+PAGE_SIZE = 2000
 
 
-def by_key(rows: QuerySet[Any], *fields: str, size: int = PAGE) -> Iterator[tuple[Any, ...]]:
+def iterate_by_key(rows: QuerySet[Any], *fields: str, size: int = PAGE_SIZE) -> Iterator[tuple[Any, ...]]:
     """The primary key and these fields of each row, in the order of the keys."""
     last = 0
     while page := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *fields)[:size]):

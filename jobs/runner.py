@@ -1,4 +1,4 @@
-"""Run one job in chunks: claim it, save its progress with each chunk, end it. Only this module and `jobs.work` change
+"""Run one job in chunks: claim it, save its progress with each chunk, end it. Only this module and `jobs.control` change
 jobs.
 
 A handler is a generator function that is given the job and goes on from `job.checkpoint`. It prepares a chunk (reads,
@@ -29,12 +29,14 @@ from jobs import failures
 from jobs.models import Job, JobState
 
 LEASE = dt.timedelta(seconds=20)
-AT_ONCE = 3  # in one process; a worker with threads has one more, for short news: without it nothing would be swept
+MAX_PARALLEL_JOBS = (
+    3  # in one process; a worker with threads has one more, for short news: without it nothing would be swept
+)
 
 logger = structlog.get_logger(__name__)
 
 
-class Progress(NamedTuple):
+class JobProgress(NamedTuple):
     """How far the job has come. What is None stays as it was; `result` is added to what is there."""
 
     done: int
@@ -43,22 +45,22 @@ class Progress(NamedTuple):
     result: Mapping[str, Any] | None = None
 
 
-Chunk = Callable[[dt.datetime], Progress]
-Handler = Callable[[Job], Iterator[Progress | Chunk]]
+Chunk = Callable[[dt.datetime], JobProgress]
+Handler = Callable[[Job], Iterator[JobProgress | Chunk]]
 Clock = Callable[[], dt.datetime]
 
-_room = threading.BoundedSemaphore(AT_ONCE)
+_job_slots = threading.BoundedSemaphore(MAX_PARALLEL_JOBS)
 
 
-class LeaseLost(Exception):
+class JobLeaseLost(Exception):
     """Another runner has the job, or the sweep gave it back: this one keeps nothing more."""
 
 
-class CancelAsked(Exception):
+class CancelRequested(Exception):
     """Somebody wants the job to end."""
 
 
-def run(
+def run_job(
     job_id: int,
     handler: Handler,
     *,
@@ -66,38 +68,38 @@ def run(
     lease: dt.timedelta = LEASE,
 ) -> JobState | None:
     """Do the job, if nobody else does. Says how it ended, or None when it was not this runner that ended it."""
-    if not _room.acquire(blocking=False):
+    if not _job_slots.acquire(blocking=False):
         Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(published_at=None)  # the next sweep offers it again
         return None
     try:
-        job = _claim(job_id, clock(), lease)
+        job = _claim_job(job_id, clock(), lease)
         if job is None:
             return None
         with structlog.contextvars.bound_contextvars(job=job.pk, kind=job.kind, attempt=job.attempt):
             return _run_claimed(job, handler, clock, lease)
     finally:
-        _room.release()
+        _job_slots.release()
 
 
 def _run_claimed(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> JobState | None:
     try:
-        _work_through(job, handler, clock, lease)
-    except LeaseLost:
+        _run_chunks(job, handler, clock, lease)
+    except JobLeaseLost:
         logger.warning("job.lease_lost")
         return None
-    except CancelAsked:
-        return _end(job, JobState.CANCELLED, clock())
+    except CancelRequested:
+        return _end_job(job, JobState.CANCELLED, clock())
     except (OperationalError, InterfaceError) as error:
         # The database was away: worth another try from the checkpoint, and the sweep counts the tries.
-        _set_aside(job, failures.reason(error), clock())
+        _release_for_retry(job, failures.describe_failure(error), clock())
         return None
     except Exception as error:  # whatever a handler dies of, the person who asked must be told
         logger.exception("job.failed")
-        return _end(job, JobState.FAILED, clock(), failures.reason(error))
-    return _end(job, JobState.DONE, clock())
+        return _end_job(job, JobState.FAILED, clock(), failures.describe_failure(error))
+    return _end_job(job, JobState.DONE, clock())
 
 
-def _claim(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None:
+def _claim_job(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None:
     """Take the job by a conditional update: of two runners at the same time, one changes the row."""
     job = Job.objects.claimable(now).filter(pk=job_id).first()
     if job is None:
@@ -116,30 +118,30 @@ def _claim(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None:
     return job
 
 
-def _work_through(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> None:
+def _run_chunks(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> None:
     logger.info("job.started", done=job.done, total=job.total)
     for chunk in handler(job):
-        _write(job, chunk, clock, lease)
+        _run_chunk(job, chunk, clock, lease)
 
 
-def _write(job: Job, chunk: Progress | Chunk, clock: Clock, lease: dt.timedelta) -> None:
+def _run_chunk(job: Job, chunk: JobProgress | Chunk, clock: Clock, lease: dt.timedelta) -> None:
     """Write the chunk and its checkpoint in one transaction."""
     with transaction.atomic():
-        _see_whether_to_go_on(job)
-        progress = chunk if isinstance(chunk, Progress) else chunk(clock())
-        _keep(job, progress, clock() + lease)
+        _check_lease_and_cancellation(job)
+        progress = chunk if isinstance(chunk, JobProgress) else chunk(clock())
+        _save_progress(job, progress, clock() + lease)
 
 
-def _see_whether_to_go_on(job: Job) -> None:
+def _check_lease_and_cancellation(job: Job) -> None:
     """Locks the row: the sweep skips it, and a cancellation waits for the end of the chunk."""
     held = Job.objects.held(job).select_for_update().values_list("cancel_asked_at").first()
     if held is None:
-        raise LeaseLost
+        raise JobLeaseLost
     if held[0] is not None:
-        raise CancelAsked
+        raise CancelRequested
 
 
-def _keep(job: Job, progress: Progress, lease_ends_at: dt.datetime) -> None:
+def _save_progress(job: Job, progress: JobProgress, lease_ends_at: dt.datetime) -> None:
     job.done = progress.done
     job.total = job.total if progress.total is None else progress.total
     job.checkpoint = job.checkpoint if progress.checkpoint is None else dict(progress.checkpoint)
@@ -155,7 +157,7 @@ def _keep(job: Job, progress: Progress, lease_ends_at: dt.datetime) -> None:
     )
 
 
-def _end(job: Job, state: JobState, now: dt.datetime, failure: str = "") -> JobState | None:
+def _end_job(job: Job, state: JobState, now: dt.datetime, failure: str = "") -> JobState | None:
     ended = Job.objects.held(job).update(state=state, ended_at=now, lease_ends_at=None, failure=failure)
     if not ended:
         return None
@@ -163,7 +165,7 @@ def _end(job: Job, state: JobState, now: dt.datetime, failure: str = "") -> JobS
     return state
 
 
-def _set_aside(job: Job, failure: str, now: dt.datetime) -> None:
+def _release_for_retry(job: Job, failure: str, now: dt.datetime) -> None:
     """End the lease at once, so that the next sweep finds the job; where even that fails, it ends by itself."""
     logger.warning("job.set_aside", reason=failure)
     try:

@@ -3,9 +3,9 @@
 from celery import shared_task
 from django.utils import timezone
 
-from jobs import work
+from jobs import control
 
 
 @shared_task(name="jobs.sweep")
 def sweep() -> None:
-    work.sweep(now=timezone.now())
+    control.sweep_jobs(now=timezone.now())

@@ -10,15 +10,15 @@ _PLAIN = str  # where commands write, everything is red unless another style is 
 _MARK = "\r\x1b[2K"
 
 
-class Stream(Protocol):
+class TerminalStream(Protocol):
     def isatty(self) -> bool: ...
     def write(self, text: str, style_func: Callable[[str], str], ending: str, /) -> object: ...
 
 
-class Bar:
+class ProgressBar:
     """Where nobody looks, in a script or a log, it draws nothing."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: TerminalStream) -> None:
         self._stream = stream
         self._is_seen = stream.isatty()
         self._words = ""
@@ -33,7 +33,9 @@ class Bar:
             self._began = now, done
         if self._is_seen and (now - self._drawn_at >= _PAUSE or done == total):
             self._drawn_at = now
-            self._stream.write(_MARK + line(words, done, total, self._left(now, done, total)), _PLAIN, "")
+            self._stream.write(
+                _MARK + format_progress_line(words, done, total, self._left(now, done, total)), _PLAIN, ""
+            )
 
     def clear(self) -> None:
         """The line is free for what comes next."""
@@ -47,16 +49,16 @@ class Bar:
         return (now - began) / (done - before) * (total - done)
 
 
-def line(words: str, done: int, total: int | None, left: float | None) -> str:
+def format_progress_line(words: str, done: int, total: int | None, left: float | None) -> str:
     if not total:
         return f"{words} {done:,}"
     full = WIDTH * done // total
     bar = "█" * full + "░" * (WIDTH - full)
-    time_left = "" if left is None else f"  {_clock(left)} left"
+    time_left = "" if left is None else f"  {_format_duration(left)} left"
     return f"{words} {bar} {done:,} / {total:,} ({100 * done // total} %){time_left}"
 
 
-def _clock(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

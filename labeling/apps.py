@@ -7,15 +7,17 @@ class LabelingConfig(AppConfig):
 
     def ready(self) -> None:
         from events import append_only
-        from labeling import pages
+        from labeling import table_storage
 
-        append_only.register(
-            "labeling_write",
+        append_only.register_tables(
+            "labeling_ratingedit",
             "labeling_submission",
             "labeling_guideline",
             "labeling_manifest",
             "labeling_manifestrow",
             "labeling_consensus",
-            "labeling_fit",
+            "labeling_ratermodelfit",
         )
-        post_migrate.connect(pages.on_migrated, sender=self)  # moves no data: it says how tables are packed
+        post_migrate.connect(
+            table_storage.set_fill_factors, sender=self
+        )  # moves no data: it says how tables are packed

@@ -1,5 +1,5 @@
 """Raters: whoever rates within a project. Alone changes the Rater table, except for how far a rater has come, which is
-`labeling.admission`'s to say."""
+`labeling.onboarding`'s to say."""
 
 import datetime as dt
 import uuid
@@ -7,33 +7,33 @@ import uuid
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-import statements
+import rawsql
 from accounts.models import User
-from events import log
+from events import audit_log
 from labeling import queue
 from labeling.models import Assignment, Gold, Project, Rater
-from labeling.models.assignment import Origin, Purpose
-from labeling.models.quality import GoldUse
+from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose
+from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind, RaterStage
 
 
-def in_project(*, slug: str, user_id: int) -> int | None:
+def find_rater_id(*, slug: str, user_id: int) -> int | None:
     """The rater that a person is in a project, by the project's name in addresses."""
-    found = statements.rows(_IN_PROJECT, {"slug": slug, "user": user_id})
+    found = rawsql.fetch_rows(_IN_PROJECT, {"slug": slug, "user": user_id})
     return found[0][0] if found else None
 
 
-def of_user(*, user_id: int) -> list[int]:
+def list_rater_ids(*, user_id: int) -> list[int]:
     """All that a person is or was in projects. To look for their work by: joined with it by the person, PostgreSQL may
     go through everybody's."""
     return list(Rater.objects.filter(user=user_id).values_list("pk", flat=True))
 
 
-def of_assignment(*, assignment_id: int, user_id: int) -> int | None:
+def find_rater_id_of_assignment(*, assignment_id: int, user_id: int) -> int | None:
     """Whose hands an assignment is in, if they are this person's."""
     if assignment_id > _LAST_ID:
         return None
-    found = statements.rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
+    found = rawsql.fetch_rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
     return found[0][0] if found else None
 
 
@@ -66,12 +66,12 @@ def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
     return rater
 
 
-def remove(*, rater: Rater, now: dt.datetime) -> None:
+def remove_rater(*, rater: Rater, now: dt.datetime) -> None:
     """The rater is handed nothing more. Rows and labels stay: they are somebody's work."""
     Rater.objects.active().filter(pk=rater.pk).update(removed_at=now)
 
 
-def pause(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt.datetime) -> bool:
+def pause_rater(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt.datetime) -> bool:
     """Hand the rater nothing until a lead lets them go on. `reason` is what the rater reads, `note` is for leads alone;
     what is opened may be finished. False where they were paused already."""
     with transaction.atomic():
@@ -80,11 +80,11 @@ def pause(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt
         )
         if changed:
             queue.release_held(rater_id=rater.pk, now=now, reason="rater paused", by=by)
-            _say("rater.paused", rater, by, now, reason=reason, note=note)
+            _log_rater_event("rater.paused", rater, by, now, reason=reason, note=note)
     return bool(changed)
 
 
-def resume(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
+def resume_rater(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
     """The rater goes on, and is watched from here anew, with as much gold as a newcomer: what led to the pause is not
     held against them again."""
     with transaction.atomic():
@@ -92,15 +92,18 @@ def resume(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
             paused_at=None, paused_reason="", paused_note="", watched_since_at=now, proven_at=None
         )
         if changed:
-            _say("rater.resumed", rater, by, now)
+            _log_rater_event("rater.resumed", rater, by, now)
     return bool(changed)
 
 
-def prove(*, project_id: int, since: dt.datetime, now: dt.datetime) -> int:
+def mark_trusted(*, project_id: int, since: dt.datetime, now: dt.datetime) -> int:
     """Raters who have worked from `since` on, or longer, without a pause are known well enough: from here on less of
     what they are handed is gold. Says of how many that is new; each is an event."""
     begun = Assignment.objects.filter(
-        rater=OuterRef("pk"), purpose__in=[Purpose.WORK, Purpose.GOLD], origin=Origin.HERE, held_at__lte=since
+        rater=OuterRef("pk"),
+        purpose__in=[AssignmentPurpose.WORK, AssignmentPurpose.GOLD],
+        origin=AssignmentOrigin.HERE,
+        held_at__lte=since,
     )
     early = begun.filter(Q(held_at__gt=OuterRef("watched_since_at")) | Q(rater__watched_since_at=None))
     found = Rater.objects.members().filter(project=project_id, proven_at=None, paused_at=None)
@@ -108,16 +111,16 @@ def prove(*, project_id: int, since: dt.datetime, now: dt.datetime) -> int:
     for rater in found.active().filter(Exists(early)).order_by("pk"):
         # The condition again in the statement that writes: a pause may have come between.
         if Rater.objects.filter(pk=rater.pk, proven_at=None, paused_at=None).update(proven_at=now):
-            _say("rater.proven", rater, None, now)
+            _log_rater_event("rater.proven", rater, None, now)
             n_proven += 1
     return n_proven
 
 
-def _say(what: str, rater: Rater, by: User | None, now: dt.datetime, **detail: str) -> None:
-    log.append(what=what, by=by, now=now, project=rater.project_id, subject=f"rater:{rater.pk}", detail=detail)
+def _log_rater_event(what: str, rater: Rater, by: User | None, now: dt.datetime, **detail: str) -> None:
+    audit_log.log_event(what=what, by=by, now=now, project=rater.project_id, subject=f"rater:{rater.pk}", detail=detail)
 
 
-def for_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater:
+def ensure_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater:
     """Whoever carries this pseudonym here, otherwise a rater known by the file alone."""
     rater, _ = Rater.objects.get_or_create(
         project=project, labeler=labeler, defaults={"kind": RaterKind.IMPORTED, "added_at": now}
@@ -125,7 +128,7 @@ def for_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater:
     return rater
 
 
-def unknown(*, project: Project, now: dt.datetime) -> Rater:
+def ensure_unknown(*, project: Project, now: dt.datetime) -> Rater:
     """The one rater that stands for all labels whose file does not say whose they are."""
     rater, _ = Rater.objects.get_or_create(
         project=project, kind=RaterKind.UNKNOWN, defaults={"labeler": None, "added_at": now}
@@ -133,7 +136,7 @@ def unknown(*, project: Project, now: dt.datetime) -> Rater:
     return rater
 
 
-def machine(*, project: Project, name: str, now: dt.datetime) -> Rater:
+def ensure_machine(*, project: Project, name: str, now: dt.datetime) -> Rater:
     """A machine of a named kind: a judge with its prompt, or Monte Carlo rollouts with their number."""
     rater, _ = Rater.objects.get_or_create(
         project=project,

@@ -1,5 +1,5 @@
 """Who belongs to a project, and how they get in. Memberships belong to `people.members`, invitations to
-`people.invitations`, worker ids of crowd platforms to `people.workers`, messages to `people.messaging`."""
+`people.invitations`, worker ids of crowd platforms to `people.crowd_workers`, messages to `people.member_messages`."""
 
 import datetime as dt
 from typing import ClassVar
@@ -111,21 +111,21 @@ class WorkerId(models.Model):
         return f"worker id of {self.user_id}"
 
 
-class MessageQuerySet(models.QuerySet["Message"]):
-    def unread_by(self, user: User) -> "MessageQuerySet":
+class MemberMessageQuerySet(models.QuerySet["MemberMessage"]):
+    def unread_by(self, user: User) -> "MemberMessageQuerySet":
         """What this person has still to read, in the projects that they belong to, the oldest first."""
         mine = self.filter(read_at=None, membership__user=user, membership__left_at=None)
         return mine.select_related("written_by", "membership__project").order_by("pk")
 
-    def unread_in(self, project: Project, user: User) -> "Message | None":
+    def unread_in(self, project: Project, user: User) -> "MemberMessage | None":
         """What stands beside the work in one project: one at a time, so that it stays quiet."""
         return self.unread_by(user).filter(membership__project=project).first()
 
-    def with_new_answer(self, project_id: int) -> "MessageQuerySet":
+    def with_new_answer(self, project_id: int) -> "MemberMessageQuerySet":
         return self.filter(answered_at__isnull=False, answer_seen_at=None, membership__project=project_id)
 
 
-class Message(models.Model):
+class MemberMessage(models.Model):
     """What a lead wrote to one member, and the line with which that member answered. The log says that it was written,
     never what: the words go when the person is erased."""
 
@@ -139,7 +139,7 @@ class Message(models.Model):
     answered_at = models.DateTimeField(null=True, blank=True)
     answer_seen_at = models.DateTimeField(null=True, blank=True)  # by any of the leads
 
-    objects = MessageQuerySet.as_manager()
+    objects = MemberMessageQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

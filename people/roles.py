@@ -30,7 +30,7 @@ class Action(StrEnum):
 
 
 _A = Action
-MAY: dict[Role, frozenset[Action]] = {
+ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
     Role.OWNER: frozenset(Action),
     Role.LEAD: frozenset(Action) - {_A.CLOSE},
     Role.REVIEWER: frozenset({_A.RATE, _A.READ, _A.ADJUDICATE, _A.MAKE_GOLD}),
@@ -39,48 +39,48 @@ MAY: dict[Role, frozenset[Action]] = {
 }
 
 # Which roles somebody may give to and take from others. A lead makes neither leads nor owners, and touches neither.
-GIVES: dict[Role, frozenset[Role]] = {
+GRANTABLE_ROLES: dict[Role, frozenset[Role]] = {
     Role.OWNER: frozenset(Role),
     Role.LEAD: frozenset({Role.REVIEWER, Role.ENGINEER, Role.ANNOTATOR}),
 }
 
 # Roles that exist to rate: joining as one of them makes the rater. Others become raters when they first ask for work.
-RATERS = frozenset({Role.ANNOTATOR})
+RATING_ROLES = frozenset({Role.ANNOTATOR})
 
 
 class NotAllowed(PermissionDenied):
     """The person sees the project, but their role does not do this. Django answers it with 403."""
 
 
-def roles_that(action: Action) -> frozenset[Role]:
-    return frozenset(role for role, actions in MAY.items() if action in actions)
+def roles_allowed_to(action: Action) -> frozenset[Role]:
+    return frozenset(role for role, actions in ROLE_ACTIONS.items() if action in actions)
 
 
-def may(user: User, action: Action, project: Project) -> bool:
+def user_may(user: User, action: Action, project: Project) -> bool:
     membership = Membership.objects.of(user).filter(project=project).first()
-    return membership is not None and does(membership, action)
+    return membership is not None and membership_may(membership, action)
 
 
-def does(membership: Membership, action: Action) -> bool:
+def membership_may(membership: Membership, action: Action) -> bool:
     """The same question of a membership that has been read already."""
-    return membership.left_at is None and action in MAY[Role(membership.role)]
+    return membership.left_at is None and action in ROLE_ACTIONS[Role(membership.role)]
 
 
-def require(membership: Membership, action: Action) -> None:
-    if not does(membership, action):
+def require_action(membership: Membership, action: Action) -> None:
+    if not membership_may(membership, action):
         raise NotAllowed(
             _("You are %(role)s in “%(project)s”. This is done by: %(others)s.")
             % {
                 "role": membership.get_role_display(),
                 "project": membership.project.name,
-                "others": names(roles_that(action)),
+                "others": format_roles(roles_allowed_to(action)),
             }
         )
 
 
-def projects(user: User, action: Action | None = None) -> QuerySet[Project]:
+def visible_projects(user: User, action: Action | None = None) -> QuerySet[Project]:
     """The projects that this person sees; with an action, those in which they may do it."""
-    roles = frozenset(Role) if action is None else roles_that(action)
+    roles = frozenset(Role) if action is None else roles_allowed_to(action)
     return Project.objects.filter(
         memberships__user=user, memberships__left_at=None, memberships__role__in=sorted(roles)
     )
@@ -91,11 +91,11 @@ def may_create_projects(user: User) -> bool:
     return user.is_staff or Membership.objects.of(user).filter(role=Role.OWNER).exists()
 
 
-def gives(membership: Membership, role: str) -> bool:
+def may_grant(membership: Membership, role: str) -> bool:
     """Whether this member may give `role` to others and take it from them."""
-    return does(membership, Action.INVITE) and role in GIVES.get(Role(membership.role), frozenset())
+    return membership_may(membership, Action.INVITE) and role in GRANTABLE_ROLES.get(Role(membership.role), frozenset())
 
 
-def names(roles: Collection[Role]) -> str:
+def format_roles(roles: Collection[Role]) -> str:
     """Roles as a person reads them, in the order of the table."""
     return ", ".join(str(role.label) for role in Role if role in roles)

@@ -5,7 +5,7 @@ class PrmConfig(AppConfig):
     name = "prm"
 
     def ready(self) -> None:
-        from labeling.quality import populations
-        from prm import slices
+        from labeling.quality import tally_arrays
+        from prm import audit_slice
 
-        populations.register(slices.of_id)
+        tally_arrays.register_audit_slice(audit_slice.load_audit_slice_by_id)

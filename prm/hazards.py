@@ -5,19 +5,19 @@ Context, NaN among the scores, cannot be wrong: its hazard is nothing, and a val
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats, Ints
 from prm.models import PRM
 from prm.selection import platt, semantics
 from prm.selection.platt import Calibration
 from prm.selection.semantics import UNKNOWN_VALUE, Semantics
+from stats.arrays import Floats, Ints
 
 
-def raw(prm: PRM, scores: Floats, lengths: Ints, *, first_value: float | None = None) -> Floats:
+def raw_hazards(prm: PRM, scores: Floats, lengths: Ints, *, first_value: float | None = None) -> Floats:
     """P(wrong | all before right) of every step of traces laid end to end, before calibration."""
     if first_value is None:
         first_value = prm.calibration.get("first_value", UNKNOWN_VALUE)
-    found = semantics.hazards(
-        scores=_filled(scores, lengths, first_value),
+    found = semantics.scores_to_hazards(
+        scores=_fill_context(scores, lengths, first_value),
         starts=np.cumsum(lengths) - lengths,
         semantics=Semantics(prm.semantics),
         first_value=first_value,
@@ -25,29 +25,29 @@ def raw(prm: PRM, scores: Floats, lengths: Ints, *, first_value: float | None = 
     return np.where(np.isnan(scores), 0.0, found)
 
 
-def calibrated(prm: PRM, scores: Floats, lengths: Ints) -> Floats:
+def calibrated_hazards(prm: PRM, scores: Floats, lengths: Ints) -> Floats:
     """As they are where the reserve was too small to calibrate them."""
-    found = platt.apply(hazards=raw(prm, scores, lengths), calibration=line(prm))
+    found = platt.apply_calibration(hazards=raw_hazards(prm, scores, lengths), calibration=load_calibration(prm))
     return np.where(np.isnan(scores), 0.0, found)
 
 
-def line(prm: PRM) -> Calibration:
+def load_calibration(prm: PRM) -> Calibration:
     told = prm.calibration
     return Calibration(
         told.get("intercept", 0.0), told.get("slope", 1.0), told.get("n", 0), told.get("is_fitted", False)
     )
 
 
-def first_value(prm: PRM, scores: Floats, lengths: Ints) -> float:
+def estimate_first_value(prm: PRM, scores: Floats, lengths: Ints) -> float:
     """What the PRM thinks of traces before their first step, by a random sample of them; only a "value" needs it."""
     if Semantics(prm.semantics) is not Semantics.VALUE:
         return UNKNOWN_VALUE
     said = np.flatnonzero(~np.isnan(scores))
     _, first = np.unique(np.repeat(np.arange(len(lengths)), lengths)[said], return_index=True)
-    return semantics.first_value(scores=scores, starts=said[first])
+    return semantics.mean_first_value(scores=scores, starts=said[first])
 
 
-def _filled(scores: Floats, lengths: Ints, before: float) -> Floats:
+def _fill_context(scores: Floats, lengths: Ints, before: float) -> Floats:
     """Context takes the number of the step before it."""
     is_context = np.isnan(scores)
     if not is_context.any():

@@ -10,14 +10,14 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from events import log
+from events import audit_log
 from labeling.models import Manifest, Project
-from prm import packing, sealing
-from prm.backends import wire
-from prm.backends.asked import Backend, BackendError
-from prm.backends.http import Http
-from prm.backends.vllm import STYLES, Vllm
-from prm.backends.wire import Patience
+from prm import score_encoding, secret_box
+from prm.backends import transport
+from prm.backends.base import BackendError, ScoringBackend
+from prm.backends.http import HttpBackend
+from prm.backends.transport import RetryPolicy
+from prm.backends.vllm import PROMPT_STYLES, VllmBackend
 from prm.models import PRM
 from prm.models.prm import BackendKind, SemanticsKind
 
@@ -31,7 +31,7 @@ class NothingToRollBackTo(Exception):
 
 
 @dataclass(frozen=True)
-class Identity:
+class PRMIdentity:
     """What a version is. `weights` are those of a builtin one."""
 
     backend: str
@@ -44,10 +44,10 @@ class Identity:
     weights: bytes | None = None
 
 
-def register(
+def register_prm(
     *,
     project: Project,
-    identity: Identity,
+    identity: PRMIdentity,
     by: User | None,
     now: dt.datetime,
     manifest: Manifest | None = None,
@@ -70,35 +70,35 @@ def register(
             digest=identity.digest,
             address=identity.address,
             options=identity.options,
-            secret=sealing.seal(identity.secret) if identity.secret else None,
+            secret=secret_box.seal_secret(identity.secret) if identity.secret else None,
             weights=identity.weights,
             manifest=manifest,
-            trained=None if trained is None else packing.pack_ids(trained),
+            trained=None if trained is None else score_encoding.encode_ids(trained),
             n_trained=None if trained is None else len(trained),
             registered_at=now,
             registered_by=by,
         )
-        _say("prm.registered", prm, by, now, backend=prm.backend, model=prm.model, digest=prm.digest)
+        _log_event("prm.registered", prm, by, now, backend=prm.backend, model=prm.model, digest=prm.digest)
     return prm
 
 
-def _refuse_incomplete(identity: Identity) -> None:
+def _refuse_incomplete(identity: PRMIdentity) -> None:
     if not identity.model.strip():
         raise NotRegistrable(_("A PRM needs a name: that of the model where it runs."))
     if identity.backend in (BackendKind.VLLM, BackendKind.HTTP):
         try:
-            wire.checked_address(identity.address)
+            transport.validate_address(identity.address)
         except BackendError as error:
             raise NotRegistrable(str(error)) from None
     if identity.backend == BackendKind.HTTP and not identity.secret:
         raise NotRegistrable(_("A scorer over HTTP needs a shared secret: requests to it are signed."))
     if identity.backend == BackendKind.VLLM and not (identity.secret.isascii() and identity.secret.isprintable()):
         raise NotRegistrable(_("A token for vLLM goes into a header: it has plain letters, digits and signs alone."))
-    if identity.backend == BackendKind.VLLM and identity.options.get("style", "qwen") not in STYLES:
-        raise NotRegistrable(_("The style is one of: %(styles)s.") % {"styles": ", ".join(STYLES)})
+    if identity.backend == BackendKind.VLLM and identity.options.get("style", "qwen") not in PROMPT_STYLES:
+        raise NotRegistrable(_("The style is one of: %(styles)s.") % {"styles": ", ".join(PROMPT_STYLES)})
 
 
-def note_evaluation(
+def record_evaluation(
     *,
     prm: PRM,
     evaluation: dict[str, Any],
@@ -117,52 +117,52 @@ def make_current(*, prm: PRM, by: User | None, now: dt.datetime, why: str = "") 
     """From now on this one scores, draws and answers. Doing it again changes nothing."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=prm.project_id)
-        before = current(prm.project_id)
+        before = current_prm(prm.project_id)
         if before is not None and before.pk == prm.pk:
             return
         PRM.objects.filter(project=prm.project_id, is_current=True).update(is_current=False)
         prm.is_current, prm.made_current_at, prm.made_current_by = True, now, by
         prm.predecessor = before
         prm.save(update_fields=["is_current", "made_current_at", "made_current_by", "predecessor"])
-        _say("prm.made_current", prm, by, now, before=before.version if before else None, why=why)
+        _log_event("prm.made_current", prm, by, now, before=before.version if before else None, why=why)
 
 
 def roll_back(*, project: Project, by: User | None, now: dt.datetime) -> PRM:
     """Make the one current that was so before. Its scores are still there."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
-        now_current = current(project.pk)
+        now_current = current_prm(project.pk)
         if now_current is None or now_current.predecessor is None:
             raise NothingToRollBackTo(_("No PRM was current before this one."))
         back, earlier = now_current.predecessor, now_current.predecessor.predecessor
         PRM.objects.filter(pk=now_current.pk).update(is_current=False)
         back.is_current, back.made_current_at, back.made_current_by, back.predecessor = True, now, by, earlier
         back.save(update_fields=["is_current", "made_current_at", "made_current_by", "predecessor"])
-        _say("prm.rolled_back", back, by, now, before=now_current.version)
+        _log_event("prm.rolled_back", back, by, now, before=now_current.version)
     return back
 
 
-def current(project_id: int) -> PRM | None:
+def current_prm(project_id: int) -> PRM | None:
     found = PRM.objects.filter(project=project_id, is_current=True).select_related("project", "predecessor")
     return found.defer("weights", "trained").first()
 
 
-def backend_of(prm: PRM, *, most: Patience | None = None) -> Backend:
+def load_backend(prm: PRM, *, most: RetryPolicy | None = None) -> ScoringBackend:
     """What answers for it, with at most so much patience. Only this loads scikit-learn, and only for a builtin one."""
-    secret = sealing.unseal(bytes(prm.secret)) if prm.secret else ""
-    timeout = float(prm.options.get("timeout", wire.USUAL.timeout))
-    patience = Patience(timeout) if most is None else Patience(min(timeout, most.timeout), most.tries)
+    secret = secret_box.unseal_secret(bytes(prm.secret)) if prm.secret else ""
+    timeout = float(prm.options.get("timeout", transport.DEFAULT_RETRY_POLICY.timeout))
+    patience = RetryPolicy(timeout) if most is None else RetryPolicy(min(timeout, most.timeout), most.tries)
     if prm.backend == BackendKind.VLLM:
         style, batch = prm.options.get("style", "qwen"), int(prm.options.get("batch", 16))
-        return Vllm(prm.address, prm.model, style=style, token=secret, batch=batch, patience=patience)
+        return VllmBackend(prm.address, prm.model, style=style, token=secret, batch=batch, patience=patience)
     if prm.backend == BackendKind.HTTP:
-        return Http(prm.address, prm.model, secret, digest=prm.digest, patience=patience)
+        return HttpBackend(prm.address, prm.model, secret, digest=prm.digest, patience=patience)
     if prm.backend == BackendKind.BUILTIN:
         from prm.backends import builtin
 
-        return builtin.from_bytes(bytes(prm.weights or b""))
+        return builtin.load_scorer(bytes(prm.weights or b""))
     raise NotRegistrable(_("Scores of this PRM are pushed here: it cannot be asked."))
 
 
-def _say(what: str, prm: PRM, by: User | None, now: dt.datetime, **detail: Any) -> None:
-    log.append(what=what, by=by, now=now, project=prm.project_id, subject=f"prm:{prm.pk}", detail=detail)
+def _log_event(what: str, prm: PRM, by: User | None, now: dt.datetime, **detail: Any) -> None:
+    audit_log.log_event(what=what, by=by, now=now, project=prm.project_id, subject=f"prm:{prm.pk}", detail=detail)

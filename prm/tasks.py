@@ -13,30 +13,30 @@ LEASE = dt.timedelta(minutes=3)  # a chunk may wait for a scorer elsewhere, or f
 
 @shared_task(name=generations.TRAIN)
 def train(job_id: int) -> None:
-    from prm import stages
+    from prm import training_job
 
-    runner.run(job_id, stages.chunks, lease=LEASE)
+    runner.run_job(job_id, training_job.run_training_job, lease=LEASE)
 
 
 @shared_task(name=generations.SCORE)
 def score(job_id: int) -> None:
     from prm import scoring
 
-    runner.run(job_id, scoring.chunks, lease=scoring.lease(job_id))
+    runner.run_job(job_id, scoring.run_scoring_job, lease=scoring.lease_of_job(job_id))
 
 
 @shared_task(name=generations.SELECT)
 def select(job_id: int) -> None:
-    from prm import choosing
+    from prm import batch_job
 
-    runner.run(job_id, choosing.chunks, lease=LEASE)
+    runner.run_job(job_id, batch_job.run_batch_job, lease=LEASE)
 
 
 @shared_task(name="prm.start_due")
 def start_due() -> None:
-    generations.start_due(now=timezone.now())
+    generations.start_due_generations(now=timezone.now())
 
 
 @shared_task(name="prm.forget_scores")
 def forget_scores() -> None:
-    scores.forget_old(now=timezone.now())
+    scores.delete_old_scores(now=timezone.now())

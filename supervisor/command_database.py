@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from supervisor import Trouble, database
+from supervisor import StartupError, database
 
 COMMANDS_END_WITHIN = 10.0
 ANSWERS_WITHIN = 30.0
@@ -43,7 +43,7 @@ def no_command(folder: Path) -> Iterator[None]:
                 break
             except OSError as error:
                 if time.monotonic() > ends:
-                    raise Trouble(
+                    raise StartupError(
                         f"A manage.py command is still running on {folder}: wait for it to end, then start again."
                     ) from error
                 time.sleep(0.1)
@@ -54,10 +54,12 @@ def _answers(folder: Path) -> bool:
     """Return whether a server answers. One that `./run` is about to start or restart is waited for."""
     ends = time.monotonic() + ANSWERS_WITHIN
     while not database.answers(folder):
-        if not _is_held(folder / "supervisor.lock"):
+        if not _is_held(folder / "supervisor.lock_requirements"):
             return False
         if time.monotonic() > ends:
-            raise Trouble(f"./run is running on {folder}, but its database does not answer: see {folder / 'logs'}.")
+            raise StartupError(
+                f"./run is running on {folder}, but its database does not answer: see {folder / 'logs'}."
+            )
         time.sleep(0.1)
     return True
 
@@ -78,7 +80,7 @@ def _users_file(folder: Path) -> IO[str]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return (folder / "commands.lock").open("a")
     except OSError as error:
-        raise Trouble(
+        raise StartupError(
             f"The data folder {folder} cannot be used ({error.strerror}): name another with --data DIR."
         ) from error
 

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from machine import postgresql, sockets
-from supervisor import Trouble, child, install, place, privileges
+from host import postgresql, socket_paths
+from supervisor import StartupError, child, install, paths, privileges
 
 USER = "stepmark"
 READY_WITHIN = 120.0  # crash recovery after a power failure reads up to a gigabyte of log
@@ -61,7 +61,7 @@ def prepare(folder: Path) -> None:
     cluster, programs = cluster_of(folder), _programs()
     _check_versions(folder, cluster, postgresql.major_version(programs / "postgres"))
     account = privileges.choose(folder, cluster, programs)
-    _make_socket_folder(sockets.database_folder(folder), cluster, account)
+    _make_socket_folder(socket_paths.database_folder(folder), cluster, account)
     if not cluster.exists():
         _create(folder, cluster, programs, account)
 
@@ -72,12 +72,12 @@ def start(
     """Start the server. It shuts down at once when this process dies."""
     cluster, programs = cluster_of(folder), _programs()
     account = privileges.choose(folder, cluster, programs)
-    _end_leftovers(cluster, sockets.database_folder(folder))
-    socket_folder = {"unix_socket_directories": str(sockets.database_folder(folder))}
+    _end_leftovers(cluster, socket_paths.database_folder(folder))
+    socket_folder = {"unix_socket_directories": str(socket_paths.database_folder(folder))}
     chosen = {**_OPTIONS, **socket_folder, **(options or {})}
     command = [str(programs / "postgres"), "-D", str(cluster)]
     command += [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
-    return child.start(
+    return child.start_guarded(
         [*account.prefix, *command],
         env=env,
         output=output,
@@ -87,7 +87,7 @@ def start(
 
 def answers(folder: Path) -> bool:
     """Return whether the server accepts connections."""
-    host = f"--host={sockets.database_folder(folder)}"
+    host = f"--host={socket_paths.database_folder(folder)}"
     ask = [str(_programs() / "pg_isready"), "--quiet", host, "--port=5432", f"--username={USER}", "--dbname=postgres"]
     return subprocess.run(ask, check=False).returncode == 0  # noqa: S603 (our own command)
 
@@ -116,7 +116,7 @@ def _wait_for(folder: Path, process: subprocess.Popen[bytes], log: Path) -> None
     ends = time.monotonic() + READY_WITHIN
     while not answers(folder):
         if process.poll() is not None or time.monotonic() > ends:
-            raise Trouble(f"PostgreSQL does not start: {child.last_line(log)} (its log is {log})")
+            raise StartupError(f"PostgreSQL does not start: {child.last_log_line(log)} (its log is {log})")
         time.sleep(0.02)
 
 
@@ -126,7 +126,7 @@ def _programs() -> Path:
     if _found is None:
         _found = postgresql.programs() or _programs_of(install.PYTHON)
     if _found is None or not (_found / "postgres").exists():
-        raise Trouble("There is no PostgreSQL for this kind of machine: set DATABASE_URL to a PostgreSQL server.")
+        raise StartupError("There is no PostgreSQL for this kind of machine: set DATABASE_URL to a PostgreSQL server.")
     return _found
 
 
@@ -134,8 +134,8 @@ _found: Path | None = None
 
 
 def _programs_of(python: Path) -> Path | None:
-    command = [str(python), "-m", "machine.postgresql"]
-    done = subprocess.run(command, cwd=place.BASE, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
+    command = [str(python), "-m", "host.postgresql"]
+    done = subprocess.run(command, cwd=paths.BASE, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
     return Path(done.stdout) if done.returncode == 0 and done.stdout else None
 
 
@@ -143,7 +143,7 @@ def _check_versions(folder: Path, cluster: Path, ours: int) -> None:
     if not cluster.exists():
         for file in folder.glob("stepmark.*"):
             if _is_former_database(file):
-                raise Trouble(
+                raise StartupError(
                     f"{file} is the database of an older version of Stepmark, and this version stores its data in"
                     " PostgreSQL and cannot read it: export what you need with the older version, then move the file"
                     " away, or start with an empty folder: --data DIR."
@@ -151,7 +151,7 @@ def _check_versions(folder: Path, cluster: Path, ours: int) -> None:
         return
     there = (cluster / "PG_VERSION").read_text().strip()
     if there != str(ours):
-        raise Trouble(
+        raise StartupError(
             f"{cluster} was written by PostgreSQL {there}, and this version of Stepmark runs PostgreSQL {ours}."
             " With the version of Stepmark that wrote it, run `python manage.py backup FILE`; then move that folder"
             " away and run `python manage.py restore FILE` with this version."
@@ -168,7 +168,7 @@ def _make_socket_folder(socket_folder: Path, cluster: Path, account: privileges.
         return
     socket_folder.mkdir(mode=0o700, exist_ok=True)
     if socket_folder.stat().st_uid not in {os.getuid(), account.owner}:
-        raise Trouble(
+        raise StartupError(
             f"The folder {socket_folder} belongs to another user: remove it, or set TMPDIR to another folder."
         )
     account.own(socket_folder)
@@ -190,7 +190,7 @@ def _create(folder: Path, cluster: Path, programs: Path, account: privileges.Acc
         cwd="/",
     )
     if done.returncode:
-        raise Trouble(
+        raise StartupError(
             f"PostgreSQL could not be set up in {folder}: {' '.join(done.stderr.split()) or 'no reason given'}"
         )
     draft.rename(cluster)
@@ -213,7 +213,7 @@ def _end_leftovers(cluster: Path, socket_folder: Path) -> None:
                     os.kill(pid, signal.SIGKILL)
         time.sleep(0.05)
     # The process number in them may belong to an unrelated process by now, which would keep PostgreSQL from starting.
-    for lock in (cluster / "postmaster.pid", socket_folder / f"{sockets.DATABASE_SOCKET}.lock"):
+    for lock in (cluster / "postmaster.pid", socket_folder / f"{socket_paths.DATABASE_SOCKET}.lock"):
         lock.unlink(missing_ok=True)
 
 

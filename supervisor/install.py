@@ -1,7 +1,7 @@
 """Sets up `.venv/` from a file of hashed requirements: with uv where it is there, otherwise with venv and pip.
 
 Run as a script it does so for the tests, and then becomes what follows in the line:
-`python -m supervisor.install requirements-dev.txt -m tests.everything`.
+`python -m supervisor.install requirements-dev.txt -m tests.check_all`.
 """
 
 import fcntl
@@ -15,59 +15,59 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from supervisor import Trouble, child, place
+from supervisor import StartupError, child, paths
 
-VENV = place.BASE / ".venv"
+VENV = paths.BASE / ".venv"
 PYTHON = VENV / "bin" / "python"
-RUNTIME = place.BASE / "requirements.txt"
-NEW_ENOUGH = [str(PYTHON), "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+RUNTIME = paths.BASE / "requirements.txt"
+PYTHON_VERSION_CHECK = [str(PYTHON), "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
 
 
-def install(requirements: Path = RUNTIME) -> None:
+def install_requirements(requirements: Path = RUNTIME) -> None:
     """Make `.venv/` hold these requirements. Costs nothing when it already does."""
-    with _alone():
-        if _is_current(requirements) and _works(NEW_ENOUGH):
+    with _exclusive_lock():
+        if _is_current(requirements) and _succeeds(PYTHON_VERSION_CHECK):
             return
         print(f"Installing {requirements.name} into {VENV} (once; up to a minute) …", flush=True)
         began = time.monotonic()
-        _stamp(requirements).unlink(missing_ok=True)
+        _stamp_path(requirements).unlink(missing_ok=True)
         for command in _commands(requirements):
-            _call(command)
+            _run_command(command)
         # The development list holds the runtime's, pinned alike: whoever has the one has the other.
         for held in {requirements, RUNTIME}:
-            _stamp(held).write_text(_digest(held))
+            _stamp_path(held).write_text(_digest(held))
         print(f"Installed in {time.monotonic() - began:.0f} s.", flush=True)
 
 
 def _commands(requirements: Path) -> Iterator[list[str]]:
     uv = shutil.which("uv")
-    fresh = not _works(NEW_ENOUGH)
+    fresh = not _succeeds(PYTHON_VERSION_CHECK)
     # The file names every package, so nothing needs resolving; bytecode comes with the first use of a module.
     chosen = ["--quiet", "--no-deps", "--require-hashes", "-r", str(requirements)]
-    if uv and _works([uv, "--version"]):
+    if uv and _succeeds([uv, "--version"]):
         if fresh:
             yield [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(VENV)]
         yield [uv, "pip", "install", "--python", str(PYTHON), *chosen]
         return
-    if fresh or not _works([str(PYTHON), "-m", "pip", "--version"]):
+    if fresh or not _succeeds([str(PYTHON), "-m", "pip", "--version"]):
         yield [sys.executable, "-m", "venv", "--clear", str(VENV)]
     yield [str(PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-compile", *chosen]
 
 
-def _call(command: list[str]) -> None:
-    log = place.BASE / ".venv.log"
+def _run_command(command: list[str]) -> None:
+    log = paths.BASE / ".venv.log"
     with log.open("wb") as output:
-        process = child.start(command, env=os.environ, output=output.fileno())
+        process = child.start_guarded(command, env=os.environ, output=output.fileno())
         try:
             code = process.wait()
         finally:
             child.kill_group(process.pid)
     if code:
-        raise Trouble(_reason(log.read_text(errors="replace"), command))
+        raise StartupError(_explain_failure(log.read_text(errors="replace"), command))
     log.unlink()
 
 
-def _reason(said: str, command: list[str]) -> str:
+def _explain_failure(said: str, command: list[str]) -> str:
     if "ensurepip" in said:
         return (
             "Python's own venv is incomplete here: install the package python3-venv (apt install python3-venv) or uv."
@@ -77,11 +77,11 @@ def _reason(said: str, command: list[str]) -> str:
 
 
 def _is_current(requirements: Path) -> bool:
-    stamp = _stamp(requirements)
+    stamp = _stamp_path(requirements)
     return stamp.exists() and stamp.read_text() == _digest(requirements)
 
 
-def _stamp(requirements: Path) -> Path:
+def _stamp_path(requirements: Path) -> Path:
     return VENV / f"{requirements.name}.installed"
 
 
@@ -89,7 +89,7 @@ def _digest(requirements: Path) -> str:
     return hashlib.sha256(requirements.read_bytes()).hexdigest()
 
 
-def _works(command: list[str]) -> bool:
+def _succeeds(command: list[str]) -> bool:
     try:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 (our own commands)
     except OSError:
@@ -97,14 +97,14 @@ def _works(command: list[str]) -> bool:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _exclusive_lock() -> Iterator[None]:
     """One installation at a time in this folder."""
-    folder = os.open(place.BASE, os.O_RDONLY)
+    folder = os.open(paths.BASE, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     except PermissionError as error:
-        raise Trouble(
+        raise StartupError(
             f"{error.filename} cannot be written to: make it yours, or copy the project elsewhere."
         ) from error
     finally:
@@ -113,8 +113,8 @@ def _alone() -> Iterator[None]:
 
 if __name__ == "__main__":
     try:
-        install(place.BASE / sys.argv[1])
-    except Trouble as trouble:
+        install_requirements(paths.BASE / sys.argv[1])
+    except StartupError as trouble:
         sys.exit(str(trouble))
     if sys.argv[2:]:
         os.execv(PYTHON, [str(PYTHON), *sys.argv[2:]])  # noqa: S606 (it shall become what was asked for, without a shell)

@@ -9,13 +9,13 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 
-def prepare(*, with_demo: bool) -> None:
+def prepare_platform(*, with_demo: bool) -> None:
     from django.core.management import call_command
 
-    _ask_broker()
+    _check_broker()
     call_command("migrate", interactive=False, verbosity=0)
     collect_static_files()
-    _greet(with_demo=with_demo)
+    _print_first_links(with_demo=with_demo)
 
 
 def collect_static_files() -> bool:
@@ -42,7 +42,7 @@ def _digest_of_static_files() -> str:
     return digest.hexdigest()
 
 
-def _ask_broker() -> None:
+def _check_broker() -> None:
     import redis
 
     try:
@@ -51,24 +51,24 @@ def _ask_broker() -> None:
         raise ImproperlyConfigured(f"The broker at {settings.REDIS_URL} does not answer: {error}") from error
 
 
-def _greet(*, with_demo: bool) -> None:
+def _print_first_links(*, with_demo: bool) -> None:
     """Links of the demo's people on the first start; later, and without a demo, how to come by one."""
     from django.contrib.auth import get_user_model
     from django.core.management import call_command
 
     manage = f"{Path(sys.executable)} {settings.BASE_DIR / 'manage.py'} --data {settings.DATA_DIR}"
     is_empty = not get_user_model()._default_manager.exists()
-    if with_demo and (is_empty or _unfinished().exists()):
-        _unfinished().touch()
+    if with_demo and (is_empty or _demo_marker().exists()):
+        _demo_marker().touch()
         call_command("make_demo")
-        _unfinished().unlink()
+        _demo_marker().unlink()
     elif is_empty:
         print(f"The first account: {manage} make_owner USER")
     else:
         print(f"A new login link: {manage} login_link USER")
 
 
-def _unfinished() -> Path:
+def _demo_marker() -> Path:
     """Lies in the data folder while the demo is made: a start that broke off there is repeated by the next."""
     return Path(settings.DATA_DIR) / "demo_unfinished"
 
@@ -77,7 +77,7 @@ def main(*, with_demo: bool) -> int:
     from django.db import DatabaseError
 
     try:
-        prepare(with_demo=with_demo)
+        prepare_platform(with_demo=with_demo)
     except (ImproperlyConfigured, DatabaseError, OSError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 1

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from supervisor import Trouble
+from supervisor import StartupError
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def choose(folder: Path, cluster: Path, programs: Path) -> Account:
         return account
     elif not cluster.exists() and (lowered := _nobody(folder, program)):
         return lowered
-    raise Trouble(
+    raise StartupError(
         f"PostgreSQL does not run as root, and no other user can reach {folder} and {programs}: start Stepmark as an"
         " ordinary user, or set DATABASE_URL to a PostgreSQL server."
     )

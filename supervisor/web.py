@@ -5,27 +5,27 @@ from importlib import import_module
 from urllib.parse import urlsplit
 from wsgiref.util import setup_testing_defaults
 
-_PAGES = ("/health/ready", "/accounts/login/")
+_WARM_UP_PAGES = ("/health/ready", "/accounts/login/")
 
 
-def load() -> None:
+def load_web_server() -> None:
     """What gunicorn would import by itself, later and for each process anew. The application is not among it: it looks
     at its static files when it is made, and those are collected first."""
     for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "gunicorn.workers.gthread"):
         import_module(name)
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Answer two pages to nobody. What comes into being with a first request is then shared too: the web server holds a
     third less for itself, and nobody waits for it. No connection outlives a fork."""
     from django.db import connections
 
-    for page in _PAGES:
-        _answer(page)
+    for page in _WARM_UP_PAGES:
+        _request_page(page)
     connections.close_all()
 
 
-def _answer(page: str) -> None:
+def _request_page(page: str) -> None:
     from django.conf import settings
 
     origin = urlsplit(settings.ORIGIN)
@@ -40,7 +40,7 @@ def _answer(page: str) -> None:
     answer.close()
 
 
-def serve(port: int) -> int:
+def run_web_server(port: int) -> int:
     sys.argv = ["gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{port}", "config.wsgi"]
     import_module("gunicorn.app.wsgiapp").run()
     return 0

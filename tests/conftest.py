@@ -13,8 +13,8 @@ import pytest
 from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests import emptying, migrating, servers, standing
-from tests.people.house import House, make_house
+from tests import fast_flush, fast_migrations, module_rows, servers
+from tests.people.personas import LoggedInPersonas, log_in_personas
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -23,8 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Nothing leaves this machine, and nothing is asked of servers that were not named."""
     config.option.allow_hosts = "127.0.0.1,::1,localhost"
     config.option.allow_unix_socket = True
-    emptying.use()
-    migrating.use()
+    fast_flush.install()
+    fast_migrations.install()
     # Static files under their own names: hashed ones exist after `collectstatic` alone.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # None of them are collected either: each client of a test would look at every file there before its first request.
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
     for cache in settings.CACHES.values():
-        cache["LOCATION"] = _own_cache(os.environ["REDIS_URL"])
+        cache["LOCATION"] = _cache_url_of_process(os.environ["REDIS_URL"])
     _skip_waits()
 
 
@@ -53,7 +53,7 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-def _own_cache(url: str) -> str:
+def _cache_url_of_process(url: str) -> str:
     """Return a Redis database for this process: clearing a cache empties it, and the broker's must stay as it is."""
     process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     if url.startswith("unix://"):
@@ -69,17 +69,17 @@ def now() -> dt.datetime:
 
 
 @pytest.fixture(scope="module")
-def built_house(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[bytes]:
-    with standing.rows(django_db_blocker):
+def pickled_personas(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[bytes]:
+    with module_rows.keep_rows(django_db_blocker):
         with django_db_blocker.unblock():
-            house = make_house()
+            house = log_in_personas()
         yield pickle.dumps(house)  # a sixth of what a deep copy costs
 
 
 @pytest.fixture
-def house(built_house: bytes) -> House:
+def house(pickled_personas: bytes) -> LoggedInPersonas:
     """A project and its people, logged in: made once for all tests of a module, and found by each as it was made."""
-    found: House = pickle.loads(built_house)
+    found: LoggedInPersonas = pickle.loads(pickled_personas)
     return found
 
 
@@ -93,11 +93,11 @@ def shared_data() -> Path:
 
 @pytest.fixture
 def real_connections(transactional_db: None) -> None:
-    """For tests in which several people do something at once: see `tests.together.at_once`."""
+    """For tests in which several people do something at once: see `tests.concurrency.run_at_once`."""
 
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[str]:
     """Start a broker for this process. Processes that share one would take each other's messages."""
-    with servers.short_folder() as folder, servers.valkey(folder / "valkey.sock", folder / "valkey.log"):
+    with servers.short_folder() as folder, servers.running_valkey(folder / "valkey.sock", folder / "valkey.log"):
         yield f"unix://{folder / 'valkey.sock'}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import sockets
+from host import socket_paths
 from supervisor import database
 from tests import servers
 
@@ -46,9 +46,9 @@ def servers_of_tests() -> Iterator[dict[str, str]]:
             folder = started.enter_context(servers.short_folder())
             if not addresses["DATABASE_URL"]:
                 started.enter_context(database.running(folder, options=_OPTIONS))
-                addresses["DATABASE_URL"] = _address(sockets.database_folder(folder))
+                addresses["DATABASE_URL"] = _address(socket_paths.database_folder(folder))
             if not addresses["REDIS_URL"]:
-                started.enter_context(servers.valkey(folder / "valkey.sock", folder / "valkey.log"))
+                started.enter_context(servers.running_valkey(folder / "valkey.sock", folder / "valkey.log"))
                 addresses["REDIS_URL"] = f"unix://{folder / 'valkey.sock'}"
         yield addresses
 

@@ -77,7 +77,7 @@ def make_rater(project: Project, user: User | None = None, **fields: Any) -> Rat
     )
 
 
-def make_machine(project: Project, machine: str = "judge: x") -> Rater:
+def make_machine_rater(project: Project, machine: str = "judge: x") -> Rater:
     labeler = f"00000000-0000-4000-8000-{next(_numbers):012d}"
     return Rater.objects.create(project=project, kind="machine", machine=machine, labeler=labeler, added_at=NOW)
 

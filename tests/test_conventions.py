@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import pytest
 
 from tests.conventions import RULES, exceptions, sizes
-from tests.conventions.rule import Example, Finding, Rule, files, is_ours, text_of
+from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_ours, list_files, text_of
 
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 
 
-def broken(rule: Rule, paths: Iterable[str]) -> dict[str, Finding]:
+def broken(rule: ConventionRule, paths: Iterable[str]) -> dict[str, RuleFinding]:
     """The findings of a rule in these files by `path::where`."""
     return {
         f"{path}::{finding.where}": finding
@@ -20,26 +20,26 @@ def broken(rule: Rule, paths: Iterable[str]) -> dict[str, Finding]:
     }
 
 
-def is_allowed(rule: Rule, key: str) -> bool:
+def is_allowed(rule: ConventionRule, key: str) -> bool:
     return any((rule.name, known) in exceptions.ALLOWED for known in (key, key.partition("::")[0]))
 
 
 @each_rule
-def test_rule_holds_in_the_tree(rule: Rule) -> None:
+def test_rule_holds_in_the_tree(rule: ConventionRule) -> None:
     found = [
         f"{key.partition('::')[0]}:{finding.line}: {finding.what}"
-        for key, finding in broken(rule, files()).items()
+        for key, finding in broken(rule, list_files()).items()
         if not is_allowed(rule, key)
     ]
     assert not found, "\n".join([f"{rule.name}:", *found])
 
 
 @each_rule
-def test_rule_tells_good_from_bad(rule: Rule) -> None:
+def test_rule_tells_good_from_bad(rule: ConventionRule) -> None:
     assert rule.good
     assert rule.bad
 
-    def finds(example: Example) -> bool:
+    def finds(example: RuleExample) -> bool:
         return bool(rule.findings(example.path, example.text))
 
     assert not [example for example in rule.good if finds(example)]
@@ -47,7 +47,7 @@ def test_rule_tells_good_from_bad(rule: Rule) -> None:
 
 
 def test_every_exception_is_still_needed() -> None:
-    excused = {path for _, key in exceptions.ALLOWED if (path := key.partition("::")[0]) in files()}
+    excused = {path for _, key in exceptions.ALLOWED if (path := key.partition("::")[0]) in list_files()}
     needed = {(rule.name, key) for rule in RULES for key in broken(rule, excused)}
     needed |= {(name, key.partition("::")[0]) for name, key in needed}
     stale = sorted(set(exceptions.ALLOWED) - needed)
@@ -60,4 +60,4 @@ def test_rule_names_are_unique() -> None:
 
 
 def test_most_functions_are_shorter_than_twenty_lines() -> None:
-    assert sizes.share_of_short_functions([text_of(path) for path in files() if is_ours(path)]) >= 0.9
+    assert sizes.share_of_short_functions([text_of(path) for path in list_files() if is_ours(path)]) >= 0.9

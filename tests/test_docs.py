@@ -11,14 +11,14 @@ from pathlib import PurePosixPath
 import pytest
 
 from api import urls as api_urls
-from exports import formats as exported
-from labeling.importing.readers import formats
-from labeling.importing.records import BadLine
+from formats import catalog
+from formats import catalog as exported
+from formats.records import BadLine
 from supervisor import __main__ as supervisor
 from tests.conventions import names
-from tests.conventions.rule import ROOT, calls, dotted, files, text_of, tree_of
+from tests.conventions.rule import ROOT, dotted_name, list_calls, list_files, text_of, tree_of
 
-MARKDOWN = [path for path in files() if path.endswith(".md")]
+MARKDOWN = [path for path in list_files() if path.endswith(".md")]
 DECISIONS = [path for path in MARKDOWN if path.startswith("docs/adr/") and not path.endswith("README.md")]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.S | re.M)
@@ -32,7 +32,7 @@ WORDS = (
 
 
 def commands() -> set[str]:
-    found = {PurePosixPath(path) for path in files() if "/management/commands/" in path}
+    found = {PurePosixPath(path) for path in list_files() if "/management/commands/" in path}
     return {path.stem for path in found if path.suffix == ".py" and not path.stem.startswith("_")}
 
 
@@ -40,10 +40,10 @@ def variables() -> set[str]:
     """Names of the environment that the settings and the supervisor read."""
     return {
         name
-        for path in files()
+        for path in list_files()
         if path.startswith(("config/", "supervisor/")) and path.endswith(".py")
-        for call in calls(tree_of(text_of(path)))
-        if dotted(call.func) in READ and call.args
+        for call in list_calls(tree_of(text_of(path)))
+        if dotted_name(call.func) in READ and call.args
         for name in [getattr(call.args[0], "value", None)]
         if isinstance(name, str) and name not in NOT_SETTINGS
     }
@@ -53,7 +53,7 @@ def programs(folder: str) -> set[str]:
     """Modules that are started by themselves: `python -m folder.name`."""
     return {
         PurePosixPath(path).stem
-        for path in files()
+        for path in list_files()
         if re.fullmatch(rf"{folder}/\w+\.py", path) and '__name__ == "__main__"' in text_of(path)
     }
 
@@ -73,33 +73,33 @@ def test_every_setting_is_described_and_no_other() -> None:
     assert first_column("docs/operations.md", "Settings") == variables()
 
 
-READERS = "labeling.importing.readers"
+READERS = "formats"
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", catalog.INPUT_FORMATS)
 def test_every_format_that_is_read_has_a_page_with_its_fields(name: str) -> None:
     page = text_of(f"docs/formats/{name}.md")
     assert f"({name}.md)" in text_of("docs/formats/README.md")
-    assert f"{READERS.replace('.', '/')}/{name}.py" in page
+    assert f"{formats}/{name}.py" in page
     record = getattr(importlib.import_module(f"{READERS}.{name}"), "Item", None)
     fields = record.__struct_encode_fields__ if record else ()
     assert not [field for field in fields if f"`{field}`" not in page and f"`{field}." not in page]
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", catalog.INPUT_FORMATS)
 def test_sample_of_a_format_is_read(name: str) -> None:
     (sample,) = re.findall(r"^```json\n(.+?)\n```", text_of(f"docs/formats/{name}.md"), re.M | re.S)
     line = sample.encode() + b"\n"
-    assert formats.detect(io.BytesIO(line)).name == name
-    records = list(formats.named(name).read(io.BytesIO(line)))
+    assert catalog.detect_format(io.BytesIO(line)).name == name
+    records = list(catalog.get_input_format(name).read(io.BytesIO(line)))
     assert records
     assert not [record for record in records if isinstance(record, BadLine)]
 
 
-@pytest.mark.parametrize("name", exported.FORMATS)
+@pytest.mark.parametrize("name", exported.OUTPUT_FORMATS)
 def test_every_format_that_is_written_has_a_page(name: str) -> None:
     page = text_of(f"docs/formats/{name}.md")
-    writer = exported.FORMATS[name].module.replace(".", "/")
+    writer = exported.OUTPUT_FORMATS[name].module.replace(".", "/")
     assert f"`{writer}.py`" in page
     assert re.search(rf"^\| \[.+\]\({name}\.md\) \|.*\| yes.*\|$", text_of("docs/formats/README.md"), re.M)
 
@@ -152,7 +152,7 @@ def test_flags_of_run_are_understood() -> None:
     assert uses
     for path, arguments in uses:
         try:
-            supervisor.options(arguments)
+            supervisor.parse_options(arguments)
         except SystemExit:
             pytest.fail(f"{path}: ./run {' '.join(arguments)} is not understood")
 
@@ -161,7 +161,7 @@ def test_flags_of_test_are_its_own() -> None:
     """Whatever else follows goes to pytest; documentation promises no more than what is ours."""
     uses = list(spoken("./test"))
     assert uses
-    ours = set(re.findall(r'"(--[a-z-]+)"', text_of("tests/everything.py")))
+    ours = set(re.findall(r'"(--[a-z-]+)"', text_of("tests/check_all.py")))
     assert "--strict" in ours
     assert not [(path, word) for path, words in uses for word in words if word.startswith("-") and word not in ours]
 

@@ -10,20 +10,25 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 
-from tests.people.house import INSIDE, House
-from tests.test_permissions import DOORS
+from tests.people.personas import MEMBERS, LoggedInPersonas
+from tests.test_permissions import URL_CASES
 
 pytestmark = pytest.mark.django_db
 
-PAGES = [name for name in DOORS if not name.startswith("api:")]
+PAGES = [name for name in URL_CASES if not name.startswith("api:")]
 # Walked through with many more while this was written; these are the kinds that ever broke something.
 WORDS = ["a\0b", "9" * 5000, "1" + "0" * 30, "²", "99999-12-31"]
 # Forms of several fields, as they are meant: with all of them odd at once, one refuses before the others are looked at.
 FORMS: dict[str, dict[str, Any]] = {
     "account_login": {"login": "anna", "password": "seven green ladders"},
     "dashboard:new_project": {"name": "N", "slug": "n", "protocol": "first_error", "overlap": 2},
-    "dashboard:reading": {"overlap": 3, "overlap_limit": 6, "lease_minutes": 30, "confirmed": 1},
-    "dashboard:change_rules": {"acquisition": "margin", "batch_size": 9, "temperature": 0.1, "domain_quota": 0.5}
+    "dashboard:edit_overlap": {"overlap": 3, "overlap_limit": 6, "lease_minutes": 30, "confirmed": 1},
+    "dashboard:change_selection_rules": {
+        "acquisition": "margin",
+        "batch_size": 9,
+        "temperature": 0.1,
+        "domain_quota": 0.5,
+    }
     | {"every_n_submissions": 5},
     "dashboard:register_prm": {"backend": "vllm", "model": "m", "digest": "d", "address": "http://127.0.0.1:1"}
     | {"style": "qwen", "semantics": "hazard", "secret": "s", "trained_on": ""},
@@ -78,10 +83,10 @@ def fields_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return noted
 
 
-def inside(name: str, house: House) -> tuple[Client, str]:
+def inside(name: str, house: LoggedInPersonas) -> tuple[Client, str]:
     """Somebody whom the door lets in, before it."""
-    door = DOORS[name]
-    person = next((one for one in INSIDE if door.answers[one] < 400), "annotator")
+    door = URL_CASES[name]
+    person = next((one for one in MEMBERS if door.answers[one] < 400), "annotator")
     return house.client(person), reverse(name, kwargs=door.arguments(house.cast))
 
 
@@ -94,8 +99,8 @@ def ask(client: Client, method: str, address: str, body: Any = None, *, at_most:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_words_may_be_anything(name: str, house: House, words_asked_for: set[str]) -> None:
-    door, usual = DOORS[name], DOORS[name].body or {}
+def test_words_may_be_anything(name: str, house: LoggedInPersonas, words_asked_for: set[str]) -> None:
+    door, usual = URL_CASES[name], URL_CASES[name].body or {}
     client, address = inside(name, house)
     ask(client, door.method, address, usual)
     names = sorted(words_asked_for | set(usual))
@@ -106,8 +111,8 @@ def test_words_may_be_anything(name: str, house: House, words_asked_for: set[str
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_each_word_of_a_form_may_be_anything(name: str, house: House) -> None:
-    client, address = house.client("owner"), reverse(name, kwargs=DOORS[name].arguments(house.cast))
+def test_each_word_of_a_form_may_be_anything(name: str, house: LoggedInPersonas) -> None:
+    client, address = house.client("owner"), reverse(name, kwargs=URL_CASES[name].arguments(house.cast))
     if name == "account_login":
         client.logout()
     meant = FORMS[name]
@@ -117,15 +122,15 @@ def test_each_word_of_a_form_may_be_anything(name: str, house: House) -> None:
             ask(client, "post", address, {**meant, field: odd})
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if DOORS[name].method == "post"])
-def test_bodies_may_be_anything(name: str, house: House) -> None:
+@pytest.mark.parametrize("name", [name for name in PAGES if URL_CASES[name].method == "post"])
+def test_bodies_may_be_anything(name: str, house: LoggedInPersonas) -> None:
     client, address = inside(name, house)
     for kind, body in BODIES.items():
         ask(client, "post", address, body, content_type=kind)
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_messages_may_hold_anything(name: str, house: House, fields_asked_for: set[str]) -> None:
+def test_messages_may_hold_anything(name: str, house: LoggedInPersonas, fields_asked_for: set[str]) -> None:
     client, address = inside(name, house)
 
     def say(message: dict[str, Any]) -> None:

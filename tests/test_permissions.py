@@ -10,40 +10,39 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from people import invitations
 from people.models import Membership, Role
-from people.roles import RATERS
+from people.roles import RATING_ROLES
 from tests import factories
-from tests.arguments import (
-    consenting,
-    contested,
-    file_of_snapshot,
-    guided,
-    image,
-    image_in_project,
-    in_hand,
-    in_project,
-    named_snapshot,
-    of_import,
-    of_job,
-    of_open_assignment,
-    of_program,
-    of_source,
-    of_trace,
-    spent_token,
-    submitted,
-    trained,
-    written,
+from tests.dashboard import url_cases as of_leads
+from tests.exports import url_cases as of_snapshots
+from tests.people.personas import MEMBERS, OUTSIDERS, LoggedInPersonas, Personas
+from tests.prm import url_cases as of_prms
+from tests.url_arguments import (
+    api_token_args,
+    assignment_in_progress_args,
+    consent_args,
+    contested_trace_args,
+    guideline_args,
+    image_args,
+    import_args,
+    job_args,
+    message_args,
+    open_assignment_args,
+    project_args,
+    project_image_args,
+    snapshot_args,
+    snapshot_file_args,
+    source_args,
+    spent_token_args,
+    submitted_args,
+    trace_args,
+    training_args,
 )
-from tests.dashboard import doors as of_leads
-from tests.exports import doors as of_snapshots
-from tests.people.cast import Cast
-from tests.people.house import INSIDE, OUTSIDE, House
-from tests.prm import doors as of_prms
 
 pytestmark = pytest.mark.django_db
-Arguments = Callable[[Cast], dict[str, object]]
+Arguments = Callable[[Personas], dict[str, object]]
 
 
-class Door(NamedTuple):
+class UrlCase(NamedTuple):
     """What stands at a URL: how it is asked, with which arguments, and what each person is answered."""
 
     method: str
@@ -53,24 +52,24 @@ class Door(NamedTuple):
 
 
 def everybody(status: int, **others: int) -> dict[str, int]:
-    return {**dict.fromkeys((*OUTSIDE, *INSIDE), status), **others}
+    return {**dict.fromkeys((*OUTSIDERS, *MEMBERS), status), **others}
 
 
 def members(status: int, **others: int) -> dict[str, int]:
     """Not visible from outside, the same inside; a visitor is sent to the login page."""
-    return {"visitor": 302, "stranger": 404, "neighbour": 404, **dict.fromkeys(INSIDE, status), **others}
+    return {"visitor": 302, "stranger": 404, "neighbour": 404, **dict.fromkeys(MEMBERS, status), **others}
 
 
 def managers(status: int) -> dict[str, int]:
     return members(403, lead=status, owner=status)
 
 
-def of_annotator(cast: Cast) -> dict[str, object]:
+def of_annotator(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "member": cast.membership(cast.annotator).pk}
 
 
-def of_invitation(cast: Cast) -> dict[str, object]:
-    made, _ = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=factories.NOW)
+def of_invitation(cast: Personas) -> dict[str, object]:
+    made, _ = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=factories.NOW)
     return {"slug": cast.project.slug, "invitation": made.pk}
 
 
@@ -85,7 +84,7 @@ def readers(status: int, **others: int) -> dict[str, int]:
 
 def raters(status: int) -> dict[str, int]:
     """Those who rate in the project; for everybody else it has no page to rate on."""
-    return everybody(404, visitor=302, **dict.fromkeys(RATERS, status))
+    return everybody(404, visitor=302, **dict.fromkeys(RATING_ROLES, status))
 
 
 def its_rater(status: int) -> dict[str, int]:
@@ -97,104 +96,110 @@ def deciders(status: int) -> dict[str, int]:
     return members(403, reviewer=status, lead=status, owner=status)
 
 
-DOORS: dict[str, Door] = {
+URL_CASES: dict[str, UrlCase] = {
     # for machines
-    "live": Door("get", everybody(200)),
-    "ready": Door("get", everybody(200)),
-    "metrics": Door("get", everybody(404)),
+    "live": UrlCase("get", everybody(200)),
+    "ready": UrlCase("get", everybody(200)),
+    "metrics": UrlCase("get", everybody(404)),
     # for programs: without a token there is nothing; tests/api walks as each role with one
-    "api:schema": Door("get", everybody(200)),
-    "api:projects": Door("get", everybody(401)),
-    "api:project": Door("get", everybody(401), in_project),
-    "api:imports": Door("post", everybody(401), in_project),
-    "api:import": Door("get", everybody(401), of_job),
-    "api:bad_lines": Door("get", everybody(401), of_job),
-    "api:snapshots": Door("post", everybody(401), in_project),
-    "api:snapshot": Door("get", everybody(401), named_snapshot),
-    "api:file": Door("get", everybody(401), file_of_snapshot),
+    "api:schema": UrlCase("get", everybody(200)),
+    "api:projects": UrlCase("get", everybody(401)),
+    "api:project": UrlCase("get", everybody(401), project_args),
+    "api:imports": UrlCase("post", everybody(401), project_args),
+    "api:import": UrlCase("get", everybody(401), job_args),
+    "api:bad_lines": UrlCase("get", everybody(401), job_args),
+    "api:snapshots": UrlCase("post", everybody(401), project_args),
+    "api:snapshot": UrlCase("get", everybody(401), snapshot_args),
+    "api:file": UrlCase("get", everybody(401), snapshot_file_args),
     # getting in and out
-    "account_login": Door("get", everybody(302, visitor=200)),
-    "account_logout": Door("get", everybody(200, visitor=302)),
-    "account_inactive": Door("get", everybody(200)),
-    "account_signup": Door("get", everybody(200)),
-    "account_reset_password": Door("get", everybody(200)),
-    "account_change_password": Door("get", everybody(200, visitor=302)),
-    "tokens": Door("get", everybody(200, visitor=302)),
-    "withdraw_token": Door("post", everybody(404, visitor=302, engineer=302), of_program),
-    "login_link": Door("get", everybody(410), spent_token),
-    "new_password": Door("get", everybody(410), spent_token),
-    "theme": Door("post", everybody(302)),
+    "account_login": UrlCase("get", everybody(302, visitor=200)),
+    "account_logout": UrlCase("get", everybody(200, visitor=302)),
+    "account_inactive": UrlCase("get", everybody(200)),
+    "account_signup": UrlCase("get", everybody(200)),
+    "account_reset_password": UrlCase("get", everybody(200)),
+    "account_change_password": UrlCase("get", everybody(200, visitor=302)),
+    "tokens": UrlCase("get", everybody(200, visitor=302)),
+    "withdraw_token": UrlCase("post", everybody(404, visitor=302, engineer=302), api_token_args),
+    "login_link": UrlCase("get", everybody(410), spent_token_args),
+    "new_password": UrlCase("get", everybody(410), spent_token_args),
+    "theme": UrlCase("post", everybody(302)),
     # annotators
-    "annotate:home": Door("get", everybody(200, visitor=302)),
-    "annotate:history": Door("get", everybody(200, visitor=302)),
-    "annotate:submitted_one": Door("get", its_rater(200), submitted),
-    "annotate:correct": Door("post", its_rater(302), submitted),
-    "annotate:keys": Door("get", everybody(200, visitor=302)),
-    "annotate:messages": Door("get", everybody(200, visitor=302)),
-    "annotate:unread": Door("get", members(200), in_project),
-    "annotate:read_message": Door("post", its_rater(302), written),
-    "annotate:answer_message": Door("post", its_rater(302), written, {"answer": "Yes."}),
-    "annotate:leave_as_is": Door("post", its_rater(302), in_hand),
-    "annotate:know_end": Door("post", its_rater(302), in_hand),
-    "annotate:begin_rating": Door("post", members(302, engineer=403), in_project),
-    "annotate:join": Door("get", everybody(410), spent_token),
-    "annotate:enter": Door("get", raters(200), in_project),
-    "annotate:consent": Door("post", raters(302), consenting, {"agrees": "yes", "version": "1"}),
-    "annotate:read_guideline": Door("post", raters(302), guided, {"version": "1"}),
-    "annotate:try_again": Door("post", raters(302), in_project),
-    "annotate:done": Door("get", raters(200), in_project),
-    "annotate:guideline": Door("get", members(200), in_project),
-    "annotate:lesson": Door("get", its_rater(200), trained),
-    "annotate:read_lesson": Door("post", its_rater(302), trained),
-    "annotate:work": Door("get", raters(200), in_project),
-    "annotate:claim": Door("post", raters(422), in_project),  # the walk sends forms, these read JSON
-    "annotate:release_held": Door("post", raters(200), in_project),
-    "annotate:content": Door("get", its_rater(200), in_hand),
-    "annotate:open": Door("post", its_rater(200), in_hand),
-    "annotate:record": Door("post", its_rater(422), in_hand),
-    "annotate:submit": Door("post", its_rater(422), in_hand),
-    "annotate:give_up": Door("post", its_rater(422), in_hand),
-    "annotate:report": Door("post", its_rater(422), in_hand),
-    "annotate:skip": Door("post", its_rater(422), in_hand),
-    "annotate:reopen": Door("post", its_rater(409), in_hand),
-    "annotate:part": Door("get", its_rater(200), image),
+    "annotate:home": UrlCase("get", everybody(200, visitor=302)),
+    "annotate:history": UrlCase("get", everybody(200, visitor=302)),
+    "annotate:submitted_one": UrlCase("get", its_rater(200), submitted_args),
+    "annotate:correct": UrlCase("post", its_rater(302), submitted_args),
+    "annotate:keys": UrlCase("get", everybody(200, visitor=302)),
+    "annotate:messages": UrlCase("get", everybody(200, visitor=302)),
+    "annotate:unread": UrlCase("get", members(200), project_args),
+    "annotate:read_message": UrlCase("post", its_rater(302), message_args),
+    "annotate:answer_message": UrlCase("post", its_rater(302), message_args, {"answer": "Yes."}),
+    "annotate:leave_as_is": UrlCase("post", its_rater(302), assignment_in_progress_args),
+    "annotate:know_end": UrlCase("post", its_rater(302), assignment_in_progress_args),
+    "annotate:begin_rating": UrlCase("post", members(302, engineer=403), project_args),
+    "annotate:join": UrlCase("get", everybody(410), spent_token_args),
+    "annotate:enter": UrlCase("get", raters(200), project_args),
+    "annotate:consent": UrlCase("post", raters(302), consent_args, {"agrees": "yes", "version": "1"}),
+    "annotate:read_guideline": UrlCase("post", raters(302), guideline_args, {"version": "1"}),
+    "annotate:try_again": UrlCase("post", raters(302), project_args),
+    "annotate:done": UrlCase("get", raters(200), project_args),
+    "annotate:guideline": UrlCase("get", members(200), project_args),
+    "annotate:lesson": UrlCase("get", its_rater(200), training_args),
+    "annotate:read_lesson": UrlCase("post", its_rater(302), training_args),
+    "annotate:work": UrlCase("get", raters(200), project_args),
+    "annotate:claim": UrlCase("post", raters(422), project_args),  # the walk sends forms, these read JSON
+    "annotate:release_held": UrlCase("post", raters(200), project_args),
+    "annotate:content": UrlCase("get", its_rater(200), assignment_in_progress_args),
+    "annotate:open": UrlCase("post", its_rater(200), assignment_in_progress_args),
+    "annotate:record": UrlCase("post", its_rater(422), assignment_in_progress_args),
+    "annotate:submit": UrlCase("post", its_rater(422), assignment_in_progress_args),
+    "annotate:give_up": UrlCase("post", its_rater(422), assignment_in_progress_args),
+    "annotate:report": UrlCase("post", its_rater(422), assignment_in_progress_args),
+    "annotate:skip": UrlCase("post", its_rater(422), assignment_in_progress_args),
+    "annotate:reopen": UrlCase("post", its_rater(409), assignment_in_progress_args),
+    "annotate:part": UrlCase("get", its_rater(200), image_args),
     # leads
-    "dashboard:new_project": Door("get", everybody(403, visitor=302, neighbour=200, owner=200)),
-    **{name: Door(*each) for name, each in of_prms.DOORS.items()},
-    **{name: Door(*each) for name, each in of_leads.DOORS.items()},
-    **{name: Door(*each) for name, each in of_snapshots.DOORS.items()},
-    "dashboard:people": Door("get", managers(200), in_project),
-    "dashboard:invite": Door("post", managers(201), in_project, {"role": "annotator", "uses_allowed": 1, "days": 1}),
-    "dashboard:revoke": Door("post", managers(302), of_invitation),
-    "dashboard:change_role": Door("post", managers(302), of_annotator, {"role": "engineer"}),
-    "dashboard:remove": Door("post", managers(302), of_annotator),
-    "dashboard:allow_attempt": Door("post", managers(302), of_annotator),
-    "dashboard:admit": Door("post", managers(302), of_annotator),
-    "dashboard:reset_link": Door("post", managers(201), of_annotator),
-    "dashboard:traces": Door("get", readers(200), in_project),
-    "dashboard:trace": Door("get", readers(200), of_trace),
-    "dashboard:make_gold": Door(
-        "post", readers(302, engineer=403), of_trace, {"use": "hidden", "accepted_first_errors": ["none"]}
+    "dashboard:new_project": UrlCase("get", everybody(403, visitor=302, neighbour=200, owner=200)),
+    **{name: UrlCase(*each) for name, each in of_prms.PRM_URL_CASES.items()},
+    **{name: UrlCase(*each) for name, each in of_leads.DASHBOARD_URL_CASES.items()},
+    **{name: UrlCase(*each) for name, each in of_snapshots.SNAPSHOT_URL_CASES.items()},
+    "dashboard:members": UrlCase("get", managers(200), project_args),
+    "dashboard:create_invitation": UrlCase(
+        "post", managers(201), project_args, {"role": "annotator", "uses_allowed": 1, "days": 1}
     ),
-    "dashboard:withdraw": Door("post", readers(302, reviewer=403), of_trace, {"reason": "twice"}),
-    "dashboard:take_back": Door("post", managers(302), of_open_assignment),
-    "dashboard:part": Door("get", readers(200), image_in_project),
-    "dashboard:adjudicate": Door("get", deciders(200), in_project),
-    "dashboard:adjudicate_trace": Door("get", deciders(200), contested),
-    "dashboard:decide": Door("post", deciders(302), contested, {"first_error": "none"}),
-    "dashboard:send_back": Door("post", deciders(302), contested),
-    "dashboard:imports": Door("get", bringers(200), in_project),
-    "dashboard:send_file": Door("post", bringers(422), in_project),
-    "dashboard:look_at_file": Door("get", members(403, engineer=302, lead=302, owner=302), in_project),  # at no file
-    "dashboard:import": Door("get", bringers(200), of_import),
-    "dashboard:import_standing": Door("get", bringers(200), of_import),
-    "dashboard:cancel_import": Door("post", bringers(302), of_import),
-    "dashboard:retry_import": Door("post", bringers(302), of_import),
-    "dashboard:bad_lines": Door("get", members(403, engineer=404, lead=404, owner=404), of_import),  # there are none
-    "dashboard:brought_in": Door("get", bringers(200), of_source),
-    "dashboard:source_standing": Door("get", bringers(200), of_source),
-    "dashboard:undo_import": Door("post", bringers(302), of_source),
-    "dashboard:leave": Door("post", members(302, owner=422), in_project),
+    "dashboard:revoke_invitation": UrlCase("post", managers(302), of_invitation),
+    "dashboard:change_member_role": UrlCase("post", managers(302), of_annotator, {"role": "engineer"}),
+    "dashboard:remove_member": UrlCase("post", managers(302), of_annotator),
+    "dashboard:allow_screening_attempt": UrlCase("post", managers(302), of_annotator),
+    "dashboard:admit_member": UrlCase("post", managers(302), of_annotator),
+    "dashboard:create_reset_link": UrlCase("post", managers(201), of_annotator),
+    "dashboard:traces": UrlCase("get", readers(200), project_args),
+    "dashboard:trace": UrlCase("get", readers(200), trace_args),
+    "dashboard:make_trace_gold": UrlCase(
+        "post", readers(302, engineer=403), trace_args, {"use": "hidden", "accepted_first_errors": ["none"]}
+    ),
+    "dashboard:withdraw_trace": UrlCase("post", readers(302, reviewer=403), trace_args, {"reason": "twice"}),
+    "dashboard:reclaim_from_annotator": UrlCase("post", managers(302), open_assignment_args),
+    "dashboard:trace_image": UrlCase("get", readers(200), project_image_args),
+    "dashboard:adjudication": UrlCase("get", deciders(200), project_args),
+    "dashboard:adjudication_case": UrlCase("get", deciders(200), contested_trace_args),
+    "dashboard:decide_case": UrlCase("post", deciders(302), contested_trace_args, {"first_error": "none"}),
+    "dashboard:send_case_back": UrlCase("post", deciders(302), contested_trace_args),
+    "dashboard:imports": UrlCase("get", bringers(200), project_args),
+    "dashboard:upload_import_file": UrlCase("post", bringers(422), project_args),
+    "dashboard:import_preview": UrlCase(
+        "get", members(403, engineer=302, lead=302, owner=302), project_args
+    ),  # at no file
+    "dashboard:import": UrlCase("get", bringers(200), import_args),
+    "dashboard:import_progress": UrlCase("get", bringers(200), import_args),
+    "dashboard:cancel_import": UrlCase("post", bringers(302), import_args),
+    "dashboard:retry_import": UrlCase("post", bringers(302), import_args),
+    "dashboard:download_bad_lines": UrlCase(
+        "get", members(403, engineer=404, lead=404, owner=404), import_args
+    ),  # there are none
+    "dashboard:import_source": UrlCase("get", bringers(200), source_args),
+    "dashboard:import_source_progress": UrlCase("get", bringers(200), source_args),
+    "dashboard:undo_source_import": UrlCase("post", bringers(302), source_args),
+    "dashboard:leave_project": UrlCase("post", members(302, owner=422), project_args),
 }
 
 
@@ -208,18 +213,18 @@ def names(patterns: list[URLPattern | URLResolver], namespace: str = "") -> Iter
 
 
 def test_walk_knows_every_url() -> None:
-    assert sorted(names(get_resolver().url_patterns)) == sorted(DOORS)
+    assert sorted(names(get_resolver().url_patterns)) == sorted(URL_CASES)
 
 
-@pytest.mark.parametrize("name", DOORS)
-def test_walk_is_answered_as_expected(name: str, house: House) -> None:
-    met = {person: ask(name, house, person) for person in (*OUTSIDE, *INSIDE)}
-    assert met == DOORS[name].answers
+@pytest.mark.parametrize("name", URL_CASES)
+def test_walk_is_answered_as_expected(name: str, house: LoggedInPersonas) -> None:
+    met = {person: ask(name, house, person) for person in (*OUTSIDERS, *MEMBERS)}
+    assert met == URL_CASES[name].answers
 
 
-def ask(name: str, house: House, person: str) -> int:
+def ask(name: str, house: LoggedInPersonas, person: str) -> int:
     """What one person is answered. What their request changed is taken back, so that all meet the same house."""
-    door, client = DOORS[name], house.client(person)
+    door, client = URL_CASES[name], house.client(person)
     with transaction.atomic():
         response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(house.cast)), door.body)
         transaction.set_rollback(True)
@@ -230,36 +235,46 @@ def ask(name: str, house: House, person: str) -> int:
 
 # Forms. Programs come with a token in place of a session, and read no page.
 POSTED = [
-    name for name, door in DOORS.items() if door.method == "post" and name.startswith(("annotate:", "dashboard:"))
+    name for name, door in URL_CASES.items() if door.method == "post" and name.startswith(("annotate:", "dashboard:"))
 ]
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_walk_changes_nothing_by_looking(name: str, house: House) -> None:
+def test_walk_changes_nothing_by_looking(name: str, house: LoggedInPersonas) -> None:
     """What changes something is not done by a GET, not even for its owner."""
-    address = reverse(name, kwargs=DOORS[name].arguments(house.cast))
+    address = reverse(name, kwargs=URL_CASES[name].arguments(house.cast))
     assert house.client("owner").get(address).status_code == 405
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_walk_refuses_a_form_from_elsewhere(name: str, house: House) -> None:
+def test_walk_refuses_a_form_from_elsewhere(name: str, house: LoggedInPersonas) -> None:
     client = house.client("owner", checks_forms=True)
-    response = client.post(reverse(name, kwargs=DOORS[name].arguments(house.cast)), DOORS[name].body)
+    response = client.post(reverse(name, kwargs=URL_CASES[name].arguments(house.cast)), URL_CASES[name].body)
     assert response.status_code == 403
     assert "open for too long" in response.content.decode()
 
 
 @pytest.mark.parametrize(
-    "name", [f"dashboard:{each}" for each in ("change_role", "remove", "reset_link", "admit", "allow_attempt")]
+    "name",
+    [
+        f"dashboard:{each}"
+        for each in (
+            "change_member_role",
+            "remove_member",
+            "create_reset_link",
+            "admit_member",
+            "allow_screening_attempt",
+        )
+    ],
 )
-def test_walk_finds_no_member_of_another_project(name: str, house: House) -> None:
+def test_walk_finds_no_member_of_another_project(name: str, house: LoggedInPersonas) -> None:
     """The id of somebody from next door, under the address of one's own project."""
     elsewhere = Membership.objects.get(user=house.cast.neighbour)
     address = reverse(name, kwargs={"slug": house.cast.project.slug, "member": elsewhere.pk})
     assert house.client("owner").post(address, {"role": "annotator"}).status_code == 404
 
 
-def test_walk_shows_a_project_to_its_members_alone(house: House) -> None:
+def test_walk_shows_a_project_to_its_members_alone(house: LoggedInPersonas) -> None:
     for person, sees in (("stranger", False), ("neighbour", False), ("engineer", True), ("annotator", True)):
         page = house.client(person).get(reverse("annotate:home")).content.decode()
         assert (house.cast.project.name in page) is sees

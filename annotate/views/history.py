@@ -10,42 +10,44 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import asked, history
-from labeling import judging
+from annotate import correction_notes, history
+from formats import integers
+from labeling import assignments
 from labeling.models import Assignment
-from labeling.texts import numbers
 
 
 @require_safe
-def submitted(request: HttpRequest) -> HttpResponse:
-    key = numbers.whole(request.GET.get("before"))
-    page = history.page(cast(User, request.user), now=timezone.now(), before=key)
+def show_history(request: HttpRequest) -> HttpResponse:
+    key = integers.parse_integer(request.GET.get("before"))
+    page = history.load_page(cast(User, request.user), now=timezone.now(), before=key)
     return render(request, "annotate/history.html", {"page": page, "is_first": key is None})
 
 
 @require_safe
-def submitted_one(request: HttpRequest, assignment: int) -> HttpResponse:
-    found = _mine(request, assignment)
+def show_submitted_trace(request: HttpRequest, assignment: int) -> HttpResponse:
+    found = _own_submitted_assignment(request, assignment)
     told = {
-        "done": history.one(found, timezone.now()),
-        "lines": history.lines(found),
+        "done": history.load_entry(found, timezone.now()),
+        "lines": history.list_options(found),
         "project": found.project,
-        "asked": asked.of(found.pk, cast(User, request.user)),
+        "asked": correction_notes.find_for_assignment(found.pk, cast(User, request.user)),
     }
-    return render(request, "annotate/submitted.html", told)
+    return render(request, "annotate/submitted_trace.html", told)
 
 
 @require_POST
-def correct(request: HttpRequest, assignment: int) -> HttpResponse:
-    found = _mine(request, assignment)
+def start_correction(request: HttpRequest, assignment: int) -> HttpResponse:
+    found = _own_submitted_assignment(request, assignment)
     try:
-        judging.reopen(assignment_id=found.pk, rater_id=found.rater_id, now=timezone.now(), by=cast(User, request.user))
-    except judging.CannotReopen as refusal:
+        assignments.reopen_submission(
+            assignment_id=found.pk, rater_id=found.rater_id, now=timezone.now(), by=cast(User, request.user)
+        )
+    except assignments.CorrectionRefused as refusal:
         messages.warning(request, str(refusal))
         return redirect("annotate:submitted_one", found.pk)
     return redirect(f"{reverse('annotate:work', args=[found.project.slug])}?assignment={found.pk}")
 
 
-def _mine(request: HttpRequest, assignment: int) -> Assignment:
-    rows = history.mine(cast(User, request.user)).filter(submitted_revision__gte=1)
+def _own_submitted_assignment(request: HttpRequest, assignment: int) -> Assignment:
+    rows = history.own_assignments(cast(User, request.user)).filter(submitted_revision__gte=1)
     return get_object_or_404(rows.select_related("trace__problem", "project", "rater"), pk=assignment)

@@ -14,15 +14,15 @@ from annotate.keys import DEFAULTS, KeysForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def keys(request: HttpRequest) -> HttpResponse:
+def edit_keys(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     if "reset" in request.POST:
-        users.choose_keys(user=user, keys={})
+        users.save_work_keys(user=user, keys={})
         messages.success(request, _("The keys are as they come."))
         return redirect("annotate:keys")
     form = KeysForm(request.POST or None, user=user)
     if form.is_valid():
-        users.choose_keys(
+        users.save_work_keys(
             user=user, keys={name: key for name, key in form.cleaned_data.items() if DEFAULTS[name] != key}
         )
         messages.success(request, _("Your keys are kept. They hold on every page that you open from now on."))

@@ -15,25 +15,25 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from accounts.models import Scope, User
-from api import bodies, repeats
-from api.problems import Problem
+from api import idempotency, request_bodies
+from api.problems import ApiProblem
 from api.serializers import ImportChoices, JobSerializer
-from api.views.door import ProjectView
-from jobs import work
-from jobs.failures import Failed
+from api.views.project_view import ProjectView
+from formats import catalog, input_files
+from jobs import control
+from jobs.failures import JobFailed
 from jobs.models import Job
-from labeling.importing import bad_lines, bringing, files, uploads
-from labeling.importing.readers import formats
 from labeling.models import Project
+from labeling.traces import bad_lines, import_job, uploads
 from people.roles import Action
 
-SHOWN = 100
-KEY = OpenApiParameter(
+MAX_LISTED = 100
+IDEMPOTENCY_KEY_HEADER = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="Sent again, nothing is done twice."
 )
 
 
-class Imports(ProjectView):
+class ImportListView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ, "POST": Scope.BRING_IN}
     actions: ClassVar = {"GET": Action.READ, "POST": Action.BRING_IN}
 
@@ -41,11 +41,11 @@ class Imports(ProjectView):
     def get(self, request: Request, slug: str) -> Response:
         """The newest imports of the project."""
         project = self.enter(request, slug).project
-        return Response([told(job) for job in _imports(project).order_by("-pk")[:SHOWN]])
+        return Response([job_payload(job) for job in _project_imports(project).order_by("-pk")[:MAX_LISTED]])
 
     @extend_schema(
         operation_id="bring_traces_in",
-        parameters=[ImportChoices, KEY],
+        parameters=[ImportChoices, IDEMPOTENCY_KEY_HEADER],
         request={"application/x-ndjson": OpenApiTypes.BINARY, "application/octet-stream": OpenApiTypes.BINARY},
         responses={202: JobSerializer, 200: JobSerializer},
     )
@@ -55,13 +55,13 @@ class Imports(ProjectView):
         project = self.enter(request, slug).project
         choices = ImportChoices(data=request.query_params)
         choices.is_valid(raise_exception=True)
-        asked = _ask(request, project, dict(choices.validated_data))
+        asked = _request_import(request, project, dict(choices.validated_data))
         where = reverse("api:import", args=[slug, asked.job.pk], request=request)
         status = 202 if asked.is_new else 200
-        return Response(told(asked.job), status=status, headers={"Location": where})
+        return Response(job_payload(asked.job), status=status, headers={"Location": where})
 
 
-class OneImport(ProjectView):
+class ImportDetailView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ, "DELETE": Scope.BRING_IN}
     actions: ClassVar = {"GET": Action.READ, "DELETE": Action.BRING_IN}
 
@@ -69,71 +69,73 @@ class OneImport(ProjectView):
     def get(self, request: Request, slug: str, job: int) -> Response:
         """How far an import is, and its report."""
         project = self.enter(request, slug).project
-        return Response(told(get_object_or_404(_imports(project), pk=job)))
+        return Response(job_payload(get_object_or_404(_project_imports(project), pk=job)))
 
     @extend_schema(operation_id="cancel_import", responses={202: JobSerializer})
     def delete(self, request: Request, slug: str, job: int) -> Response:
         """End an import after the chunk that it is at. What is in stays, and asking again goes on from there."""
-        row = get_object_or_404(_imports(self.enter(request, slug).project), pk=job)
-        work.cancel(job=row, by=cast(User, request.user), now=timezone.now())
+        row = get_object_or_404(_project_imports(self.enter(request, slug).project), pk=job)
+        control.cancel_job(job=row, by=cast(User, request.user), now=timezone.now())
         row.refresh_from_db()
-        return Response(told(row), status=202)
+        return Response(job_payload(row), status=202)
 
 
-class BadLines(ProjectView):
+class BadLinesView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ}
     actions: ClassVar = {"GET": Action.READ}
 
     @extend_schema(operation_id="read_bad_lines", responses={(200, "text/csv"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, job: int) -> FileResponse:
         """All bad lines of an import as a table: line, column, reason."""
-        row = get_object_or_404(_imports(self.enter(request, slug).project), pk=job)
-        path = bad_lines.of_job(row.pk)
+        row = get_object_or_404(_project_imports(self.enter(request, slug).project), pk=job)
+        path = bad_lines.path_for_job(row.pk)
         if not path.exists():
             raise Http404
         return FileResponse(path.open("rb"), content_type="text/csv; charset=utf-8")
 
 
-def told(job: Job) -> dict[str, Any]:
+def job_payload(job: Job) -> dict[str, Any]:
     return dict(JobSerializer(job, context={"now": timezone.now()}).data)
 
 
-def _imports(project: Project) -> Any:
-    return Job.objects.filter(kind=bringing.KIND, subject=f"project:{project.pk}")
+def _project_imports(project: Project) -> Any:
+    return Job.objects.filter(kind=import_job.KIND, subject=f"project:{project.pk}")
 
 
-def _ask(request: Request, project: Project, said: dict[str, Any]) -> repeats.Asked:
+def _request_import(request: Request, project: Project, said: dict[str, Any]) -> idempotency.IdempotentJob:
     """Keep the body, and ask for its import unless this very request was made before."""
     user, key, now = cast(User, request.user), request.headers.get("Idempotency-Key", "")[:100], timezone.now()
-    path = _keep(request, said.pop("name"))
+    path = _store_body(request, said.pop("name"))
     try:
-        asked = repeats.once(
+        asked = idempotency.request_once(
             user=user,
             key=key,
-            fingerprint=repeats.fingerprint(project=project.pk, name=path.name, sha256=files.sha256(path), **said),
-            ask=lambda: bringing.ask(
-                project=project, path=path, choices=msgspec.convert(said, bringing.Choices), by=user, now=now
+            fingerprint=idempotency.fingerprint_request(
+                project=project.pk, name=path.name, sha256=input_files.hash_file(path), **said
+            ),
+            ask=lambda: import_job.request_import(
+                project=project, path=path, choices=msgspec.convert(said, import_job.ImportOptions), by=user, now=now
             ),
             now=now,
         )
-    except repeats.KeyIsTaken:
-        uploads.forget(path)
-        raise Problem(
+    except idempotency.IdempotencyKeyReused:
+        uploads.delete_upload(path)
+        raise ApiProblem(
             _("This idempotency key stands for another request: choose a new one."), status_code=409
         ) from None
-    except (files.Unreadable, formats.UnknownFormat, Failed) as error:
-        uploads.forget(path)
-        raise Problem(str(error)) from error
+    except (input_files.UnreadableFile, catalog.UnknownFormat, JobFailed) as error:
+        uploads.delete_upload(path)
+        raise ApiProblem(str(error)) from error
     if not asked.is_new:
-        uploads.forget(path)
+        uploads.delete_upload(path)
     return asked
 
 
-def _keep(request: Request, name: str) -> Path:
-    size = bodies.size_of(request)
+def _store_body(request: Request, name: str) -> Path:
+    size = request_bodies.announced_size(request)
     try:
-        return uploads.keep(name=name, parts=bodies.pieces(request), size=size)
-    except uploads.TooBig:
-        raise Problem(_("The file is larger than what is taken over the network."), status_code=413) from None
-    except uploads.CutOff:
-        raise Problem(_("Less came than was announced: send it again."), status_code=400) from None
+        return uploads.save_upload(name=name, parts=request_bodies.iter_chunks(request), size=size)
+    except uploads.UploadTooLarge:
+        raise ApiProblem(_("The file is larger than what is taken over the network."), status_code=413) from None
+    except uploads.UploadCutOff:
+        raise ApiProblem(_("Less came than was announced: send it again."), status_code=400) from None

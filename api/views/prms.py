@@ -12,21 +12,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
-from api import bodies
-from api.problems import Problem
-from api.views.door import ProjectView
-from labeling.texts import numbers
+from api import request_bodies
+from api.problems import ApiProblem
+from api.views.project_view import ProjectView
+from formats import integers
 from people.roles import Action
-from prm import pushing, using
-from prm.backends.asked import BackendError, Trace
+from prm import inference, score_push
+from prm.backends.base import BackendError, ScorerInput
+from prm.inference import TracePrediction
 from prm.models import PRM
-from prm.models.prm import Purpose
+from prm.models.prm import PRMUsagePurpose
 from prm.registry import NotRegistrable
-from prm.sealing import CannotOpen
-from prm.using import Verdict
+from prm.secret_box import SecretUnreadable
 
 _STEPS = serializers.ListField(child=serializers.CharField(allow_blank=True, trim_whitespace=False), max_length=5000)
-_LONGEST_LINE = 1 << 20
+_MAX_LINE_BYTES = 1 << 20
 
 
 class TraceSerializer(serializers.Serializer[Any]):
@@ -36,18 +36,20 @@ class TraceSerializer(serializers.Serializer[Any]):
 
 class ScoreRequest(serializers.Serializer[Any]):
     project = serializers.SlugField()
-    purpose = serializers.ChoiceField(choices=Purpose.choices, help_text="What the answer is for; calls are counted.")
+    purpose = serializers.ChoiceField(
+        choices=PRMUsagePurpose.choices, help_text="What the answer is for; calls are counted."
+    )
     traces = serializers.ListField(child=TraceSerializer(), min_length=1, max_length=1000)
 
 
 class RankRequest(serializers.Serializer[Any]):
     project = serializers.SlugField()
-    purpose = serializers.ChoiceField(choices=Purpose.choices, default=Purpose.RERANK)
+    purpose = serializers.ChoiceField(choices=PRMUsagePurpose.choices, default=PRMUsagePurpose.RERANK)
     problem = serializers.CharField(trim_whitespace=False)
     candidates = serializers.ListField(child=_STEPS, min_length=1, max_length=1000)
 
 
-class VerdictSerializer(serializers.Serializer[Verdict]):
+class VerdictSerializer(serializers.Serializer[TracePrediction]):
     p_correct = serializers.ListField(child=serializers.FloatField(), help_text="P(step right | all before right).")
     first_error = serializers.ListField(
         child=serializers.FloatField(), help_text="P(the first error is at this step); the last one: P(there is none)."
@@ -80,43 +82,45 @@ class PushReport(serializers.Serializer[Any]):
     bad_lines = BadLineSerializer(many=True)
 
 
-class ScoreTraces(ProjectView):
+class ScoreTracesView(ProjectView):
     scopes: ClassVar = {"POST": Scope.SCORE}
     actions: ClassVar = {"POST": Action.TRAIN}
 
     @extend_schema(operation_id="score_traces", request=ScoreRequest, responses=ScoreAnswer)
     def post(self, request: Request) -> Response:
         """What the project's current PRM says of traces: each step, where the first error is, which step to flag."""
-        asked = _checked(ScoreRequest, request)
+        asked = _validate(ScoreRequest, request)
         project = self.enter(request, asked["project"]).project
-        traces = [Trace(each["problem"], each["steps"]) for each in asked["traces"]]
+        traces = [ScorerInput(each["problem"], each["steps"]) for each in asked["traces"]]
         try:
-            prm, found = using.score(project=project, traces=traces, purpose=asked["purpose"], **_who(request))
-        except (using.NotUsable, BackendError, NotRegistrable, CannotOpen) as refused:
-            raise _problem(refused) from None
-        return Response({"prm": prm.label, "traces": _told(found)})
+            prm, found = inference.score_traces(
+                project=project, traces=traces, purpose=asked["purpose"], **_actor(request)
+            )
+        except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as refused:
+            raise _as_problem(refused) from None
+        return Response({"prm": prm.label, "traces": _verdict_payloads(found)})
 
 
-class RankCandidates(ProjectView):
+class RankCandidatesView(ProjectView):
     scopes: ClassVar = {"POST": Scope.SCORE}
     actions: ClassVar = {"POST": Action.TRAIN}
 
     @extend_schema(operation_id="rank_candidates", request=RankRequest, responses=RankAnswer)
     def post(self, request: Request) -> Response:
         """The candidates of one problem, the one that is likeliest right throughout first."""
-        asked = _checked(RankRequest, request)
+        asked = _validate(RankRequest, request)
         project = self.enter(request, asked["project"]).project
-        traces = [Trace(asked["problem"], steps) for steps in asked["candidates"]]
+        traces = [ScorerInput(asked["problem"], steps) for steps in asked["candidates"]]
         try:
-            prm, order, found = using.rank(
-                project=project, candidates=traces, purpose=asked["purpose"], **_who(request)
+            prm, order, found = inference.rank_candidates(
+                project=project, candidates=traces, purpose=asked["purpose"], **_actor(request)
             )
-        except (using.NotUsable, BackendError, NotRegistrable, CannotOpen) as refused:
-            raise _problem(refused) from None
-        return Response({"prm": prm.label, "order": order, "candidates": _told(found)})
+        except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as refused:
+            raise _as_problem(refused) from None
+        return Response({"prm": prm.label, "order": order, "candidates": _verdict_payloads(found)})
 
 
-class PushScores(ProjectView):
+class PushScoresView(ProjectView):
     scopes: ClassVar = {"POST": Scope.SCORE}
     actions: ClassVar = {"POST": Action.BRING_IN}
 
@@ -132,42 +136,44 @@ class PushScores(ProjectView):
         project = self.enter(request, slug).project
         found = PRM.objects.select_related("project").defer("weights")
         prm = get_object_or_404(
-            found, project=project, version=numbers.whole(request.query_params.get("prm"), digits=9)
+            found, project=project, version=integers.parse_integer(request.query_params.get("prm"), digits=9)
         )
-        bodies.size_of(request)
+        request_bodies.announced_size(request)
         try:
-            report = pushing.push(prm=prm, lines=_lines(bodies.pieces(request)), **_who(request))
-        except pushing.NotPushable as refused:
-            raise Problem(str(refused)) from None
+            report = score_push.push_scores(
+                prm=prm, lines=_iter_lines(request_bodies.iter_chunks(request)), **_actor(request)
+            )
+        except score_push.NotPushable as refused:
+            raise ApiProblem(str(refused)) from None
         told = [{"line": line, "reason": reason} for line, reason in report.bad_lines]
         return Response({**vars(report), "bad_lines": told}, status=422 if report.bad and not report.added else 200)
 
 
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _iter_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
         yield from whole
-        if len(rest) > _LONGEST_LINE:
-            raise Problem(f"A line is longer than {_LONGEST_LINE >> 20} MB.")
+        if len(rest) > _MAX_LINE_BYTES:
+            raise ApiProblem(f"A line is longer than {_MAX_LINE_BYTES >> 20} MB.")
     if rest:
         yield rest
 
 
-def _told(found: Sequence[Verdict]) -> list[dict[str, Any]]:
+def _verdict_payloads(found: Sequence[TracePrediction]) -> list[dict[str, Any]]:
     return [dict(VerdictSerializer(each).data) for each in found]
 
 
-def _checked(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+def _validate(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
     asked = kind(data=request.data)
     asked.is_valid(raise_exception=True)
     return dict(asked.validated_data)
 
 
-def _who(request: Request) -> dict[str, Any]:
+def _actor(request: Request) -> dict[str, Any]:
     return {"by": cast(User, request.user), "now": timezone.now()}
 
 
-def _problem(refused: Exception) -> Problem:
-    is_ours = isinstance(refused, using.NotUsable)
-    return Problem(str(refused), status_code=409 if is_ours else status.HTTP_502_BAD_GATEWAY)
+def _as_problem(refused: Exception) -> ApiProblem:
+    is_ours = isinstance(refused, inference.PRMNotUsable)
+    return ApiProblem(str(refused), status_code=409 if is_ours else status.HTTP_502_BAD_GATEWAY)

@@ -9,22 +9,22 @@ from rest_framework.views import APIView
 
 from accounts.models import Scope, User
 from api.serializers import ProjectSerializer
-from api.views.door import ProjectView
+from api.views.project_view import ProjectView
 from people import roles
 from people.roles import Action
 
 
-class Projects(APIView):
+class ProjectListView(APIView):
     scopes: ClassVar = {"GET": Scope.READ}
 
     @extend_schema(operation_id="list_projects", responses=ProjectSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The projects that the person behind the token may read."""
-        found = roles.projects(cast(User, request.user), Action.READ).order_by("slug")
+        found = roles.visible_projects(cast(User, request.user), Action.READ).order_by("slug")
         return Response(ProjectSerializer(found, many=True).data)
 
 
-class OneProject(ProjectView):
+class ProjectDetailView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ}
     actions: ClassVar = {"GET": Action.READ}
 

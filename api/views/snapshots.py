@@ -15,24 +15,26 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from accounts.models import Scope, User
-from api.problems import Problem
-from api.views.door import ProjectView
-from exports import deliveries, following, ranges, snapshots
-from exports.formats import FORMATS
-from exports.models import Purpose, Snapshot, SnapshotFile
-from exports.orders import ENDINGS, Order, Unfit
+from api.problems import ApiProblem
+from api.views.project_view import ProjectView
+from exports import deliveries, file_response, snapshot_status, snapshots
+from exports.models import Snapshot, SnapshotFile, SnapshotPurpose
+from exports.orders import ENDINGS, InvalidOrder, SnapshotOrder
+from formats.catalog import OUTPUT_FORMATS
 from people.roles import Action
 
-SHOWN = 100
-RANGE = OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="bytes=1000- goes on where it broke off.")
+MAX_LISTED = 100
+RANGE_HEADER = OpenApiParameter(
+    "Range", str, OpenApiParameter.HEADER, description="bytes=1000- goes on where it broke off."
+)
 
 
 class OrderSerializer(serializers.Serializer[Any]):
     """What a snapshot shall hold: the words of `manage.py build_snapshot`."""
 
     name = serializers.SlugField(required=False, max_length=100, help_text="Otherwise the project's next one.")
-    purpose = serializers.ChoiceField(default=Purpose.ARCHIVE.value, choices=Purpose.choices)
-    formats = serializers.ListField(child=serializers.ChoiceField(choices=list(FORMATS)), min_length=1)
+    purpose = serializers.ChoiceField(default=SnapshotPurpose.ARCHIVE.value, choices=SnapshotPurpose.choices)
+    formats = serializers.ListField(child=serializers.ChoiceField(choices=list(OUTPUT_FORMATS)), min_length=1)
     ending = serializers.ChoiceField(default="jsonl", choices=list(ENDINGS))
     filters = serializers.DictField(default=dict, help_text="Which submissions, by what is known of them.")
     rule = serializers.DictField(default=dict, help_text="What neutral ratings and raters' own steps become.")
@@ -52,7 +54,7 @@ class FileSerializer(serializers.ModelSerializer[SnapshotFile]):
         fields = ("name", "format", "split", "rows", "size", "sha256")
 
 
-class DeliverySerializer(serializers.Serializer[deliveries.Standing]):
+class DeliverySerializer(serializers.Serializer[deliveries.DeliveryStatus]):
     destination = serializers.CharField(source="delivery.destination")
     address = serializers.CharField(source="delivery.address")
     state = serializers.CharField(help_text="queued, running, done, failed or cancelled")
@@ -77,15 +79,15 @@ class SnapshotSerializer(serializers.Serializer[Snapshot]):
     deliveries = DeliverySerializer(many=True)
 
 
-class Snapshots(ProjectView):
+class SnapshotListView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ, "POST": Scope.TAKE_OUT}
     actions: ClassVar = {"GET": Action.TAKE_OUT, "POST": Action.TAKE_OUT}
 
     @extend_schema(operation_id="list_snapshots", responses=SnapshotSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """The newest snapshots of the project."""
-        found = _snapshots(self.enter(request, slug).project.pk).order_by("-pk")[:SHOWN]
-        return Response([_told(each) for each in found])
+        found = _project_snapshots(self.enter(request, slug).project.pk).order_by("-pk")[:MAX_LISTED]
+        return Response([_snapshot_payload(each) for each in found])
 
     @extend_schema(operation_id="order_snapshot", request=OrderSerializer, responses={202: SnapshotSerializer})
     def post(self, request: Request, slug: str) -> Response:
@@ -95,72 +97,76 @@ class Snapshots(ProjectView):
         said = OrderSerializer(data=request.data)
         said.is_valid(raise_exception=True)
         wanted = dict(said.validated_data)
-        name = wanted.pop("name", "") or snapshots.next_name(actor.project)
+        name = wanted.pop("name", "") or snapshots.suggest_name(actor.project)
         if Snapshot.objects.filter(project=actor.project, name=name).exists():
-            raise Problem(f"There is a snapshot called {name} already.", status_code=409)
+            raise ApiProblem(f"There is a snapshot called {name} already.", status_code=409)
         try:
-            made = snapshots.order(
+            made = snapshots.order_snapshot(
                 project=actor.project,
                 name=name,
                 purpose=wanted.pop("purpose"),
-                wanted=msgspec.convert(wanted, Order),
+                wanted=msgspec.convert(wanted, SnapshotOrder),
                 by=cast(User, request.user),
                 now=timezone.now(),
             )
-        except (Unfit, msgspec.ValidationError) as error:
-            raise Problem(str(error)) from error
+        except (InvalidOrder, msgspec.ValidationError) as error:
+            raise ApiProblem(str(error)) from error
         where = reverse("api:snapshot", args=[slug, made.name], request=request)
-        return Response(_told(made), status=202, headers={"Location": where})
+        return Response(_snapshot_payload(made), status=202, headers={"Location": where})
 
 
-class OneSnapshot(ProjectView):
+class SnapshotDetailView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ, "DELETE": Scope.TAKE_OUT}
     actions: ClassVar = {"GET": Action.TAKE_OUT, "DELETE": Action.TAKE_OUT}
 
     @extend_schema(operation_id="follow_snapshot", responses=SnapshotSerializer)
     def get(self, request: Request, slug: str, name: str) -> Response:
         """How far a snapshot is, and its files with their checksums."""
-        return Response(_told(get_object_or_404(_snapshots(self.enter(request, slug).project.pk), name=name)))
+        return Response(
+            _snapshot_payload(get_object_or_404(_project_snapshots(self.enter(request, slug).project.pk), name=name))
+        )
 
     @extend_schema(operation_id="cancel_snapshot", responses={202: SnapshotSerializer})
     def delete(self, request: Request, slug: str, name: str) -> Response:
         """End the building of a snapshot. One that is built stays."""
-        found = get_object_or_404(_snapshots(self.enter(request, slug).project.pk), name=name)
-        snapshots.cancel(snapshot=found, by=cast(User, request.user), now=timezone.now())
+        found = get_object_or_404(_project_snapshots(self.enter(request, slug).project.pk), name=name)
+        snapshots.cancel_snapshot(snapshot=found, by=cast(User, request.user), now=timezone.now())
         found.refresh_from_db()
-        return Response(_told(found), status=202)
+        return Response(_snapshot_payload(found), status=202)
 
 
-class File(ProjectView):
+class SnapshotFileView(ProjectView):
     scopes: ClassVar = {"GET": Scope.TAKE_OUT}
     actions: ClassVar = {"GET": Action.TAKE_OUT}
 
     @extend_schema(
         operation_id="fetch_file",
-        parameters=[RANGE],
+        parameters=[RANGE_HEADER],
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str, name: str, file: str) -> HttpResponseBase:
         """A file of a snapshot that is built, whole or in part; its checksum is its tag."""
-        found = get_object_or_404(_snapshots(self.enter(request, slug).project.pk), name=name, built_at__isnull=False)
-        row = snapshots.file_of(found, file)
+        found = get_object_or_404(
+            _project_snapshots(self.enter(request, slug).project.pk), name=name, built_at__isnull=False
+        )
+        row = snapshots.find_file(found, file)
         if row is None:
             raise Http404
-        path = snapshots.folder(found) / row.name
+        path = snapshots.snapshot_folder(found) / row.name
         kind = "application/octet-stream"
-        return ranges.send(request._request, path, sha256=row.sha256, name=path.name, content_type=kind)
+        return file_response.send_file(request._request, path, sha256=row.sha256, name=path.name, content_type=kind)
 
 
-def _snapshots(project_id: int) -> Any:
+def _project_snapshots(project_id: int) -> Any:
     return Snapshot.objects.filter(project_id=project_id).select_related("manifest")
 
 
-def _told(snapshot: Snapshot) -> dict[str, Any]:
-    standing = following.of(snapshot)
+def _snapshot_payload(snapshot: Snapshot) -> dict[str, Any]:
+    standing = snapshot_status.load_snapshot_status(snapshot)
     told = {
         **{name: getattr(snapshot, name) for name in ("name", "purpose", "order", "asked_at", "frozen_at", "built_at")},
         **{name: getattr(standing, name) for name in ("state", "done", "total", "failure")},
         "files": snapshot.files.order_by("name"),
-        "deliveries": deliveries.of(snapshot),
+        "deliveries": deliveries.list_delivery_statuses(snapshot),
     }
     return dict(SnapshotSerializer(told).data)  # type: ignore[arg-type]  # its fields are read by name

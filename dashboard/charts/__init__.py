@@ -3,8 +3,8 @@ sheet `static/css/charts.css` gives it by class), and have a name that says what
 
 from dataclasses import dataclass
 
-from dashboard.charts.drawing import Svg
-from dashboard.tables import Table
+from dashboard.charts.svg import Svg
+from dashboard.tables import DataTable
 
 
 @dataclass(frozen=True)
@@ -12,5 +12,5 @@ class Chart:
     """A drawing with the table behind it."""
 
     svg: Svg
-    table: Table
+    table: DataTable
     narrow: Svg | None = None  # the same for a phone, where one is too wide to be read small

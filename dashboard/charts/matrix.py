@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts import words
+from dashboard.charts import number_format
 
 _STEPS = 7
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """What stands in a cell (`big`, and `small` below it) and how dark it is. Without a class it is empty."""
 
     big: str = ""
@@ -21,20 +21,24 @@ class Cell:
 class Matrix:
     name: str
     columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Cell]]]
+    rows: Sequence[tuple[str, Sequence[MatrixCell]]]
 
 
-def ink(share: float, low: float = 0.0, high: float = 1.0) -> str:
+def get_shade_class(share: float, low: float = 0.0, high: float = 1.0) -> str:
     """The class of a share: h0 the palest, h6 the darkest."""
     place = (share - low) / (high - low) if high > low else 1.0
     return f"h{min(max(int(place * _STEPS), 0), _STEPS - 1)}"
 
 
-def cell(share: float | None, n: int, *, low: float = 0.0, high: float = 1.0) -> Cell:
+def build_share_cell(share: float | None, n: int, *, low: float = 0.0, high: float = 1.0) -> MatrixCell:
     """A share with its n below."""
-    return Cell() if share is None else Cell(words.share(share), f"{n:,}", ink(share, low, high))
+    return (
+        MatrixCell()
+        if share is None
+        else MatrixCell(number_format.format_share(share), f"{n:,}", get_shade_class(share, low, high))
+    )
 
 
-def counted(n: int, share: float) -> Cell:
+def build_count_cell(n: int, share: float) -> MatrixCell:
     """A count with its share of the row below."""
-    return Cell(f"{n:,}", words.share(share), ink(share))
+    return MatrixCell(f"{n:,}", number_format.format_share(share), get_shade_class(share))

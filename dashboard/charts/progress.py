@@ -4,17 +4,17 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.drawing import Drawing, Svg
-from dashboard.charts.scales import Scale, rows, ticks, under
+from dashboard.charts.scales import AxisScale, choose_ticks, draw_axis_labels, draw_gridlines
+from dashboard.charts.svg import Drawing, Svg
 
 WIDTH, HEIGHT = 760.0, 226.0
 _LEFT, _TOP, _FLOOR = 52.0, 12.0, 202.0
-_BEHIND = 64.0  # room for the words at the end
-Dates = Callable[[dt.date], str]
+_LABEL_ROOM = 64.0  # room for the words at the end
+DateFormatter = Callable[[dt.date], str]
 
 
 @dataclass(frozen=True)
-class End:
+class CompletionForecast:
     """When the goal will be reached: most likely, and the days between which it will."""
 
     on: dt.date
@@ -22,28 +22,28 @@ class End:
     last: dt.date
 
 
-def draw(
+def draw_progress(
     done: Sequence[tuple[dt.date, int]],
     *,
     goal: int,
-    end: End | None,
+    end: CompletionForecast | None,
     name: str,
-    dates: Dates,
+    dates: DateFormatter,
     words: tuple[str, str],
     width: float = WIDTH,
 ) -> Svg:
     """`done` counts up to its last day, which is today. `words`: of today's value, and of today."""
-    drawing, right = Drawing(width, HEIGHT, name), width - _BEHIND
+    drawing, right = Drawing(width, HEIGHT, name), width - _LABEL_ROOM
     first, today = done[0][0], done[-1][0]
     last = max(today, min(end.last, today + (today - first) * 2 + dt.timedelta(days=14))) if end else today
-    along = Scale(first.toordinal(), max(last.toordinal(), first.toordinal() + 1), _LEFT, right)
-    at = ticks(0, max(goal, done[-1][1], 1))
-    up = Scale(0, at[-1], _FLOOR, _TOP)
-    rows(drawing, up, at, _LEFT, right, lambda value: f"{value:,.0f}")
+    along = AxisScale(first.toordinal(), max(last.toordinal(), first.toordinal() + 1), _LEFT, right)
+    at = choose_ticks(0, max(goal, done[-1][1], 1))
+    up = AxisScale(0, at[-1], _FLOOR, _TOP)
+    draw_gridlines(drawing, up, at, _LEFT, right, lambda value: f"{value:,.0f}")
     _name_days(drawing, along, first, last, dates)
     now = (along(today.toordinal()), up(done[-1][1]))
     if end is not None:
-        _cone(drawing, along, up, now, end, goal, dates)
+        _draw_cone(drawing, along, up, now, end, goal, dates)
     drawing.line([(along(day.toordinal()), up(n)) for day, n in done], "l1")
     drawing.line([(now[0], _TOP), (now[0], _FLOOR)], "ref")
     drawing.dot(now, radius=3.5)
@@ -62,17 +62,23 @@ def _name_today(drawing: Drawing, now: tuple[float, float], words: tuple[str, st
         drawing.word((now[0] + 6, _TOP + 8), today)
 
 
-def _name_days(drawing: Drawing, along: Scale, first: dt.date, last: dt.date, dates: Dates) -> None:
+def _name_days(drawing: Drawing, along: AxisScale, first: dt.date, last: dt.date, dates: DateFormatter) -> None:
     span = max((last - first).days, 1)
     parts = 4 if along.end > WIDTH / 2 else 2
     days = (
         [first + dt.timedelta(days=round(span * n / parts)) for n in range(parts + 1)] if span >= 4 else [first, last]
     )
-    under(drawing, [along(day.toordinal()) for day in days], [dates(day) for day in days], 217)
+    draw_axis_labels(drawing, [along(day.toordinal()) for day in days], [dates(day) for day in days], 217)
 
 
-def _cone(
-    drawing: Drawing, along: Scale, up: Scale, now: tuple[float, float], end: End, goal: int, dates: Dates
+def _draw_cone(
+    drawing: Drawing,
+    along: AxisScale,
+    up: AxisScale,
+    now: tuple[float, float],
+    end: CompletionForecast,
+    goal: int,
+    dates: DateFormatter,
 ) -> None:
     y = up(goal)
     first, on, last = (along.held(day.toordinal()) for day in (end.first, end.on, end.last))

@@ -4,14 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.drawing import Drawing
+from dashboard.charts.svg import Drawing
 
-SMALLEST = 1e-9  # a span, against its values: below it no two ticks can be told apart
-Reads = Callable[[float], str]
+MIN_SPAN = 1e-9  # a span, against its values: below it no two ticks can be told apart
+NumberFormatter = Callable[[float], str]
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """Values from `low` to `high` at places from `start` to `end`."""
 
     low: float
@@ -28,9 +28,9 @@ class Scale:
         return self(min(max(value, self.low), self.high))
 
 
-def ticks(low: float, high: float, about: int = 4) -> list[float]:
+def choose_ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Round numbers from at most `low` to at least `high`, about so many steps."""
-    if not math.isfinite(low) or not math.isfinite(high) or high - low < SMALLEST * max(1.0, abs(low)):
+    if not math.isfinite(low) or not math.isfinite(high) or high - low < MIN_SPAN * max(1.0, abs(low)):
         high = low + 1
     step = _round_step((high - low) / about)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -42,7 +42,9 @@ def _round_step(rough: float) -> float:
     return next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough * 0.999)
 
 
-def rows(drawing: Drawing, scale: Scale, at: Sequence[float], left: float, right: float, reads: Reads) -> None:
+def draw_gridlines(
+    drawing: Drawing, scale: AxisScale, at: Sequence[float], left: float, right: float, reads: NumberFormatter
+) -> None:
     """Hairlines across with their values to the left; the lowest is the axis."""
     for value in at:
         y = scale(value)
@@ -50,7 +52,9 @@ def rows(drawing: Drawing, scale: Scale, at: Sequence[float], left: float, right
         drawing.word((left - 6, y + 3.5), reads(value), anchor="end")
 
 
-def under(drawing: Drawing, places: Sequence[float], labels: Sequence[str], y: float, at_most: int = 5) -> None:
+def draw_axis_labels(
+    drawing: Drawing, places: Sequence[float], labels: Sequence[str], y: float, at_most: int = 5
+) -> None:
     """Labels below, thinned out from the last one back so that they do not touch."""
     every = max(1, math.ceil(len(labels) / at_most))
     for n, (x, label) in enumerate(zip(places, labels, strict=True)):

@@ -6,18 +6,18 @@ from django import template
 from django.template import Context
 
 from dashboard import audits, statistics
-from dashboard.charts import Chart, small, words
-from dashboard.charts.drawing import Svg
+from dashboard.charts import Chart, number_format, sparklines
 from dashboard.charts.matrix import Matrix
-from dashboard.tables import Table
+from dashboard.charts.svg import Svg
+from dashboard.tables import DataTable
 
 register = template.Library()
-register.filter("share", words.share)
-register.filter("percent", words.percent)
-register.filter("alarms", audits.alarms)
+register.filter("share", number_format.format_share)
+register.filter("percent", number_format.format_percent)
+register.filter("alarms", audits.list_alarms)
 
 
-@register.inclusion_tag("dashboard/parts/chart.html", takes_context=True)
+@register.inclusion_tag("dashboard/_chart.html", takes_context=True)
 def chart(
     context: Context, drawn: Chart, title: str, what: str, span: int = 4, more: str = "", link: str = ""
 ) -> dict[str, Any]:
@@ -27,29 +27,29 @@ def chart(
     return {"request": context["request"], **told}
 
 
-@register.inclusion_tag("dashboard/parts/data.html", takes_context=True)
-def behind(context: Context, table: Table) -> dict[str, Any]:
+@register.inclusion_tag("dashboard/_chart_data.html", takes_context=True)
+def behind(context: Context, table: DataTable) -> dict[str, Any]:
     """The table behind a drawing, folded, with its file: the same rows, whatever the address asks for besides."""
     return {"request": context["request"], "table": table}
 
 
-@register.inclusion_tag("dashboard/parts/matrix.html")
+@register.inclusion_tag("dashboard/_matrix.html")
 def matrix(drawn: Matrix, css: str = "") -> dict[str, Any]:
     return {"matrix": drawn, "css": css}
 
 
 @register.simple_tag
 def interval(value: float, low: float | None, high: float | None, name: str, mark: float | None = None) -> Svg:
-    return small.interval(value, low, high, name=name, mark=mark)
+    return sparklines.draw_interval(value, low, high, name=name, mark=mark)
 
 
 @register.filter
 def brackets(pair: Any) -> str:
     """ "[.65, .71]" of whatever has a low and a high end."""
-    return "" if pair is None else words.interval(pair.low, pair.high)
+    return "" if pair is None else number_format.format_interval(pair.low, pair.high)
 
 
 @register.filter
 def undefined(reason: str) -> str:
     """Why a number is missing, in words for people."""
-    return statistics.why(reason)
+    return statistics.explain_missing_value(reason)

@@ -6,8 +6,8 @@ The functions are short texts; the tests of this module run them, so that "passe
 import difflib
 from dataclasses import dataclass
 
-from demo.agents.script import CLAIM, MISREADING, POLICY, Script
-from demo.told import ToldTrace
+from demo.agents.script import CLAIM, MISREADING, POLICY, AgentScript
+from demo.generated_content import GeneratedTrace
 
 SLIPS = ("edits the test", "wrong place", "no second run")
 RULES = (
@@ -128,12 +128,12 @@ def median(values):
 )
 
 
-def tell(script: Script, ref: str) -> ToldTrace:
+def run_scenario(script: AgentScript, ref: str) -> GeneratedTrace:
     bug = BUGS[script.numbers.randrange(len(BUGS))]
-    return _mend(script, bug, ref)
+    return _fix_bug(script, bug, ref)
 
 
-def _mend(script: Script, bug: Bug, ref: str) -> ToldTrace:
+def _fix_bug(script: AgentScript, bug: Bug, ref: str) -> GeneratedTrace:
     path, test_path = f"shop/{bug.name}.py", f"tests/test_{bug.name}.py"
     asked = f"The test of `{bug.name}` fails. Please mend the function."
     script.system(RULES)
@@ -156,14 +156,14 @@ def _mend(script: Script, bug: Bug, ref: str) -> ToldTrace:
     else:
         script.call("run_tests")
         script.observe(_report(bug, passes=works, got=bug.got_beside), "run_tests")
-        script.answer(_last_word(bug, works))
+        script.answer(_final_answer(bug, works))
     is_mended = works and script.slip != "edits the test"
     return script.told(
         problem=asked, domain="code", reference="mended", answer="mended" if is_mended else "not mended", ref=ref
     )
 
 
-def _last_word(bug: Bug, works: bool) -> str:
+def _final_answer(bug: Bug, works: bool) -> str:
     if works:
         return f"`{bug.name}` is mended: the test that failed passes now."
     return f"I changed `{bug.name}`, but its test still fails."

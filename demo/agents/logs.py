@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from demo.agents.script import CONSTRAINT, MISREADING, POLICY, Script
-from demo.told import ToldTrace
+from demo.agents.script import CONSTRAINT, MISREADING, POLICY, AgentScript
+from demo.generated_content import GeneratedTrace
 
 HOSTS = ("web-1", "web-2", "web-3", "web-4")
 PATHS = ("/cart", "/search", "/login", "/item", "/pay")
@@ -17,10 +17,10 @@ RULES = (
     "has asked for it. Report what you found and how you know."
 )
 
-Line = tuple[int, str, int, str]  # minute of the day, host, status, path
+LogLine = tuple[int, str, int, str]  # minute of the day, host, status, path
 
 
-def tell(script: Script, ref: str) -> ToldTrace:
+def run_scenario(script: AgentScript, ref: str) -> GeneratedTrace:
     lines = _lines(script)
     inside, anywhere = _failures(lines, 600, 660), _failures(lines, 540, 720)
     asked = (
@@ -30,7 +30,7 @@ def tell(script: Script, ref: str) -> ToldTrace:
     script.user(asked)
     script.think("First I look at the log, to see how its lines are made.")
     script.call("read_file", path="/var/log/shop/access.log")
-    script.observe("\n".join(map(_written, lines)), "read_file")
+    script.observe("\n".join(map(_format_line, lines)), "read_file")
     script.think(
         "Each line has the time, the host, the status and the path. I count the 5xx lines per host in that hour."
     )
@@ -49,7 +49,7 @@ def tell(script: Script, ref: str) -> ToldTrace:
     return script.told(problem=asked, domain="operations", reference=inside.most_common()[0][0], answer=found, ref=ref)
 
 
-def _lines(script: Script) -> list[Line]:
+def _lines(script: AgentScript) -> list[LogLine]:
     """One host fails most within the hour, another over the whole morning."""
     busy, loud = script.numbers.sample(HOSTS, 2)
     made = []
@@ -62,10 +62,10 @@ def _lines(script: Script) -> list[Line]:
     return sorted(made)
 
 
-def _failures(lines: list[Line], start: int, end: int) -> Counter[str]:
+def _failures(lines: list[LogLine], start: int, end: int) -> Counter[str]:
     return Counter(host for minute, host, status, _ in lines if start <= minute < end and status >= 500)
 
 
-def _written(line: Line) -> str:
+def _format_line(line: LogLine) -> str:
     minute, host, status, path = line
     return f"2026-03-09T{minute // 60:02d}:{minute % 60:02d} {host} {status} {path}"

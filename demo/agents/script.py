@@ -4,8 +4,8 @@ import json
 import random
 from dataclasses import dataclass, field
 
+from demo.generated_content import GeneratedOption, GeneratedPart, GeneratedStep, GeneratedTrace
 from demo.slips import Slips
-from demo.told import ToldOption, ToldPart, ToldStep, ToldTrace
 
 WRONG_CALL = "wrong call"
 MISREADING = "misread observation"
@@ -15,9 +15,9 @@ CLAIM = "unfounded claim"
 
 
 @dataclass
-class Script(Slips):
+class AgentScript(Slips):
     numbers: random.Random
-    steps: list[ToldStep] = field(default_factory=list)
+    steps: list[GeneratedStep] = field(default_factory=list)
     calls: int = 0
 
     def place(self) -> int:
@@ -36,26 +36,26 @@ class Script(Slips):
         """An action: one call with its arguments as JSON; a patch shows its diff beside it."""
         self.calls += 1
         spelled = json.dumps(arguments, ensure_ascii=False)
-        parts = [ToldPart("call", spelled, name=tool, call_ref=f"call-{self.calls}")]
+        parts = [GeneratedPart("call", spelled, name=tool, call_ref=f"call-{self.calls}")]
         if diff:
-            parts.append(ToldPart("diff", diff))
+            parts.append(GeneratedPart("diff", diff))
         self._own("action", "\n\n".join([f"{tool}({spelled})", *([diff] if diff else [])]), tuple(parts))
 
     def observe(self, text: str, tool: str) -> None:
-        part = ToldPart("result", text, name=tool, call_ref=f"call-{self.calls}")
-        self.steps.append(ToldStep((ToldOption(text, None, (part,)),), kind="observation", is_rateable=False))
+        part = GeneratedPart("result", text, name=tool, call_ref=f"call-{self.calls}")
+        self.steps.append(GeneratedStep((GeneratedOption(text, None, (part,)),), kind="observation", is_rateable=False))
 
     def answer(self, text: str) -> None:
         self._own("answer", text)
 
     def _context(self, kind: str, text: str) -> None:
-        self.steps.append(ToldStep((ToldOption(text, None),), kind=kind, is_rateable=False))
+        self.steps.append(GeneratedStep((GeneratedOption(text, None),), kind=kind, is_rateable=False))
 
-    def _own(self, kind: str, text: str, parts: tuple[ToldPart, ...] = ()) -> None:
-        self.steps.append(ToldStep((ToldOption(text, self.truth(), parts),), kind=kind))
+    def _own(self, kind: str, text: str, parts: tuple[GeneratedPart, ...] = ()) -> None:
+        self.steps.append(GeneratedStep((GeneratedOption(text, self.truth(), parts),), kind=kind))
 
-    def told(self, *, problem: str, domain: str, reference: object, answer: object, ref: str) -> ToldTrace:
-        return ToldTrace(
+    def told(self, *, problem: str, domain: str, reference: object, answer: object, ref: str) -> GeneratedTrace:
+        return GeneratedTrace(
             problem=problem,
             domain=domain,
             reference_answer=str(reference),

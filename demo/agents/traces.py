@@ -2,23 +2,23 @@
 
 from collections.abc import Callable
 
-from demo import told
+from demo import generated_content
 from demo.agents import bugfix, logs, orders, trains
-from demo.agents.script import Script
+from demo.agents.script import AgentScript
 
-SCENARIOS: tuple[tuple[str, Callable[[Script, str], told.ToldTrace], tuple[str, ...]], ...] = (
-    ("orders", orders.tell, orders.SLIPS),
-    ("logs", logs.tell, logs.SLIPS),
-    ("trains", trains.tell, trains.SLIPS),
-    ("bugfix", bugfix.tell, bugfix.SLIPS),
+SCENARIOS: tuple[tuple[str, Callable[[AgentScript, str], generated_content.GeneratedTrace], tuple[str, ...]], ...] = (
+    ("orders", orders.run_scenario, orders.SLIPS),
+    ("logs", logs.run_scenario, logs.SLIPS),
+    ("trains", trains.run_scenario, trains.SLIPS),
+    ("bugfix", bugfix.run_scenario, bugfix.SLIPS),
 )
 
 
-def generate(*, seed: str) -> list[told.ToldTrace]:
+def generate_agent_traces(*, seed: str) -> list[generated_content.GeneratedTrace]:
     made = []
     for name, tell, slips in SCENARIOS:
-        for number, slip in enumerate(["", *told.dice(seed, name, "slips").sample(slips, 2)]):
+        for number, slip in enumerate(["", *generated_content.seeded_random(seed, name, "slips").sample(slips, 2)]):
             ref = f"{name}-{number}"
-            made.append(tell(Script(numbers=told.dice(seed, ref), slip=slip), ref))
-    told.dice(seed, "order").shuffle(made)
+            made.append(tell(AgentScript(numbers=generated_content.seeded_random(seed, ref), slip=slip), ref))
+    generated_content.seeded_random(seed, "order").shuffle(made)
     return made

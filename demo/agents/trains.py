@@ -2,8 +2,8 @@
 
 import json
 
-from demo.agents.script import CLAIM, CONSTRAINT, Script
-from demo.told import ToldTrace
+from demo.agents.script import CLAIM, CONSTRAINT, AgentScript
+from demo.generated_content import GeneratedTrace
 
 TOWNS = ("Basel", "Lyon", "Milano", "Praha", "Gent", "Graz", "Turin", "Brno")
 SLIPS = ("arrival", "changes", "no booking")
@@ -16,7 +16,7 @@ RULES = (
 Connection = dict[str, object]
 
 
-def tell(script: Script, ref: str) -> ToldTrace:
+def run_scenario(script: AgentScript, ref: str) -> GeneratedTrace:
     start, end = script.numbers.sample(TOWNS, 2)
     day, limit = script.numbers.randint(10, 28), script.numbers.choice([13, 14, 15])
     connections = _connections(script, limit)
@@ -54,7 +54,7 @@ def tell(script: Script, ref: str) -> ToldTrace:
     )
 
 
-def _connections(script: Script, limit: int) -> list[Connection]:
+def _connections(script: AgentScript, limit: int) -> list[Connection]:
     """Dear ones that fit, a cheaper one that comes too late, a cheaper one with two changes."""
     rows = [
         (limit - 2, 1, 60),

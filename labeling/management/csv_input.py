@@ -8,13 +8,12 @@ from typing import BinaryIO
 
 from django.core.management.base import CommandError
 
-from labeling.agreement import scale
-from labeling.agreement.arrays import Ints
-from labeling.agreement.ratings_file import BadFile, Ratings
-from labeling.agreement.scale import BadLabel, BadScale, Scale
+from stats import ratings_file
+from stats.arrays import Ints
+from stats.ratings_file import CrowdRatings, InvalidLabel, InvalidRatingsFile, InvalidScale, RatingScale
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_csv_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--csv", required=True, metavar="FILE", help="task,worker,label; - is standard input")
     parser.add_argument(
         "--values", metavar="A,B,C", help="all values of the scale in their order (default: those that occur)"
@@ -22,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[BinaryIO]:
+def open_csv(path: str) -> Iterator[BinaryIO]:
     """The file, or standard input; opening and reading it may fail."""
     if path == "-" and sys.stdin is None:
         raise CommandError("cannot read standard input: it is closed")
@@ -33,12 +32,12 @@ def opened(path: str) -> Iterator[BinaryIO]:
         raise CommandError(f"cannot read {path}: {error.strerror}") from None
 
 
-def scale_of(ratings: Ratings, values: str | None) -> tuple[Scale, Ints]:
+def parse_scale(ratings: CrowdRatings, values: str | None) -> tuple[RatingScale, Ints]:
     """The scale of the labels; raises BadFile with the line of a label that a told scale does not have."""
     told = None if values is None else [name.strip() for name in values.split(",")]
     try:
-        return scale.read(ratings.labels, told=told)
-    except BadScale as error:
+        return ratings_file.read_scale(ratings.labels, told=told)
+    except InvalidScale as error:
         raise CommandError(f"--values {values}: {error}") from None
-    except BadLabel as error:
-        raise BadFile([f"line {ratings.lines[error.row]}: {error}"]) from None
+    except InvalidLabel as error:
+        raise InvalidRatingsFile([f"line {ratings.lines[error.row]}: {error}"]) from None

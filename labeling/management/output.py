@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError, OutputWrapper
 
-READER_LEFT = 141  # what a shell says of a program whose reader closed the pipe
+EXIT_BROKEN_PIPE = 141  # what a shell says of a program whose reader closed the pipe
 
 
 @contextmanager
-def printing(out: OutputWrapper) -> Iterator[None]:
+def print_safely(out: OutputWrapper) -> Iterator[None]:
     """For what writes to `out`. `| head` takes what it wants and is no fault of anybody; a full disk is told."""
     if sys.stdout is None:
         raise CommandError("cannot print: standard output is closed")
@@ -22,13 +22,13 @@ def printing(out: OutputWrapper) -> Iterator[None]:
         yield
         out.flush()
     except BrokenPipeError:
-        _drop_the_rest()
-        sys.exit(READER_LEFT)
+        _discard_stdout()
+        sys.exit(EXIT_BROKEN_PIPE)
     except OSError as error:
-        _drop_the_rest()
+        _discard_stdout()
         raise CommandError(f"cannot print: {error.strerror}") from None
 
 
-def _drop_the_rest() -> None:
+def _discard_stdout() -> None:
     """Python tries once more to write what it holds when it ends, and would complain of it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

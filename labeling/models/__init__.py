@@ -1,25 +1,25 @@
 """The nouns of the domain. Verbs live in queue, judging and manifest; each module here says who owns its tables."""
 
-from labeling.models.admission import Consent, GuidelineReading, Lesson, ScreeningResult
 from labeling.models.assignment import Assignment, Submission
 from labeling.models.consensus import (
+    AgreementTally,
     Consensus,
-    DailyFigures,
-    Figures,
-    Report,
+    DailyProjectStats,
+    FirstErrorReport,
+    ProjectStats,
     ReportCount,
     Settlement,
     SettlementDay,
-    Tally,
 )
-from labeling.models.fit import Fit
-from labeling.models.judgment import CorrectionRequest, Judgment, Turn, Write
+from labeling.models.gold import Gold, GoldAnswer, GoldRating, Manifest, ManifestRow
+from labeling.models.judgment import CorrectionRequest, Judgment, RatingEdit, StepReview
+from labeling.models.onboarding import Consent, GuidelineAcknowledgment, ScreeningResult, TrainingFeedback
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import ConsentText, Guideline, Project
-from labeling.models.quality import Gold, GoldAnswer, GoldRating, Manifest, ManifestRow
-from labeling.models.queue import AddedSlot, Draw, Lane, QueueEntry, QueueReader
+from labeling.models.queue import AddedSlot, Lane, LaneCursor, QueueEntry, TraceDraw
 from labeling.models.rater import Rater
-from labeling.models.trace import Option, Part, Step, Trace
+from labeling.models.rater_model import RaterModelFit
+from labeling.models.trace import Option, OptionPart, Step, Trace
 from labeling.models.workday import WorkDay
 
 __all__ = [
@@ -30,29 +30,29 @@ __all__ = [
     "Consent",
     "ConsentText",
     "CorrectionRequest",
-    "DailyFigures",
-    "Draw",
-    "Figures",
-    "Fit",
+    "DailyProjectStats",
+    "TraceDraw",
+    "ProjectStats",
+    "RaterModelFit",
     "Gold",
     "GoldAnswer",
     "GoldRating",
     "Guideline",
-    "GuidelineReading",
+    "GuidelineAcknowledgment",
     "Judgment",
     "Lane",
-    "Lesson",
+    "TrainingFeedback",
     "Manifest",
     "ManifestRow",
     "Option",
-    "Part",
+    "OptionPart",
     "Problem",
     "Project",
     "Provenance",
     "QueueEntry",
-    "QueueReader",
+    "LaneCursor",
     "Rater",
-    "Report",
+    "FirstErrorReport",
     "ReportCount",
     "ScreeningResult",
     "Settlement",
@@ -60,9 +60,9 @@ __all__ = [
     "Source",
     "Step",
     "Submission",
-    "Tally",
+    "AgreementTally",
     "Trace",
-    "Turn",
+    "StepReview",
     "WorkDay",
-    "Write",
+    "RatingEdit",
 ]

@@ -1,5 +1,5 @@
 """Traces in the hands of raters, and what came of it. Slots and states belong to `labeling.queue`; submissions to
-`labeling.judging`."""
+`labeling.assignments`."""
 
 from typing import ClassVar
 
@@ -8,12 +8,12 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models.project import Guideline, Project
-from labeling.models.queue import Draw, Lane
+from labeling.models.queue import Lane, TraceDraw
 from labeling.models.rater import Rater
 from labeling.models.trace import Trace
 
 
-class Purpose(models.TextChoices):
+class AssignmentPurpose(models.TextChoices):
     WORK = "work", _("work")
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
@@ -29,7 +29,7 @@ class AssignmentState(models.TextChoices):
     LAPSED = "lapsed", _("lapsed")
 
 
-class Origin(models.TextChoices):
+class AssignmentOrigin(models.TextChoices):
     HERE = "here", _("made here")
     IMPORTED = "imported", _("imported")
 
@@ -76,10 +76,10 @@ class Assignment(models.Model):
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     lane = models.ForeignKey(Lane, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     lane_key = models.BigIntegerField(null=True, blank=True)  # where in the lane it stood: the rater goes on below
-    draw = models.ForeignKey(Draw, null=True, on_delete=models.PROTECT, related_name="assignments", db_index=False)
-    purpose = models.CharField(max_length=12, choices=Purpose, default=Purpose.WORK)
+    draw = models.ForeignKey(TraceDraw, null=True, on_delete=models.PROTECT, related_name="assignments", db_index=False)
+    purpose = models.CharField(max_length=12, choices=AssignmentPurpose, default=AssignmentPurpose.WORK)
     attempt = models.PositiveIntegerField(default=1)
-    origin = models.CharField(max_length=8, choices=Origin, default=Origin.HERE)
+    origin = models.CharField(max_length=8, choices=AssignmentOrigin, default=AssignmentOrigin.HERE)
     population = models.CharField(max_length=10, choices=Population, default=Population.SCHEDULED)
     state = models.CharField(max_length=10, choices=AssignmentState)
     holds_slot = models.BooleanField(default=False)

@@ -8,18 +8,18 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models.assignment import Assignment
-from labeling.models.fit import Fit
 from labeling.models.problem import Problem
 from labeling.models.project import Guideline, Project
 from labeling.models.rater import Rater
+from labeling.models.rater_model import RaterModelFit
 from labeling.models.trace import StepKind, Trace
 
 
-def counter() -> "models.PositiveSmallIntegerField[int, int]":
+def counter_field() -> "models.PositiveSmallIntegerField[int, int]":
     return models.PositiveSmallIntegerField(default=0)
 
 
-class Tally(models.Model):
+class AgreementTally(models.Model):
     """How the two headline readings of a trace meet on its steps of one kind: counts of options by what was said.
 
     An option that one of the two rated counts in the first three columns, one that both rated in the others. Every
@@ -47,15 +47,15 @@ class Tally(models.Model):
     first_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
     second_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
 
-    negative = counter()
-    neutral = counter()
-    positive = counter()
-    negative_negative = counter()
-    negative_neutral = counter()
-    negative_positive = counter()
-    neutral_neutral = counter()
-    neutral_positive = counter()
-    positive_positive = counter()
+    negative = counter_field()
+    neutral = counter_field()
+    positive = counter_field()
+    negative_negative = counter_field()
+    negative_neutral = counter_field()
+    negative_positive = counter_field()
+    neutral_neutral = counter_field()
+    neutral_positive = counter_field()
+    positive_positive = counter_field()
 
     class Meta:
         constraints: ClassVar = [
@@ -72,7 +72,7 @@ class Tally(models.Model):
         return f"tally of {self.trace_id}, {self.step_kind}"
 
 
-class Report(models.Model):
+class FirstErrorReport(models.Model):
     """Where one reading saw the first error, by its latest revision. Follows from the ratings; kept so that nobody who
     compares readings has to go through all of them."""
 
@@ -111,7 +111,7 @@ class Settlement(models.Model):
     trace = models.OneToOneField(Trace, primary_key=True, on_delete=models.CASCADE, related_name="settlement")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settlements", db_index=False)
     state = models.CharField(max_length=10, choices=SettlementState, default=SettlementState.READING)
-    reason = models.CharField(max_length=40, blank=True)  # a key of `labeling.quality.reasons`
+    reason = models.CharField(max_length=40, blank=True)  # a key of `labeling.quality.resolution_reasons`
     n_readings = models.PositiveSmallIntegerField(default=0)
     n_votes = models.PositiveSmallIntegerField(default=0)  # readings that named a place, or none
     # The earliest step on which votes differ: what a person who decides looks at first.
@@ -198,13 +198,15 @@ class Consensus(models.Model):
     # computed again.
     posterior = models.JSONField(null=True, blank=True)
     probability = models.FloatField(null=True, blank=True)
-    fit = models.ForeignKey(Fit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    fit = models.ForeignKey(
+        RaterModelFit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     # The same with machines and whoever saw scores among the readings, by a fit of its own; nothing above follows from
     # it. The places that all of them name, null for none; empty where nobody but blind people read the trace.
     assisted_votes = models.JSONField(default=list)
     assisted_posterior = models.JSONField(null=True, blank=True)
     assisted_fit = models.ForeignKey(
-        Fit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+        RaterModelFit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     labels = models.JSONField(default=list)
     note = models.TextField(blank=True)
@@ -235,7 +237,7 @@ class Consensus(models.Model):
         return f"consensus {self.trace_id}.{self.revision}"
 
 
-class Figures(models.Model):
+class ProjectStats(models.Model):
     """The figures of a project as the dashboard shows them, computed in the background soon after a submit."""
 
     project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="figures")
@@ -248,7 +250,7 @@ class Figures(models.Model):
     # What the last recount found otherwise, and put right: tallies of so many traces, and so many of the other counts.
     drifted_traces = models.PositiveIntegerField(default=0)
     drifted_counts = models.PositiveIntegerField(default=0)
-    # Traces up to this one were counted once, withdrawn ones too: see `labeling.quality.arrivals`.
+    # Traces up to this one were counted once, withdrawn ones too: see `labeling.quality.trace_counts`.
     n_traces = models.PositiveIntegerField(default=0)
     last_trace = models.BigIntegerField(default=0)
 
@@ -256,7 +258,7 @@ class Figures(models.Model):
         return f"figures of {self.project_id}"
 
 
-class DailyFigures(models.Model):
+class DailyProjectStats(models.Model):
     """The headline as it stood at the end of a day, for the course of a project."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="daily_figures", db_index=False)

@@ -1,5 +1,5 @@
 """Ratings: the turns of an assignment, the judgments in them, and every write that led there. Owned by
-`labeling.judging`, which alone changes these tables."""
+`labeling.assignments`, which alone changes these tables."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from labeling.models.assignment import Assignment
 from labeling.models.trace import Option, Step
 
 
-class Turn(models.Model):
+class StepReview(models.Model):
     """One step within one revision of one assignment."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="turns", db_index=False)
@@ -40,7 +40,7 @@ class Turn(models.Model):
 class Judgment(models.Model):
     """One rating of one option within one turn, with its flag."""
 
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="judgments", db_index=False)
+    turn = models.ForeignKey(StepReview, on_delete=models.CASCADE, related_name="judgments", db_index=False)
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="judgments")
     rating = models.SmallIntegerField(null=True, blank=True)
     flagged = models.BooleanField(null=True, blank=True)
@@ -67,7 +67,7 @@ class Judgment(models.Model):
         return f"{self.rating} for {self.option_id}"
 
 
-class WriteKind(models.TextChoices):
+class RatingEditKind(models.TextChoices):
     RATE = "rate", _("rated")
     UNDO = "undo", _("undid")
     CHOOSE = "choose", _("chose an option")
@@ -75,7 +75,7 @@ class WriteKind(models.TextChoices):
     COMMENT = "comment", _("commented")
 
 
-class Write(models.Model):
+class RatingEdit(models.Model):
     """One message of a client, kept for ever, whether or not it won. Appended to, never changed.
 
     The writes are where clients meet: what a judgment or a turn holds is what the last applied write of it said.
@@ -87,7 +87,7 @@ class Write(models.Model):
     seen = models.PositiveIntegerField()  # the assignment's version that the client knew
     version = models.PositiveIntegerField()  # the assignment's version that its batch made: the order of arrival
     revision = models.PositiveSmallIntegerField()
-    kind = models.CharField(max_length=12, choices=WriteKind)
+    kind = models.CharField(max_length=12, choices=RatingEditKind)
     step = models.PositiveIntegerField()  # position
     option = models.PositiveSmallIntegerField(null=True, blank=True)  # position
     rating = models.SmallIntegerField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""Problems, and where traces come from. Owned by `labeling.importing`; lists of benchmarks by `labeling.benchmarks`."""
+"""Problems, and where traces come from. Owned by `labeling.traces`; lists of benchmarks by `labeling.benchmarks`."""
 
 from typing import ClassVar
 
@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from formats import titles
 from labeling.models.project import Project
-from labeling.texts import titles
 
 
 class ContentType(models.TextChoices):
@@ -22,7 +22,7 @@ class SourcePurpose(models.TextChoices):
     BENCHMARK = "benchmark", _("a benchmark: kept out of training")
 
 
-class LabelsAre(models.TextChoices):
+class ImportedLabelKind(models.TextChoices):
     """What the ratings in a file are, as whoever brought it in says."""
 
     JUDGMENTS = "judgments", _("judgments of the raters that the file names")
@@ -43,7 +43,7 @@ class Source(models.Model):
     licence = models.CharField(max_length=200, blank=True)
     statement = models.TextField(blank=True)  # where the file comes from, in words
     purpose = models.CharField(max_length=10, choices=SourcePurpose, default=SourcePurpose.RATE)
-    labels_are = models.CharField(max_length=12, choices=LabelsAre, default=LabelsAre.JUDGMENTS)
+    labels_are = models.CharField(max_length=12, choices=ImportedLabelKind, default=ImportedLabelKind.JUDGMENTS)
     labels_by = models.CharField(max_length=160, blank=True)  # the one name, where the choice asks for one
     report = models.JSONField(default=dict, blank=True)  # of its last import
     reported_at = models.DateTimeField(null=True, blank=True)
@@ -114,7 +114,7 @@ class Problem(models.Model):
     @property
     def title(self) -> str:
         """One readable line for lists: formulas in plain characters."""
-        return titles.of(self.text)
+        return titles.make_title(self.text)
 
 
 class BenchmarkProblem(models.Model):

@@ -1,4 +1,4 @@
-"""Projects, their guidelines and what raters agree to. Owned by `labeling.projects`."""
+"""Projects, their guidelines and what raters agree to. Owned by `labeling.projects.lifecycle`."""
 
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ class ProjectState(models.TextChoices):
     ARCHIVED = "archived", _("archived")
 
 
-def share(default: float) -> "models.FloatField[float, float]":
+def share_field(default: float) -> "models.FloatField[float, float]":
     return models.FloatField(default=default)
 
 
@@ -51,12 +51,12 @@ class Project(models.Model):
     skip_limit_per_day = models.PositiveSmallIntegerField(default=20)
     correction_days = models.PositiveSmallIntegerField(default=7)
 
-    gold_share = share(0.10)
-    proven_gold_share = share(0.05)  # of whoever has worked a fortnight; never more than the share of others
-    reserve_share = share(0.05)
-    uniform_share = share(0.20)
-    reserve_problem_share = share(0.10)
-    screening_pass_share = share(0.75)
+    gold_share = share_field(0.10)
+    proven_gold_share = share_field(0.05)  # of whoever has worked a fortnight; never more than the share of others
+    reserve_share = share_field(0.05)
+    uniform_share = share_field(0.20)
+    reserve_problem_share = share_field(0.10)
+    screening_pass_share = share_field(0.75)
     # The share of hidden gold that a rater who may go on gets right; null until the project's own raters have shown it.
     gold_bar = models.FloatField(null=True, blank=True)
     # Settle by probability, at a promised share of .90 right, as soon as hidden gold shows from where on that holds.

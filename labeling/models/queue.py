@@ -11,7 +11,7 @@ from labeling.models.rater import Rater
 from labeling.models.trace import Trace
 
 
-class Arm(models.TextChoices):
+class SamplingSource(models.TextChoices):
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
     GOLD = "gold", _("gold")
@@ -32,7 +32,7 @@ class Lane(models.Model):
     """One arm of one generation. Readers go down a lane; a closed lane is not served."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="lanes")
-    arm = models.CharField(max_length=10, choices=Arm)
+    arm = models.CharField(max_length=10, choices=SamplingSource)
     generation = models.PositiveIntegerField(default=0)
     closed_at = models.DateTimeField(null=True, blank=True)
 
@@ -47,14 +47,14 @@ class Lane(models.Model):
         return f"{self.arm} {self.generation}"
 
 
-class Draw(models.Model):
+class TraceDraw(models.Model):
     """One trace chosen for reading, with the probability that it had, given the draws before it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="draws")
     batch = models.PositiveIntegerField()
     rank = models.PositiveIntegerField()
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="draws")
-    arm = models.CharField(max_length=10, choices=Arm)
+    arm = models.CharField(max_length=10, choices=SamplingSource)
     q = models.FloatField()
     score = models.FloatField(null=True, blank=True)
     prm = models.CharField(max_length=200, blank=True)  # a text label: labeling does not know the registry
@@ -87,7 +87,7 @@ class QueueEntry(models.Model):
 
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="entries", db_index=False)
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="queue_entries", db_index=False)
-    draw = models.ForeignKey(Draw, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    draw = models.ForeignKey(TraceDraw, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     key = models.BigIntegerField()  # readers go down: the highest comes first
     slots = models.SmallIntegerField()  # given here; what merely came back is not counted again
     slots_left = models.SmallIntegerField()
@@ -113,7 +113,7 @@ class QueueEntry(models.Model):
         return f"{self.trace_id} in {self.lane_id}"
 
 
-class QueueReader(models.Model):
+class LaneCursor(models.Model):
     """Above this key a rater has nothing left to find in a lane: it came up empty. Where somebody stands otherwise is
     told by the newest assignment that the lane gave him, which costs no write and leaves no dead rows."""
 

@@ -52,7 +52,7 @@ class Rater(models.Model):
     stage = models.CharField(max_length=12, choices=RaterStage, default=RaterStage.WORKING)
     training_attempt = models.PositiveSmallIntegerField(default=1)
     screening_attempt = models.PositiveSmallIntegerField(default=1)
-    # The versions that this rater has read and agreed to last. The rows of `labeling.admission` say when.
+    # The versions that this rater has read and agreed to last. The rows of `labeling.onboarding` say when.
     read_guideline = models.ForeignKey(
         Guideline, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )

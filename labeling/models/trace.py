@@ -1,4 +1,4 @@
-"""Traces, their steps, and the options of a step. Owned by `labeling.importing.load`; texts never change."""
+"""Traces, their steps, and the options of a step. Owned by `labeling.traces.load`; texts never change."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ class TraceKind(models.TextChoices):
     LIVE = "live", _("generated while rating")
 
 
-class OutcomeBy(models.TextChoices):
+class OutcomeSource(models.TextChoices):
     FILE = "file", _("the file")
     GRADER = "grader", _("a grader")
     HUMAN = "human", _("a person")
@@ -42,7 +42,7 @@ class Trace(models.Model):
 
     # The outcome: was the final answer right, and who says so.
     is_right = models.BooleanField(null=True, blank=True)
-    outcome_by = models.CharField(max_length=16, choices=OutcomeBy, blank=True)
+    outcome_by = models.CharField(max_length=16, choices=OutcomeSource, blank=True)
     outcome_grader = models.CharField(max_length=200, blank=True)
 
     provenance = models.ForeignKey(
@@ -132,7 +132,7 @@ class PartKind(models.TextChoices):
     IMAGE = "image", _("image")
 
 
-class Part(models.Model):
+class OptionPart(models.Model):
     """A piece of an option that is more than plain text. An option without parts is its text."""
 
     option = models.ForeignKey(Option, on_delete=models.CASCADE, related_name="parts", db_index=False)

@@ -2,63 +2,67 @@
 
 Called through this module: `quality.make_gold(...)`."""
 
-from labeling.quality.adjudication import CannotDecide, contested, decide, send_back
-from labeling.quality.arrivals import start_anew as count_arrivals_anew
-from labeling.quality.figures import Shown, course
-from labeling.quality.figures import count_again as count_figures_again
-from labeling.quality.figures import read as figures_of
-from labeling.quality.fits import current as fit_of
+from labeling.quality.adjudication import CannotDecide, decide_trace, list_contested, send_back_trace
 from labeling.quality.gold import (
-    WORN_OUT_AFTER,
-    NotKnowable,
+    MAX_GOLD_EXPOSURES,
+    InvalidGold,
+    arrange_hidden_gold,
     correct_gold,
-    forget,
+    delete_unopened_gold,
+    enqueue_gold,
     make_gold,
     move_gold,
-    promote,
+    promote_to_gold,
     retire_gold,
 )
-from labeling.quality.scoring import Accuracy, accuracy, score
-from labeling.quality.serving import arrange_hidden, hand_out
-from labeling.quality.settlements import look_again, look_at, mark_brought_in
-from labeling.quality.settling import settle
-from labeling.quality.tallies import count, recount
-from labeling.quality.watching import measure_bar, meet_gold
-from labeling.quality.withdrawing import withdraw
-from labeling.quality.workdays import since as work_since
+from labeling.quality.gold_monitor import record_gold_answer, set_gold_threshold
+from labeling.quality.gold_scoring import GoldAccuracy, load_gold_accuracy, score_gold_answer
+from labeling.quality.project_stats import (
+    StoredProjectStats,
+    list_daily_stats,
+    load_project_stats,
+    mark_existing_stats_stale,
+)
+from labeling.quality.rater_model import load_current_fit
+from labeling.quality.resolution_state import mark_due, mark_imported_due, mark_unsettled_due
+from labeling.quality.resolve import resolve_traces
+from labeling.quality.tallies import recount_tallies, tally_trace
+from labeling.quality.trace_counts import reset_trace_count
+from labeling.quality.withdrawal import withdraw_traces
+from labeling.quality.workdays import load_work_since
 
 __all__ = [
-    "WORN_OUT_AFTER",
-    "Accuracy",
+    "MAX_GOLD_EXPOSURES",
+    "GoldAccuracy",
     "CannotDecide",
-    "NotKnowable",
-    "Shown",
-    "accuracy",
-    "arrange_hidden",
-    "contested",
+    "InvalidGold",
+    "StoredProjectStats",
+    "load_gold_accuracy",
+    "arrange_hidden_gold",
+    "list_contested",
     "correct_gold",
-    "count",
-    "count_arrivals_anew",
-    "count_figures_again",
-    "course",
-    "decide",
-    "figures_of",
-    "fit_of",
-    "forget",
-    "hand_out",
-    "look_again",
-    "look_at",
+    "tally_trace",
+    "reset_trace_count",
+    "mark_existing_stats_stale",
+    "list_daily_stats",
+    "decide_trace",
+    "load_project_stats",
+    "load_current_fit",
+    "delete_unopened_gold",
+    "enqueue_gold",
+    "mark_unsettled_due",
+    "mark_due",
     "make_gold",
-    "mark_brought_in",
-    "measure_bar",
-    "meet_gold",
+    "mark_imported_due",
+    "set_gold_threshold",
+    "record_gold_answer",
     "move_gold",
-    "promote",
-    "recount",
+    "promote_to_gold",
+    "recount_tallies",
     "retire_gold",
-    "score",
-    "send_back",
-    "settle",
-    "withdraw",
-    "work_since",
+    "score_gold_answer",
+    "send_back_trace",
+    "resolve_traces",
+    "withdraw_traces",
+    "load_work_since",
 ]

@@ -10,13 +10,21 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from events import log
+from events import audit_log
 from labeling import queue
 from labeling.models import AddedSlot, Gold, Settlement, Step, Trace
 from labeling.models.consensus import ConsensusSource, SettlementState
+from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
-from labeling.models.quality import GoldUse
-from labeling.quality import consensus, figures, gold, reasons, serving, settlements, settling, standings
+from labeling.quality import (
+    consensus,
+    gold,
+    project_stats,
+    resolution_reasons,
+    resolution_state,
+    resolve,
+    running_totals,
+)
 from labeling.quality.step_labels import NEGATIVE, StepLabel
 
 _NO_LIMIT = 2**15  # a person has asked
@@ -26,13 +34,13 @@ class CannotDecide(Exception):
     """What was asked for cannot be said of this trace. `str()` of it may be shown to people."""
 
 
-def contested(*, project_id: int) -> QuerySet[Settlement]:
+def list_contested(*, project_id: int) -> QuerySet[Settlement]:
     """The queue of whoever decides: what has waited longest comes first. Nobody waits for what was withdrawn."""
     rows = Settlement.objects.filter(project_id=project_id, state=SettlementState.CONTESTED, trace__withdrawn_at=None)
     return rows.select_related("trace__problem").order_by("changed_at", "trace_id")
 
 
-def decide(
+def decide_trace(
     *,
     trace_id: int,
     first_error: int | None,
@@ -47,42 +55,44 @@ def decide(
     `becomes_gold` where it is to be known of the trace from now on: gold that says otherwise is corrected. `seen` is,
     where it is told, since when the trace stood as this person saw it: of two who decide the later one is refused."""
     with transaction.atomic():
-        row = _held(trace_id, seen)
+        row = _lock_settlement(trace_id, seen)
         _refuse_impossible(trace_id, first_error)
-        row.consensus_revision = consensus.keep(
+        row.consensus_revision = consensus.save_revision(
             trace_id=trace_id,
             project_id=row.project_id,
             first_error=first_error,
             source=ConsensusSource.PERSON,
             confidence=None,
             n_votes=row.n_votes,
-            labels=_labels(row, first_error),
+            labels=_decided_labels(row, first_error),
             note=note,
             now=now,
             by=by,
         )
-        _move(row, SettlementState.DECIDED, "decided", now)
-        _say("trace.decided", row, by, now, first_error=first_error, revision=row.consensus_revision, note=note)
+        _set_state(row, SettlementState.DECIDED, "decided", now)
+        _log_event("trace.decided", row, by, now, first_error=first_error, revision=row.consensus_revision, note=note)
         if becomes_gold:
             _make_gold(row.trace, first_error, by, now)
     return row.consensus_revision
 
 
-def send_back(*, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User, now: dt.datetime) -> None:
+def send_back_trace(
+    *, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User, now: dt.datetime
+) -> None:
     """Ask for one more reading, beyond the project's limit where need be. A decision that stood no longer does. Pressed
     twice with the same `seen`, one is asked for."""
     with transaction.atomic():
-        row = _held(trace_id, seen)
+        row = _lock_settlement(trace_id, seen)
         asked = AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
-        number = max(len(settling.readings_of(trace_id)), asked or 0) + 1
+        number = max(len(resolve.load_voting_readings(trace_id)), asked or 0) + 1
         if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
-            raise CannotDecide(_why_nobody_reads(row.trace))
+            raise CannotDecide(_explain_not_served(row.trace))
         row.consensus_revision = 0
-        _move(row, SettlementState.ASKED, settling.SENT_BACK, now)
-        _say("trace.sent_back", row, by, now, note=note)
+        _set_state(row, SettlementState.ASKED, resolve.SENT_BACK, now)
+        _log_event("trace.sent_back", row, by, now, note=note)
 
 
-def _why_nobody_reads(trace: Trace) -> str:
+def _explain_not_served(trace: Trace) -> str:
     if trace.withdrawn_at is not None:
         return _("This trace was withdrawn: nobody is given it any more.")
     return _("This trace is gold: nobody reads it as work. Retire the gold first, or decide it yourself.")
@@ -94,17 +104,17 @@ def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime
         gold.correct_gold(gold=each, accepted_first_errors=[first_error], by=by, now=now)
     if not known:
         gold.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[first_error], by=by, now=now)
-        serving.hand_out(project_id=trace.project_id, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
+        gold.enqueue_gold(project_id=trace.project_id, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
 
 
-def _held(trace_id: int, seen: dt.datetime | None) -> Settlement:
-    settlements.hold(trace_ids=[trace_id])
+def _lock_settlement(trace_id: int, seen: dt.datetime | None) -> Settlement:
+    resolution_state.lock_traces(trace_ids=[trace_id])
     row = Settlement.objects.select_related("trace", "project").filter(pk=trace_id).first()
     if row is None:
         raise CannotDecide(_("Nobody has submitted this trace yet: there is nothing to decide."))
     if seen is not None and seen != row.changed_at:
         told = _("This trace stands elsewhere than when you opened it. %(why)s Look again before you decide.")
-        raise CannotDecide(told % {"why": reasons.why(row.reason)})
+        raise CannotDecide(told % {"why": resolution_reasons.describe_resolution_reason(row.reason)})
     return row
 
 
@@ -116,10 +126,10 @@ def _refuse_impossible(trace_id: int, first_error: int | None) -> None:
         raise CannotDecide(_("The steps of this trace were generated while it was rated: there is none to decide on."))
 
 
-def _labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
+def _decided_labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
     """What follows from the decision: the first error where it was put, nothing negative before it, raters' labels of
     the rest, as sure as the decision is."""
-    found = settling.labels_of(row.project, settling.readings_of(row.trace_id), first_error)
+    found = resolve.derive_labels(row.project, resolve.load_voting_readings(row.trace_id), first_error)
     kept = [
         label._replace(confidence=1.0) if not label.option else label
         for label in found
@@ -137,12 +147,14 @@ def _contradicts(label: StepLabel, first_error: int | None) -> bool:
     return label.step == first_error and not is_negative
 
 
-def _move(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:
+def _set_state(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:
     row.state, row.reason, row.changed_at = state, reason, now
-    with standings.counted(project_id=row.project_id, trace_ids=[row.trace_id]):
+    with running_totals.track_totals(project_id=row.project_id, trace_ids=[row.trace_id]):
         row.save(update_fields=["state", "reason", "changed_at", "consensus_revision"])
-    figures.mark_stale(project_id=row.project_id, now=now)
+    project_stats.mark_stats_stale(project_id=row.project_id, now=now)
 
 
-def _say(what: str, row: Settlement, by: User, now: dt.datetime, **detail: object) -> None:
-    log.append(what=what, by=by, now=now, project=row.project_id, subject=f"trace:{row.trace_id}", detail=detail)
+def _log_event(what: str, row: Settlement, by: User, now: dt.datetime, **detail: object) -> None:
+    audit_log.log_event(
+        what=what, by=by, now=now, project=row.project_id, subject=f"trace:{row.trace_id}", detail=detail
+    )

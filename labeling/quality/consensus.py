@@ -12,33 +12,33 @@ from django.db.models import F, QuerySet
 from accounts.models import User
 from labeling.models import Consensus, Settlement
 from labeling.models.consensus import ConsensusSource, SettlementState
-from labeling.quality.posteriors import DIGITS, Posterior
+from labeling.quality.posteriors import PROBABILITY_DIGITS, Posterior
 from labeling.quality.step_labels import StepLabel
 
 
-class Assisted(NamedTuple):
+class AssistedConsensus(NamedTuple):
     """What is made of a trace with machines and whoever saw scores among its readers: the places that all name."""
 
     votes: Sequence[int | None]
     posterior: Posterior | None
 
 
-NOBODY = Assisted((), None)
-STANDING = (SettlementState.SETTLED, SettlementState.DECIDED)
+NO_ASSISTED_CONSENSUS = AssistedConsensus((), None)
+RESOLVED_STATES = (SettlementState.SETTLED, SettlementState.DECIDED)
 
 
-def current(*, project_id: int) -> QuerySet[Consensus]:
+def current_revisions(*, project_id: int) -> QuerySet[Consensus]:
     """What the project stands behind now, one row a trace; a manifest keeps (trace, revision) of it. A withdrawn trace
     counts nowhere."""
     return Consensus.objects.filter(
         project_id=project_id,
         trace__withdrawn_at=None,
-        trace__settlement__state__in=STANDING,
+        trace__settlement__state__in=RESOLVED_STATES,
         revision=F("trace__settlement__consensus_revision"),
     )
 
 
-def settled_last(
+def latest_resolved(
     *, project_id: int, state: SettlementState, only: Collection[int] | None = None
 ) -> QuerySet[Settlement, tuple[int, int]]:
     """Traces of one of the states that stand, with how many named a place, what was settled last coming first."""
@@ -47,12 +47,12 @@ def settled_last(
     return rows.order_by("-changed_at", "-trace_id").values_list("trace_id", "n_votes")
 
 
-def history(*, trace_id: int) -> QuerySet[Consensus]:
+def all_revisions(*, trace_id: int) -> QuerySet[Consensus]:
     """Every revision of a trace, the newest first."""
     return Consensus.objects.filter(trace_id=trace_id).select_related("made_by").order_by("-revision")
 
 
-def keep(
+def save_revision(
     *,
     trace_id: int,
     project_id: int,
@@ -65,7 +65,7 @@ def keep(
     by: User | None,
     note: str = "",
     posterior: Posterior | None = None,
-    assisted: Assisted = NOBODY,
+    assisted: AssistedConsensus = NO_ASSISTED_CONSENSUS,
 ) -> int:
     """The number of the revision that says this: the newest one, where it says the same, otherwise a new one. Inside a
     transaction that holds the trace. A revision that knows its probability is not made anew for a later fit."""
@@ -79,30 +79,32 @@ def keep(
         "assisted_votes": list(assisted.votes),
     }
     newest = Consensus.objects.filter(trace_id=trace_id).order_by("-revision").first()
-    if newest is not None and source == ConsensusSource.RATERS and _says(newest, told, posterior, assisted):
+    if newest is not None and source == ConsensusSource.RATERS and _is_same_revision(newest, told, posterior, assisted):
         return newest.revision
     revision = newest.revision + 1 if newest else 1
-    known = _known(posterior, first_error) | _known_assisted(assisted)
+    known = _posterior_fields(posterior, first_error) | _assisted_fields(assisted)
     Consensus.objects.create(
         trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **told, **known
     )
     return revision
 
 
-def _known(posterior: Posterior | None, first_error: int | None) -> dict[str, Any]:
+def _posterior_fields(posterior: Posterior | None, first_error: int | None) -> dict[str, Any]:
     if posterior is None:
         return {}
-    probability = round(posterior.of(first_error), DIGITS)
+    probability = round(posterior.of(first_error), PROBABILITY_DIGITS)
     return {"posterior": posterior.listed(), "probability": probability, "fit_id": posterior.fit_id}
 
 
-def _known_assisted(assisted: Assisted) -> dict[str, Any]:
+def _assisted_fields(assisted: AssistedConsensus) -> dict[str, Any]:
     if assisted.posterior is None:
         return {}
     return {"assisted_posterior": assisted.posterior.listed(), "assisted_fit_id": assisted.posterior.fit_id}
 
 
-def _says(row: Consensus, told: dict[str, Any], posterior: Posterior | None, assisted: Assisted) -> bool:
+def _is_same_revision(
+    row: Consensus, told: dict[str, Any], posterior: Posterior | None, assisted: AssistedConsensus
+) -> bool:
     """Labels are as sure as the posterior: of the same readings they are other numbers by another fit."""
     if posterior is not None and row.fit_id is None:
         return False

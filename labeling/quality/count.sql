@@ -21,7 +21,7 @@ WITH due AS (
 asked AS (
   SELECT t.id AS trace_id, t.project_id, t.problem_id FROM labeling_trace t
   WHERE t.id = %(trace)s
-    AND NOT EXISTS (SELECT 1 FROM labeling_tally y WHERE y.trace_id = t.id AND y.second_id IS NOT NULL)),
+    AND NOT EXISTS (SELECT 1 FROM labeling_agreementtally y WHERE y.trace_id = t.id AND y.second_id IS NOT NULL)),
 
 -- section: count
 submitted AS (
@@ -48,7 +48,7 @@ step AS (
 said AS (
   SELECT x.trace_id, x.turn, st.kind, st.place, o.position AS option_place, j.option_id, j.rating
   FROM reading x
-  JOIN labeling_turn u ON u.assignment_id = x.id AND u.revision = 1
+  JOIN labeling_stepreview u ON u.assignment_id = x.id AND u.revision = 1
   JOIN step st ON st.id = u.step_id
   JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
   JOIN labeling_option o ON o.id = j.option_id),
@@ -86,7 +86,7 @@ counted AS (
   FROM met GROUP BY trace_id, kind)
 
 -- section: insert
-INSERT INTO labeling_tally (
+INSERT INTO labeling_agreementtally (
   trace_id, step_kind, project_id, problem_id, generation, first_id, second_id, first_rater_id, second_rater_id,
   guideline_id, has_two_guidelines, n_steps, first_end, second_end, is_first_censored, is_second_censored,
   first_kind, second_kind, negative, neutral, positive, negative_negative, negative_neutral, negative_positive,
@@ -102,7 +102,7 @@ FROM counted c
 JOIN asked q ON q.trace_id = c.trace_id
 JOIN report one ON one.trace_id = c.trace_id AND one.turn = 1
 LEFT JOIN report two ON two.trace_id = c.trace_id AND two.turn = 2
-LEFT JOIN labeling_draw d ON d.id = one.draw_id
+LEFT JOIN labeling_tracedraw d ON d.id = one.draw_id
 -- section: conflict
 ON CONFLICT (trace_id, step_kind) DO UPDATE SET
   project_id = excluded.project_id, problem_id = excluded.problem_id, generation = excluded.generation,

@@ -10,7 +10,7 @@ WITH asked AS (
 rated AS (
   SELECT q.assignment_id, q.revision, st.position, j.rating
   FROM asked q
-  JOIN labeling_turn u ON u.assignment_id = q.assignment_id AND u.revision = q.revision
+  JOIN labeling_stepreview u ON u.assignment_id = q.assignment_id AND u.revision = q.revision
   JOIN labeling_step st ON st.id = u.step_id AND st.is_rateable
   JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
   JOIN labeling_option o ON o.id = j.option_id AND o.position = 0),

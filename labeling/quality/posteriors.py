@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labeling.agreement import first_error_dawid_skene, temperature
-from labeling.agreement.arrays import Floats
-from labeling.agreement.reports import Reports
-from labeling.agreement.temperature import Temperature
-from labeling.models import Fit, Step
+from labeling.models import RaterModelFit, Step
+from stats import calibration, first_error_dawid_skene
+from stats.arrays import Floats
+from stats.calibration import Temperature
+from stats.first_error_reports import ReportArrays
 
-DIGITS = 6  # kept of a probability
+PROBABILITY_DIGITS = 6  # kept of a probability
 
 
-class Shape(NamedTuple):
+class TraceShape(NamedTuple):
     """Where the first error of a trace can be: positions of its rateable steps."""
 
     positions: list[int]
@@ -27,7 +27,7 @@ class Shape(NamedTuple):
     problem_id: int
 
 
-class Seen(NamedTuple):
+class ObservedFirstError(NamedTuple):
     """What one reading saw: a position, or nothing after so many rateable steps."""
 
     trace_id: int
@@ -43,7 +43,7 @@ class Posterior:
 
     fit_id: int
     fit_number: int
-    shape: Shape
+    shape: TraceShape
     places: Sequence[float]
 
     @property
@@ -65,29 +65,36 @@ class Posterior:
         """By step from the first to the last, context being 0, then "no error": as a consensus keeps it."""
         at = dict(zip(self.shape.positions, self.places, strict=False))
         steps = range(max(self.shape.n_steps, self.shape.positions[-1] + 1))  # a file may rate steps past the end
-        return [*(round(at.get(step, 0.0), DIGITS) for step in steps), round(self.places[-1], DIGITS)]
+        return [
+            *(round(at.get(step, 0.0), PROBABILITY_DIGITS) for step in steps),
+            round(self.places[-1], PROBABILITY_DIGITS),
+        ]
 
 
-def shapes(trace_ids: Iterable[int]) -> dict[int, Shape]:
+def load_trace_shapes(trace_ids: Iterable[int]) -> dict[int, TraceShape]:
     rows = Step.objects.filter(trace_id__in=list(trace_ids), is_rateable=True).order_by("trace_id", "position")
-    found: dict[int, Shape] = {}
+    found: dict[int, TraceShape] = {}
     for trace_id, position, n_steps, domain, problem in rows.values_list(
         "trace_id", "position", "trace__n_steps", "trace__problem__domain", "trace__problem_id"
     ):
-        found.setdefault(trace_id, Shape([], n_steps, domain, problem)).positions.append(position)
+        found.setdefault(trace_id, TraceShape([], n_steps, domain, problem)).positions.append(position)
     return found
 
 
-def of_readings(fit: Fit, told: Mapping[int, Shape], seen: Sequence[Seen]) -> dict[int, Posterior]:
+def compute_posteriors(
+    fit: RaterModelFit, told: Mapping[int, TraceShape], seen: Sequence[ObservedFirstError]
+) -> dict[int, Posterior]:
     """Of each trace that somebody read, by the rates, the hazards and the temperature of a fit."""
-    reports, traces, raters = reports_of(told, seen)
+    reports, traces, raters = build_report_arrays(told, seen)
     if not traces:
         return {}
     rates = np.array([fit.rates.get(str(rater), fit.rates["others"]) for rater in raters])
     hazard = np.array([fit.hazards["domains"].get(told[trace].domain, fit.hazards["all"]) for trace in traces])
-    by_trace = Reports(**{**vars(reports), "domains": np.arange(len(traces))})
-    there, sharp = first_error_dawid_skene.posterior(by_trace, rates=rates, hazard=hazard)
-    cooled = temperature.apply(posterior=sharp, there=there, temperature=Temperature(fit.temperature, fit.n_gold))
+    by_trace = ReportArrays(**{**vars(reports), "domains": np.arange(len(traces))})
+    there, sharp = first_error_dawid_skene.compute_posterior(by_trace, rates=rates, hazard=hazard)
+    cooled = calibration.apply_temperature(
+        posterior=sharp, there=there, temperature=Temperature(fit.temperature, fit.n_gold)
+    )
     parts: list[Floats] = np.split(cooled, there.starts[1:])
     return {
         trace: Posterior(fit.pk, fit.number, told[trace], part.tolist())
@@ -95,7 +102,9 @@ def of_readings(fit: Fit, told: Mapping[int, Shape], seen: Sequence[Seen]) -> di
     }
 
 
-def reports_of(told: Mapping[int, Shape], seen: Sequence[Seen]) -> tuple[Reports, list[int], list[int]]:
+def build_report_arrays(
+    told: Mapping[int, TraceShape], seen: Sequence[ObservedFirstError]
+) -> tuple[ReportArrays, list[int], list[int]]:
     """The readings in the shape of the arithmetic, with the traces and the raters that its numbers stand for."""
     kept = [each for each in seen if each.trace_id in told]
     traces, raters = sorted({each.trace_id for each in kept}), sorted({each.rater_id for each in kept})
@@ -103,10 +112,10 @@ def reports_of(told: Mapping[int, Shape], seen: Sequence[Seen]) -> tuple[Reports
     rater_at = {rater: n for n, rater in enumerate(raters)}
     domains = sorted({told[trace].domain for trace in traces})
     _, problems = np.unique([told[trace].problem_id for trace in traces], return_inverse=True)
-    reports = Reports(
+    reports = ReportArrays(
         traces=np.array([trace_at[each.trace_id] for each in kept], dtype=np.int64),
         raters=np.array([rater_at[each.rater_id] for each in kept], dtype=np.int64),
-        ends=np.array([_end(told[each.trace_id], each) for each in kept], dtype=np.int64),
+        ends=np.array([_report_end(told[each.trace_id], each) for each in kept], dtype=np.int64),
         is_censored=np.array([each.is_censored for each in kept], dtype=np.bool_),
         lengths=np.array([len(told[trace].positions) for trace in traces], dtype=np.int64),
         problems=problems.astype(np.int64),
@@ -115,7 +124,7 @@ def reports_of(told: Mapping[int, Shape], seen: Sequence[Seen]) -> tuple[Reports
     return reports, traces, raters
 
 
-def _end(shape: Shape, seen: Seen) -> int:
+def _report_end(shape: TraceShape, seen: ObservedFirstError) -> int:
     if seen.first_error is not None:
         return shape.positions.index(seen.first_error)
     return min(seen.n_passed, len(shape.positions)) if seen.is_censored else len(shape.positions)

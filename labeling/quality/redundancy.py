@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Said(NamedTuple):
+class ReadingVote(NamedTuple):
     """What one reading says of the first error: a position, or None for none; nothing where it was cut off."""
 
     first_error: int | None
@@ -22,15 +22,15 @@ class Said(NamedTuple):
     is_extra: bool = False  # came when no slot was free
 
 
-class Course(StrEnum):
+class ResolutionCourse(StrEnum):
     WAIT = "wait"  # for readings that are given out already
     ASK = "ask"  # for one more
     SETTLED = "settled"
     CONTESTED = "contested"
 
 
-class Weighed(NamedTuple):
-    course: Course
+class WeighedVotes(NamedTuple):
+    course: ResolutionCourse
     reason: str
     n_votes: int
     first_error: int | None = None  # of a settled one
@@ -38,50 +38,65 @@ class Weighed(NamedTuple):
     differs_at: int | None = None  # the earliest step at which votes part
 
 
-def weigh(said: Sequence[Said], *, overlap: int, added: int) -> Weighed:
+def weigh_votes(said: Sequence[ReadingVote], *, overlap: int, added: int) -> WeighedVotes:
     """`overlap` readings were given out from the start, `added` asked for since."""
     votes = [each.first_error for each in said if not each.is_censored]
     leading, n_leading = Counter(votes).most_common(1)[0] if votes else (None, 0)
     is_clear = len(votes) >= overlap and 2 * n_leading > len(votes) and n_leading >= min(2, overlap)
     if is_clear:
         reason = "all_agree" if n_leading == len(votes) else "most_agree"
-        return Weighed(Course.SETTLED, reason, len(votes), leading, n_leading / len(votes), _parting(votes))
+        return WeighedVotes(
+            ResolutionCourse.SETTLED, reason, len(votes), leading, n_leading / len(votes), _earliest_difference(votes)
+        )
     if sum(each.has_bad_problem for each in said) >= 2:
-        return Weighed(Course.CONTESTED, "bad_problem", len(votes), differs_at=_parting(votes))
+        return WeighedVotes(
+            ResolutionCourse.CONTESTED, "bad_problem", len(votes), differs_at=_earliest_difference(votes)
+        )
     differs = len(set(votes)) > 1
     why = "differ" if differs else "cut_off"
-    if is_awaited(said, n_given_out=overlap + added):
-        return Weighed(Course.WAIT, why if added else "first_readings", len(votes), differs_at=_parting(votes))
-    return Weighed(Course.ASK, why, len(votes), differs_at=_parting(votes))
+    if is_reading_awaited(said, n_given_out=overlap + added):
+        return WeighedVotes(
+            ResolutionCourse.WAIT,
+            why if added else "first_readings",
+            len(votes),
+            differs_at=_earliest_difference(votes),
+        )
+    return WeighedVotes(ResolutionCourse.ASK, why, len(votes), differs_at=_earliest_difference(votes))
 
 
-def is_awaited(said: Sequence[Said], *, n_given_out: int) -> bool:
+def is_reading_awaited(said: Sequence[ReadingVote], *, n_given_out: int) -> bool:
     """Whether a reading is still to come."""
     return sum(not each.is_extra for each in said) < n_given_out
 
 
-def accept(
-    weighed: Weighed, said: Sequence[Said], *, leading: int | None, probability: float, threshold: float, is_asked: bool
-) -> Weighed:
+def accept_by_probability(
+    weighed: WeighedVotes,
+    said: Sequence[ReadingVote],
+    *,
+    leading: int | None,
+    probability: float,
+    threshold: float,
+    is_asked: bool,
+) -> WeighedVotes:
     """The same where a project settles by probability: the place that leads is accepted from the threshold on, whoever
     named it, and nothing is below, though all agree: unanimity is no proof. `is_asked`: a reading is still to come."""
-    if weighed.course == Course.WAIT or weighed.reason == "bad_problem":
+    if weighed.course == ResolutionCourse.WAIT or weighed.reason == "bad_problem":
         return weighed
     votes = [each.first_error for each in said if not each.is_censored]
     if probability >= threshold and votes:
         return weighed._replace(
-            course=Course.SETTLED,
+            course=ResolutionCourse.SETTLED,
             reason="accepted",
             first_error=leading,
             share=votes.count(leading) / len(votes),
         )
-    if weighed.course == Course.SETTLED:
-        course = Course.WAIT if is_asked else Course.ASK
-        return weighed._replace(course=course, reason="doubtful", differs_at=_parting(votes))
+    if weighed.course == ResolutionCourse.SETTLED:
+        course = ResolutionCourse.WAIT if is_asked else ResolutionCourse.ASK
+        return weighed._replace(course=course, reason="doubtful", differs_at=_earliest_difference(votes))
     return weighed
 
 
-def _parting(votes: Sequence[int | None]) -> int | None:
+def _earliest_difference(votes: Sequence[int | None]) -> int | None:
     """At the earliest step that some call the first error, the others had gone on."""
     named = [vote for vote in votes if vote is not None]
     return min(named) if len(set(votes)) > 1 else None

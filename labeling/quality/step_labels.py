@@ -12,7 +12,7 @@ from typing import NamedTuple
 NEGATIVE, NEUTRAL, POSITIVE = -1, 0, 1
 
 
-class Rating(NamedTuple):
+class OptionRating(NamedTuple):
     """One rating, with where its rater saw the first error."""
 
     step: int
@@ -29,14 +29,14 @@ class StepLabel(NamedTuple):
     n_at_risk: int
 
 
-class Sure(NamedTuple):
+class PlaceProbability(NamedTuple):
     """How probably the first error is at a step, and behind it."""
 
     at: Callable[[int], float]
     after: Callable[[int], float]
 
     @classmethod
-    def of_votes(cls, votes: Sequence[int | None]) -> "Sure":
+    def of_votes(cls, votes: Sequence[int | None]) -> "PlaceProbability":
         n = max(len(votes), 1)
         return cls(
             at=lambda step: votes.count(step) / n,
@@ -44,38 +44,44 @@ class Sure(NamedTuple):
         )
 
 
-def of_first_error(
-    ratings: Iterable[Rating], *, first_error: int | None, votes: Sequence[int | None], sure: Sure | None = None
+def labels_from_first_error(
+    ratings: Iterable[OptionRating],
+    *,
+    first_error: int | None,
+    votes: Sequence[int | None],
+    sure: PlaceProbability | None = None,
 ) -> list[StepLabel]:
     """`votes` are the places named by the readings that were not cut off; None is "no error". Where more is known than
     votes, `sure` gives P(E = step) and P(E > step); else their shares of the votes stand for those."""
-    sure = sure or Sure.of_votes(votes)
-    by_option = _by_option(each for each in ratings if first_error is None or each.step <= first_error)
+    sure = sure or PlaceProbability.of_votes(votes)
+    by_option = _group_by_option(each for each in ratings if first_error is None or each.step <= first_error)
     labels = []
     for (step, option), rated in by_option.items():
         at_risk = [each.rating for each in rated if each.first_error is None or each.first_error >= step]
         if option:
-            labels += _most(step, option, at_risk)
+            labels += _majority_label(step, option, at_risk)
         elif step == first_error:
             labels.append(StepLabel(step, 0, NEGATIVE, sure.at(step), len(at_risk)))
         else:
-            labels += _approved(step, at_risk, sure)
+            labels += _label_before_error(step, at_risk, sure)
     return sorted(labels)
 
 
-def of_every_step(ratings: Iterable[Rating]) -> list[StepLabel]:
-    found = (_most(*place, [each.rating for each in rated]) for place, rated in _by_option(ratings).items())
+def labels_from_every_step(ratings: Iterable[OptionRating]) -> list[StepLabel]:
+    found = (
+        _majority_label(*place, [each.rating for each in rated]) for place, rated in _group_by_option(ratings).items()
+    )
     return sorted(label for labels in found for label in labels)
 
 
-def _by_option(ratings: Iterable[Rating]) -> dict[tuple[int, int], list[Rating]]:
-    found: dict[tuple[int, int], list[Rating]] = {}
+def _group_by_option(ratings: Iterable[OptionRating]) -> dict[tuple[int, int], list[OptionRating]]:
+    found: dict[tuple[int, int], list[OptionRating]] = {}
     for each in ratings:
         found.setdefault((each.step, each.option), []).append(each)
     return found
 
 
-def _approved(step: int, at_risk: Sequence[int], sure: Sure) -> list[StepLabel]:
+def _label_before_error(step: int, at_risk: Sequence[int], sure: PlaceProbability) -> list[StepLabel]:
     counted = Counter(at_risk)
     if not counted[POSITIVE] + counted[NEUTRAL]:
         return []
@@ -83,7 +89,7 @@ def _approved(step: int, at_risk: Sequence[int], sure: Sure) -> list[StepLabel]:
     return [StepLabel(step, 0, rating, sure.after(step), len(at_risk))]
 
 
-def _most(step: int, option: int, rated: Sequence[int]) -> list[StepLabel]:
+def _majority_label(step: int, option: int, rated: Sequence[int]) -> list[StepLabel]:
     ranked = Counter(rated).most_common(2)
     if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return []

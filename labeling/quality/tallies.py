@@ -14,9 +14,9 @@ from typing import Any
 
 from django.db import transaction
 
-import statements
-from labeling.models import Tally
-from labeling.quality import settlements
+import rawsql
+from labeling.models import AgreementTally
+from labeling.quality import resolution_state
 
 _COLUMNS = (
     *("trace_id", "step_kind", "project_id", "problem_id", "generation", "first_id", "second_id", "first_rater_id"),
@@ -28,32 +28,32 @@ _COLUMNS = (
 COUNTERS = _COLUMNS[18:]
 
 
-def count(*, trace_id: int, now: dt.datetime) -> None:
+def tally_trace(*, trace_id: int, now: dt.datetime) -> None:
     """Count a trace anew and mark it as due for settling. Inside the transaction that submits, with the trace held."""
-    statements.rows(_COUNT, {"trace": trace_id, "now": now})
+    rawsql.fetch_rows(_COUNT, {"trace": trace_id, "now": now})
 
 
-def recount(*, trace_ids: Sequence[int], now: dt.datetime) -> int:
+def recount_tallies(*, trace_ids: Sequence[int], now: dt.datetime) -> int:
     """Hold the tallies of these traces against their ratings and put right what differs. Says of how many that was so.
 
     Held like in a submit, so that none of them is between its rating and its count."""
     with transaction.atomic():
-        settlements.hold(trace_ids=trace_ids)
-        wanted = _expected(trace_ids)
-        stored = _stored(trace_ids)
+        resolution_state.lock_traces(trace_ids=trace_ids)
+        wanted = _compute_tallies(trace_ids)
+        stored = _load_tallies(trace_ids)
         differing = sorted({key[0] for key in wanted.keys() | stored.keys() if wanted.get(key) != stored.get(key)})
         if differing:
-            Tally.objects.filter(trace_id__in=differing).delete()
+            AgreementTally.objects.filter(trace_id__in=differing).delete()
             _insert(differing)
     return len(differing)
 
 
-def _expected(trace_ids: Sequence[int]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    return _by_key(statements.rows(_EXPECTED, {"traces": sorted(trace_ids)}))
+def _compute_tallies(trace_ids: Sequence[int]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    return _by_key(rawsql.fetch_rows(_EXPECTED, {"traces": sorted(trace_ids)}))
 
 
-def _stored(trace_ids: Sequence[int]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    return _by_key(Tally.objects.filter(trace_id__in=trace_ids).values_list(*_COLUMNS))
+def _load_tallies(trace_ids: Sequence[int]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    return _by_key(AgreementTally.objects.filter(trace_id__in=trace_ids).values_list(*_COLUMNS))
 
 
 def _by_key(rows: Any) -> dict[tuple[Any, ...], tuple[Any, ...]]:
@@ -61,11 +61,11 @@ def _by_key(rows: Any) -> dict[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def _insert(trace_ids: Sequence[int]) -> None:
-    statements.rows(_RECOUNT, {"traces": sorted(trace_ids)})
+    rawsql.fetch_rows(_RECOUNT, {"traces": sorted(trace_ids)})
 
 
-_COUNT = statements.load_sql(__file__, "count.sql")
-_PART = statements.sections(_COUNT)
+_COUNT = rawsql.load_sql(__file__, "count.sql")
+_PART = rawsql.sections(_COUNT)
 _SEVERAL = """
 WITH asked AS (
   SELECT id AS trace_id, project_id, problem_id FROM labeling_trace WHERE id = ANY (%(traces)s::bigint[])),

@@ -12,31 +12,31 @@ from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import TruncDate
 
 from labeling.models import Submission, WorkDay
-from labeling.models.assignment import AssignmentState, Origin, Purpose
+from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.models.rater import RaterKind
 
 _Counted = dict[tuple[dt.date, int], tuple[int, int, int]]
 
 
-def count(*, project_id: int, now: dt.datetime, from_first: bool = False) -> int:
+def update_workdays(*, project_id: int, now: dt.datetime, from_first: bool = False) -> int:
     """Bring the work days up to date. Says of how many that were over the count is another."""
     last = WorkDay.objects.filter(project_id=project_id).aggregate(day=Max("day"))["day"]
     since = None if from_first else last
-    wanted = _submitted(project_id, since)
+    wanted = _sum_submissions(project_id, since)
     with transaction.atomic():
-        kept = _kept(project_id, since)
+        kept = _load_workdays(project_id, since)
         differing = sorted(key for key in wanted.keys() | kept.keys() if wanted.get(key) != kept.get(key))
-        _write(project_id, {key: wanted.get(key) for key in differing})
+        _save_workdays(project_id, {key: wanted.get(key) for key in differing})
     return sum(last is not None and day < last for day, _ in differing)
 
 
-def by_rater(project_id: int) -> dict[int, tuple[int, int]]:
+def sum_time_by_rater(project_id: int) -> dict[int, tuple[int, int]]:
     """The active time of work, and all that is paid, of each rater since the beginning."""
     rows = WorkDay.objects.filter(project_id=project_id).values_list("rater_id")
     return {rater: (active, paid) for rater, active, paid in rows.annotate(Sum("active_ms"), Sum("paid_ms")).order_by()}
 
 
-def by_day(project_id: int) -> list[dict[str, Any]]:
+def sum_time_by_day(project_id: int) -> list[dict[str, Any]]:
     """Every day since the beginning on which somebody worked."""
     sums = {"n": Sum("readings"), "active": Sum("active_ms"), "paid": Sum("paid_ms")}
     rows = WorkDay.objects.filter(project_id=project_id).values_list("day").annotate(**sums).order_by("day")
@@ -45,7 +45,9 @@ def by_day(project_id: int) -> list[dict[str, Any]]:
     ]
 
 
-def since(project_id: int, day: dt.date, *, rater_id: int | None = None) -> dict[int, dict[dt.date, tuple[int, int]]]:
+def load_work_since(
+    project_id: int, day: dt.date, *, rater_id: int | None = None
+) -> dict[int, dict[dt.date, tuple[int, int]]]:
     """The readings and the active time of each rater, or of one, on each day from `day` on, days of rest left out."""
     rows = WorkDay.objects.filter(project_id=project_id, day__gte=day)
     rows = rows if rater_id is None else rows.filter(rater_id=rater_id)
@@ -55,18 +57,18 @@ def since(project_id: int, day: dt.date, *, rater_id: int | None = None) -> dict
     return found
 
 
-def _submitted(project_id: int, since: dt.date | None) -> _Counted:
+def _sum_submissions(project_id: int, since: dt.date | None) -> _Counted:
     """From the submissions that members made here, by the day of the first revision."""
     rows = Submission.objects.filter(
         project_id=project_id,
         assignment__project_id=project_id,
         assignment__state=AssignmentState.SUBMITTED,
-        assignment__origin=Origin.HERE,
+        assignment__origin=AssignmentOrigin.HERE,
         assignment__rater__kind=RaterKind.MEMBER,
     )
     if since is not None:
         rows = rows.filter(assignment__submitted_at__gte=dt.datetime.combine(since, dt.time.min, dt.UTC))
-    is_work = Q(assignment__purpose=Purpose.WORK)
+    is_work = Q(assignment__purpose=AssignmentPurpose.WORK)
     by_day = rows.annotate(day=TruncDate("assignment__submitted_at", tzinfo=dt.UTC), who=F("assignment__rater_id"))
     counted = (
         by_day.order_by()
@@ -80,14 +82,14 @@ def _submitted(project_id: int, since: dt.date | None) -> _Counted:
     return {(day, rater): (n, active or 0, paid or 0) for day, rater, n, active, paid in counted}
 
 
-def _kept(project_id: int, since: dt.date | None) -> _Counted:
+def _load_workdays(project_id: int, since: dt.date | None) -> _Counted:
     rows = WorkDay.objects.filter(project_id=project_id)
     rows = rows if since is None else rows.filter(day__gte=since)
     columns = ("day", "rater_id", "readings", "active_ms", "paid_ms")
     return {(day, rater): (n, active, paid) for day, rater, n, active, paid in rows.values_list(*columns)}
 
 
-def _write(project_id: int, counted: dict[tuple[dt.date, int], tuple[int, int, int] | None]) -> None:
+def _save_workdays(project_id: int, counted: dict[tuple[dt.date, int], tuple[int, int, int] | None]) -> None:
     gone = Q(pk=None)
     for (day, rater), found in counted.items():
         if found is None:

@@ -3,78 +3,100 @@ and added slots, and the states of assignments up to their submission.
 
 Called through this module: `queue.claim(...)`."""
 
-from labeling.queue.arranging import arrange
-from labeling.queue.claiming import Claim, claim
-from labeling.queue.drawing import (
-    Drawn,
-    close_before,
-    drawable,
-    forget_draws,
-    keep_draws,
-    next_batch,
-    serve_draws,
+from labeling.queue.claim import Claim, claim_trace
+from labeling.queue.draws import (
+    DrawnTrace,
+    close_earlier_batches,
+    delete_draws,
+    enqueue_draws,
+    list_drawable_traces,
+    next_batch_number,
+    save_draws,
 )
-from labeling.queue.emptiness import why_nothing
-from labeling.queue.filling import close_lane, depth, enqueue, enqueue_new, fixed_key, reinstate, take_out, withdraw
-from labeling.queue.leases import lapse_due, open_held, release, release_held, say_known, take_back
-from labeling.queue.persist import AsRead, persist
-from labeling.queue.refusals import (
-    LeaseLost,
+from labeling.queue.eligibility import (
+    AssignmentLeaseLost,
     NothingLeft,
+    OnboardingRequired,
     ProjectNotOpen,
     QueueIsBusy,
     QueueRefusal,
     RaterPaused,
     RaterRemoved,
     ScreeningNotPassed,
-    StationFirst,
-    why_not,
+    explain_nothing_left,
+    ineligibility_reason,
 )
-from labeling.queue.resizing import Resized, given, resize
-from labeling.queue.slots import add_slot, is_handed_out, take_slot
+from labeling.queue.lane_entries import (
+    close_entries,
+    close_lane,
+    enqueue,
+    enqueue_new,
+    lane_depths,
+    reinstate_traces,
+    reorder_lane,
+    shuffle_key,
+    withdraw_traces,
+)
+from labeling.queue.leases import (
+    acknowledge_reclaim,
+    lapse_expired_leases,
+    open_assignment,
+    reclaim_assignment,
+    release_assignment,
+    release_held,
+)
+from labeling.queue.persist import AsRead, persist
+from labeling.queue.slots import (
+    ResizedTraces,
+    add_slot,
+    count_initial_slots,
+    is_labeled_here,
+    resize_slots,
+    take_late_slot,
+)
 
 __all__ = [
     "AsRead",
     "Claim",
-    "Drawn",
-    "LeaseLost",
+    "DrawnTrace",
+    "AssignmentLeaseLost",
     "NothingLeft",
     "ProjectNotOpen",
     "QueueIsBusy",
     "QueueRefusal",
     "RaterPaused",
     "RaterRemoved",
-    "Resized",
+    "ResizedTraces",
     "ScreeningNotPassed",
-    "StationFirst",
+    "OnboardingRequired",
     "add_slot",
-    "arrange",
-    "claim",
-    "close_before",
+    "reorder_lane",
+    "claim_trace",
+    "close_earlier_batches",
     "close_lane",
-    "depth",
-    "drawable",
+    "lane_depths",
+    "list_drawable_traces",
     "enqueue",
     "enqueue_new",
-    "fixed_key",
-    "forget_draws",
-    "given",
-    "is_handed_out",
-    "keep_draws",
-    "lapse_due",
-    "next_batch",
-    "open_held",
+    "shuffle_key",
+    "delete_draws",
+    "count_initial_slots",
+    "is_labeled_here",
+    "save_draws",
+    "lapse_expired_leases",
+    "next_batch_number",
+    "open_assignment",
     "persist",
-    "reinstate",
-    "release",
+    "reinstate_traces",
+    "release_assignment",
     "release_held",
-    "resize",
-    "say_known",
-    "serve_draws",
-    "take_back",
-    "take_out",
-    "take_slot",
-    "why_not",
-    "why_nothing",
-    "withdraw",
+    "resize_slots",
+    "acknowledge_reclaim",
+    "enqueue_draws",
+    "reclaim_assignment",
+    "close_entries",
+    "take_late_slot",
+    "ineligibility_reason",
+    "explain_nothing_left",
+    "withdraw_traces",
 ]

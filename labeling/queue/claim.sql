@@ -13,7 +13,7 @@
 --   opened          open the assignment at once
 --   now, held_for   the time of the claim, and how long a trace stays with a rater who has not opened it
 --
--- What keeps a rater from being given anything is also decided in labeling/queue/refusals.py and labeling/stations.py,
+-- What keeps a rater from being given anything is also decided in labeling/queue/eligibility.py and labeling/gates.py,
 -- which say why. tests/labeling/queue/test_eligibility.py proves that both agree.
 
 -- section: lanes
@@ -41,7 +41,7 @@ somebody AS (
   FROM eligible),
 
 -- The open lanes of the project with the rater's position in each. Readers go down a lane by (key, trace). The newest
--- assignment that a lane gave a rater is their position; a newer mark in labeling_queuereader says that the lane came
+-- assignment that a lane gave a rater is their position; a newer mark in labeling_lanecursor says that the lane came
 -- up empty from the mark down. 9223372036854775807 is above every key.
 --
 -- `place` is the order in which lanes are tried, NULL where a lane is not served now. Reserve and uniform come first at
@@ -70,7 +70,7 @@ lanes AS MATERIALIZED (
     COALESCE(n.state = 'held', false) AS is_held
   FROM somebody s
   JOIN labeling_lane l ON l.project_id = s.project_id AND l.closed_at IS NULL
-  LEFT JOIN labeling_queuereader m ON m.rater_id = s.rater_id AND m.lane_id = l.id
+  LEFT JOIN labeling_lanecursor m ON m.rater_id = s.rater_id AND m.lane_id = l.id
   LEFT JOIN labeling_assignment n ON n.id = (
     SELECT a.id FROM labeling_assignment a WHERE a.rater_id = s.rater_id AND a.lane_id = l.id
     ORDER BY a.held_at DESC, a.id DESC LIMIT 1)

@@ -8,10 +8,10 @@ newer `QueueReader` row says that the lane came up empty from its key down. `cla
 import datetime as dt
 
 from labeling.models import Lane
-from labeling.models.queue import Arm
+from labeling.models.queue import SamplingSource
 
 # How long a trace stays with a rater who has not opened it: fetched ahead, it keeps others from having it.
-HELD_FOR = dt.timedelta(minutes=5)
+HOLD_DURATION = dt.timedelta(minutes=5)
 
 BOTTOM = -(2**63)
 TOP = 2**63 - 1
@@ -20,11 +20,15 @@ TOP = 2**63 - 1
 # later: readers leave that much room, and look from the top before anybody is told that nothing is left.
 ARRIVAL_ROOM = dt.timedelta(seconds=10)
 # A mark is renewed when it lags this much: rarely, since every one written leaves a dead row behind.
-MARK_EVERY = dt.timedelta(seconds=60)
+CURSOR_RENEWAL = dt.timedelta(seconds=60)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-ARRIVALS = (Arm.TOP_UP, Arm.OPINION)
-WORK = (Arm.UNIFORM, Arm.POLICY, Arm.RESERVE)  # from here traces are given out as often as the project asks
+ARRIVAL_SOURCES = (SamplingSource.TOP_UP, SamplingSource.OPINION)
+WORK_SOURCES = (
+    SamplingSource.UNIFORM,
+    SamplingSource.POLICY,
+    SamplingSource.RESERVE,
+)  # from here traces are given out as often as the project asks
 
 
 def arrival_key(at: dt.datetime) -> int:
@@ -32,17 +36,17 @@ def arrival_key(at: dt.datetime) -> int:
     return -((at - _EPOCH) // _MICROSECOND)
 
 
-def floor(arm: str, now: dt.datetime) -> int:
+def exhausted_key(arm: str, now: dt.datetime) -> int:
     """Where a rater stands in a lane that came up empty."""
-    return arrival_key(now - ARRIVAL_ROOM) if arm in ARRIVALS else BOTTOM
+    return arrival_key(now - ARRIVAL_ROOM) if arm in ARRIVAL_SOURCES else BOTTOM
 
 
 def renewal_key(now: dt.datetime) -> int:
     """Return the key above which the mark of an empty lane of arrivals is renewed."""
-    return floor(Arm.TOP_UP, now) + MARK_EVERY // _MICROSECOND
+    return exhausted_key(SamplingSource.TOP_UP, now) + CURSOR_RENEWAL // _MICROSECOND
 
 
-def of_arm(*, project_id: int, arm: str, generation: int = 0) -> Lane:
+def ensure_lane(*, project_id: int, arm: str, generation: int = 0) -> Lane:
     """The lane of an arm, made when it is first needed."""
     lane, _ = Lane.objects.get_or_create(project_id=project_id, arm=arm, generation=generation)
     return lane

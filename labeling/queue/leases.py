@@ -7,28 +7,28 @@ from django.db import transaction
 from django.db.models import Case, Q, When
 
 from accounts.models import User
-from events import log
+from events import audit_log
 from labeling.models import Assignment
-from labeling.models.assignment import AssignmentQuerySet, AssignmentState, Purpose
-from labeling.queue import refusals, slots
+from labeling.models.assignment import AssignmentPurpose, AssignmentQuerySet, AssignmentState
+from labeling.queue import eligibility, slots
 from labeling.queue.persist import AsRead, persist
 
 # Everybody gets these, and only from his own hands do they come back: nobody waits for them, so they do not lapse.
-KEPT = Q(state=AssignmentState.OPENED, purpose__in=[Purpose.TRAINING, Purpose.SCREENING])
-_NO_NEWS = Q(pk__in=[])
-_IN_THE_MIDDLE = Q(state=AssignmentState.OPENED)
+NEVER_LAPSES = Q(state=AssignmentState.OPENED, purpose__in=[AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING])
+_NOTIFY_NONE = Q(pk__in=[])
+_NOTIFY_OPENED = Q(state=AssignmentState.OPENED)
 # A lease that ends where nothing was written is nobody's loss, and no news.
-_WITH_WORK_IN_IT = _IN_THE_MIDDLE & Q(version__gt=0)
+_NOTIFY_EDITED = _NOTIFY_OPENED & Q(version__gt=0)
 # What one transaction ends at most: it holds locks on the entries that raters claim from.
 _CHUNK = 100
 
 
-def open_held(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
+def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
     """Open a trace that the rater holds: the guideline and what the rater can see are fixed from here. Opening it again
     changes nothing."""
     assignments = Assignment.objects.select_related("project", "rater", "lane")
     assignment = assignments.get(pk=assignment_id, rater_id=rater_id)
-    refusals.check(assignment.rater, assignment.project)
+    eligibility.check_eligibility(assignment.rater, assignment.project)
     if assignment.state == AssignmentState.HELD:
         as_read = AsRead(
             assignment.pk,
@@ -41,39 +41,41 @@ def open_held(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignm
         ends_at = now + dt.timedelta(seconds=assignment.project.lease_seconds)
         # None: it may have lapsed since it was read. Either way the row is read again.
         persist(as_read=as_read, new_version=assignment.version, lease_ends_at=ends_at, now=now)
-        return open_held(assignment_id=assignment_id, rater_id=rater_id, now=now)
+        return open_assignment(assignment_id=assignment_id, rater_id=rater_id, now=now)
     if assignment.state not in (AssignmentState.OPENED, AssignmentState.SUBMITTED):
-        raise refusals.lease_lost()
+        raise eligibility.lease_lost_error()
     return assignment
 
 
-def release(*, assignment_id: int, now: dt.datetime, reason: str, by: User | None) -> bool:
+def release_assignment(*, assignment_id: int, now: dt.datetime, reason: str, by: User | None) -> bool:
     """Give a trace back to the queue. False when it is not in anybody's hands any more."""
     with transaction.atomic():
-        assignments = _end(Assignment.objects.filter(pk=assignment_id), AssignmentState.RELEASED, now, reason)
-        _say(assignments, now, reason, by)
+        assignments = _end_assignments(
+            Assignment.objects.filter(pk=assignment_id), AssignmentState.RELEASED, now, reason
+        )
+        _log_releases(assignments, now, reason, by)
     return bool(assignments)
 
 
-def take_back(*, assignment_id: int, now: dt.datetime, by: User) -> bool:
+def reclaim_assignment(*, assignment_id: int, now: dt.datetime, by: User) -> bool:
     """Somebody takes a trace out of another's hands. Who is in the middle of it is told, and may finish it. False when
     it is not in anybody's hands any more."""
     reason = "taken back by a lead"
     with transaction.atomic():
         asked_for = Assignment.objects.filter(pk=assignment_id)
-        assignments = _end(asked_for, AssignmentState.RELEASED, now, reason, is_news=_IN_THE_MIDDLE)
-        _say(assignments, now, reason, by)
+        assignments = _end_assignments(asked_for, AssignmentState.RELEASED, now, reason, is_news=_NOTIFY_OPENED)
+        _log_releases(assignments, now, reason, by)
     return bool(assignments)
 
 
-def say_known(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User) -> bool:
+def acknowledge_reclaim(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User) -> bool:
     """The rater has read that a trace went back. False where there was nothing to read."""
     told = Assignment.objects.filter(pk=assignment_id, rater_id=rater_id, is_end_news=True)
     with transaction.atomic():
         project = told.values_list("project", flat=True).first()
         is_new = bool(told.update(is_end_news=False))
         if is_new:
-            log.append(
+            audit_log.log_event(
                 what="assignment.end_known", by=by, now=now, project=project, subject=f"assignment:{assignment_id}"
             )
     return is_new
@@ -98,30 +100,32 @@ def release_held(
     released = 0
     while True:
         with transaction.atomic():
-            assignments = _end(held, AssignmentState.RELEASED, now, reason)
-            _say(assignments, now, reason, by)
+            assignments = _end_assignments(held, AssignmentState.RELEASED, now, reason)
+            _log_releases(assignments, now, reason, by)
         released += len(assignments)
         if len(assignments) < _CHUNK:
             return released
 
 
-def lapse_due(*, now: dt.datetime, project_id: int | None = None, limit: int = 500) -> int:
+def lapse_expired_leases(*, now: dt.datetime, project_id: int | None = None, limit: int = 500) -> int:
     """Take back what nobody has worked on until its lease ended. What another process is just ending is left to it."""
-    due = Assignment.objects.filter(lease_ends_at__lte=now).exclude(KEPT)
+    due = Assignment.objects.filter(lease_ends_at__lte=now).exclude(NEVER_LAPSES)
     due = due if project_id is None else due.filter(project_id=project_id)
     lapsed = 0
     # Looked up first: nearly always nothing is due, and a look needs no transaction.
     while lapsed < limit and due.open().exists():
         with transaction.atomic():
             most = min(_CHUNK, limit - lapsed)
-            chunk = _end(due, AssignmentState.LAPSED, now, "", at_most=most, skips=True, is_news=_WITH_WORK_IN_IT)
+            chunk = _end_assignments(
+                due, AssignmentState.LAPSED, now, "", at_most=most, skips=True, is_news=_NOTIFY_EDITED
+            )
         lapsed += len(chunk)
         if not chunk:
             break
     return lapsed
 
 
-def _end(
+def _end_assignments(
     assignments: AssignmentQuerySet,
     state: AssignmentState,
     now: dt.datetime,
@@ -129,7 +133,7 @@ def _end(
     *,
     at_most: int = _CHUNK,
     skips: bool = False,
-    is_news: Q = _NO_NEWS,
+    is_news: Q = _NOTIFY_NONE,
 ) -> list[Assignment]:
     """End those that are open, and give their slots back. Those of `is_news` are told to their raters."""
     still_open = assignments.open().order_by("pk")
@@ -141,14 +145,14 @@ def _end(
         ended_reason=reason[:300],
         is_end_news=Case(When(is_news, then=True), default=False),
     )
-    slots.give_back(assignments=rows, now=now)
+    slots.return_slots(assignments=rows, now=now)
     return rows
 
 
-def _say(assignments: Sequence[Assignment], now: dt.datetime, reason: str, by: User | None) -> None:
-    log.append_many(
+def _log_releases(assignments: Sequence[Assignment], now: dt.datetime, reason: str, by: User | None) -> None:
+    audit_log.log_events(
         (
-            log.Entry("assignment.released", row.project_id, f"assignment:{row.pk}", {"reason": reason})
+            audit_log.EventEntry("assignment.released", row.project_id, f"assignment:{row.pk}", {"reason": reason})
             for row in assignments
         ),
         by=by,

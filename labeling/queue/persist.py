@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-import statements
+import rawsql
 
-_RECORD = statements.load_sql(__file__, "record.sql")
+_RECORD = rawsql.load_sql(__file__, "record.sql")
 
 _Rows = Sequence[Mapping[str, Any]]
 
@@ -42,7 +42,7 @@ def persist(
 ) -> int | None:
     """Write these rows, and open the assignment if it was only held. Return its new version, or None, and write
     nothing, if it is no longer as it was read."""
-    found = statements.rows(
+    found = rawsql.fetch_rows(
         _RECORD,
         {
             **as_read._asdict(),

@@ -19,7 +19,7 @@ WITH mine AS MATERIALIZED (
 content AS MATERIALIZED (SELECT %(content)s::json AS it),
 
 written AS (
-  INSERT INTO labeling_write (assignment_id, client, version, revision, arrived_at, sequence, seen, kind, step, option,
+  INSERT INTO labeling_ratingedit (assignment_id, client, version, revision, arrived_at, sequence, seen, kind, step, option,
     rating, flagged, category, text, active_ms, made_at, was_late, was_applied)
   SELECT mine.id, %(client)s, mine.version, mine.revision, %(now)s::timestamptz, w.*
   FROM mine, content, json_to_recordset(content.it -> 'writes')
@@ -27,7 +27,7 @@ written AS (
          active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
 
 turned AS (
-  INSERT INTO labeling_turn (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms)
+  INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms)
   SELECT mine.id, mine.revision, u.* FROM mine, content, json_to_recordset(content.it -> 'turns')
     AS u(step_id bigint, shown text, chosen int, written_text text, comment text, active_ms int)
   ON CONFLICT (assignment_id, revision, step_id) DO UPDATE SET shown = excluded.shown, chosen = excluded.chosen,

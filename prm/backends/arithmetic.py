@@ -22,7 +22,7 @@ _LARGEST = 1e15
 _READ = 4_000  # characters of a step; a chain of terms is looked at from each of its terms
 
 
-def check(step: str) -> tuple[int, int]:
+def count_equations(step: str) -> tuple[int, int]:
     """How many equations of a step are true, and how many are false."""
     found = [_is_true(left, right) for left, right in _EQUATION.findall(_plain(step[:_READ]))]
     return found.count(True), found.count(False)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats, Ints
 from prm.backends import arithmetic
+from stats.arrays import Floats, Ints
 
-BUCKETS = 1 << 14
+WORD_BUCKETS = 1 << 14
 _WORD = re.compile(r"[a-zA-Z]+|\\[a-zA-Z]+|[=+*/<>^-]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SURE = re.compile(r"\b(?:therefore|thus|hence|so|clearly|obviously)\b", re.IGNORECASE)
@@ -24,7 +24,7 @@ _UNSURE = re.compile(r"\b(?:assume|suppose|maybe|perhaps|probably|approximately|
 _SECOND_THOUGHT = re.compile(r"\b(?:wait|however|but|actually|instead|mistake|correct)\b", re.IGNORECASE)
 _ANSWER = re.compile(r"\\boxed|\banswer\b|####", re.IGNORECASE)
 
-NAMES = (
+FEATURE_NAMES = (
     "log_characters",
     "log_words",
     "log_index",
@@ -79,28 +79,28 @@ class _Prefix:
         self.longest = max(self.longest, math.log1p(len(step)))
 
 
-def of_trace(problem: str, steps: Sequence[str]) -> Floats:
+def compute_features(problem: str, steps: Sequence[str]) -> Floats:
     """(steps, NAMES): one row per step."""
     words, numbers = set(_words(problem)), set(_NUMBER.findall(problem))
     prefix = _Prefix(problem, asked=words, given=numbers, words=set(words), numbers=set(numbers))
-    rows = [_row(step, index, prefix) for index, step in enumerate(steps)]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(NAMES))
+    rows = [_feature_row(step, index, prefix) for index, step in enumerate(steps)]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURE_NAMES))
 
 
 def hashed_words(step: str) -> tuple[Ints, Floats]:
     """The buckets of a step's words and pairs of words, and their weights: a bag of length one."""
     words = list(_words(step))
     terms = words + [f"{first} {second}" for first, second in itertools.pairwise(words)]
-    buckets, counts = np.unique([zlib.crc32(term.encode()) % BUCKETS for term in terms] or [0], return_counts=True)
+    buckets, counts = np.unique([zlib.crc32(term.encode()) % WORD_BUCKETS for term in terms] or [0], return_counts=True)
     weights = np.log1p(counts) * bool(terms)
     return buckets.astype(np.int64), weights / max(float(np.sqrt((weights**2).sum())), 1.0)
 
 
-def _row(step: str, index: int, prefix: _Prefix) -> list[float]:
+def _feature_row(step: str, index: int, prefix: _Prefix) -> list[float]:
     """The features of one step, in the order of NAMES; the prefix then holds the step too."""
     words, numbers = list(_words(step)), _NUMBER.findall(step)
     seen, new = set(words), [number for number in numbers if number not in prefix.numbers]
-    n_true, n_false = arithmetic.check(step)
+    n_true, n_false = arithmetic.count_equations(step)
     row = [
         math.log1p(len(step)),
         math.log1p(len(words)),
@@ -122,13 +122,13 @@ def _row(step: str, index: int, prefix: _Prefix) -> list[float]:
         1 - _overlap(seen, prefix.words),
         *(float(min(len(pattern.findall(step)), 3)) for pattern in (_SURE, _UNSURE, _SECOND_THOUGHT, _ANSWER)),
         sum(map(len, words)) / max(len(words), 1),
-        *_beside_before(step, index, prefix),
+        *_compare_with_prefix(step, index, prefix),
     ]
     prefix.add(step, seen, numbers, n_false)
     return row
 
 
-def _beside_before(step: str, index: int, prefix: _Prefix) -> list[float]:
+def _compare_with_prefix(step: str, index: int, prefix: _Prefix) -> list[float]:
     """The step beside its trace so far, and how much the problem gives to work with."""
     size = math.log1p(len(step))
     return [

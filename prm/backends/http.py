@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats
-from prm.backends import wire
-from prm.backends.asked import BadScores, Trace
-from prm.backends.wire import Patience
+from prm.backends import transport
+from prm.backends.base import BadScores, ScorerInput
+from prm.backends.transport import RetryPolicy
+from stats.arrays import Floats
 
 
 @dataclass(frozen=True)
-class Http:
+class HttpBackend:
     """Where `digest` is known, an answer of another one is refused: another model stands behind the address."""
 
     address: str
@@ -32,24 +32,24 @@ class Http:
     secret: str
     digest: str = ""
     batch: int = 64
-    patience: Patience = wire.USUAL
+    patience: RetryPolicy = transport.DEFAULT_RETRY_POLICY
     clock: Callable[[], float] = time.time
 
-    def score(self, traces: Sequence[Trace]) -> list[Floats]:
+    def score(self, traces: Sequence[ScorerInput]) -> list[Floats]:
         found: list[Floats] = []
         for start in range(0, len(traces), self.batch):
             found += self._score_batch(traces[start : start + self.batch])
         return found
 
-    def _score_batch(self, traces: Sequence[Trace]) -> list[Floats]:
+    def _score_batch(self, traces: Sequence[ScorerInput]) -> list[Floats]:
         asked = [{"problem": trace.problem, "steps": list(trace.steps)} for trace in traces]
         body = json.dumps({"model": self.model, "traces": asked}).encode()
-        headers = signed(body, self.secret, at=int(self.clock()))
-        answer = wire.post(self.address, body, headers, patience=self.patience)
+        headers = sign_request(body, self.secret, at=int(self.clock()))
+        answer = transport.post_json(self.address, body, headers, patience=self.patience)
         if not isinstance(answer, dict) or not isinstance(answer.get("scores"), list):
             raise BadScores("The scorer's answer has no list “scores”.")
         self._refuse_others(answer)
-        return [_numbers(row) for row in answer["scores"]]
+        return [_parse_scores(row) for row in answer["scores"]]
 
     def _refuse_others(self, answer: dict[str, Any]) -> None:
         found = str(answer.get("digest", ""))
@@ -59,7 +59,7 @@ class Http:
             )
 
 
-def signed(body: bytes, secret: str, *, at: int) -> dict[str, str]:
+def sign_request(body: bytes, secret: str, *, at: int) -> dict[str, str]:
     mac = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return {
         "X-Stepmark-Timestamp": str(at),
@@ -68,7 +68,7 @@ def signed(body: bytes, secret: str, *, at: int) -> dict[str, str]:
     }
 
 
-def _numbers(row: Any) -> Floats:
+def _parse_scores(row: Any) -> Floats:
     """A number that JSON cannot write arrives as null, and is refused as no number."""
     if not isinstance(row, list) or any(not isinstance(each, int | float | None) for each in row):
         raise BadScores("The scorer gave something else than numbers.")

@@ -16,26 +16,26 @@ from typing import Any
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats
-from prm.backends import wire
-from prm.backends.asked import BadScores, Trace
-from prm.backends.wire import Patience
+from prm.backends import transport
+from prm.backends.base import BadScores, ScorerInput
+from prm.backends.transport import RetryPolicy
+from stats.arrays import Floats
 
 _GAP = "\u200b"  # unseen, and no token of a tag
 _MARK = re.compile(r"<\|(?=[a-z_]+\|>)")
 
 
 @dataclass(frozen=True)
-class Style:
+class PromptStyle:
     tag: str
     column: int
 
 
-STYLES = {"qwen": Style("<extra_0>", 1), "math_shepherd": Style("ки", 0)}
+PROMPT_STYLES = {"qwen": PromptStyle("<extra_0>", 1), "math_shepherd": PromptStyle("ки", 0)}
 
 
 @dataclass(frozen=True)
-class Vllm:
+class VllmBackend:
     """`address` is the server's root; `batch` is how many traces go into one request."""
 
     address: str
@@ -43,27 +43,30 @@ class Vllm:
     style: str = "qwen"
     token: str = ""
     batch: int = 16
-    patience: Patience = wire.USUAL
+    patience: RetryPolicy = transport.DEFAULT_RETRY_POLICY
 
-    def score(self, traces: Sequence[Trace]) -> list[Floats]:
+    def score(self, traces: Sequence[ScorerInput]) -> list[Floats]:
         found: list[Floats] = []
         for start in range(0, len(traces), self.batch):
             found += self._score_batch(traces[start : start + self.batch])
         return found
 
-    def _score_batch(self, traces: Sequence[Trace]) -> list[Floats]:
-        prompts = [prompt(trace, self.style) for trace in traces]
+    def _score_batch(self, traces: Sequence[ScorerInput]) -> list[Floats]:
+        prompts = [build_prompt(trace, self.style) for trace in traces]
         body = {"model": self.model, "task": "token_classify", "input": prompts if len(prompts) > 1 else prompts[0]}
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         address = self.address.rstrip("/") + "/pooling"
-        answer = wire.post(address, json.dumps(body).encode(), headers, patience=self.patience)
-        rows = _by_index(answer, len(traces))
-        return [_column(row, trace, STYLES[self.style].column) for row, trace in zip(rows, traces, strict=True)]
+        answer = transport.post_json(address, json.dumps(body).encode(), headers, patience=self.patience)
+        rows = _order_by_index(answer, len(traces))
+        return [
+            _extract_column(row, trace, PROMPT_STYLES[self.style].column)
+            for row, trace in zip(rows, traces, strict=True)
+        ]
 
 
-def prompt(trace: Trace, style: str) -> str:
-    tag = STYLES[style].tag
-    problem, steps = _clean(trace.problem, tag), [_clean(step, tag) for step in trace.steps]
+def build_prompt(trace: ScorerInput, style: str) -> str:
+    tag = PROMPT_STYLES[style].tag
+    problem, steps = _escape_markers(trace.problem, tag), [_escape_markers(step, tag) for step in trace.steps]
     if style == "math_shepherd":
         lines = "\n".join(f"Step {number}: {step} {tag}" for number, step in enumerate(steps, start=1))
         return f"{problem} {lines}"
@@ -74,18 +77,18 @@ def prompt(trace: Trace, style: str) -> str:
     )
 
 
-def _clean(text: str, tag: str) -> str:
+def _escape_markers(text: str, tag: str) -> str:
     return _MARK.sub(f"<{_GAP}|", text.replace(tag, tag[0] + _GAP + tag[1:]))
 
 
-def _by_index(answer: Any, wanted: int) -> list[Any]:
+def _order_by_index(answer: Any, wanted: int) -> list[Any]:
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list) or len(data) != wanted or not all(isinstance(each, dict) for each in data):
         raise BadScores(f"vLLM answered for {len(data) if isinstance(data, list) else 0} traces, {wanted} were asked.")
     return [each.get("data") for each in sorted(data, key=lambda each: each.get("index", 0))]
 
 
-def _column(rows: Any, trace: Trace, column: int) -> Floats:
+def _extract_column(rows: Any, trace: ScorerInput, column: int) -> Floats:
     if not isinstance(rows, list) or len(rows) != len(trace.steps):
         raise BadScores(
             f"The model gave {len(rows) if isinstance(rows, list) else 0} rows for the {len(trace.steps)} steps of"

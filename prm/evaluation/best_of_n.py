@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement.arrays import Bools, Floats, Ints
+from stats.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
-class Point:
+class BestOfNPoint:
     n: int
     chosen: float
     by_chance: float
@@ -26,20 +26,20 @@ class Point:
     problems: int
 
 
-def curve(*, scores: Floats, is_right: Bools, problems: Ints, sizes: Sequence[int]) -> list[Point]:
+def best_of_n_curve(*, scores: Floats, is_right: Bools, problems: Ints, sizes: Sequence[int]) -> list[BestOfNPoint]:
     """A point for each N that at least one problem has candidates for; problems with fewer are left out of it."""
     order = np.argsort(problems, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(problems[order])) + 1) if len(order) else []
     points = []
     for n in sizes:
-        rows = [_problem(scores[group], is_right[group], n) for group in groups if len(group) >= n]
+        rows = [_curve_of_problem(scores[group], is_right[group], n) for group in groups if len(group) >= n]
         if rows:
             chosen, by_chance, possible = np.mean(rows, axis=0).tolist()
-            points.append(Point(n, chosen, by_chance, possible, len(rows)))
+            points.append(BestOfNPoint(n, chosen, by_chance, possible, len(rows)))
     return points
 
 
-def _problem(scores: Floats, is_right: Bools, n: int) -> tuple[float, float, float]:
+def _curve_of_problem(scores: Floats, is_right: Bools, n: int) -> tuple[float, float, float]:
     ranked = np.argsort(-scores, kind="stable")
     right, score = is_right[ranked].astype(np.float64), scores[ranked]
     every, total = len(scores), math.comb(len(scores), n)

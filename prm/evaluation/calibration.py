@@ -7,22 +7,22 @@ M. P. Naeini, G. Cooper, M. Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602.
 
 import numpy as np
 
-from labeling.agreement import estimation
-from labeling.agreement.arrays import Floats, divide, sum_by
-from labeling.agreement.calibration import BINS
-from labeling.agreement.estimation import Statistic
-from labeling.agreement.result import Estimate, Reason
-from prm.evaluation.steps import Labelled
+from prm.evaluation.labeled_steps import LabeledSteps
+from stats import estimation
+from stats.arrays import Floats, divide, sum_by
+from stats.calibration import BINS
+from stats.estimates import Estimate, Reason
+from stats.estimation import Statistic
 
 
-def expected_error(steps: Labelled, *, level: float = 0.95) -> Estimate:
+def expected_calibration_error(steps: LabeledSteps, *, level: float = 0.95) -> Estimate:
     n, p_right = len(steps.p_wrong), 1 - steps.p_wrong
     place = np.minimum((p_right * BINS).astype(np.int64), BINS - 1)
     rows = np.zeros((n, BINS + 1))
     rows[np.arange(n), place] = ~steps.is_wrong - p_right
     rows[:, BINS] = 1.0
     summed = sum_by(groups=steps.problems, rows=rows, n_groups=steps.n_problems)
-    sample = estimation.of_problems(
+    sample = estimation.sample_from_sums(
         summed,
         copies=np.ones(len(summed), dtype=np.int64),
         is_comparable=summed[:, BINS] > 0,

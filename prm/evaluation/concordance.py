@@ -14,10 +14,10 @@ al. (1996), doi:10.1002/(SICI)1097-0258(19960229)15:4<361::AID-SIM168>3.0.CO;2-4
 
 import numpy as np
 
-from labeling.agreement import jackknife
-from labeling.agreement.arrays import Bools, Floats, Ints, divide, sum_by
-from labeling.agreement.result import Counts, Estimate, Interval, Reason, undefined
-from prm.evaluation.steps import Labelled
+from prm.evaluation.labeled_steps import LabeledSteps
+from stats import intervals
+from stats.arrays import Bools, Floats, Ints, divide, sum_by
+from stats.estimates import Estimate, Interval, Reason, UnitCounts, undefined_estimate
 
 MATCHED_WITHIN = 0.1
 _LONGEST = 10_000  # steps of a trace that strata tell apart
@@ -26,34 +26,34 @@ _CELLS = 4_000_000
 Pairs = Floats  # (…, 2): pairs in the right order, all pairs
 
 
-def auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+def auc(steps: LabeledSteps, *, level: float = 0.95) -> Estimate:
     return _estimate(steps, _by_rank(steps, np.zeros(len(steps.p_wrong), dtype=np.int64)), level)
 
 
-def risk_set_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+def risk_set_auc(steps: LabeledSteps, *, level: float = 0.95) -> Estimate:
     return _estimate(steps, _by_rank(steps, _strata(steps)), level)
 
 
-def length_matched_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+def length_matched_auc(steps: LabeledSteps, *, level: float = 0.95) -> Estimate:
     return _estimate(steps, _by_window(steps, _strata(steps)), level)
 
 
-def length_only_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+def length_only_auc(steps: LabeledSteps, *, level: float = 0.95) -> Estimate:
     """The risk-set AUC of a "PRM" that knows nothing but log characters: what the real one has to be better than."""
     return risk_set_auc(steps.put(steps.log_characters), level=level)
 
 
-def length_only_matched_auc(steps: Labelled, *, level: float = 0.95) -> Estimate:
+def length_only_matched_auc(steps: LabeledSteps, *, level: float = 0.95) -> Estimate:
     return length_matched_auc(steps.put(steps.log_characters), level=level)
 
 
-def length_matched_difference(steps: Labelled, before: Floats, *, level: float = 0.95) -> Interval | Reason:
+def length_matched_difference(steps: LabeledSteps, before: Floats, *, level: float = 0.95) -> Interval | Reason:
     """Of this PRM minus another on the very same pairs: both intervals may overlap where this one excludes 0."""
     strata, other = _strata(steps), steps.put(before)
-    now, then = (_left(each, _by_window(each, strata)) for each in (steps, other))
+    now, then = (_leave_one_out(each, _by_window(each, strata)) for each in (steps, other))
     if now is None or then is None:
         return Reason.NO_CASES
-    return jackknife.interval(
+    return intervals.jackknife_interval(
         value=now[0] - then[0],
         without_one=now[1] - then[1],
         copies=np.ones(len(now[1]), dtype=np.int64),
@@ -62,7 +62,7 @@ def length_matched_difference(steps: Labelled, before: Floats, *, level: float =
     )
 
 
-def _left(steps: Labelled, found: tuple[Pairs, Pairs]) -> tuple[float, Floats] | None:
+def _leave_one_out(steps: LabeledSteps, found: tuple[Pairs, Pairs]) -> tuple[float, Floats] | None:
     """The value, and the values without one problem each."""
     touched, inside, total = _sums(steps, found)
     problems = touched[:, 1] > 0
@@ -72,7 +72,7 @@ def _left(steps: Labelled, found: tuple[Pairs, Pairs]) -> tuple[float, Floats] |
     return float(total[0] / total[1]), divide(left[:, 0], left[:, 1])
 
 
-def _sums(steps: Labelled, found: tuple[Pairs, Pairs]) -> tuple[Floats, Floats, Floats]:
+def _sums(steps: LabeledSteps, found: tuple[Pairs, Pairs]) -> tuple[Floats, Floats, Floats]:
     """Per problem the pairs that touch it and those within it; all pairs."""
     of_step, within = found
     touched = sum_by(groups=steps.problems, rows=of_step, n_groups=steps.n_problems)
@@ -80,20 +80,20 @@ def _sums(steps: Labelled, found: tuple[Pairs, Pairs]) -> tuple[Floats, Floats, 
     return touched, inside, of_step.sum(axis=0) / 2
 
 
-def _strata(steps: Labelled) -> Ints:
+def _strata(steps: LabeledSteps) -> Ints:
     return steps.sources * _LONGEST + np.minimum(steps.indexes, _LONGEST - 1)
 
 
-def _estimate(steps: Labelled, found: tuple[Pairs, Pairs], level: float) -> Estimate:
+def _estimate(steps: LabeledSteps, found: tuple[Pairs, Pairs], level: float) -> Estimate:
     """From the pairs of every step (each pair counted at both of its steps) and those within its problem."""
     touched, inside, total = _sums(steps, found)
     of_step, problems = found[0], touched[:, 1] > 0
-    counts = Counts(units=len(steps.p_wrong), pairable=int((of_step[:, 1] > 0).sum()), problems=int(problems.sum()))
+    counts = UnitCounts(units=len(steps.p_wrong), pairable=int((of_step[:, 1] > 0).sum()), problems=int(problems.sum()))
     if not total[1]:
-        return undefined(Reason.NO_CASES, counts)
+        return undefined_estimate(Reason.NO_CASES, counts)
     value = float(total[0] / total[1])
     left = total - touched[problems] + inside[problems]
-    interval = jackknife.interval(
+    interval = intervals.jackknife_interval(
         value=value,
         without_one=divide(left[:, 0], left[:, 1]),
         copies=np.ones(len(left), dtype=np.int64),
@@ -109,14 +109,14 @@ def _estimate(steps: Labelled, found: tuple[Pairs, Pairs], level: float) -> Esti
     )
 
 
-def _by_rank(steps: Labelled, strata: Ints) -> tuple[Pairs, Pairs]:
+def _by_rank(steps: LabeledSteps, strata: Ints) -> tuple[Pairs, Pairs]:
     if not len(strata):
         return np.zeros((0, 2)), np.zeros((0, 2))
     own = np.unique(np.column_stack([strata, steps.problems]), axis=0, return_inverse=True)[1].ravel()
-    return _ranked(steps, strata), _ranked(steps, own)
+    return _rank_pairs(steps, strata), _rank_pairs(steps, own)
 
 
-def _ranked(steps: Labelled, groups: Ints) -> Pairs:
+def _rank_pairs(steps: LabeledSteps, groups: Ints) -> Pairs:
     """For every step its pairs with steps of the other kind in its group, counted along the sorted scores."""
     order = np.lexsort((steps.p_wrong, groups))
     group, score, wrong = groups[order], steps.p_wrong[order], steps.is_wrong[order].astype(np.float64)
@@ -140,7 +140,7 @@ def _before_tied_all(ones: Floats, new_group: Bools, new_score: Bools) -> tuple[
     return before_tie - before_group + per_tie[tie] / 2, per_group[group]
 
 
-def _by_window(steps: Labelled, strata: Ints) -> tuple[Pairs, Pairs]:
+def _by_window(steps: LabeledSteps, strata: Ints) -> tuple[Pairs, Pairs]:
     """Pairs of one stratum and of like length: every wrong step against every right one, in blocks."""
     of_step, within = np.zeros((len(strata), 2)), np.zeros((len(strata), 2))
     if not len(strata):
@@ -155,7 +155,7 @@ def _by_window(steps: Labelled, strata: Ints) -> tuple[Pairs, Pairs]:
     return of_step, within
 
 
-def _add_block(steps: Labelled, wrong: Ints, right: Ints, of_step: Pairs, within: Pairs) -> None:
+def _add_block(steps: LabeledSteps, wrong: Ints, right: Ints, of_step: Pairs, within: Pairs) -> None:
     apart = np.abs(steps.log_characters[wrong][:, None] - steps.log_characters[right][None, :])
     is_pair = apart <= MATCHED_WITHIN
     above = steps.p_wrong[wrong][:, None] - steps.p_wrong[right][None, :]

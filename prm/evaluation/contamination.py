@@ -17,19 +17,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement.arrays import Ints
+from stats.arrays import Ints
 
 RUN = 13
 _OVERLAP = 0.5
 
 
-class How(enum.StrEnum):
+class ContaminationKind(enum.StrEnum):
     EQUAL = "equal"
     OVERLAPPING = "overlapping"
 
 
 @dataclass(frozen=True)
-class Contaminated:
+class ContaminatedProblems:
     """Places of judged problems that the training set holds, and how."""
 
     equal: list[int]
@@ -40,24 +40,24 @@ class Contaminated:
         return len(self.equal) + len(self.overlapping)
 
 
-def digest(problem: str) -> str:
+def normal_text_digest(problem: str) -> str:
     """The first 32 hex digits of sha256 of the normal text, as public lists of benchmark problems write it."""
     return hashlib.sha256("".join(filter(str.isalnum, _folded(problem))).encode()).hexdigest()[:32]
 
 
-def find(*, training: Iterable[str], judged: Iterable[str]) -> Contaminated:
+def find_contaminated(*, training: Iterable[str], judged: Iterable[str]) -> ContaminatedProblems:
     """Every judged problem is told once: as equal where it is, else as overlapping."""
-    learnt, found = Learnt(training), Contaminated([], [])
+    learnt, found = TrainingProblems(training), ContaminatedProblems([], [])
     for n, problem in enumerate(judged):
         if (how := learnt.holds(problem)) is not None:
-            (found.equal if how is How.EQUAL else found.overlapping).append(n)
+            (found.equal if how is ContaminationKind.EQUAL else found.overlapping).append(n)
     return found
 
 
-def giving_away(*, training: Sequence[str], judged: Sequence[str]) -> list[int]:
+def find_leaking_problems(*, training: Sequence[str], judged: Sequence[str]) -> list[int]:
     """Places of the training problems that give a judged one away: without them `find` finds nothing."""
-    known = {digest(problem) for problem in judged}
-    equal = {n for n, problem in enumerate(training) if digest(problem) in known}
+    known = {normal_text_digest(problem) for problem in judged}
+    equal = {n for n, problem in enumerate(training) if normal_text_digest(problem) in known}
     runs = [set(_runs(problem)) for problem in judged]
     holders = _holders(training, wanted=set().union(*runs))
     for each in runs:
@@ -66,10 +66,10 @@ def giving_away(*, training: Sequence[str], judged: Sequence[str]) -> list[int]:
     return sorted(equal)
 
 
-def listed(*, problems: Iterable[str], digests: Iterable[str]) -> list[int]:
+def find_listed_problems(*, problems: Iterable[str], digests: Iterable[str]) -> list[int]:
     """Places of the problems that stand on a list of digests."""
     known = set(digests)
-    return [n for n, problem in enumerate(problems) if digest(problem) in known]
+    return [n for n, problem in enumerate(problems) if normal_text_digest(problem) in known]
 
 
 def _holders(training: Sequence[str], *, wanted: set[int]) -> dict[int, set[int]]:
@@ -94,14 +94,14 @@ def _folded(problem: str) -> str:
     return unicodedata.normalize("NFKC", problem).lower()
 
 
-class Learnt:
+class TrainingProblems:
     """The problems of a training set, to hold judged ones against one after the other: memory is theirs alone."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self._digests: set[str] = set()
         runs, holders = array("Q"), array("q")
         for n, problem in enumerate(problems):
-            self._digests.add(digest(problem))
+            self._digests.add(normal_text_digest(problem))
             of_problem = set(_runs(problem))
             runs.extend(of_problem)
             holders.extend([n] * len(of_problem))
@@ -109,20 +109,20 @@ class Learnt:
         self._runs = np.array(runs, dtype=np.uint64)[order]
         self._holders: Ints = np.array(holders, dtype=np.int64)[order]
 
-    def holds(self, problem: str) -> How | None:
+    def holds(self, problem: str) -> ContaminationKind | None:
         """How this judged problem is among them, None where it is not."""
-        if digest(problem) in self._digests:
-            return How.EQUAL
+        if normal_text_digest(problem) in self._digests:
+            return ContaminationKind.EQUAL
         wanted = np.array(sorted(set(_runs(problem))), dtype=np.uint64)
         starts, ends = np.searchsorted(self._runs, wanted), np.searchsorted(self._runs, wanted, side="right")
         held = [self._holders[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
         if not held:
             return None
         shared = int(np.unique(np.concatenate(held), return_counts=True)[1].max())
-        return How.OVERLAPPING if shared >= _OVERLAP * len(wanted) else None
+        return ContaminationKind.OVERLAPPING if shared >= _OVERLAP * len(wanted) else None
 
 
-class Judged:
+class JudgedProblems:
     """The problems that judge, to be held against one training problem after the other: memory is theirs alone."""
 
     def __init__(self) -> None:

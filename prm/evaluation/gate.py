@@ -10,10 +10,10 @@ import enum
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from labeling.agreement.result import Estimate, Interval, Reason
+from stats.estimates import Estimate, Interval, Reason
 
 
-class Why(enum.StrEnum):
+class GateReason(enum.StrEnum):
     BETTER = "better than the current one"
     NOT_WORSE = "not worse than the current one beyond its interval"
     FIRST = "the first one"
@@ -25,35 +25,35 @@ class Why(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateDecision:
     has_passed: bool
-    why: Why
+    why: GateReason
     alarms: tuple[str, ...] = ()
 
 
-def decide(
+def decide_gate(
     *,
     candidate: Estimate,
     difference: Interval | Reason | None,
     alarms: Collection[str],
     said: Collection[str] = (),
     is_current: bool = False,
-) -> Verdict:
+) -> GateDecision:
     """`difference` is None where no PRM is current yet."""
     if is_current:
-        return Verdict(True, Why.SAME, tuple(alarms))
+        return GateDecision(True, GateReason.SAME, tuple(alarms))
     if not set(alarms) <= set(said):
-        return Verdict(False, Why.ALARM, tuple(alarms))
-    return Verdict(*_compare(candidate, difference), tuple(alarms))
+        return GateDecision(False, GateReason.ALARM, tuple(alarms))
+    return GateDecision(*_compare(candidate, difference), tuple(alarms))
 
 
-def _compare(candidate: Estimate, difference: Interval | Reason | None) -> tuple[bool, Why]:
+def _compare(candidate: Estimate, difference: Interval | Reason | None) -> tuple[bool, GateReason]:
     if difference is None:
         is_judged = candidate.interval is not None or candidate.interval_reason is Reason.NO_SPREAD
-        return True, Why.FIRST if is_judged else Why.FIRST_UNJUDGED
+        return True, GateReason.FIRST if is_judged else GateReason.FIRST_UNJUDGED
     if isinstance(difference, Reason):
         is_equal = difference is Reason.NO_SPREAD
-        return is_equal, Why.NOT_WORSE if is_equal else Why.UNJUDGED
+        return is_equal, GateReason.NOT_WORSE if is_equal else GateReason.UNJUDGED
     if difference.high < 0:
-        return False, Why.WORSE
-    return True, Why.BETTER if difference.low > 0 else Why.NOT_WORSE
+        return False, GateReason.WORSE
+    return True, GateReason.BETTER if difference.low > 0 else GateReason.NOT_WORSE

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats, divide
+from stats.arrays import Floats, divide
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LureEstimate:
     plain: float
     self_normalised: float
     effective_size: float  # how many equally likely draws would tell as much
 
 
-def weights(*, q: Floats, pool_size: int) -> Floats:
+def lure_weights(*, q: Floats, pool_size: int) -> Floats:
     """v of every draw, in the order of the draws."""
     n, draws = pool_size, len(q)
     if draws > n or (draws and not (q.min() > 0 and q.max() <= 1 + 1e-12)):
@@ -33,18 +33,18 @@ def weights(*, q: Floats, pool_size: int) -> Floats:
     return np.asarray(1.0 + (n - draws) / left * (1.0 / ((n - m + 1) * q) - 1.0))
 
 
-def estimate(*, losses: Floats, q: Floats, pool_size: int) -> Estimate:
+def estimate_pool_mean(*, losses: Floats, q: Floats, pool_size: int) -> LureEstimate:
     """The pool's mean loss; NaN where nothing was drawn or the weights add up to nothing."""
-    v = weights(q=q, pool_size=pool_size)
+    v = lure_weights(q=q, pool_size=pool_size)
     total = v.sum()
-    return Estimate(
+    return LureEstimate(
         plain=float(divide((v * losses).sum(), np.asarray(len(v)))),
         self_normalised=float(divide((v * losses).sum(), total)),
         effective_size=float(divide(total**2, (v**2).sum())),
     )
 
 
-def of_slice(*, losses: Floats, is_in_slice: Floats, q: Floats, pool_size: int) -> float:
+def estimate_slice_mean(*, losses: Floats, is_in_slice: Floats, q: Floats, pool_size: int) -> float:
     """The mean loss of a part of the pool whose size is not known: self-normalised within the slice."""
-    v = weights(q=q, pool_size=pool_size) * is_in_slice
+    v = lure_weights(q=q, pool_size=pool_size) * is_in_slice
     return float(divide((v * losses).sum(), v.sum()))

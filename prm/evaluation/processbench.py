@@ -11,36 +11,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement import estimation
-from labeling.agreement.arrays import Floats, Ints, divide, sum_by
-from labeling.agreement.estimation import Statistic
-from labeling.agreement.result import Estimate, Reason
-from prm.evaluation.steps import NONE, indexes
+from prm.evaluation.labeled_steps import NO_ERROR, step_indexes
+from stats import estimation
+from stats.arrays import Floats, Ints, divide, sum_by
+from stats.estimates import Estimate, Reason
+from stats.estimation import Statistic
 
 
 @dataclass(frozen=True)
-class ProcessBench:
+class ProcessBenchResult:
     f1: Estimate
     accuracy_erroneous: Estimate
     accuracy_correct: Estimate
     threshold: float
 
 
-def first_errors(*, p_wrong: Floats, lengths: Ints, threshold: float) -> Ints:
+def predict_first_errors(*, p_wrong: Floats, lengths: Ints, threshold: float) -> Ints:
     """Per trace the predicted first error, NONE for none; steps of traces laid end to end."""
-    found = np.full(len(lengths), NONE, dtype=np.int64)
+    found = np.full(len(lengths), NO_ERROR, dtype=np.int64)
     above = np.flatnonzero(p_wrong >= threshold)
     trace = np.repeat(np.arange(len(lengths)), lengths)[above]
     hit, first = np.unique(trace, return_index=True)
-    found[hit] = indexes(lengths)[above[first]]
+    found[hit] = step_indexes(lengths)[above[first]]
     return found
 
 
-def judge(
+def evaluate_processbench(
     *, p_wrong: Floats, lengths: Ints, truth: Ints, problems: Ints, threshold: float, level: float = 0.95
-) -> ProcessBench:
-    said = first_errors(p_wrong=p_wrong, lengths=lengths, threshold=threshold)
-    sample = estimation.of_problems(
+) -> ProcessBenchResult:
+    said = predict_first_errors(p_wrong=p_wrong, lengths=lengths, threshold=threshold)
+    sample = estimation.sample_from_sums(
         sum_by(groups=problems, rows=_counts(said, truth), n_groups=int(problems.max(initial=-1)) + 1),
         copies=np.ones(int(problems.max(initial=-1)) + 1, dtype=np.int64),
         is_comparable=np.bincount(problems) > 0,
@@ -49,15 +49,15 @@ def judge(
         nothing=Reason.NO_CASES,
     )
     found = estimation.estimates(statistics=_STATISTICS, sample=sample, level=level)
-    return ProcessBench(threshold=threshold, **found)
+    return ProcessBenchResult(threshold=threshold, **found)
 
 
-def best_threshold(*, p_wrong: Floats, lengths: Ints, truth: Ints, looks: int = 200) -> float:
+def find_best_threshold(*, p_wrong: Floats, lengths: Ints, truth: Ints, looks: int = 200) -> float:
     """The threshold with the best F1 on these traces, among quantiles of their scores; the middle one of equals."""
     candidates = np.unique(np.quantile(p_wrong, np.linspace(0, 1, looks))) if len(p_wrong) else np.array([0.5])
     f1 = np.array(
         [
-            _f1(_counts(first_errors(p_wrong=p_wrong, lengths=lengths, threshold=t), truth).sum(axis=0))
+            _f1(_counts(predict_first_errors(p_wrong=p_wrong, lengths=lengths, threshold=t), truth).sum(axis=0))
             for t in candidates.tolist()
         ]
     )
@@ -67,7 +67,7 @@ def best_threshold(*, p_wrong: Floats, lengths: Ints, truth: Ints, looks: int = 
 
 def _counts(said: Ints, truth: Ints) -> Floats:
     """Per trace: erroneous and found, erroneous, correct and left in peace, correct."""
-    is_erroneous, is_right = truth != NONE, said == truth
+    is_erroneous, is_right = truth != NO_ERROR, said == truth
     columns = (is_erroneous & is_right, is_erroneous, ~is_erroneous & is_right, ~is_erroneous)
     return np.column_stack(columns).astype(np.float64)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 
-def secret_of(file: Path | None) -> str:
+def read_secret(file: Path | None) -> str:
     """Nothing where no file is named."""
     try:
         return file.read_text().strip() if file else ""

@@ -1,5 +1,5 @@
 """Rounds of label, train, score, select, and the rules that they follow. `prm.generations` owns Generation,
-`prm.rules` LoopRules."""
+`prm.loop_rules` LoopRules."""
 
 from typing import ClassVar
 

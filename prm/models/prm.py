@@ -1,4 +1,4 @@
-"""PRMs, what they say of steps, and who asked them. `prm.registry` owns PRM, `prm.scores` Score, `prm.using` Use."""
+"""PRMs, what they say of steps, and who asked them. `prm.registry` owns PRM, `prm.scores` Score, `prm.inference` Use."""
 
 from typing import ClassVar
 
@@ -103,18 +103,18 @@ class Score(models.Model):
         return f"{self.prm_id} of {self.trace_id}"
 
 
-class Purpose(models.TextChoices):
+class PRMUsagePurpose(models.TextChoices):
     RERANK = "rerank", _("rerank")
     REWARD = "reward", _("reward")
     FLAG = "flag", _("flag")
 
 
-class Use(models.Model):
+class PRMUsage(models.Model):
     """How often somebody asked a PRM through the API, by purpose and day."""
 
     prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="uses", db_index=False)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
-    purpose = models.CharField(max_length=8, choices=Purpose)
+    purpose = models.CharField(max_length=8, choices=PRMUsagePurpose)
     day = models.DateField()
     n_calls = models.PositiveIntegerField(default=0)
     n_steps = models.PositiveBigIntegerField(default=0)

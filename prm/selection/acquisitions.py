@@ -17,12 +17,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats
 from prm.selection import cost, survival
-from prm.selection.cost import Reading
+from prm.selection.cost import ReadingRates
 from prm.selection.pool import Pool
+from stats.arrays import Floats
 
-Acquisition = Callable[[Pool, Reading], Floats]
+Acquisition = Callable[[Pool, ReadingRates], Floats]
 _LITTLE = 1e-9
 
 
@@ -30,7 +30,7 @@ class UnknownAcquisition(ValueError):
     pass
 
 
-def named(name: str) -> Acquisition:
+def find_acquisition(name: str) -> Acquisition:
     """One of the list, or a function of somebody else's package."""
     if name in ACQUISITIONS:
         return ACQUISITIONS[name]
@@ -44,48 +44,48 @@ def named(name: str) -> Acquisition:
     return chosen
 
 
-def scores(name: str, pool: Pool, reading: Reading) -> Floats:
+def acquisition_scores(name: str, pool: Pool, reading: ReadingRates) -> Floats:
     """A finite score above zero for every trace, whatever the acquisition returns; ValueError where it cannot."""
-    found = np.asarray(named(name)(pool, reading), dtype=np.float64)
+    found = np.asarray(find_acquisition(name)(pool, reading), dtype=np.float64)
     if found.shape != (pool.n,) or not np.isfinite(found).all():
         raise ValueError(f"{name} gave {found.shape} scores for {pool.n} traces, or some that are no numbers")
     return np.maximum(found, _LITTLE)
 
 
-def entropy_per_root_cost(pool: Pool, reading: Reading) -> Floats:
-    return np.asarray(first_error_entropy(pool) / np.sqrt(cost.of_traces(pool, reading)))
+def entropy_per_root_cost(pool: Pool, reading: ReadingRates) -> Floats:
+    return np.asarray(first_error_entropy(pool) / np.sqrt(cost.expected_seconds(pool, reading)))
 
 
-def root_variance_per_root_cost(pool: Pool, reading: Reading) -> Floats:
+def root_variance_per_root_cost(pool: Pool, reading: ReadingRates) -> Floats:
     spread = survival.still_right_before(pool) * np.sqrt(pool.hazards * (1 - pool.hazards))
-    return np.asarray(pool.per_trace(spread) / np.sqrt(cost.of_traces(pool, reading)))
+    return np.asarray(pool.per_trace(spread) / np.sqrt(cost.expected_seconds(pool, reading)))
 
 
-def max_step_entropy(pool: Pool, reading: Reading) -> Floats:
+def max_step_entropy(pool: Pool, reading: ReadingRates) -> Floats:
     return np.maximum.reduceat(step_entropy(pool.hazards), pool.starts) if pool.n else np.zeros(0)
 
 
-def margin(pool: Pool, reading: Reading) -> Floats:
-    places = survival.first_error(pool)
+def margin(pool: Pool, reading: ReadingRates) -> Floats:
+    places = survival.first_error_probabilities(pool)
     first = np.maximum.reduceat(places, pool.starts) if pool.n else np.zeros(0)
     at_first = np.flatnonzero(places >= first[pool.traces])
     _, kept = np.unique(pool.traces[at_first], return_index=True)
     others = places.copy()
     others[at_first[kept]] = 0.0
     second = np.maximum.reduceat(others, pool.starts) if pool.n else np.zeros(0)
-    ranked = np.sort(np.column_stack([first, second, survival.no_error(pool)]), axis=1)
+    ranked = np.sort(np.column_stack([first, second, survival.no_error_probabilities(pool)]), axis=1)
     return np.asarray(1.0 - (ranked[:, 2] - ranked[:, 1]))
 
 
-def convincing_wrong_answer(pool: Pool, reading: Reading) -> Floats:
-    return np.where(pool.is_answer_wrong, survival.no_error(pool), 0.0)
+def convincing_wrong_answer(pool: Pool, reading: ReadingRates) -> Floats:
+    return np.where(pool.is_answer_wrong, survival.no_error_probabilities(pool), 0.0)
 
 
-def longest(pool: Pool, reading: Reading) -> Floats:
+def longest(pool: Pool, reading: ReadingRates) -> Floats:
     return np.asarray(pool.per_trace(np.log1p(pool.characters)) / pool.lengths)
 
 
-def random(pool: Pool, reading: Reading) -> Floats:
+def random(pool: Pool, reading: ReadingRates) -> Floats:
     return np.ones(pool.n)
 
 

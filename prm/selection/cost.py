@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats, Ints
 from prm.selection import survival
 from prm.selection.pool import Pool
+from stats.arrays import Floats, Ints
 
-LEAST_TO_FIT = 100  # timed readings
+MIN_TIMED_READINGS = 100  # timed readings
 _USUAL = 0.95
 _LEAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingRates:
     """Seconds: to open a trace, for each step, for each word."""
 
     opening: float = 8.0
@@ -29,21 +29,21 @@ class Reading:
     word: float = 0.25
 
 
-def of_traces(pool: Pool, reading: Reading) -> Floats:
+def expected_seconds(pool: Pool, reading: ReadingRates) -> Floats:
     of_steps = reading.step + reading.word * pool.words
     found = reading.opening + pool.per_trace(survival.still_right_before(pool) * of_steps)
     return np.maximum(found, _LEAST_SECONDS)
 
 
-def fit(*, seconds: Floats, steps_read: Ints, words_read: Ints) -> Reading:
+def fit_reading_rates(*, seconds: Floats, steps_read: Ints, words_read: Ints) -> ReadingRates:
     """From the active time of submissions."""
     design = np.column_stack([np.ones(len(seconds)), steps_read, words_read]).astype(np.float64)
-    beyond = seconds - design @ _rates(design, seconds)
+    beyond = seconds - design @ _fit_nonnegative(design, seconds)
     usual = beyond <= np.quantile(beyond, _USUAL) if len(beyond) else beyond > 0
-    return Reading(*_rates(design[usual], seconds[usual]).tolist())
+    return ReadingRates(*_fit_nonnegative(design[usual], seconds[usual]).tolist())
 
 
-def _rates(design: Floats, seconds: Floats) -> Floats:
+def _fit_nonnegative(design: Floats, seconds: Floats) -> Floats:
     """A rate that would be negative is left at zero and the others fitted anew."""
     rates, kept = np.zeros(3), np.ones(3, dtype=np.bool_)
     while kept.any():

@@ -19,18 +19,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement.arrays import Bools, Floats, Ints
+from stats.arrays import Bools, Floats, Ints
 
 _WIDEST = 250.0  # of the log-weights: what lies further below the best than e^-250 is as good as never drawn
 
 
-class Arm(enum.StrEnum):
+class DrawArm(enum.StrEnum):
     UNIFORM = "uniform"
     POLICY = "policy"
 
 
 @dataclass(frozen=True)
-class Rules:
+class DrawRules:
     """`domain_quota` is the largest share of a batch that the policy may take from one domain."""
 
     uniform_share: float = 0.2
@@ -44,27 +44,27 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Draw:
+class PoolDraw:
     """`trace` is its place in the pool, `rank` counts from 1, `n_left` the traces it was drawn from."""
 
     rank: int
     trace: int
-    arm: Arm
+    arm: DrawArm
     q: float
     score: float
     n_left: int
 
 
-def batch(
+def draw_in_order(
     *,
     scores: Floats,
     problems: Ints,
     domains: Ints,
     places: Floats,
     size: int,
-    rules: Rules,
+    rules: DrawRules,
     random: np.random.Generator,
-) -> list[Draw]:
+) -> list[PoolDraw]:
     """At most `size` draws, fewer where the pool is smaller; `places` is the uniform arm's order, as `splits.place`."""
     state = _Race(scores, problems, domains, np.argsort(places, kind="stable"), size, rules, random)
     return [state.draw(rank) for rank in range(1, min(size, len(scores)) + 1)]
@@ -80,7 +80,7 @@ class _Race:
         domains: Ints,
         walk: Ints,
         size: int,
-        rules: Rules,
+        rules: DrawRules,
         random: np.random.Generator,
     ) -> None:
         logs = np.log(np.maximum(scores, 1e-300)) / rules.temperature
@@ -95,15 +95,15 @@ class _Race:
         self._quota = max(1, int(rules.domain_quota * size))
         self._of_policy = np.zeros(int(domains.max(initial=0)) + 1, dtype=np.int64)
 
-    def draw(self, rank: int) -> Draw:
+    def draw(self, rank: int) -> PoolDraw:
         left, total = self._n_left, float(self._weights.sum())
         uniform = self._rules.uniform_share if total > 0 else 1.0
         is_uniform = self._random.random() < uniform
         trace = self._next_on_walk() if is_uniform else self._first_to_ring()
         by_policy = (1 - uniform) * float(self._weights[trace]) / total if total > 0 else 0.0
         self._take(trace, is_policy=not is_uniform)
-        arm = Arm.UNIFORM if is_uniform else Arm.POLICY
-        return Draw(rank, trace, arm, uniform / left + by_policy, float(self._scores[trace]), left)
+        arm = DrawArm.UNIFORM if is_uniform else DrawArm.POLICY
+        return PoolDraw(rank, trace, arm, uniform / left + by_policy, float(self._scores[trace]), left)
 
     def _next_on_walk(self) -> int:
         while not self._is_left[self._walk[self._next_uniform]]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement.arrays import Bools, Floats
+from stats.arrays import Bools, Floats
 
-LEAST_TRACES = 100
+MIN_TRACES = 100
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Calibration:
     is_fitted: bool = False
 
 
-def fit(*, hazards: Floats, is_wrong: Bools, n_traces: int) -> Calibration:
+def fit_calibration(*, hazards: Floats, is_wrong: Bools, n_traces: int) -> Calibration:
     """From the steps of labelled reserve traces, up to and with each first error."""
-    if n_traces < LEAST_TRACES or is_wrong.all() or not is_wrong.any():
+    if n_traces < MIN_TRACES or is_wrong.all() or not is_wrong.any():
         return Calibration(n_traces=n_traces)
     design = np.column_stack([np.ones(len(hazards)), logit(hazards)])
     wrong, right = float(is_wrong.sum()), float((~is_wrong).sum())
@@ -47,7 +47,7 @@ def fit(*, hazards: Floats, is_wrong: Bools, n_traces: int) -> Calibration:
     return Calibration(float(line[0]), float(line[1]), n_traces, True)
 
 
-def apply(*, hazards: Floats, calibration: Calibration) -> Floats:
+def apply_calibration(*, hazards: Floats, calibration: Calibration) -> Floats:
     if not calibration.is_fitted:
         return hazards
     return _sigmoid(calibration.intercept + calibration.slope * logit(hazards))

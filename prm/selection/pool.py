@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeling.agreement.arrays import Bools, Floats, Ints
+from stats.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import enum
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats, Ints
+from stats.arrays import Floats, Ints
 
 UNKNOWN_VALUE = 0.5
 _LEAST = 1e-6
@@ -28,7 +28,9 @@ class Semantics(enum.StrEnum):
     PROGRESS = "progress"
 
 
-def hazards(*, scores: Floats, starts: Ints, semantics: Semantics, first_value: float = UNKNOWN_VALUE) -> Floats:
+def scores_to_hazards(
+    *, scores: Floats, starts: Ints, semantics: Semantics, first_value: float = UNKNOWN_VALUE
+) -> Floats:
     """The hazard of every step, before calibration; `starts` are the first steps of the traces."""
     if not np.isfinite(scores).all():
         raise ValueError("a score that is no number gives no hazard")
@@ -43,6 +45,6 @@ def hazards(*, scores: Floats, starts: Ints, semantics: Semantics, first_value: 
     return np.asarray(np.clip(1.0 - scores / np.maximum(before, _LEAST), 0.0, 1.0), dtype=np.float64)
 
 
-def first_value(*, scores: Floats, starts: Ints) -> float:
+def mean_first_value(*, scores: Floats, starts: Ints) -> float:
     """v_0 of a "value" from a random sample of the pool, as the reserve is one."""
     return float(np.clip(scores[starts], 0.0, 1.0).mean()) if len(starts) else UNKNOWN_VALUE

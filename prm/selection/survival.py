@@ -7,8 +7,8 @@ Discrete-time survival: D. R. Cox (1972), doi:10.1111/j.2517-6161.1972.tb00899.x
 
 import numpy as np
 
-from labeling.agreement.arrays import Floats
 from prm.selection.pool import Pool
+from stats.arrays import Floats
 
 _CERTAIN = 1 - 1e-9
 
@@ -20,11 +20,11 @@ def still_right_before(pool: Pool) -> Floats:
     return np.exp(np.minimum(before - before[pool.starts][pool.traces], 0.0)) if pool.n else passed
 
 
-def first_error(pool: Pool) -> Floats:
+def first_error_probabilities(pool: Pool) -> Floats:
     """P(E = i) of every step."""
     return still_right_before(pool) * pool.hazards
 
 
-def no_error(pool: Pool) -> Floats:
+def no_error_probabilities(pool: Pool) -> Floats:
     """P(none) of every trace: what the steps leave over, so that all places add up to 1."""
-    return np.clip(1.0 - pool.per_trace(first_error(pool)), 0.0, 1.0)
+    return np.clip(1.0 - pool.per_trace(first_error_probabilities(pool)), 0.0, 1.0)

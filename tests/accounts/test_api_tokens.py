@@ -18,29 +18,29 @@ A_DAY = dt.timedelta(days=1)
 
 def test_find_knows_a_working_token_alone() -> None:
     user = factories.make_user()
-    row, secret = api_tokens.make(user=user, name="CI", scopes=["read"], lasts=A_DAY, now=NOW)
+    row, secret = api_tokens.create_token(user=user, name="CI", scopes=["read"], lasts=A_DAY, now=NOW)
     assert secret not in str(ApiToken.objects.values().get())
-    assert api_tokens.find(secret=secret, now=NOW) == row
-    assert api_tokens.find(secret=secret + "x", now=NOW) is None
-    assert api_tokens.find(secret=secret, now=NOW + A_DAY) is None
-    api_tokens.withdraw(token=row, now=NOW)
-    assert api_tokens.find(secret=secret, now=NOW) is None
+    assert api_tokens.find_token(secret=secret, now=NOW) == row
+    assert api_tokens.find_token(secret=secret + "x", now=NOW) is None
+    assert api_tokens.find_token(secret=secret, now=NOW + A_DAY) is None
+    api_tokens.revoke_token(token=row, now=NOW)
+    assert api_tokens.find_token(secret=secret, now=NOW) is None
 
 
 def test_find_lets_nobody_in_whose_account_is_closed() -> None:
     user = factories.make_user()
-    _, secret = api_tokens.make(user=user, name="CI", scopes=["read"], lasts=None, now=NOW)
+    _, secret = api_tokens.create_token(user=user, name="CI", scopes=["read"], lasts=None, now=NOW)
     user.is_active = False
     user.save()
-    assert api_tokens.find(secret=secret, now=NOW) is None
+    assert api_tokens.find_token(secret=secret, now=NOW) is None
 
 
 def test_find_notes_the_use_once_an_hour() -> None:
-    _, secret = api_tokens.make(user=factories.make_user(), name="CI", scopes=["read"], lasts=None, now=NOW)
+    _, secret = api_tokens.create_token(user=factories.make_user(), name="CI", scopes=["read"], lasts=None, now=NOW)
     for minutes in (0, 10, 59):
-        api_tokens.find(secret=secret, now=NOW + dt.timedelta(minutes=minutes))
+        api_tokens.find_token(secret=secret, now=NOW + dt.timedelta(minutes=minutes))
         assert ApiToken.objects.get().used_at == NOW
-    api_tokens.find(secret=secret, now=NOW + dt.timedelta(minutes=61))
+    api_tokens.find_token(secret=secret, now=NOW + dt.timedelta(minutes=61))
     assert ApiToken.objects.get().used_at == NOW + dt.timedelta(minutes=61)
 
 
@@ -53,8 +53,8 @@ def test_page_makes_a_token_shows_it_once_and_withdraws_it(client: Client) -> No
     assert page.status_code == 201
     secret = page.context["made"][1]
     assert secret in page.content.decode()
-    assert api_tokens.find(secret=secret, now=timezone.now()) == token
+    assert api_tokens.find_token(secret=secret, now=timezone.now()) == token
     assert secret not in client.get(reverse("tokens")).content.decode()
     client.post(reverse("withdraw_token", args=[token.pk]))
-    assert api_tokens.find(secret=secret, now=timezone.now()) is None
+    assert api_tokens.find_token(secret=secret, now=timezone.now()) is None
     assert client.post(reverse("tokens"), {**form, "scopes": []}).status_code == 422

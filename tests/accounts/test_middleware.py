@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from django.utils import timezone
 
-from accounts.middleware import WhereTheyAre
+from accounts.middleware import TimeZoneMiddleware
 
 
 def shown_in(path: str, zone: str | None) -> str:
@@ -15,7 +15,7 @@ def shown_in(path: str, zone: str | None) -> str:
     request = RequestFactory().get(path)
     if zone is not None:
         request.COOKIES["zone"] = zone
-    told = WhereTheyAre(page)(request)
+    told = TimeZoneMiddleware(page)(request)
     assert timezone.get_current_timezone_name() == "UTC"  # the next one is asked anew
     assert isinstance(told, HttpResponse)
     return told.content.decode()

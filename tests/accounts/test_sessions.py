@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def away(settings: Any) -> dict[str, Any]:
     """The cache of the settings, at an address where nobody answers."""
     where = {"LOCATION": "redis://127.0.0.1:1/0", "OPTIONS": settings.REDIS_CACHE_OPTIONS}
-    return {"default": {"BACKEND": "config.cache.Cache", **where}}
+    return {"default": {"BACKEND": "config.cache.FallbackRedisCache", **where}}
 
 
 def test_session_costs_one_query_a_request(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:

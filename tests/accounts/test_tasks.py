@@ -6,7 +6,7 @@ import pytest
 
 from accounts import sessions
 from accounts.models import Session
-from accounts.tasks import forget_ended_sessions
+from accounts.tasks import delete_expired_sessions
 
 
 @pytest.mark.django_db
@@ -14,6 +14,6 @@ def test_forget_ended_sessions_leaves_those_that_last() -> None:
     now = dt.datetime.now(dt.UTC)
     for key, hours in (("over", -1), ("lasts", 1)):
         Session.objects.create(session_key=key, session_data="", expire_date=now + dt.timedelta(hours=hours))
-    forget_ended_sessions()
+    delete_expired_sessions()
     assert [each.session_key for each in Session.objects.all()] == ["lasts"]
-    assert sessions.forget_ended(now=now + dt.timedelta(hours=2)) == 1
+    assert sessions.delete_expired_sessions(now=now + dt.timedelta(hours=2)) == 1

@@ -6,62 +6,64 @@ from functools import partial
 import pytest
 from allauth.account.models import EmailAddress
 
-from accounts import links, users
+from accounts import login_links, users
 from accounts.models import LinkPurpose, User
 from tests import factories
-from tests.together import at_once
+from tests.concurrency import run_at_once
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("name", ["anna", "ANNA", " Anna "])
 def test_create_refuses_a_name_in_any_case(name: str, now: dt.datetime) -> None:
-    users.create(username="Anna", now=now)
+    users.create_user(username="Anna", now=now)
     with pytest.raises(users.NameIsTaken, match="is taken") as caught:
-        users.create(username=name, now=now)
+        users.create_user(username=name, now=now)
     assert caught.value.field == "username"
 
 
 def test_create_refuses_an_address_in_any_case(now: dt.datetime) -> None:
-    users.create(username="anna", email="anna@example.org", now=now)
+    users.create_user(username="anna", email="anna@example.org", now=now)
     with pytest.raises(
         users.NameIsTaken,
         match="Log in",
     ) as caught:
-        users.create(username="bert", email="Anna@Example.org", now=now)
+        users.create_user(username="bert", email="Anna@Example.org", now=now)
     assert caught.value.field == "email"
 
 
 def test_create_lets_many_be_without_an_address(now: dt.datetime) -> None:
-    assert users.create(username="anna", now=now) != users.create(username="bert", now=now)
+    assert users.create_user(username="anna", now=now) != users.create_user(username="bert", now=now)
 
 
 @pytest.mark.usefixtures("real_connections")
 def test_create_gives_a_name_to_one_of_many_at_once(now: dt.datetime) -> None:
-    answers = at_once(*[partial(users.create, username=name, now=now) for name in ("anna", "Anna", "ANNA", "anna")])
+    answers = run_at_once(
+        *[partial(users.create_user, username=name, now=now) for name in ("anna", "Anna", "ANNA", "anna")]
+    )
     assert sum(isinstance(answer, User) for answer in answers) == 1
     assert sum(isinstance(answer, users.NameIsTaken) for answer in answers) == 3
 
 
 def test_erase_leaves_nothing_that_names_the_person(now: dt.datetime) -> None:
-    anna = users.create(username="anna", email="anna@example.org", name="Anna Ek", password="x" * 12, now=now)
+    anna = users.create_user(username="anna", email="anna@example.org", name="Anna Ek", password="x" * 12, now=now)
     EmailAddress.objects.create(user=anna, email="anna@example.org", verified=True)
-    token = links.make_login(user=anna, by=None, now=now)
-    users.erase(user=anna, now=now)
+    token = login_links.create_login_link(user=anna, by=None, now=now)
+    users.erase_user(user=anna, now=now)
     anna.refresh_from_db()
     assert "anna" not in " ".join(str(value) for value in vars(anna).values()).lower()
     assert not anna.is_active
     assert not anna.has_usable_password()
-    assert links.find(token=token, purpose=LinkPurpose.LOGIN, now=now) is None
+    assert login_links.find_link(token=token, purpose=LinkPurpose.LOGIN, now=now) is None
     assert not EmailAddress.objects.exists()
 
 
 def test_erase_frees_name_and_address(now: dt.datetime) -> None:
-    users.erase(user=users.create(username="anna", email="anna@example.org", now=now), now=now)
-    assert users.create(username="anna", email="anna@example.org", now=now)
+    users.erase_user(user=users.create_user(username="anna", email="anna@example.org", now=now), now=now)
+    assert users.create_user(username="anna", email="anna@example.org", now=now)
 
 
 def test_erase_of_two_people_does_not_collide(now: dt.datetime) -> None:
     for user in (factories.make_user(), factories.make_user()):
-        users.erase(user=user, now=now)
+        users.erase_user(user=user, now=now)
     assert User.objects.filter(erased_at=now).count() == 2

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import links
+from accounts import login_links
 from accounts.models import LoginLink, User
 from tests import factories
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def login_address(user: User) -> str:
-    return reverse("login_link", args=[links.make_login(user=user, by=None, now=timezone.now())])
+    return reverse("login_link", args=[login_links.create_login_link(user=user, by=None, now=timezone.now())])
 
 
 def test_login_link_is_used_up_by_pressing_alone(client: Client) -> None:
@@ -46,7 +46,7 @@ def test_login_link_takes_the_place_of_whoever_was_logged_in(client: Client) -> 
 
 def test_new_password_logs_in_and_spends_the_link(client: Client) -> None:
     anna = factories.make_user("anna")
-    token = links.make_new_password(user=anna, by=None, now=timezone.now())
+    token = login_links.create_password_link(user=anna, by=None, now=timezone.now())
     address = reverse("new_password", args=[token])
     assert client.post(address, {"password": "short"}).status_code == 422
     assert client.post(address, {"password": "seven green ladders"}).status_code == 302
@@ -59,7 +59,7 @@ def test_new_password_logs_in_and_spends_the_link(client: Client) -> None:
 def test_new_password_ends_sessions_that_were_open(client: Client) -> None:
     anna = factories.make_user("anna", password="seven green ladders")
     client.force_login(anna)
-    token = links.make_new_password(user=anna, by=None, now=timezone.now() - dt.timedelta(days=2))
+    token = login_links.create_password_link(user=anna, by=None, now=timezone.now() - dt.timedelta(days=2))
     Client().post(reverse("new_password", args=[token]), {"password": "eight blue ladders"})
     assert client.get(reverse("annotate:home")).status_code == 302
 

@@ -12,13 +12,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotate import todo
-from labeling import projects as labeling_projects
 from labeling import queue
 from labeling.models import Project, Rater
-from people import members, projects
+from labeling.projects import lifecycle as labeling_projects
+from people import members, owned_projects
 from people.models import Membership, Role
 from tests import factories
-from tests.labeling.judging import clients
+from tests.labeling.assignments import clients
 
 pytestmark = pytest.mark.django_db
 SUBMITTED = {"state": "submitted", "submitted_at": factories.NOW, "finish_reason": "solution", "submitted_revision": 1}
@@ -26,15 +26,15 @@ SUBMITTED = {"state": "submitted", "submitted_at": factories.NOW, "finish_reason
 
 def a_project_of(user: User, waiting: int = 0, role: Role = Role.ANNOTATOR, **fields: Any) -> Project:
     project = factories.make_project(**fields)
-    members.join(project=project, user=user, role=role, now=factories.NOW)
+    members.add_member(project=project, user=user, role=role, now=factories.NOW)
     lane = factories.make_lane(project)
     for _ in range(waiting):
         factories.make_entry(lane, factories.make_trace(project))
     return project
 
 
-def only(user: User) -> todo.Todo:
-    (each,) = todo.of(user)
+def only(user: User) -> todo.ProjectTodo:
+    (each,) = todo.list_todos(user)
     return each
 
 
@@ -58,8 +58,8 @@ def test_of_leaves_out_what_is_given_out_and_lanes_that_are_closed() -> None:
 
 
 def test_of_stops_counting_where_nobody_plans_further() -> None:
-    told = [todo.Todo(Membership(), None, waiting=n).over for n in (0, 1, 10, 11, 20, 21, todo.COUNTED + 1)]
-    assert told == [0, 0, 0, 10, 10, 20, todo.COUNTED]
+    told = [todo.ProjectTodo(Membership(), None, waiting=n).over for n in (0, 1, 10, 11, 20, 21, todo.COUNT_LIMIT + 1)]
+    assert told == [0, 0, 0, 10, 10, 20, todo.COUNT_LIMIT]
 
 
 @pytest.mark.parametrize(("role", "may"), [(Role.LEAD, True), (Role.REVIEWER, True), (Role.ENGINEER, False)])
@@ -102,7 +102,7 @@ def said_by_both(client: Client, user: User, rater: Rater, words: str) -> bool:
     client.force_login(user)
     home = client.get(reverse("annotate:home")).content.decode()
     with pytest.raises(queue.NothingLeft, match=re.escape(words)):
-        queue.claim(rater_id=rater.pk, now=timezone.now())
+        queue.claim_trace(rater_id=rater.pk, now=timezone.now())
     return words in home and "Nothing left" in home
 
 
@@ -125,17 +125,17 @@ def test_of_says_that_a_rater_is_paused_or_did_not_pass() -> None:
 def test_of_leaves_out_archived_projects_and_those_that_were_left(now: dt.datetime) -> None:
     user = factories.make_user()
     a_project_of(user, state="archived")
-    members.leave(membership=members.find(project=a_project_of(user), user=user), now=now)
-    assert todo.of(user) == []
+    members.leave_project(membership=members.get_membership(project=a_project_of(user), user=user), now=now)
+    assert todo.list_todos(user) == []
 
 
 def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
     user = factories.make_user()
     project = a_project_of(user)
     kept = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
-    assert todo.opened(user, now) == kept
-    assert todo.opened(user, now + dt.timedelta(hours=1)) is None
-    assert todo.opened(factories.make_user(), now) is None
+    assert todo.find_opened_assignment(user, now) == kept
+    assert todo.find_opened_assignment(user, now + dt.timedelta(hours=1)) is None
+    assert todo.find_opened_assignment(factories.make_user(), now) is None
 
 
 @pytest.mark.parametrize("n", [3, 30])
@@ -146,7 +146,7 @@ def test_home_costs_the_same_for_many(
     user = factories.make_user()
     for k in range(n):
         a_project_of(user, waiting=waiting)
-        projects.create(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
+        owned_projects.create_owned_project(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
     with django_assert_num_queries(23 if waiting else 24):  # one more asks why
         response = client.get(reverse("annotate:home"))
@@ -158,9 +158,9 @@ def test_marks_tell_how_far_one_has_come(now: dt.datetime) -> None:
     trace = factories.make_trace(rater.project, ["One.", ["Two.", "Another two."], "Three.", "Four."])
     trace.steps.filter(position=2).update(is_rateable=False)
     held = factories.make_assignment(rater, trace)
-    client = clients.Client(held)
+    client = clients.WorkPageClient(held)
     client.rate([1, -1], now=now)
-    assert todo.marks(held) == [todo.Mark(1, False), todo.Mark(-1, False), todo.Mark(None, True)]
+    assert todo.list_step_marks(held) == [todo.StepMark(1, False), todo.StepMark(-1, False), todo.StepMark(None, True)]
 
 
 @pytest.mark.parametrize(("n", "usual"), [(9, None), (11, dt.timedelta(minutes=6))])
@@ -178,7 +178,7 @@ def test_of_names_first_where_one_can_begin() -> None:
     user = factories.make_user()
     for name, waiting in (("A", 0), ("C", 1), ("B", 1)):
         a_project_of(user, waiting=waiting, name=name)
-    assert [each.project.name for each in todo.of(user)] == ["B", "C", "A"]
+    assert [each.project.name for each in todo.list_todos(user)] == ["B", "C", "A"]
 
 
 def test_home_says_that_a_guideline_changed_to_whoever_read_an_older_one(now: dt.datetime, client: Client) -> None:

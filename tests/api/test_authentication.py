@@ -6,19 +6,19 @@ from django.urls import resolve, reverse
 from drf_spectacular.validation import validate_schema
 
 from accounts.models import ApiToken
-from tests.api import programs
-from tests.people.cast import make_cast
+from tests.api import api_clients
+from tests.people.personas import make_personas
 
 pytestmark = pytest.mark.django_db
 JSON = {"Accept": "application/json"}
 
 
 def test_projects_are_those_that_the_person_may_read() -> None:
-    cast = make_cast()
-    found = programs.of(cast.engineer).get(reverse("api:projects")).json()
+    cast = make_personas()
+    found = api_clients.make_client(cast.engineer).get(reverse("api:projects")).json()
     assert [project["slug"] for project in found] == [cast.project.slug]
     for person in (cast.annotator, cast.stranger):
-        assert programs.of(person).get(reverse("api:projects")).json() == []
+        assert api_clients.make_client(person).get(reverse("api:projects")).json() == []
 
 
 @pytest.mark.parametrize(
@@ -26,36 +26,36 @@ def test_projects_are_those_that_the_person_may_read() -> None:
     [("stranger", 404), ("neighbour", 404), ("annotator", 403), ("engineer", 200), ("reviewer", 200), ("owner", 200)],
 )
 def test_project_is_found_by_its_members_and_read_by_role(person: str, status: int) -> None:
-    cast = make_cast()
-    response = programs.of(getattr(cast, person)).get(reverse("api:project", args=[cast.project.slug]))
+    cast = make_personas()
+    response = api_clients.make_client(getattr(cast, person)).get(reverse("api:project", args=[cast.project.slug]))
     assert response.status_code == status
     if status != 200:
-        assert programs.problem(response)
+        assert api_clients.problem_detail(response)
 
 
 def test_token_must_be_there_work_and_have_the_scope() -> None:
-    cast = make_cast()
+    cast = make_personas()
     address = reverse("api:project", args=[cast.project.slug])
     nothing = Client().get(address)
     assert nothing.status_code == 401
     assert nothing["WWW-Authenticate"] == "Bearer"
-    assert "Authorization: Bearer" in programs.problem(nothing)
+    assert "Authorization: Bearer" in api_clients.problem_detail(nothing)
     assert Client(headers={"Authorization": "Bearer wrong"}).get(address).status_code == 401
-    lacking = programs.of(cast.engineer, "score").get(address)
+    lacking = api_clients.make_client(cast.engineer, "score").get(address)
     assert lacking.status_code == 403
-    assert "“read”" in programs.problem(lacking)
-    program = programs.of(cast.engineer)
+    assert "“read”" in api_clients.problem_detail(lacking)
+    program = api_clients.make_client(cast.engineer)
     ApiToken.objects.update(withdrawn_at="2026-01-01T00:00Z")
     assert program.get(address).status_code == 401
 
 
 def test_token_that_expired_is_told_so_in_json() -> None:
-    cast = make_cast()
-    program = programs.of(cast.engineer)
+    cast = make_personas()
+    program = api_clients.make_client(cast.engineer)
     ApiToken.objects.update(made_at="2025-01-01T00:00Z", expires_at="2025-02-01T00:00Z")
     response = program.get(reverse("api:projects"))
     assert response.status_code == 401
-    assert "too old" in programs.problem(response)
+    assert "too old" in api_clients.problem_detail(response)
 
 
 OPENS = {
@@ -69,8 +69,11 @@ OPENS = {
 @pytest.mark.parametrize("scope", OPENS)
 def test_token_of_one_scope_opens_what_is_its_and_nothing_else(scope: str) -> None:
     """Every operation of the schema, asked by somebody who may do all of it."""
-    cast = make_cast()
-    program, values = programs.of(cast.owner, scope), {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b"}
+    cast = make_personas()
+    program, values = (
+        api_clients.make_client(cast.owner, scope),
+        {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b"},
+    )
     opened = set()
     for path, operations in Client().get(reverse("api:schema"), headers=JSON).json()["paths"].items():
         for method in operations:
@@ -83,7 +86,7 @@ def test_token_of_one_scope_opens_what_is_its_and_nothing_else(scope: str) -> No
 
 
 def test_session_of_a_browser_counts_for_nothing(client: Client) -> None:
-    cast = make_cast()
+    cast = make_personas()
     client.force_login(cast.engineer)
     assert client.get(reverse("api:project", args=[cast.project.slug])).status_code == 401
 

@@ -12,11 +12,11 @@ from django.urls import resolve, reverse
 from people import members
 from people.models import Role
 from tests import factories
-from tests.api import programs
-from tests.arguments import of_import
-from tests.exports.doors import of_file
-from tests.people.cast import Cast, make_cast
-from tests.prm.doors import with_prm
+from tests.api import api_clients
+from tests.exports.url_cases import snapshot_file_args
+from tests.people.personas import Personas, make_personas
+from tests.prm.url_cases import prm_args
+from tests.url_arguments import import_args
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ IN_BODIES = {"post score_traces", "post rank_candidates"}  # which say there of 
 Operation = tuple[str, str, str]  # what it is called, its method, its address
 
 
-def operations(cast: Cast, **named: Any) -> Iterator[Operation]:
+def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
     values = {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", **named}
     schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
     for path, methods in schema["paths"].items():
@@ -36,7 +36,7 @@ def operations(cast: Cast, **named: Any) -> Iterator[Operation]:
                 yield f"{method} {name}", method, address
 
 
-def ask(program: Client, cast: Cast, operation: Operation) -> int:
+def ask(program: Client, cast: Personas, operation: Operation) -> int:
     """What one request changed is taken back before the next."""
     name, method, address = operation
     body: dict[str, Any] = {"project": cast.project.slug, "purpose": "rerank", "problem": "1", "candidates": [["2"]]}
@@ -50,12 +50,12 @@ def ask(program: Client, cast: Cast, operation: Operation) -> int:
 
 
 def test_walk_with_a_token_is_answered_by_role() -> None:
-    cast = make_cast()
-    with_prm(cast)
+    cast = make_personas()
+    prm_args(cast)
     every = list(operations(cast))
     assert len(every) == 14
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
-        program = programs.of(getattr(cast, person))
+        program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
         if person in OUTSIDE:
             assert set(met.values()) == {404}
@@ -66,23 +66,23 @@ def test_walk_with_a_token_is_answered_by_role() -> None:
 
 
 def test_walk_with_a_token_ends_with_the_membership() -> None:
-    cast = make_cast()
-    with_prm(cast)
-    program = programs.of(cast.engineer)
-    members.remove(membership=cast.membership(cast.engineer), by=cast.owner, now=factories.NOW)
+    cast = make_personas()
+    prm_args(cast)
+    program = api_clients.make_client(cast.engineer)
+    members.remove_member(membership=cast.membership(cast.engineer), by=cast.owner, now=factories.NOW)
     assert {ask(program, cast, operation) for operation in operations(cast)} == {404}
     cast.lead.is_active = False
     cast.lead.save()
-    assert {ask(programs.of(cast.lead), cast, operation) for operation in operations(cast)} == {401}
+    assert {ask(api_clients.make_client(cast.lead), cast, operation) for operation in operations(cast)} == {401}
 
 
 def test_walk_finds_nothing_of_another_project() -> None:
     """Under the address of one's own, with what there is next door; by somebody who belongs to both."""
-    cast, elsewhere = make_cast(), make_cast("other-")
-    members.join(project=elsewhere.project, user=cast.owner, role=Role.LEAD, now=factories.NOW)
-    with_prm(elsewhere)
-    named = {"job": of_import(elsewhere)["job"], **of_file(elsewhere)}
-    program = programs.of(cast.owner)
+    cast, elsewhere = make_personas(), make_personas("other-")
+    members.add_member(project=elsewhere.project, user=cast.owner, role=Role.LEAD, now=factories.NOW)
+    prm_args(elsewhere)
+    named = {"job": import_args(elsewhere)["job"], **snapshot_file_args(elsewhere)}
+    program = api_clients.make_client(cast.owner)
     met = {}
     for operation in operations(cast, **{**named, "slug": cast.project.slug}):
         if operation[0].split()[1] in {"import", "bad_lines", "snapshot", "file", "push_scores"}:

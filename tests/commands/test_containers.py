@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from machine import postgresql
-from tests.everything import BASE, BIN
+from host import postgresql
+from tests.check_all import BASE, BIN
 from tests.test_docs import commands, variables
 
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE / "docker-compose.yml").read_text())

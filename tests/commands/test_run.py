@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.supervisor.platform import BASE
+from tests.supervisor.platform_process import BASE
 
 
 def test_run_says_in_one_line_that_python_is_too_old(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import everything
-from tests.everything import Outcome, Phase
+from tests import check_all
+from tests.check_all import CheckOutcome, CheckPhase
 
 
 @pytest.mark.parametrize(
@@ -20,42 +20,42 @@ from tests.everything import Outcome, Phase
     ],
 )
 def test_count_takes_errors_for_failures(summary: str, counted: dict[str, int]) -> None:
-    assert everything.count(summary) == counted
+    assert check_all.parse_counts(summary) == counted
 
 
 def test_report_ends_with_the_counts_and_fails_in_strict_mode_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = Outcome(left_out=["journeys (no chromium)"])
+    outcome = CheckOutcome(left_out=["journeys (no chromium)"])
     outcome.counts.update(passed=7, skipped=1)
-    assert everything.report(outcome, strict=False) == 0
+    assert check_all.print_report(outcome, strict=False) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "7 passed, 0 failed, 1 skipped"
     assert said[-2].startswith("Left out: journeys (no chromium); 1 skipped")
-    assert everything.report(outcome, strict=True) == 1
+    assert check_all.print_report(outcome, strict=True) == 1
 
 
 def test_report_fails_when_a_phase_broke(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = Outcome(broken=["mypy"])
+    outcome = CheckOutcome(broken=["mypy"])
     outcome.counts.update(passed=7, failed=1)
-    assert everything.report(outcome, strict=False) == 1
+    assert check_all.print_report(outcome, strict=False) == 1
     assert "Failed: mypy" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("code", "broken"), [(0, []), (1, ["phase"]), (5, ["phase"])])
 def test_run_takes_any_other_exit_code_for_broken(tmp_path: Path, code: int, broken: list[str]) -> None:
-    outcome = Outcome()
-    phase = Phase("phase", [sys.executable, "-c", f"raise SystemExit({code})"], counts_tests=True)
-    everything.run(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=False)
+    outcome = CheckOutcome()
+    phase = CheckPhase("phase", [sys.executable, "-c", f"raise SystemExit({code})"], counts_tests=True)
+    check_all.run_phase(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=False)
     assert outcome.broken == broken
     assert outcome.counts["failed"] == len(broken)
 
 
 def test_run_takes_no_tests_for_broken_unless_they_were_chosen(tmp_path: Path) -> None:
-    outcome = Outcome()
-    phase = Phase("phase", [sys.executable, "-c", "raise SystemExit(5)"], counts_tests=True)
-    everything.run(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=True)
+    outcome = CheckOutcome()
+    phase = CheckPhase("phase", [sys.executable, "-c", "raise SystemExit(5)"], counts_tests=True)
+    check_all.run_phase(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=True)
     assert outcome.broken == []
 
 
 def test_static_checks_are_programs_that_are_installed() -> None:
-    for phase in everything.static_checks():
+    for phase in check_all.list_static_checks():
         assert Path(phase.command[0]).exists(), phase.name

@@ -20,12 +20,12 @@ from config import logs
 )
 def test_without_personal_data_keeps_tokens_and_people_out(request_line: str, kept: str) -> None:
     event = {"request": request_line, "ip": "127.0.0.1", "user_agent": "a browser", "user_id": 7}
-    assert logs.without_personal_data(None, "info", event) == {"request": kept, "user_id": 7}
+    assert logs.remove_personal_data(None, "info", event) == {"request": kept, "user_id": 7}
 
 
 def rendered(*, as_json: bool) -> str:
     """A line of another library's logger, through the handler of the platform."""
-    formatter = logs.configure(as_json=as_json, level="INFO")["formatters"]["lines"]
+    formatter = logs.configure_logging(as_json=as_json, level="INFO")["formatters"]["lines"]
     made: logging.Formatter = formatter.pop("()")(**formatter)
     record = logging.LogRecord("celery", logging.WARNING, "x.py", 1, "lost %s", ("a worker",), None)
     return made.format(record)

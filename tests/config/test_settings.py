@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from machine import sockets
-from tests.everything import BASE, OURS
+from host import socket_paths
+from tests.check_all import BASE, OUR_PACKAGES
 
 ASK = (
     "import json; from django.conf import settings as s;"
@@ -30,7 +30,7 @@ PRODUCTION = {
 
 
 def started(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OUR_PACKAGES)}
     return subprocess.run(
         [sys.executable, *command],
         cwd=BASE,
@@ -60,9 +60,9 @@ def test_data_names_the_folder_for_every_command(tmp_path: Path, arguments: list
     given = [word.format(tmp_path) for word in arguments]
     read = told(manage("shell", "--no-imports", "--command", ASK, *given, STEPMARK_DATA="/nowhere"))
     assert read["data"] == str(tmp_path)
-    assert read["database"] == str(sockets.database_folder(tmp_path))
-    assert read["cache"] == f"unix://{sockets.socket_of(tmp_path)}"
-    assert read["broker"] == f"redis+socket://{sockets.socket_of(tmp_path)}"
+    assert read["database"] == str(socket_paths.database_folder(tmp_path))
+    assert read["cache"] == f"unix://{socket_paths.broker_socket_path(tmp_path)}"
+    assert read["broker"] == f"redis+socket://{socket_paths.broker_socket_path(tmp_path)}"
 
 
 def test_addresses_of_servers_make_the_scaled_setting(tmp_path: Path) -> None:

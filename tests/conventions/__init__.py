@@ -1,10 +1,10 @@
 """House rules that can be run. Each rule carries a good and a bad example of its own; `tests/test_conventions.py`
 holds every rule against the whole tree, and against its examples."""
 
-from tests.conventions import imports, models, names, sizes, tables, templates, testing, verbs, views, words
-from tests.conventions.rule import Rule
+from tests.conventions import forbidden_words, imports, models, names, sizes, tables, templates, testing, verbs, views
+from tests.conventions.rule import ConventionRule
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ConventionRule, ...] = (
     *views.RULES,
     *verbs.RULES,
     *models.RULES,
@@ -14,5 +14,5 @@ RULES: tuple[Rule, ...] = (
     *sizes.RULES,
     *names.RULES,
     *testing.RULES,
-    *words.RULES,
+    *forbidden_words.RULES,
 )

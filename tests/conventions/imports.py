@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tests.conventions.rule import Example, Finding, Rule, below, is_python, tree_of
+from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_python, tree_of, walk_nodes
 
 # Package, who may import it (by the beginning of the path), why.
 ALLOWED = (
@@ -30,54 +30,54 @@ ALLOWED = (
 )
 # The domain knows no HTTP.
 WEB = ("django.http", "django.shortcuts", "django.template", "django.urls", "django.views", "django.middleware")
-DOMAIN_WITHOUT_WEB = ("labeling/", "jobs/", "events/", "exports/formats/", "prm/selection/", "prm/evaluation/")
+DOMAIN_WITHOUT_WEB = ("labeling/", "jobs/", "events/", "formats/catalog/", "prm/selection/", "prm/evaluation/")
 
 
-def imported(text: str) -> Iterator[tuple[str, int]]:
-    for node in below(tree_of(text)):
+def imported_packages(text: str) -> Iterator[tuple[str, int]]:
+    for node in walk_nodes(tree_of(text)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
 
 
-def strangers(path: str, text: str) -> Iterator[Finding]:
-    for name, line in imported(text):
+def find_foreign_imports(path: str, text: str) -> Iterator[RuleFinding]:
+    for name, line in imported_packages(text):
         for package, rooms, why in ALLOWED:
             if f"{name}.".startswith(f"{package}.") and not path.startswith((*rooms, "tests/")):
-                yield Finding(package, line, f"{name}: {why}")
+                yield RuleFinding(package, line, f"{name}: {why}")
         if path.startswith(DOMAIN_WITHOUT_WEB) and f"{name}.".startswith(tuple(f"{each}." for each in WEB)):
-            yield Finding(name, line, f"{name}: this room knows no HTTP and no template")
+            yield RuleFinding(name, line, f"{name}: this room knows no HTTP and no template")
 
 
-def relative(path: str, text: str) -> Iterator[Finding]:
-    for node in below(tree_of(text)):
+def find_relative_imports(path: str, text: str) -> Iterator[RuleFinding]:
+    for node in walk_nodes(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and node.level:
-            yield Finding("import", node.lineno, "import by the full name: the reader sees which room it is")
+            yield RuleFinding("import", node.lineno, "import by the full name: the reader sees which room it is")
 
 
 RULES = (
-    Rule(
+    ConventionRule(
         name="packages from outside stay in their room",
         looks_at=is_python,
-        find=strangers,
+        find=find_foreign_imports,
         good=(
-            Example("api/views.py", "from rest_framework import views\n"),
-            Example("prm/backends/builtin/fit.py", "import sklearn.linear_model\n"),
+            RuleExample("api/views.py", "from rest_framework import views\n"),
+            RuleExample("prm/backends/builtin/fit.py", "import sklearn.linear_model\n"),
         ),
         bad=(
-            Example("dashboard/views.py", "from rest_framework import views\n"),
-            Example("prm/scoring.py", "import sklearn\n"),
-            Example("labeling/agreement/alpha.py", "import krippendorff\n"),
-            Example("labeling/queue.py", "from django.shortcuts import get_object_or_404\n"),
-            Example("labeling/judging.py", "from django import http\n"),
+            RuleExample("dashboard/views.py", "from rest_framework import views\n"),
+            RuleExample("prm/scoring.py", "import sklearn\n"),
+            RuleExample("stats/alpha.py", "import krippendorff\n"),
+            RuleExample("labeling/queue.py", "from django.shortcuts import get_object_or_404\n"),
+            RuleExample("labeling/judging.py", "from django import http\n"),
         ),
     ),
-    Rule(
+    ConventionRule(
         name="imports are written in full",
         looks_at=is_python,
-        find=relative,
-        good=(Example("labeling/queue.py", "from labeling.models import Lane\n"),),
-        bad=(Example("labeling/queue.py", "from .models import Lane\n"),),
+        find=find_relative_imports,
+        good=(RuleExample("labeling/queue.py", "from labeling.models import Lane\n"),),
+        bad=(RuleExample("labeling/queue.py", "from .models import Lane\n"),),
     ),
 )

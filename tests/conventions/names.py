@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tests.conventions.rule import Example, Finding, Rule, is_ours, is_python, tree_of
+from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_ours, is_python, tree_of
 
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "service", "services", "manager", "managers", "common", "misc"}
 # Words that the glossary replaces: a class or module named so would be a synonym.
@@ -26,44 +26,48 @@ SYNONYMS = {
 }
 
 
-def empty(path: str, text: str) -> Iterator[Finding]:
+def find_empty_words(path: str, text: str) -> Iterator[RuleFinding]:
     for part in path.removesuffix(".py").split("/"):
         words = EMPTY_WORDS & set(part.split("_"))
         if words:
-            yield Finding(part, 1, f"{part!r} says nothing: name the activity")
+            yield RuleFinding(part, 1, f"{part!r} says nothing: name the activity")
 
 
-def undocumented(path: str, text: str) -> Iterator[Finding]:
+def find_undocumented_modules(path: str, text: str) -> Iterator[RuleFinding]:
     if text.strip() and ast.get_docstring(tree_of(text)) is None:
-        yield Finding("module", 1, "no docstring: say what this module alone may do")
+        yield RuleFinding("module", 1, "no docstring: say what this module alone may do")
 
 
-def synonym(path: str, text: str) -> Iterator[Finding]:
+def find_synonyms(path: str, text: str) -> Iterator[RuleFinding]:
     for node in tree_of(text).body:
         if isinstance(node, ast.ClassDef) and node.name in SYNONYMS:
-            yield Finding(node.name, node.lineno, f"the glossary's word is {SYNONYMS[node.name]}")
+            yield RuleFinding(node.name, node.lineno, f"the glossary's word is {SYNONYMS[node.name]}")
 
 
 RULES = (
-    Rule(
+    ConventionRule(
         name="modules are named for what they do",
         looks_at=is_python,
-        find=empty,
-        good=(Example("labeling/queue.py", ""),),
-        bad=(Example("labeling/utils.py", ""), Example("labeling/queue_helpers.py", ""), Example("a/common/b.py", "")),
+        find=find_empty_words,
+        good=(RuleExample("labeling/queue.py", ""),),
+        bad=(
+            RuleExample("labeling/utils.py", ""),
+            RuleExample("labeling/queue_helpers.py", ""),
+            RuleExample("a/common/b.py", ""),
+        ),
     ),
-    Rule(
+    ConventionRule(
         name="modules say what they alone may do",
         looks_at=lambda path: is_python(path) and not path.endswith("/apps.py"),
-        find=undocumented,
-        good=(Example("labeling/queue.py", '"""Hands out traces."""\n'), Example("labeling/__init__.py", "")),
-        bad=(Example("labeling/queue.py", "x = 1\n"),),
+        find=find_undocumented_modules,
+        good=(RuleExample("labeling/queue.py", '"""Hands out traces."""\n'), RuleExample("labeling/__init__.py", "")),
+        bad=(RuleExample("labeling/queue.py", "x = 1\n"),),
     ),
-    Rule(
+    ConventionRule(
         name="classes use the glossary's words",
         looks_at=is_ours,
-        find=synonym,
-        good=(Example("labeling/models/trace.py", "class Trace: pass\n"),),
-        bad=(Example("labeling/models/trace.py", "class Solution: pass\n"),),
+        find=find_synonyms,
+        good=(RuleExample("labeling/models/trace.py", "class Trace: pass\n"),),
+        bad=(RuleExample("labeling/models/trace.py", "class Solution: pass\n"),),
     ),
 )

@@ -12,7 +12,7 @@ NOT_OURS = ("static/vendor/", "tests/journeys/vendor/", "requirements", "LICENSE
 ROOMS = frozenset(
     {
         "accounts",
-        "statements",
+        "rawsql",
         "events",
         "jobs",
         "labeling",
@@ -24,7 +24,9 @@ ROOMS = frozenset(
         "api",
         "demo",
         "supervisor",
-        "machine",
+        "host",
+        "stats",
+        "formats",
         "config",
     }
 )
@@ -33,7 +35,7 @@ DOMAIN = frozenset({"accounts", "events", "jobs", "labeling", "people", "prm", "
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """A place that breaks a rule. `where` is a name that survives edits: exceptions are written with it."""
 
     where: str
@@ -42,25 +44,25 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Example:
+class RuleExample:
     path: str
     text: str
 
 
 @dataclass(frozen=True)
-class Rule:
+class ConventionRule:
     name: str  # reads as a sentence
     looks_at: Callable[[str], bool]
-    find: Callable[[str, str], Iterable[Finding]]
-    good: tuple[Example, ...]
-    bad: tuple[Example, ...]
+    find: Callable[[str, str], Iterable[RuleFinding]]
+    good: tuple[RuleExample, ...]
+    bad: tuple[RuleExample, ...]
 
-    def findings(self, path: str, text: str) -> list[Finding]:
+    def findings(self, path: str, text: str) -> list[RuleFinding]:
         return list(self.find(path, text)) if self.looks_at(path) else []
 
 
 @functools.cache
-def files() -> tuple[str, ...]:
+def list_files() -> tuple[str, ...]:
     """Every file that is or would be committed."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True
@@ -88,7 +90,7 @@ def tree_of(text: str) -> ast.Module:
 
 
 @functools.cache
-def below(node: ast.AST) -> tuple[ast.AST, ...]:
+def walk_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """The node and all that it holds. Every rule asks for the same trees."""
     return tuple(ast.walk(node))
 
@@ -106,38 +108,38 @@ def is_ours(path: str) -> bool:
     return is_python(path) and room_of(path) in ROOMS
 
 
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in below(tree):
+def list_functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in walk_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
-def calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (each for each in below(node) if isinstance(each, ast.Call))
+def list_calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in walk_nodes(node) if isinstance(each, ast.Call))
 
 
-def dotted(node: ast.AST) -> str:
+def dotted_name(node: ast.AST) -> str:
     """`a.b.c` of an expression, as far as it is made of names; calls and subscripts in between are left out."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}".lstrip(".")
+        return f"{dotted_name(node.value)}.{node.attr}".lstrip(".")
     if isinstance(node, ast.Call):
-        return dotted(node.func)
+        return dotted_name(node.func)
     if isinstance(node, ast.Subscript):
-        return dotted(node.value)
+        return dotted_name(node.value)
     return ""
 
 
 def last_name(node: ast.AST) -> str:
-    return dotted(node).rpartition(".")[2]
+    return dotted_name(node).rpartition(".")[2]
 
 
-def written_calls(node: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+def writing_calls(node: ast.AST) -> Iterator[tuple[ast.Call, str]]:
     """Calls that change rows, as Django and a database cursor spell them."""
-    for call in calls(node):
+    for call in list_calls(node):
         if isinstance(call.func, ast.Attribute) and call.func.attr in WRITES and not _is_of_a_container(call):
-            yield call, dotted(call.func)
+            yield call, dotted_name(call.func)
 
 
 def _is_of_a_container(call: ast.Call) -> bool:

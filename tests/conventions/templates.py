@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tests.conventions.rule import Example, Finding, Rule
+from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding
 
 COMMENTS = re.compile(r"{#.*?#}|{%\s*comment\b.*?{%\s*endcomment\s*%}|<!--.*?-->", re.S)
 BLOCKS = re.compile(r"{%\s*blocktranslate\b.*?{%\s*endblocktranslate\s*%}", re.S)
@@ -31,7 +31,7 @@ def is_fragment(path: str) -> bool:
     return is_template(path) and path.rpartition("/")[2].startswith("_")
 
 
-def bare(text: str) -> str:
+def strip_comments(text: str) -> str:
     """Without comments, with as many lines as before."""
     return COMMENTS.sub(lambda match: "\n" * match[0].count("\n"), text)
 
@@ -40,17 +40,17 @@ def line_of(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
 
 
-def inline(path: str, text: str) -> Iterator[Finding]:
-    text = bare(text)
+def find_inline_code(path: str, text: str) -> Iterator[RuleFinding]:
+    text = strip_comments(text)
     for pattern, what in INLINE:
         for match in pattern.finditer(text):
-            yield Finding(match[0].strip(), line_of(text, match.start()), what)
+            yield RuleFinding(match[0].strip(), line_of(text, match.start()), what)
 
 
-def rootless(path: str, text: str) -> Iterator[Finding]:
-    root = ROOT.search(TAGS.sub(_inner, bare(text)))
+def find_rootless_templates(path: str, text: str) -> Iterator[RuleFinding]:
+    root = ROOT.search(TAGS.sub(_inner, strip_comments(text)))
     if root is None or not re.search(r"\sid=", root[0]):
-        yield Finding("root", 1, "a fragment is swapped whole: its root element carries an id")
+        yield RuleFinding("root", 1, "a fragment is swapped whole: its root element carries an id")
 
 
 def _inner(match: re.Match[str]) -> str:
@@ -58,62 +58,62 @@ def _inner(match: re.Match[str]) -> str:
     return "x"
 
 
-def tokenless(path: str, text: str) -> Iterator[Finding]:
-    text = bare(text)
+def find_forms_without_token(path: str, text: str) -> Iterator[RuleFinding]:
+    text = strip_comments(text)
     for match in re.finditer(r"<form\b[^>]*method=.post.*?</form>", text, re.S | re.I):
         if "csrf_token" not in match[0]:
-            yield Finding("form", line_of(text, match.start()), "a form that posts carries {% csrf_token %}")
+            yield RuleFinding("form", line_of(text, match.start()), "a form that posts carries {% csrf_token %}")
 
 
-def untranslated(path: str, text: str) -> Iterator[Finding]:
-    seen = bare(text)
+def find_untranslated_text(path: str, text: str) -> Iterator[RuleFinding]:
+    seen = strip_comments(text)
     for pattern in (BLOCKS, CODE, TAGS, ELEMENTS):
         seen = pattern.sub(lambda match: "\n" * match[0].count("\n"), seen)
     for number, line in enumerate(seen.splitlines(), start=1):
         words = [word for word in WORDS.findall(line) if word not in NAMES]
         if words:
-            yield Finding(words[0], number, f"not translatable: {line.strip()[:60]!r}")
+            yield RuleFinding(words[0], number, f"not translatable: {line.strip()[:60]!r}")
 
 
 PAGE = "templates/annotate/work.html"
 FRAGMENT = "templates/annotate/_step.html"
 
 RULES = (
-    Rule(
+    ConventionRule(
         name="templates carry no code inline",
         looks_at=is_template,
-        find=inline,
-        good=(Example(PAGE, '<script type="module" src="{% static "js/work.js" %}"></script><p class="on">1</p>'),),
+        find=find_inline_code,
+        good=(RuleExample(PAGE, '<script type="module" src="{% static "js/work.js" %}"></script><p class="on">1</p>'),),
         bad=(
-            Example(PAGE, "<script>go()</script>"),
-            Example(PAGE, "<p style='color: red'>1</p>"),
-            Example(PAGE, "<style>p {}</style>"),
-            Example(PAGE, '<a href="#" onclick="go()">1</a>'),
-            Example(PAGE, '<a href="javascript:go()">1</a>'),
+            RuleExample(PAGE, "<script>go()</script>"),
+            RuleExample(PAGE, "<p style='color: red'>1</p>"),
+            RuleExample(PAGE, "<style>p {}</style>"),
+            RuleExample(PAGE, '<a href="#" onclick="go()">1</a>'),
+            RuleExample(PAGE, '<a href="javascript:go()">1</a>'),
         ),
     ),
-    Rule(
+    ConventionRule(
         name="a fragment's root carries its id",
         looks_at=is_fragment,
-        find=rootless,
-        good=(Example(FRAGMENT, '{% load i18n %}{# why #}\n<li id="step-{{ step.position }}"><b>1</b></li>'),),
-        bad=(Example(FRAGMENT, '{% load i18n %}<li><b id="x">1</b></li>'), Example(FRAGMENT, "{{ text }}")),
+        find=find_rootless_templates,
+        good=(RuleExample(FRAGMENT, '{% load i18n %}{# why #}\n<li id="step-{{ step.position }}"><b>1</b></li>'),),
+        bad=(RuleExample(FRAGMENT, '{% load i18n %}<li><b id="x">1</b></li>'), RuleExample(FRAGMENT, "{{ text }}")),
     ),
-    Rule(
+    ConventionRule(
         name="forms that post carry their token",
         looks_at=is_template,
-        find=tokenless,
-        good=(Example(PAGE, '<form method="post">{% csrf_token %}<button>1</button></form>'),),
-        bad=(Example(PAGE, '<form method="post"><button>1</button></form>'),),
+        find=find_forms_without_token,
+        good=(RuleExample(PAGE, '<form method="post">{% csrf_token %}<button>1</button></form>'),),
+        bad=(RuleExample(PAGE, '<form method="post"><button>1</button></form>'),),
     ),
-    Rule(
+    ConventionRule(
         name="every word in a template goes through translation",
         looks_at=is_template,
-        find=untranslated,
+        find=find_untranslated_text,
         good=(
-            Example(PAGE, '<title>Stepmark</title><p>{% translate "Nothing left" %} · {{ n }}</p>'),
-            Example(PAGE, "{% blocktranslate %}Nothing left for {{ name }}{% endblocktranslate %}"),
+            RuleExample(PAGE, '<title>Stepmark</title><p>{% translate "Nothing left" %} · {{ n }}</p>'),
+            RuleExample(PAGE, "{% blocktranslate %}Nothing left for {{ name }}{% endblocktranslate %}"),
         ),
-        bad=(Example(PAGE, "<p>Nothing left</p>"),),
+        bad=(RuleExample(PAGE, "<p>Nothing left</p>"),),
     ),
 )

@@ -5,7 +5,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
-from tests.conventions.rule import files
+from tests.conventions.rule import list_files
 
 # The names of constraints and indexes, among others.
 RULES = "SELECT conname::text FROM pg_constraint UNION SELECT indexname::text FROM pg_indexes"
@@ -18,7 +18,7 @@ def test_models_and_migrations_say_the_same() -> None:
 
 @pytest.mark.django_db
 def test_the_database_of_tests_holds_all_that_the_models_say() -> None:
-    """It is made by the migrations in a shorter way than Django's own; see tests/migrating.py."""
+    """It is made by the migrations in a shorter way than Django's own; see tests/fast_migrations.py."""
     with connection.cursor() as cursor:
         cursor.execute(RULES)
         held = {name for (name,) in cursor.fetchall()}
@@ -30,6 +30,6 @@ def test_the_database_of_tests_holds_all_that_the_models_say() -> None:
 
 
 def test_every_room_has_one_migration_until_the_first_release() -> None:
-    found = {path for path in files() if "/migrations/" in path and not path.endswith("__init__.py")}
+    found = {path for path in list_files() if "/migrations/" in path and not path.endswith("__init__.py")}
     assert found
     assert not [path for path in found if not path.endswith("/0001_initial.py")]

@@ -4,7 +4,17 @@ import ast
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from tests.conventions.rule import ROOMS, ROOT, Example, Finding, Rule, below, dotted, is_python, tree_of
+from tests.conventions.rule import (
+    ROOMS,
+    ROOT,
+    ConventionRule,
+    RuleExample,
+    RuleFinding,
+    dotted_name,
+    is_python,
+    tree_of,
+    walk_nodes,
+)
 
 # Folders of tests that mirror no package, and why.
 APART = {
@@ -20,14 +30,20 @@ def is_test(path: str) -> bool:
     return is_python(path) and path.startswith("tests/")
 
 
-def mocking(path: str, text: str) -> Iterator[Finding]:
-    for node in below(tree_of(text)):
+def find_mocks(path: str, text: str) -> Iterator[RuleFinding]:
+    for node in walk_nodes(tree_of(text)):
         if isinstance(node, ast.ImportFrom | ast.Import):
             names = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
             if any(name in {"mock", "unittest.mock", "pytest_mock"} for name in names):
-                yield Finding("mock", node.lineno, "run the real thing, or a faithful fake that speaks the protocol")
-        elif isinstance(node, ast.Call) and dotted(node.func).endswith("monkeypatch.setattr") and _replaces_ours(node):
-            yield Finding("setattr", node.lineno, "replaces a piece of our own code")
+                yield RuleFinding(
+                    "mock", node.lineno, "run the real thing, or a faithful fake that speaks the protocol"
+                )
+        elif (
+            isinstance(node, ast.Call)
+            and dotted_name(node.func).endswith("monkeypatch.setattr")
+            and _replaces_ours(node)
+        ):
+            yield RuleFinding("setattr", node.lineno, "replaces a piece of our own code")
 
 
 def _replaces_ours(call: ast.Call) -> bool:
@@ -37,18 +53,18 @@ def _replaces_ours(call: ast.Call) -> bool:
         return False
     if isinstance(target, ast.Constant):
         return str(target.value).split(".")[0] in ROOMS
-    return isinstance(call.args[1], ast.Constant) and not dotted(target).startswith(("settings", "sys", "os"))
+    return isinstance(call.args[1], ast.Constant) and not dotted_name(target).startswith(("settings", "sys", "os"))
 
 
-def astray(path: str, text: str) -> Iterator[Finding]:
+def find_misplaced_tests(path: str, text: str) -> Iterator[RuleFinding]:
     place = PurePosixPath(path)
     folder, stem = place.parent.relative_to("tests"), place.stem.removeprefix("test_")
     if not place.name.startswith("test_") or not folder.parts or folder.parts[0] in APART:
         return
     if not (ROOT / folder).is_dir():
-        yield Finding("folder", 1, f"there is no package {folder}")
+        yield RuleFinding("folder", 1, f"there is no package {folder}")
     elif not any(f"{stem}_".startswith(f"{name}_") for name in _modules(str(folder))):
-        yield Finding("module", 1, f"no module of {folder} is called {stem}, nor begins its name")
+        yield RuleFinding("module", 1, f"no module of {folder} is called {stem}, nor begins its name")
 
 
 def _modules(folder: str) -> set[str]:
@@ -60,33 +76,33 @@ def _modules(folder: str) -> set[str]:
 
 
 RULES = (
-    Rule(
+    ConventionRule(
         name="tests run our own code, not a mock of it",
         looks_at=is_test,
-        find=mocking,
+        find=find_mocks,
         good=(
-            Example("tests/labeling/test_queue.py", "def test_x(monkeypatch):\n    monkeypatch.setenv('A', 'b')\n"),
-            Example(
+            RuleExample("tests/labeling/test_queue.py", "def test_x(monkeypatch):\n    monkeypatch.setenv('A', 'b')\n"),
+            RuleExample(
                 "tests/labeling/test_queue.py", "def test_x(monkeypatch):\n    monkeypatch.setattr(q, '_LIMIT', 2)\n"
             ),
         ),
         bad=(
-            Example("tests/labeling/test_queue.py", "from unittest import mock\nfrom unittest.mock import patch\n"),
-            Example("tests/labeling/test_queue.py", "def test_x(m):\n    m.monkeypatch.setattr('labeling.q', 1)\n"),
-            Example(
+            RuleExample("tests/labeling/test_queue.py", "from unittest import mock\nfrom unittest.mock import patch\n"),
+            RuleExample("tests/labeling/test_queue.py", "def test_x(m):\n    m.monkeypatch.setattr('labeling.q', 1)\n"),
+            RuleExample(
                 "tests/labeling/test_queue.py", "def test_x(monkeypatch):\n    monkeypatch.setattr(queue, 'a', 1)\n"
             ),
         ),
     ),
-    Rule(
+    ConventionRule(
         name="tests mirror the packages",
         looks_at=is_test,
-        find=astray,
+        find=find_misplaced_tests,
         good=(
-            Example("tests/labeling/test_models.py", ""),
-            Example("tests/config/test_env.py", ""),
-            Example("tests/test_docs.py", ""),
+            RuleExample("tests/labeling/test_models.py", ""),
+            RuleExample("tests/config/test_env.py", ""),
+            RuleExample("tests/test_docs.py", ""),
         ),
-        bad=(Example("tests/nowhere/test_x.py", ""), Example("tests/labeling/test_unheard_of.py", "")),
+        bad=(RuleExample("tests/nowhere/test_x.py", ""), RuleExample("tests/labeling/test_unheard_of.py", "")),
     ),
 )

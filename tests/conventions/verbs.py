@@ -5,19 +5,19 @@ from collections.abc import Iterator
 
 from tests.conventions.rule import (
     DOMAIN,
-    Example,
-    Finding,
-    Rule,
-    below,
-    calls,
-    dotted,
-    functions,
+    ConventionRule,
+    RuleExample,
+    RuleFinding,
+    dotted_name,
     is_ours,
     is_python,
     last_name,
+    list_calls,
+    list_functions,
     room_of,
     tree_of,
-    written_calls,
+    walk_nodes,
+    writing_calls,
 )
 
 # Where the outside world comes in, and with it the time.
@@ -53,86 +53,90 @@ def is_unclocked(path: str) -> bool:
     return is_ours(path) and not set(parts) & set(CLOCKED)
 
 
-def reading_the_clock(path: str, text: str) -> Iterator[Finding]:
-    for function in functions(tree_of(text)):
-        for call in calls(function):
-            if dotted(call.func) in CLOCKS:
-                yield Finding(function.name, call.lineno, f"`{dotted(call.func)}()`: be told `now` by the caller")
+def find_clock_reads(path: str, text: str) -> Iterator[RuleFinding]:
+    for function in list_functions(tree_of(text)):
+        for call in list_calls(function):
+            if dotted_name(call.func) in CLOCKS:
+                yield RuleFinding(
+                    function.name, call.lineno, f"`{dotted_name(call.func)}()`: be told `now` by the caller"
+                )
 
 
-def writers(tree: ast.Module) -> set[str]:
+def find_writers(tree: ast.Module) -> set[str]:
     """Functions of a module that write, themselves or through another function of the same module."""
     bodies = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    found = {name for name, body in bodies.items() if any(written_calls(body))}
+    found = {name for name, body in bodies.items() if any(writing_calls(body))}
     while True:
-        more = {name for name, body in bodies.items() if {last_name(call.func) for call in calls(body)} & found}
+        more = {name for name, body in bodies.items() if {last_name(call.func) for call in list_calls(body)} & found}
         if more <= found:
             return found
         found |= more
 
 
-def verbs(text: str) -> Iterator[ast.FunctionDef]:
+def list_writing_functions(text: str) -> Iterator[ast.FunctionDef]:
     """Public functions of a module that write rows."""
     tree = tree_of(text)
-    writing = writers(tree)
+    writing = find_writers(tree)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.name in writing:
             yield node
 
 
-def positional(path: str, text: str) -> Iterator[Finding]:
-    for verb in verbs(text):
+def find_positional_parameters(path: str, text: str) -> Iterator[RuleFinding]:
+    for verb in list_writing_functions(text):
         if verb.args.posonlyargs or verb.args.args:
-            yield Finding(verb.name, verb.lineno, f"`{verb.name}` writes: make its arguments keyword-only")
+            yield RuleFinding(verb.name, verb.lineno, f"`{verb.name}` writes: make its arguments keyword-only")
 
 
-def untimed(path: str, text: str) -> Iterator[Finding]:
-    for verb in verbs(text):
+def find_functions_without_now(path: str, text: str) -> Iterator[RuleFinding]:
+    for verb in list_writing_functions(text):
         if "now" not in {argument.arg for argument in (*verb.args.args, *verb.args.kwonlyargs)}:
-            yield Finding(verb.name, verb.lineno, f"`{verb.name}` writes: tell it `now`")
+            yield RuleFinding(verb.name, verb.lineno, f"`{verb.name}` writes: tell it `now`")
 
 
-def excusing(path: str, text: str) -> Iterator[Finding]:
-    for node in below(tree_of(text)):
+def find_task_imports(path: str, text: str) -> Iterator[RuleFinding]:
+    for node in walk_nodes(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("tasks"):
-            yield Finding("import", node.lineno, "ask for background work by its name through `jobs`")
+            yield RuleFinding("import", node.lineno, "ask for background work by its name through `jobs`")
 
 
 GOOD = "def claim(*, rater, now):\n    Assignment.objects.create(rater=rater, held_at=now)\n"
 
 RULES = (
-    Rule(
+    ConventionRule(
         name="nobody but the edge of the house reads the clock",
         looks_at=is_unclocked,
-        find=reading_the_clock,
+        find=find_clock_reads,
         good=(
-            Example("labeling/queue.py", GOOD),
-            Example("annotate/views.py", "def work(request):\n    return queue.claim(now=timezone.now())\n"),
+            RuleExample("labeling/queue.py", GOOD),
+            RuleExample("annotate/views.py", "def work(request):\n    return queue.claim(now=timezone.now())\n"),
         ),
-        bad=(Example("labeling/queue.py", "def claim(*, rater):\n    now = timezone.now()\n"),),
+        bad=(RuleExample("labeling/queue.py", "def claim(*, rater):\n    now = timezone.now()\n"),),
     ),
-    Rule(
+    ConventionRule(
         name="verbs take their arguments by keyword",
         looks_at=is_verbs,
-        find=positional,
-        good=(Example("labeling/queue.py", GOOD),),
+        find=find_positional_parameters,
+        good=(RuleExample("labeling/queue.py", GOOD),),
         bad=(
-            Example("labeling/queue.py", GOOD.replace("*, ", "")),
-            Example("people/members.py", "def join(user, *, now):\n    _row(user)\ndef _row(user):\n    user.save()\n"),
+            RuleExample("labeling/queue.py", GOOD.replace("*, ", "")),
+            RuleExample(
+                "people/members.py", "def join(user, *, now):\n    _row(user)\ndef _row(user):\n    user.save()\n"
+            ),
         ),
     ),
-    Rule(
+    ConventionRule(
         name="verbs are told the time",
         looks_at=is_verbs,
-        find=untimed,
-        good=(Example("labeling/queue.py", GOOD),),
-        bad=(Example("labeling/queue.py", "def drop(*, rater):\n    rater.delete()\n"),),
+        find=find_functions_without_now,
+        good=(RuleExample("labeling/queue.py", GOOD),),
+        bad=(RuleExample("labeling/queue.py", "def drop(*, rater):\n    rater.delete()\n"),),
     ),
-    Rule(
+    ConventionRule(
         name="nobody imports tasks",
         looks_at=is_ours,
-        find=excusing,
-        good=(Example("labeling/judging.py", "from jobs import work\n"),),
-        bad=(Example("labeling/judging.py", "from labeling.tasks import refresh\n"),),
+        find=find_task_imports,
+        good=(RuleExample("labeling/judging.py", "from jobs import work\n"),),
+        bad=(RuleExample("labeling/judging.py", "from labeling.tasks import refresh\n"),),
     ),
 )

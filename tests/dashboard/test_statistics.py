@@ -3,11 +3,11 @@
 import pytest
 
 from dashboard import statistics
-from labeling.agreement.result import Reason
+from stats.estimates import Reason
 
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_why_has_words_for_every_reason(reason: Reason) -> None:
-    told = statistics.why(reason)
+    told = statistics.explain_missing_value(reason)
     assert told.endswith(".")
     assert told != str(reason)

@@ -6,14 +6,14 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection
 from django.db.models import PROTECT, ForeignKey, ProtectedError
 
-from events import append_only, log
+from events import append_only, audit_log
 from events.models import Event
 from labeling.models import Guideline
 from tests import factories
 
 
 def append() -> Event:
-    return log.append(what="project.opened", by=None, now=factories.NOW)
+    return audit_log.log_event(what="project.opened", by=None, now=factories.NOW)
 
 
 def triggers() -> int:
@@ -24,18 +24,18 @@ def triggers() -> int:
 
 @pytest.mark.django_db
 def test_triggers_stand_on_every_registered_table() -> None:
-    assert append_only.registered() == {
+    assert append_only.registered_tables() == {
         "events_event",
-        "exports_seat",
-        "labeling_write",
+        "exports_splitassignment",
+        "labeling_ratingedit",
         "labeling_submission",
         "labeling_guideline",
         "labeling_consensus",
-        "labeling_fit",
+        "labeling_ratermodelfit",
         "labeling_manifest",
         "labeling_manifestrow",
     }
-    assert append_only.missing() == []
+    assert append_only.missing_triggers() == []
     assert triggers() == 3 * 9
 
 
@@ -79,7 +79,7 @@ def test_append_only_rows_protect_whom_they_name() -> None:
     named = {
         f"{model._meta.db_table}.{field.name}": field.remote_field.on_delete
         for model in apps.get_models()
-        if model._meta.db_table in append_only.registered()
+        if model._meta.db_table in append_only.registered_tables()
         for field in model._meta.get_fields()
         if isinstance(field, ForeignKey)
     }
@@ -89,24 +89,24 @@ def test_append_only_rows_protect_whom_they_name() -> None:
 
 @pytest.mark.django_db
 def test_migrate_makes_triggers_that_are_missing() -> None:
-    append_only.unlock()
-    assert len(append_only.missing()) == 3 * 9
+    append_only.drop_triggers()
+    assert len(append_only.missing_triggers()) == 3 * 9
     call_command("migrate", verbosity=0)
-    assert append_only.missing() == []
+    assert append_only.missing_triggers() == []
 
 
 @pytest.mark.django_db
 def test_lifted_drops_the_triggers_for_a_while() -> None:
     append()
-    with append_only.lifted():
+    with append_only.triggers_lifted():
         Event.objects.all().delete()
         assert triggers() == 0
-    assert append_only.missing() == []
+    assert append_only.missing_triggers() == []
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("turn", [1, 2])
 def test_tests_with_real_transactions_begin_empty_and_locked(turn: int) -> None:
     assert not Event.objects.exists()
-    assert append_only.missing() == []
+    assert append_only.missing_triggers() == []
     append()

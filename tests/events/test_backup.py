@@ -11,10 +11,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from events import append_only, backup, log
+from events import append_only, audit_log, backup
 from events.backup import Unusable
 from events.models import Event
-from tests import factories, together
+from tests import concurrency, factories
 from tests.factories import NOW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_connections")]
@@ -27,7 +27,7 @@ def file(tmp_path: Path, settings: Settings) -> Path:
 
 
 def append(what: str) -> None:
-    log.append(what=what, by=None, now=NOW)
+    audit_log.log_event(what=what, by=None, now=NOW)
 
 
 def written() -> list[str]:
@@ -48,7 +48,7 @@ def test_restore_brings_back_what_was_backed_up_and_locks_it_again(
     assert written() == ["before", "after"]
     call_command("restore", str(file), "--yes")
     assert written() == ["before", "backup.restored"]
-    assert append_only.missing() == []
+    assert append_only.missing_triggers() == []
     assert [each.name for each in file.parent.iterdir() if each.name.startswith(".stepmark")] == []
 
 
@@ -67,16 +67,16 @@ def test_backup_is_of_one_moment_while_people_write(file: Path) -> None:
 
     def back_up_often() -> list[int]:
         try:
-            return [backup.make(file=file, now=NOW)["rows"]["events_event"] for _ in range(4)]
+            return [backup.create_backup(file=file, now=NOW)["rows"]["events_event"] for _ in range(4)]
         finally:
             is_over.set()
 
-    pairs, counts = together.at_once(write_pairs, back_up_often)
+    pairs, counts = concurrency.run_at_once(write_pairs, back_up_often)
     assert isinstance(counts, list), counts
     assert isinstance(pairs, int), pairs
     assert pairs > 1
     assert [count % 2 for count in counts] == [0, 0, 0, 0]
-    backup.restore(file=file, now=NOW)
+    backup.restore_backup(file=file, now=NOW)
     assert written() == ["first", "second"] * (counts[-1] // 2) + ["backup.restored"]
 
 
@@ -109,7 +109,7 @@ def damaged(file: Path) -> Path:
 
 def test_restore_refuses_what_it_cannot_bring_back(file: Path) -> None:
     append("here")
-    rows = backup.make(file=file, now=NOW)["rows"]
+    rows = backup.create_backup(file=file, now=NOW)["rows"]
     append("and after")
     no_backup = file.with_name("labels")
     no_backup.write_text("labels")
@@ -122,10 +122,10 @@ def test_restore_refuses_what_it_cannot_bring_back(file: Path) -> None:
         with pytest.raises(CommandError, match=said):
             call_command("restore", str(other), "--yes")
     with pytest.raises(Unusable, match="newer version"):
-        backup.restore(file=changed(file, migrations=[["labeling", "0099_from_the_future"]]), now=NOW)
+        backup.restore_backup(file=changed(file, migrations=[["labeling", "0099_from_the_future"]]), now=NOW)
     assert written() == ["here", "and after"]
     with pytest.raises(Unusable, match="events_event holds 1 rows"):
-        backup.restore(file=changed(file, rows={**rows, "events_event": 2}), now=NOW)
+        backup.restore_backup(file=changed(file, rows={**rows, "events_event": 2}), now=NOW)
 
 
 def test_backup_of_tables_from_another_version_is_whole_and_says_so(
@@ -152,8 +152,8 @@ def test_backup_of_tables_from_another_version_is_whole_and_says_so(
 
 def test_restore_refuses_while_the_supervisor_holds_the_data(file: Path, settings: Settings) -> None:
     settings.EMBEDDED = True
-    backup.make(file=file, now=NOW)
-    with (file.parent / "supervisor.lock").open("a") as lock:
+    backup.create_backup(file=file, now=NOW)
+    with (file.parent / "supervisor.lock_requirements").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(CommandError, match=r"stop \./run"):
             call_command("restore", str(file))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from exports import deliveries, sending, snapshots
+from exports import deliveries, snapshots
 from exports.models import Delivery, Snapshot
-from exports.orders import Order, Unfit
+from exports.orders import InvalidOrder, SnapshotOrder
 from exports.tasks import deliver
 from jobs.models import Job
 from tests import factories
-from tests.exports.test_sending import Hub
+from tests.exports.test_deliveries_sending import Hub
 from tests.exports.test_snapshots import labelled, make
 
 pytestmark = pytest.mark.django_db
@@ -31,11 +31,11 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
     return made
 
 
-def send(made: Snapshot, destination: str) -> deliveries.Standing:
-    deliveries.ask(snapshot=made, destination=destination, by=None, now=factories.NOW)
+def send(made: Snapshot, destination: str) -> deliveries.DeliveryStatus:
+    deliveries.request_delivery(snapshot=made, destination=destination, by=None, now=factories.NOW)
     (job,) = Job.objects.filter(kind=deliveries.DELIVER)
     deliver(job.pk)
-    (found,) = deliveries.of(made)
+    (found,) = deliveries.list_delivery_statuses(made)
     return found
 
 
@@ -48,8 +48,8 @@ def test_delivery_goes_into_a_folder_of_its_own_and_once(store: Any, settings: A
     assert found.delivery.address == f"s3://sets/{address}"
     for file in made.files.all():
         there = bytes(store.get(f"{address}/{file.name}").bytes())
-        assert there == (snapshots.folder(made) / file.name).read_bytes()
-    deliveries.ask(snapshot=made, destination="lake", by=None, now=factories.NOW)
+        assert there == (snapshots.snapshot_folder(made) / file.name).read_bytes()
+    deliveries.request_delivery(snapshot=made, destination="lake", by=None, now=factories.NOW)
     assert Job.objects.filter(kind=deliveries.DELIVER).count() == 1
 
 
@@ -72,7 +72,7 @@ def test_delivery_goes_on_behind_the_files_that_are_there(hub: Hub, settings: An
     """A file is missing at first, as where a disk fails: what was sent before is not sent again."""
     settings.DESTINATIONS = {"hub": "hf://our-team"}
     made = make(labelled(2), "trl")
-    last = snapshots.folder(made) / "manifest.json"
+    last = snapshots.snapshot_folder(made) / "manifest.json"
     kept = last.read_bytes()
     last.unlink()
     found = send(made, "hub")
@@ -90,13 +90,15 @@ def test_delivery_goes_on_behind_the_files_that_are_there(hub: Hub, settings: An
 def test_order_sends_what_it_built_and_knows_only_what_is_set_up(hub: Hub, settings: Any) -> None:
     settings.DESTINATIONS = {"hub": "hf://our-team/ratings"}
     project = labelled(1)
-    wanted = Order(formats=["trl"], deliver_to=["lake"])
-    with pytest.raises(Unfit, match="no destination called lake"):
-        snapshots.order(project=project, name="x", purpose="archive", wanted=wanted, by=None, now=factories.NOW)
+    wanted = SnapshotOrder(formats=["trl"], deliver_to=["lake"])
+    with pytest.raises(InvalidOrder, match="no destination called lake"):
+        snapshots.order_snapshot(
+            project=project, name="x", purpose="archive", wanted=wanted, by=None, now=factories.NOW
+        )
     made = make(project, "trl", deliver_to=["hub"])
     assert Delivery.objects.get().address == "hf://our-team/ratings"
     deliver(Job.objects.get(kind=deliveries.DELIVER).pk)
     assert "manifest.json" in hub.files
-    with pytest.raises(sending.CannotSend):
-        sending.place_of("")
-    assert deliveries.of(made)[0].delivery.delivered_at is not None
+    with pytest.raises(deliveries.DeliveryFailed):
+        deliveries.open_target("")
+    assert deliveries.list_delivery_statuses(made)[0].delivery.delivered_at is not None

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from exports.formats import FORMATS
-from labeling import judging, quality
-from labeling.choosing import Filters
+from formats.catalog import OUTPUT_FORMATS
+from labeling import assignments, quality
+from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project, Rater, Trace
 from tests import factories
 from tests.exports.test_snapshots import content, make
-from tests.labeling.judging.clients import Client
+from tests.labeling.assignments.clients import WorkPageClient
 
 pytestmark = pytest.mark.django_db
 
 ERROR = 2
 STEPS = ["Take one.", ["Add two.", "Take two."], "That is four.", ["Beyond it.", "Beyond that."], "Beyond all."]
 # PRM800K holds what single raters said, and is refused; outcomes have no steps that were rated.
-CONSENSUS = [name for name, of in FORMATS.items() if of.is_table and of.wants_raters]
+CONSENSUS = [name for name, of in OUTPUT_FORMATS.items() if of.is_table and of.wants_raters]
 
 
 @pytest.fixture(autouse=True)
@@ -29,14 +29,14 @@ def _own_folder(tmp_path: Any, settings: Any) -> None:
 
 def submit(rater: Rater, trace: Trace, ratings: list[int]) -> None:
     """The path, and of each step that has one the alternative, which is wrong."""
-    client = Client(factories.make_assignment(rater, trace))
+    client = WorkPageClient(factories.make_assignment(rater, trace))
     others = [client.write(step, -1, option=1) for step in (1, 3) if step < len(ratings)]
     client.send(*(client.write(step, rating) for step, rating in enumerate(ratings)), *others)
-    judging.submit(**client.place, now=factories.NOW, by=rater.user)
+    assignments.submit(**client.place, now=factories.NOW, by=rater.user)
 
 
 def rows(project: Project) -> dict[str, list[Any]]:
-    made = make(project, *CONSENSUS, purpose="training", filters=Filters(is_consensus=True))
+    made = make(project, *CONSENSUS, purpose="training", filters=ManifestFilters(is_consensus=True))
     return {
         name: [json.loads(line) for line in content(made, f"data/{name}/train.jsonl").splitlines()]
         for name in CONSENSUS
@@ -51,7 +51,7 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
     stopped = [1, 1, -1] if protocol == "first_error" else [1, 1, -1, 1, 1]
     for ratings in (stopped, stopped, [1, 1, 1, 1, 1]):
         submit(factories.make_rater(project), trace, ratings)
-    assert quality.settle(project_id=project.pk, trace_ids=[trace.pk], now=factories.NOW) == 1
+    assert quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=factories.NOW) == 1
     found = rows(project)
 
     path = {"completions": ["Take one.", "Add two.", "That is four."], "labels": [True, True, False]}

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from exports.formats.path import Rule
-from labeling import judging
-from labeling.choosing import Filters
+from formats.labeled_paths import LabelRule
+from labeling import assignments
+from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Lane, Project
 from tests import factories
 from tests.exports.test_snapshots import content, make
-from tests.labeling.importing.test_load import bring_in
-from tests.labeling.judging.clients import Client
+from tests.labeling.assignments.clients import WorkPageClient
+from tests.labeling.traces.test_load import bring_in
 
 pytestmark = pytest.mark.django_db
 OWN = "Two, rather."
@@ -31,10 +31,10 @@ def corrected(generation: int = 3) -> Project:
     assignment = factories.make_assignment(rater, trace)
     lane = Lane.objects.create(project=project, arm="uniform", generation=generation)
     Assignment.objects.filter(pk=assignment.pk).update(lane=lane)
-    client = Client(assignment)
+    client = WorkPageClient(assignment)
     written = client.write(1, None, kind="write_step", option=None, text=OWN)
     client.send(client.write(0, 1), client.write(1, -1), client.write(1, -1, option=1), written)
-    judging.submit(**client.place, now=factories.NOW, by=rater.user)
+    assignments.submit(**client.place, now=factories.NOW, by=rater.user)
     return project
 
 
@@ -50,8 +50,8 @@ def test_own_labels_have_the_shape_of_the_published_files() -> None:
     assert [(each["rating"], each["flagged"]) for each in last["completions"]] == [(-1, None), (-1, False)]
     assert last["human_completion"] == {"text": OWN, "rating": None, "source": "human", "flagged": False}
     assert last["chosen_completion"] is None
-    assert make(project, "prm800k", filters=Filters(generations=[3])).manifest.n_rows == 1  # type: ignore[union-attr]  # it is built
-    assert make(project, "prm800k", filters=Filters(generations=[2])).manifest.n_rows == 0  # type: ignore[union-attr]  # it is built
+    assert make(project, "prm800k", filters=ManifestFilters(generations=[3])).manifest.n_rows == 1  # type: ignore[union-attr]  # it is built
+    assert make(project, "prm800k", filters=ManifestFilters(generations=[2])).manifest.n_rows == 0  # type: ignore[union-attr]  # it is built
 
 
 def test_own_labels_come_back_the_same_from_another_project() -> None:
@@ -70,7 +70,7 @@ def test_error_stays_where_a_rater_wrote_a_better_step() -> None:
 def test_own_step_is_right_where_such_steps_are_taken() -> None:
     project = corrected()
     for steps, wanted in (("omit", []), ("positive", [["One.", OWN]])):
-        made = make(project, "trl", "pairs", rule=Rule(human_steps=steps))  # type: ignore[arg-type]  # one of the two
+        made = make(project, "trl", "pairs", rule=LabelRule(human_steps=steps))  # type: ignore[arg-type]  # one of the two
         rows = [json.loads(row) for row in content(made, "data/trl/train.jsonl").splitlines()]
         assert [row["completions"] for row in rows if OWN in row["completions"]] == wanted
         assert all(row["labels"][-1] is (OWN in row["completions"]) for row in rows if len(row["labels"]) == 2)

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from exports import splits
-from exports.splits import Seat, Seating
-from labeling.texts.near_duplicates import BANDS, SLOTS, THRESHOLD, signature
-from labeling.texts.normal import digest
+from exports.splits import SplitAssigner, SplitInterval
+from formats.near_duplicates import BANDS, SLOTS, THRESHOLD, compute_signature
+from formats.normalization import digest_normalized
 
 SHARES = [(0.1, 0.1), (0.3, 0.3), (0.0, 0.5)]
 WORDS = [f"word{number}" for number in range(40)]
@@ -29,20 +29,20 @@ texts = st.lists(st.frozensets(st.integers(0, 120), max_size=5).map(text), max_s
 
 def alike(one: str, other: str) -> bool:
     """Pair by pair, without an index: they agree in a whole band and in seven of ten slots."""
-    agreeing = signature(one) == signature(other)
+    agreeing = compute_signature(one) == compute_signature(other)
     return bool(agreeing.reshape(BANDS, -1).all(axis=1).any() and np.count_nonzero(agreeing) >= THRESHOLD * SLOTS)
 
 
-def seat(known: list[tuple[str, Seat]], newcomers: list[str]) -> list[tuple[str, Seat]]:
-    seating = Seating()
+def seat(known: list[tuple[str, SplitInterval]], newcomers: list[str]) -> list[tuple[str, SplitInterval]]:
+    seating = SplitAssigner()
     for each, where in known:
-        seating.add(digest(each), signature(each).tobytes(), where)
+        seating.add(digest_normalized(each), compute_signature(each).tobytes(), where)
     for each in newcomers:
-        seating.add(digest(each), signature(each).tobytes())
+        seating.add(digest_normalized(each), compute_signature(each).tobytes())
     return [*known, *zip(newcomers, filter(None, seating.decide()), strict=True)]
 
 
-def sides(seated: list[tuple[str, Seat]], shares: tuple[float, float]) -> dict[str, str | None]:
+def sides(seated: list[tuple[str, SplitInterval]], shares: tuple[float, float]) -> dict[str, str | None]:
     return {each: where.side(validation=shares[0], test=shares[1]) for each, where in seated}
 
 
@@ -76,7 +76,7 @@ def test_stretches_meet_where_texts_are_alike() -> None:
     left, bridge, right = text([1, 14]), text([14, 27]), text([27, 39])
     assert (alike(left, bridge), alike(bridge, right), alike(left, right)) == (True, True, False)
     seated = dict(seat([], [left, right, bridge]))
-    ends = sorted((splits.place(digest(left)), splits.place(digest(right))))
+    ends = sorted((splits.split_position(digest_normalized(left)), splits.split_position(digest_normalized(right))))
     assert [seated[bridge].low, seated[bridge].high] == ends
     assert seated[left].low == seated[left].high
     assert seated[bridge].side(validation=0.0, test=sum(ends) / 2) is None

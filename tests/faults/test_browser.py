@@ -14,10 +14,10 @@ from django.utils import timezone
 from playwright.sync_api import Browser
 
 from accounts.models import User
-from labeling.models import Judgment, Project, Submission, Write
+from labeling.models import Judgment, Project, RatingEdit, Submission
 from people.models import Membership
 from tests import factories
-from tests.faults.hands import Hand, House, Weather, at_home, chromium
+from tests.faults.browser_raters import BrowserRater, FaultInjector, KillableServer, logged_in_context, running_chromium
 
 pytestmark = [
     pytest.mark.fault,
@@ -33,15 +33,15 @@ def browser(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator
     # Playwright runs an event loop in this thread. Django takes that for asynchronous code that must not ask the
     # database, and gives it a connection of its own, which lives from here to the end of the browser.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    with chromium() as started:
+    with running_chromium() as started:
         connection.ensure_connection()
         yield started
         connections.close_all()
 
 
 @pytest.fixture
-def house(browser: Browser, tmp_path: Path, broker: str, real_connections: None) -> Iterator[House]:
-    made = House(tmp_path, broker)
+def house(browser: Browser, tmp_path: Path, broker: str, real_connections: None) -> Iterator[KillableServer]:
+    made = KillableServer(tmp_path, broker)
     try:
         yield made
     finally:
@@ -65,13 +65,13 @@ def stands() -> dict[tuple[int, int], int | None]:
     return {(assignment, step): rating for assignment, step, rating in cells}
 
 
-def test_one_client_ends_with_what_was_last_meant(house: House, browser: Browser) -> None:
+def test_one_client_ends_with_what_was_last_meant(house: KillableServer, browser: Browser) -> None:
     chance = random.Random(SEED)
     project, user = lay_out(TRACES + 2, STEPS)
-    weather = Weather(house, chance, every=40)
-    context = at_home(browser, house, user)
+    weather = FaultInjector(house, chance, every=40)
+    context = logged_in_context(browser, house, user)
     weather.contexts = [context]
-    hand = Hand(context, project.slug, weather)
+    hand = BrowserRater(context, project.slug, weather)
     for number in range(TRACES):
         rate_one_trace(hand, chance)
         hand.submit()
@@ -84,11 +84,11 @@ def test_one_client_ends_with_what_was_last_meant(house: House, browser: Browser
     assert len(hand.meant) == RATINGS
     assert stands() == hand.meant
     assert Submission.objects.count() == TRACES
-    kept = Write.objects.values_list("assignment", "step", "rating")
+    kept = RatingEdit.objects.values_list("assignment", "step", "rating")
     assert Counter(kept) == Counter(hand.pressed)
 
 
-def rate_one_trace(hand: Hand, chance: random.Random) -> None:
+def rate_one_trace(hand: BrowserRater, chance: random.Random) -> None:
     """Now and then a person changes their mind, or takes back what was just said."""
     assignment = hand.ready()
     for step in range(STEPS):
@@ -104,17 +104,19 @@ def rate_one_trace(hand: Hand, chance: random.Random) -> None:
             hand.rate(assignment, step, rating)
 
 
-def test_two_clients_end_with_the_winner_by_the_rule_and_the_whole_history(house: House, browser: Browser) -> None:
+def test_two_clients_end_with_the_winner_by_the_rule_and_the_whole_history(
+    house: KillableServer, browser: Browser
+) -> None:
     chance, steps = random.Random(SEED + 1), 25
     project, user = lay_out(2, steps)
-    weather = Weather(house, chance, every=40)
+    weather = FaultInjector(house, chance, every=40)
     with ExitStack() as closing:
         hands = []
         for _ in range(2):
-            context = at_home(browser, house, user)
+            context = logged_in_context(browser, house, user)
             closing.callback(context.close)
             weather.contexts.append(context)
-            hands.append(Hand(context, project.slug, weather))
+            hands.append(BrowserRater(context, project.slug, weather))
         assignment = hands[0].ready()
         assert hands[1].ready() == assignment
         for part in range(RATINGS // steps):
@@ -127,7 +129,7 @@ def test_two_clients_end_with_the_winner_by_the_rule_and_the_whole_history(house
     assert stands() == winners(assignment)
 
 
-def rate_all_steps(hand: Hand, assignment: int, steps: int, chance: random.Random) -> None:
+def rate_all_steps(hand: BrowserRater, assignment: int, steps: int, chance: random.Random) -> None:
     hand.page.locator("#step-0 .step__no").click()
     for step in range(steps):
         hand.rate(assignment, step, chance.choice([-1, 0, 1]))
@@ -136,7 +138,7 @@ def rate_all_steps(hand: Hand, assignment: int, steps: int, chance: random.Rando
 def told_by_client() -> list[list[tuple[int, int, int | None]]]:
     """What each client said, in its own order."""
     said = defaultdict(list)
-    for write in Write.objects.order_by("sequence"):
+    for write in RatingEdit.objects.order_by("sequence"):
         said[write.client].append((write.assignment_id, write.step, write.rating))
     return sorted(said.values())
 
@@ -144,8 +146,8 @@ def told_by_client() -> list[list[tuple[int, int, int | None]]]:
 def winners(assignment: int) -> dict[tuple[int, int], int | None]:
     """The rule once more, from the history alone: of a client the higher sequence; of two clients the write that saw
     the higher version, otherwise the one that came later."""
-    standing: dict[int, Write] = {}
-    for write in Write.objects.filter(assignment=assignment).order_by("version", "sequence"):
+    standing: dict[int, RatingEdit] = {}
+    for write in RatingEdit.objects.filter(assignment=assignment).order_by("version", "sequence"):
         before = standing.get(write.step)
         is_own = before is not None and before.client == write.client
         if before is None or is_own or write.seen >= before.seen:

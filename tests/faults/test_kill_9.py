@@ -17,16 +17,16 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from events import append_only
-from jobs import work
+from jobs import control
 from jobs.models import Job
 from labeling import queue
-from labeling.importing import bringing
-from labeling.models import Assignment, Judgment, Project, QueueEntry, Submission, Trace, Write
+from labeling.models import Assignment, Judgment, Project, QueueEntry, RatingEdit, Submission, Trace
 from labeling.models.project import Protocol
+from labeling.traces import import_job
 from tests import factories, servers
-from tests.faults import houses
-from tests.faults.houses import House
-from tests.faults.raters import Browser, RaterAtWork
+from tests.faults import platforms
+from tests.faults.http_raters import HttpBrowser, HttpRaterThread
+from tests.faults.platforms import PlatformUnderTest
 
 SEED = int(os.environ.get("FAULT_SEED", "20261118"))  # other moments: FAULT_SEED=7 ./test -k lost
 RATERS, TRACES, OVERLAP, KILLS = 3, 400, 2, 5
@@ -35,10 +35,10 @@ RECORDS = 15_000  # a job that takes some seconds
 
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("kind", [houses.OneMachine, houses.ManyMachines])
-def test_nothing_acknowledged_is_lost_and_no_job_is_stuck(tmp_path: Path, kind: type[House]) -> None:
+@pytest.mark.parametrize("kind", [platforms.OneMachine, platforms.ManyMachines])
+def test_nothing_acknowledged_is_lost_and_no_job_is_stuck(tmp_path: Path, kind: type[PlatformUnderTest]) -> None:
     chance, is_over = random.Random(SEED), threading.Event()
-    with houses.opened(tmp_path, kind) as house, servers.published_to(house.broker):
+    with platforms.running_platform(tmp_path, kind) as house, servers.publish_to(house.broker):
         project = lay_out()
         raters = [at_work(house, project, number, is_over) for number in range(RATERS)]
         job = ask_for_a_file(project, tmp_path / "traces.jsonl")
@@ -66,10 +66,10 @@ def lay_out() -> Project:
     return project
 
 
-def at_work(house: House, project: Project, number: int, is_over: threading.Event) -> RaterAtWork:
+def at_work(house: PlatformUnderTest, project: Project, number: int, is_over: threading.Event) -> HttpRaterThread:
     user = factories.make_user()
     factories.make_rater(project, user)
-    return RaterAtWork(Browser(house.url, user, lambda: not is_over.is_set()), project.slug, seed=number)
+    return HttpRaterThread(HttpBrowser(house.url, user, lambda: not is_over.is_set()), project.slug, seed=number)
 
 
 def ask_for_a_file(project: Project, file: Path) -> Job:
@@ -77,11 +77,11 @@ def ask_for_a_file(project: Project, file: Path) -> Job:
         for number in range(RECORDS):
             record = {"problem": f"What is {number} + 1?", "steps": ["Add one.", f"So it is {number + 1}."]}
             lines.write(json.dumps(record) + "\n")
-    choices = bringing.Choices(labels="none")
-    return bringing.ask(project=project, path=file, choices=choices, by=None, now=timezone.now())
+    choices = import_job.ImportOptions(labels="none")
+    return import_job.request_import(project=project, path=file, choices=choices, by=None, now=timezone.now())
 
 
-def kill_at_random(house: House, job: Job, chance: random.Random) -> Counter[str]:
+def kill_at_random(house: PlatformUnderTest, job: Job, chance: random.Random) -> Counter[str]:
     """Each part at least once, and the worker first, in the middle of the job."""
     rest = [part for part in house.parts if part != "worker"]
     rest += chance.choices(["web", "worker"], k=KILLS - 1 - len(rest))
@@ -96,7 +96,7 @@ def kill_at_random(house: House, job: Job, chance: random.Random) -> Counter[str
     return Counter(victims)
 
 
-def have_done_enough(raters: list[RaterAtWork]) -> bool:
+def have_done_enough(raters: list[HttpRaterThread]) -> bool:
     """To see that nothing of it is lost: on a busy machine it is not there yet when the last part was killed."""
     each = min(len(rater.acknowledged) for rater in raters)
     together = sum(len(rater.submitted) for rater in raters)
@@ -107,12 +107,12 @@ def let_the_lease_run_out() -> None:
     """What would take twenty seconds by itself."""
     now = timezone.now()
     Job.objects.filter(state="running").update(lease_ends_at=now - dt.timedelta(seconds=1))
-    work.sweep(now=now)
+    control.sweep_jobs(now=now)
 
 
 def wait_for(job: Job) -> None:
     def is_done() -> bool:
-        work.sweep(now=timezone.now(), patience=dt.timedelta(seconds=3))
+        control.sweep_jobs(now=timezone.now(), patience=dt.timedelta(seconds=3))
         state, failure = Job.objects.values_list("state", "failure").get(pk=job.pk)
         assert state != "failed", failure
         time.sleep(0.2)
@@ -121,8 +121,8 @@ def wait_for(job: Job) -> None:
     servers.wait_until(is_done, what="the end of the job")
 
 
-def see_that_nothing_is_lost(raters: list[RaterAtWork]) -> None:
-    writes = Write.objects.values_list("assignment", "client", "sequence", "step", "rating")
+def see_that_nothing_is_lost(raters: list[HttpRaterThread]) -> None:
+    writes = RatingEdit.objects.values_list("assignment", "client", "sequence", "step", "rating")
     kept = {tuple(key): (step, rating) for *key, step, rating in writes}
     cells = Judgment.objects.values_list("turn__assignment", "turn__step__position", "rating")
     stands = {(assignment, step): rating for assignment, step, rating in cells}
@@ -155,4 +155,4 @@ def see_that_the_file_came_in_once(job: Job) -> None:
 
 
 def see_that_the_database_is_sound() -> None:
-    assert append_only.missing() == []
+    assert append_only.missing_triggers() == []

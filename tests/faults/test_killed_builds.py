@@ -13,16 +13,16 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from exports import finishing, snapshots
+from exports import finish_job, snapshots
 from exports.models import Snapshot
-from exports.orders import Ending, Order
-from jobs import work
+from exports.orders import Ending, SnapshotOrder
+from jobs import control
 from jobs.models import Job
 from labeling.models import Assignment, Project
 from tests import factories, servers
-from tests.labeling.importing import lines_of_prm800k as prm
-from tests.labeling.importing.test_load import bring_in
-from tests.labeling.test_manifest import relabel
+from tests.formats import prm800k_lines as prm
+from tests.labeling.datasets.test_manifest import relabel
+from tests.labeling.traces.test_load import bring_in
 
 TRACES, READERS_EACH, KILLS = 1200, 2, 2
 ORDERS: dict[Ending, list[str]] = {"jsonl.gz": ["prm800k", "trl", "steps"], "parquet": ["steps", "trl", "first_errors"]}
@@ -37,11 +37,11 @@ def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp
     project = labelled()
     start = partial(
         servers.start_worker,
-        env=servers.environment(settings.DATA_DIR, broker=broker),
+        env=servers.process_environment(settings.DATA_DIR, broker=broker),
         log=tmp_path / "worker.log",
         concurrency=3,
     )
-    with servers.published_to(broker):
+    with servers.publish_to(broker):
         made = [ordered(project, ending) for ending in ORDERS]
         for attempt in range(1, KILLS + 1):
             with running(start()) as worker:
@@ -63,7 +63,7 @@ def labelled() -> Project:
     with transaction.atomic():
         project = factories.make_project(reserve_problem_share=0.0)
         lines = [
-            prm.line(problem=f"What is {number} + {number}?", labeler=f"r{reader}")
+            prm.make_line(problem=f"What is {number} + {number}?", labeler=f"r{reader}")
             for number in range(TRACES)
             for reader in range(READERS_EACH)
         ]
@@ -72,18 +72,18 @@ def labelled() -> Project:
 
 
 def ordered(project: Project, ending: Ending) -> Snapshot:
-    return snapshots.order(
+    return snapshots.order_snapshot(
         project=project,
         name=f"in-{ending}",
         purpose="archive",
-        wanted=Order(formats=ORDERS[ending], ending=ending, validation=0.3),
+        wanted=SnapshotOrder(formats=ORDERS[ending], ending=ending, validation=0.3),
         by=None,
         now=timezone.now(),
     )
 
 
 @contextmanager
-def running(worker: servers.Server) -> Iterator[servers.Server]:
+def running(worker: servers.ServerProcess) -> Iterator[servers.ServerProcess]:
     try:
         yield worker
     finally:
@@ -92,10 +92,10 @@ def running(worker: servers.Server) -> Iterator[servers.Server]:
 
 def sweep() -> None:
     """At once what would take until the end of a lease."""
-    work.sweep(now=timezone.now(), patience=dt.timedelta(seconds=2))
+    control.sweep_jobs(now=timezone.now(), patience=dt.timedelta(seconds=2))
 
 
-def strike(worker: servers.Server, attempt: int) -> bool:
+def strike(worker: servers.ServerProcess, attempt: int) -> bool:
     """Kill it while a shard of this attempt is written in part. Its row is held, so that it gets no further."""
     sweep()
     with transaction.atomic():
@@ -111,7 +111,7 @@ def see_what_is_left() -> None:
     left = list(Job.objects.filter(kind=snapshots.BUILD, state="running"))
     assert any(0 < job.done < (job.total or 0) for job in left)
     for job in left:
-        folder = snapshots.folder(Snapshot.objects.get(pk=job.arguments["snapshot"]))
+        folder = snapshots.snapshot_folder(Snapshot.objects.get(pk=job.arguments["snapshot"]))
         names = [path.name for path in folder.rglob("*") if path.is_file()]
         assert all(name.endswith(".unfinished") for name in names), names
         assert names or job.done == 0
@@ -128,9 +128,9 @@ def are_built(made: list[Snapshot]) -> bool:
 
 def see_that_it_is_the_same(made: Snapshot, into: Path) -> None:
     """Every file, and no other."""
-    folder, again = snapshots.folder(made), into / made.name
-    assert snapshots.write_again(made, again) == []
-    finishing.write(made, again)
+    folder, again = snapshots.snapshot_folder(made), into / made.name
+    assert snapshots.rewrite_files(made, again) == []
+    finish_job.write_card_files(made, again)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
     assert {name.as_posix() for name in names} == set(made.files.values_list("name", flat=True))

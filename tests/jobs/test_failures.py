@@ -15,22 +15,22 @@ def raised(error: Exception) -> Exception:
 
 
 def test_reason_names_the_error_and_our_own_line() -> None:
-    said = failures.reason(raised(ValueError("no number\nat all")))
+    said = failures.describe_failure(raised(ValueError("no number\nat all")))
     assert said.startswith("ValueError: no number at all (tests/jobs/test_failures.py, line ")
 
 
 def test_reason_looks_for_our_own_line_below_a_library() -> None:
     with pytest.raises(ValueError, match="Expecting") as caught:
         json.loads("{")
-    assert "(tests/jobs/test_failures.py, line " in failures.reason(caught.value)
+    assert "(tests/jobs/test_failures.py, line " in failures.describe_failure(caught.value)
 
 
 def test_reason_leaves_words_for_people_as_they_are() -> None:
-    assert failures.reason(raised(failures.Failed("Line 3 has no text."))) == "Line 3 has no text."
+    assert failures.describe_failure(raised(failures.JobFailed("Line 3 has no text."))) == "Line 3 has no text."
 
 
 def test_reason_of_an_error_without_a_message_is_its_name() -> None:
-    assert failures.reason(ValueError()).startswith("ValueError (")
+    assert failures.describe_failure(ValueError()).startswith("ValueError (")
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_reason_of_an_error_without_a_message_is_its_name() -> None:
     ],
 )
 def test_reason_keeps_secrets(secret: str) -> None:
-    assert "hunter2" not in failures.reason(ValueError(secret))
+    assert "hunter2" not in failures.describe_failure(ValueError(secret))
 
 
 def test_reason_is_cut() -> None:
-    assert len(failures.reason(ValueError("x" * 5000))) < 1200
+    assert len(failures.describe_failure(ValueError("x" * 5000))) < 1200

@@ -10,9 +10,9 @@ import redis
 from django.utils import timezone
 
 from events.models import Event
-from jobs import runner, work
+from jobs import control, runner
 from jobs.models import Job
-from tests import servers, together
+from tests import concurrency, servers
 from tests.jobs import tasks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_connections")]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 def ask(to: int, seconds: float = 0.0) -> Job:
     arguments = {"to": to, "seconds": seconds}
-    return work.ask(kind="tests.count", arguments=arguments, by=None, now=timezone.now())
+    return control.request_job(kind="tests.count", arguments=arguments, by=None, now=timezone.now())
 
 
 def written() -> list[str]:
@@ -33,18 +33,18 @@ def is_so(job: Job, **fields: object) -> Callable[[], bool]:
 
 def swept_until(is_so: Callable[[], bool]) -> Callable[[], bool]:
     def look() -> bool:
-        work.sweep(now=timezone.now(), patience=dt.timedelta(seconds=1))
+        control.sweep_jobs(now=timezone.now(), patience=dt.timedelta(seconds=1))
         return is_so()
 
     return look
 
 
 def test_job_resumes_from_its_checkpoint_after_kill_9_of_its_worker(broker: str, tmp_path: Path) -> None:
-    environment = servers.environment(tmp_path, broker=broker)
+    environment = servers.process_environment(tmp_path, broker=broker)
     start = partial(
         servers.start_worker, env=environment, log=tmp_path / "worker.log", include="tests.jobs.tasks", concurrency=2
     )
-    with servers.published_to(broker):
+    with servers.publish_to(broker):
         first, second = start(), None
         try:
             job = ask(to=12, seconds=0.1)
@@ -64,8 +64,8 @@ def test_job_resumes_from_its_checkpoint_after_kill_9_of_its_worker(broker: str,
 
 
 def test_one_of_several_runners_at_the_same_moment_wins() -> None:
-    job = work.ask(kind="tests.count", arguments={"to": 5}, by=None, now=timezone.now())
-    states = together.at_once(*[partial(runner.run, job.pk, tasks.chunks) for _ in range(4)])
+    job = control.request_job(kind="tests.count", arguments={"to": 5}, by=None, now=timezone.now())
+    states = concurrency.run_at_once(*[partial(runner.run_job, job.pk, tasks.chunks) for _ in range(4)])
     assert sorted(map(str, states)) == ["None", "None", "None", "done"]
     assert written() == [f"chunk {n}" for n in range(1, 6)]
     assert Job.objects.get(pk=job.pk).attempt == 1
@@ -74,13 +74,13 @@ def test_one_of_several_runners_at_the_same_moment_wins() -> None:
 def test_ask_succeeds_while_the_broker_is_down_and_the_sweep_publishes() -> None:
     with servers.short_folder() as folder:
         path, log = folder / "valkey.sock", folder / "valkey.log"
-        with servers.published_to(f"unix://{path}"):
+        with servers.publish_to(f"unix://{path}"):
             job = ask(to=1)
             assert Job.objects.get(pk=job.pk).published_at is None
-            assert work.sweep(now=timezone.now()) == 0
-            with servers.valkey(path, log):
-                assert work.sweep(now=timezone.now()) == 1
-                assert work.sweep(now=timezone.now()) == 0
+            assert control.sweep_jobs(now=timezone.now()) == 0
+            with servers.running_valkey(path, log):
+                assert control.sweep_jobs(now=timezone.now()) == 1
+                assert control.sweep_jobs(now=timezone.now()) == 0
                 with redis.Redis(unix_socket_path=str(path)) as asked:
-                    assert asked.llen(work.QUEUE) == 1
+                    assert asked.llen(control.QUEUE) == 1
     assert Job.objects.get(pk=job.pk).published_at is not None

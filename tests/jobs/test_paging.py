@@ -15,6 +15,6 @@ pytestmark = pytest.mark.django_db
 def test_by_key_asks_anew_for_each_page(count: int, queries: int) -> None:
     made = [factories.make_project(f"p{number}") for number in range(count)]
     with CaptureQueriesContext(connection) as asked:
-        found = list(paging.by_key(Project.objects.all(), "slug", size=2))
+        found = list(paging.iterate_by_key(Project.objects.all(), "slug", size=2))
     assert found == [(project.pk, project.slug) for project in made]
     assert len(asked) == queries

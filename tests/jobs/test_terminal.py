@@ -31,13 +31,13 @@ class Screen(io.StringIO):
     ],
 )
 def test_line_shows_how_far_and_how_long(done: int, total: int | None, left: float | None, expected: str) -> None:
-    assert terminal.line("Reading:", done, total, left) == expected
+    assert terminal.format_progress_line("Reading:", done, total, left) == expected
 
 
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_bar_draws_only_where_somebody_looks(is_seen: bool) -> None:
     screen = Screen(is_seen=is_seen)
-    bar = terminal.Bar(screen)
+    bar = terminal.ProgressBar(screen)
     bar.show("Reading:", 0, 10)
     bar.show("Reading:", 10, 10)
     bar.clear()
@@ -49,7 +49,7 @@ def test_bar_begins_anew_with_other_words(monkeypatch: pytest.MonkeyPatch) -> No
     """Ten seconds for all bytes say nothing of how long a record takes."""
     screen, now = Screen(is_seen=True), [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    bar = terminal.Bar(screen)
+    bar = terminal.ProgressBar(screen)
     for at, words, done in (
         (0.0, "Looking:", 0),
         (10.0, "Looking:", 100),

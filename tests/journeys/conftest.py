@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from accounts import links
+from accounts import login_links
 from accounts.models import User
 
 CHROMIUM = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
@@ -51,7 +51,7 @@ def origin(live_server: LiveServer, settings: Any) -> str:
 
 # What a page answers on purpose (422 for a form, 410 for a spent link), and a network that a test has cut, is reported
 # by the browser too.
-ON_PURPOSE = (
+EXPECTED_COMPLAINTS = (
     "Failed to load resource: the server responded",
     "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",
 )
@@ -80,7 +80,7 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
         page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if user is not None:
-            page.goto(f"/login-link/{links.make_login(user=user, by=None, now=timezone.now())}")
+            page.goto(f"/login-link/{login_links.create_login_link(user=user, by=None, now=timezone.now())}")
             page.get_by_role("button", name="Log in").click()
             page.wait_for_url("/")
         return page
@@ -88,7 +88,7 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
     yield open_page
     for context in contexts:
         context.close()
-    assert not [each for each in complaints if not each.startswith(ON_PURPOSE)]
+    assert not [each for each in complaints if not each.startswith(EXPECTED_COMPLAINTS)]
 
 
 def _slow_down(page: Page) -> None:
@@ -96,7 +96,7 @@ def _slow_down(page: Page) -> None:
         page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
 
 
-def violations(page: Page, *rules: str) -> list[str]:
+def accessibility_violations(page: Page, *rules: str) -> list[str]:
     """What axe-core finds against WCAG 2.2 A and AA, or against these rules of it alone. It goes in by evaluation: the
     policy stops script tags."""
     if not page.evaluate("'axe' in window"):

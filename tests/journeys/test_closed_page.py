@@ -5,7 +5,7 @@ from playwright.sync_api import Page, Route, expect
 
 from labeling.models import Assignment, Submission
 from tests.journeys.conftest import Visit
-from tests.journeys.test_work import Day, eventually, press
+from tests.journeys.test_work import RaterDay, eventually, press
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +34,7 @@ BUSY = """async () => {
 
 def test_a_next_trace_is_shown_when_the_last_one_is_in_the_store(visit: Visit) -> None:
     """Whoever sees it may close the tab, however slow the disk is."""
-    day = Day(["One."], ["Two."])
+    day = RaterDay(["One."], ["Two."])
     page = day.begin(visit(day.user))
     press(page, "3")
     eventually(page, lambda: Assignment.objects.filter(state="held").exists())
@@ -47,7 +47,7 @@ def test_a_next_trace_is_shown_when_the_last_one_is_in_the_store(visit: Visit) -
 def test_a_trace_that_a_closed_page_submitted_does_not_come_again(visit: Visit) -> None:
     """Fetched ahead and rated while nothing came through: the server hears of it from the next page, which asks for a
     trace at the same time. The answer may be older than what is in the store by then."""
-    day = Day(["One."], ["Two."], ["Three."])
+    day = RaterDay(["One."], ["Two."], ["Three."])
     page = day.begin(visit(day.user))
     press(page, "3")
     eventually(page, lambda: Assignment.objects.filter(state="held").exists())

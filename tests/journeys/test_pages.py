@@ -5,37 +5,37 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from accounts import links
+from accounts import login_links
 from accounts.models import User
 from annotate import history
-from labeling import admission, judging
-from labeling.models import Assignment, Turn
+from labeling import assignments, onboarding
+from labeling.models import Assignment, StepReview
 from people import invitations
 from people.models import Role
 from tests import factories
-from tests.journeys.conftest import Visit, violations
-from tests.journeys.scene import Scene, make_scene
-from tests.labeling.judging.clients import Client
-from tests.labeling.quality import scene as quality
+from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.example_project import ExampleProject, make_example_project
+from tests.labeling.assignments.clients import WorkPageClient
+from tests.labeling.quality import submitted_work as quality
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def submitted(scene: Scene) -> int:
+def submitted(scene: ExampleProject) -> int:
     """A long trace that the annotator has rated to its first error, with maths, code and a comment in it."""
     steps = ["So $x^2 = 4$.", "```\n" + "x" * 300 + "\n```", r"Then \(" + "x + " * 90 + r"1 = 2\).", *["More."] * 97]
     trace = factories.make_trace(scene.project, steps)
-    assignment = quality.submit(scene.project.raters.get(user=scene.annotator), trace, [1, 0, -1])
-    Turn.objects.filter(assignment=assignment, step__position=2).update(comment="y" * 200)
-    judging.ask_correction(assignment_id=assignment.pk, note="Sure?", by=scene.lead, now=timezone.now())
-    for n in range(history.SIZE + 1):
+    assignment = quality.submit_trace(scene.project.raters.get(user=scene.annotator), trace, [1, 0, -1])
+    StepReview.objects.filter(assignment=assignment, step__position=2).update(comment="y" * 200)
+    assignments.request_correction(assignment_id=assignment.pk, note="Sure?", by=scene.lead, now=timezone.now())
+    for n in range(history.PAGE_SIZE + 1):
         trace = factories.make_trace(scene.project, problem=assignment.trace.problem)
         factories.make_submitted(assignment.rater, trace, ms=60_000 * n, submitted_at=timezone.now())
     return assignment.pk
 
 
 def test_times_are_those_of_the_clock_beside_the_page(visit: Visit) -> None:
-    scene = make_scene()
+    scene = make_example_project()
     page = visit(scene.annotator, timezone_id="Asia/Tokyo")
     page.goto(reverse("annotate:home"))
     there = page.evaluate("new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long' }).formatToParts()")
@@ -45,20 +45,20 @@ def test_times_are_those_of_the_clock_beside_the_page(visit: Visit) -> None:
     assert [each["value"] for each in page.context.cookies() if each.get("name") == "zone"] == ["Asia/Tokyo"]
 
 
-def in_the_middle_of_one(scene: Scene) -> None:
+def in_the_middle_of_one(scene: ExampleProject) -> None:
     """Home then says where one was, and how the day went."""
     rater = scene.project.raters.get(user=scene.annotator)
-    begun = admission.claim(rater_id=rater.pk, by=scene.annotator, now=timezone.now(), opened=True)
-    Client(Assignment.objects.get(pk=begun.assignment_id)).rate([1, 0], now=timezone.now())
+    begun = onboarding.claim_trace(rater_id=rater.pk, by=scene.annotator, now=timezone.now(), opened=True)
+    WorkPageClient(Assignment.objects.get(pk=begun.assignment_id)).rate([1, 0], now=timezone.now())
 
 
-def addresses(scene: Scene, user: User | None) -> list[str]:
+def addresses(scene: ExampleProject, user: User | None) -> list[str]:
     now = timezone.now()
-    _, invitation = invitations.invite(project=scene.project, role=Role.ENGINEER, by=scene.lead, now=now)
+    _, invitation = invitations.create_invitation(project=scene.project, role=Role.ENGINEER, by=scene.lead, now=now)
     anybody = [
         reverse("annotate:join", args=[invitation]),
-        reverse("login_link", args=[links.make_login(user=scene.annotator, by=None, now=now)]),
-        reverse("new_password", args=[links.make_new_password(user=scene.annotator, by=None, now=now)]),
+        reverse("login_link", args=[login_links.create_login_link(user=scene.annotator, by=None, now=now)]),
+        reverse("new_password", args=[login_links.create_password_link(user=scene.annotator, by=None, now=now)]),
         reverse("login_link", args=["spent"]),
         reverse("account_reset_password"),
         reverse("account_signup"),
@@ -81,7 +81,7 @@ def addresses(scene: Scene, user: User | None) -> list[str]:
         pages += [reverse("annotate:work", args=geometry), reverse("annotate:enter", args=geometry)]
         pages += [reverse("annotate:guideline", args=[scene.project.slug]), reverse("tokens")]
     if user == scene.lead:
-        pages += [reverse("dashboard:people", args=[scene.project.slug]), reverse("dashboard:new_project")]
+        pages += [reverse("dashboard:members", args=[scene.project.slug]), reverse("dashboard:new_project")]
         pages += [reverse("dashboard:imports", args=[scene.project.slug])]
     return pages
 
@@ -89,12 +89,14 @@ def addresses(scene: Scene, user: User | None) -> list[str]:
 def faults(page: Page, address: str) -> list[str]:
     page.goto(address)
     wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-    return [f"{address}: {each}" for each in [*violations(page), *(["runs off the side"] if wide else [])]]
+    return [
+        f"{address}: {each}" for each in [*accessibility_violations(page), *(["runs off the side"] if wide else [])]
+    ]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
 def test_pages_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
-    scene = make_scene()
+    scene = make_example_project()
     found = []
     for user in (None, scene.annotator, scene.lead):
         page = visit(user, width=width, dark=dark)

@@ -5,30 +5,31 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from labeling import overlapping, projects, queue
+from labeling import overlap_change, queue
 from labeling.models import Assignment, Judgment, Project, Submission
+from labeling.projects import lifecycle
 from people import members
 from people.models import Role
 from tests import factories
-from tests.journeys.conftest import Visit, violations
-from tests.journeys.test_work import Day, eventually, press
+from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.test_work import RaterDay, eventually, press
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def day() -> Day:
-    return Day(["One.", "Two.", "Three."], ["Four.", "Five.", "Six."])
+def day() -> RaterDay:
+    return RaterDay(["One.", "Two.", "Three."], ["Four.", "Five.", "Six."])
 
 
 @pytest.fixture
-def owner(day: Day) -> User:
+def owner(day: RaterDay) -> User:
     user = factories.make_user()
-    members.join(project=day.project, user=user, role=Role.OWNER, now=timezone.now())
+    members.add_member(project=day.project, user=user, role=Role.OWNER, now=timezone.now())
     return user
 
 
-def in_the_middle(day: Day, visit: Visit) -> Page:
+def in_the_middle(day: RaterDay, visit: Visit) -> Page:
     page = day.begin(visit(day.user))
     press(page, "3")
     eventually(page, lambda: Judgment.objects.exists())
@@ -41,7 +42,7 @@ def finish(page: Page, n: int) -> None:
     eventually(page, lambda: Submission.objects.count() == n)
 
 
-def test_take_back_is_told_and_what_is_finished_counts(day: Day, owner: User, visit: Visit) -> None:
+def test_take_back_is_told_and_what_is_finished_counts(day: RaterDay, owner: User, visit: Visit) -> None:
     page, lead = in_the_middle(day, visit), visit(owner)
     opened = Assignment.objects.get(state="opened")
     lead.goto(f"/projects/{day.project.slug}/traces/{opened.trace_id}/")
@@ -63,12 +64,12 @@ def test_take_back_is_told_and_what_is_finished_counts(day: Day, owner: User, vi
 
 @pytest.mark.parametrize("verb", ["pause", "close"])
 def test_what_is_opened_may_be_finished_and_then_it_is_said_why_nothing_comes(
-    verb: str, day: Day, owner: User, visit: Visit
+    verb: str, day: RaterDay, owner: User, visit: Visit
 ) -> None:
     page, lead = in_the_middle(day, visit), visit(owner)
-    lead.goto(f"/projects/{day.project.slug}/settings/life/")
+    lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
     expect(lead.get_by_text("with 1 person")).to_be_visible()
-    assert violations(lead) == []
+    assert accessibility_violations(lead) == []
     lead.get_by_role("button", name=f"{verb.capitalize()} the project").click()
     expect(lead.get_by_text("The project is " + ("paused" if verb == "pause" else "closed") + " now.")).to_be_visible()
     assert not Assignment.objects.filter(state="held").exists()
@@ -82,9 +83,9 @@ def test_what_is_opened_may_be_finished_and_then_it_is_said_why_nothing_comes(
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
-def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: Day, owner: User, visit: Visit) -> None:
+def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: RaterDay, owner: User, visit: Visit) -> None:
     page = in_the_middle(day, visit)
-    for verb in (projects.close, projects.archive):
+    for verb in (lifecycle.close_project, lifecycle.archive_project):
         verb(project=Project.objects.get(pk=day.project.pk), by=owner, now=timezone.now())
     finish(page, 1)
     expect(page.get_by_text("This project is archived: no more is rated here.")).to_be_visible()
@@ -92,32 +93,34 @@ def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: Day, 
     expect(lead.get_by_role("link", name=day.project.name)).to_be_hidden()
     lead.get_by_text("Archived").click()
     lead.get_by_role("link", name=day.project.name).click()
-    lead.goto(f"/projects/{day.project.slug}/settings/life/")
+    lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
     lead.get_by_role("button", name="Take it out of the archive").click()
     expect(lead.get_by_text("The project is closed now.")).to_be_visible()
 
 
-def test_fewer_readings_leave_what_is_in_hand(day: Day, visit: Visit) -> None:
+def test_fewer_readings_leave_what_is_in_hand(day: RaterDay, visit: Visit) -> None:
     page = in_the_middle(day, visit)
     project = Project.objects.get(pk=day.project.pk)
     options = {"overlap": 1, "overlap_limit": 5, "lease_seconds": 600}
-    overlapping.change(project=project, by=None, now=timezone.now(), **options)
+    overlap_change.change_overlap(project=project, by=None, now=timezone.now(), **options)
     finish(page, 1)
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
-def test_take_back_is_told_after_a_reload_until_it_is_read_or_finished(day: Day, owner: User, visit: Visit) -> None:
+def test_take_back_is_told_after_a_reload_until_it_is_read_or_finished(
+    day: RaterDay, owner: User, visit: Visit
+) -> None:
     page = in_the_middle(day, visit)
     opened = Assignment.objects.get(state="opened")
-    queue.take_back(assignment_id=opened.pk, now=timezone.now(), by=owner)
+    queue.reclaim_assignment(assignment_id=opened.pk, now=timezone.now(), by=owner)
     page.reload()
     news = page.locator("#unread")
     news.get_by_text("A trace went back that you had open").click()
     expect(news).to_contain_text("The step that you rated is kept.")
-    assert not violations(page)
+    assert not accessibility_violations(page)
     page.goto("/")
     expect(page.get_by_role("region", name="Went back while you had it open")).to_contain_text("A lead took it")
-    assert not violations(page)
+    assert not accessibility_violations(page)
     page.get_by_role("link", name="Finish it").click()
     expect(page.get_by_text("This trace went back to the queue. You may finish it all the same")).to_be_visible()
     expect(page.get_by_role("radio", name="Positive").first).to_be_checked()

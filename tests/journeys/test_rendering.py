@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from labeling.models import Assignment, Judgment, Option, Part, Step, Submission, Trace, Turn
+from labeling.models import Assignment, Judgment, Option, OptionPart, Step, StepReview, Submission, Trace
 from people import members
 from people.models import Role
 from tests import factories
-from tests.journeys.conftest import Visit, violations
-from tests.journeys.test_work import Day, eventually, press, ratings, saved
+from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.test_work import RaterDay, eventually, press, ratings, saved
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PNG = base64.b64decode(
@@ -24,7 +24,7 @@ PNG = base64.b64decode(
 KINDS = ("user", "reasoning", "action", "observation", "answer")
 
 
-def as_agent(day: Day) -> None:
+def as_agent(day: RaterDay) -> None:
     """The day's one trace, told as a run with tools."""
     trace = Trace.objects.get(project=day.project)
     for position, kind in enumerate(KINDS):
@@ -42,11 +42,11 @@ def as_agent(day: Day) -> None:
         (3, {"kind": "image", "name": "The plot", "media_type": "image/png", "data": PNG}),
     ]
     for number, (position, fields) in enumerate(parts):
-        Part.objects.create(option=options[position], position=number, **fields)
+        OptionPart.objects.create(option=options[position], position=number, **fields)
 
 
 def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
-    day = Day(["Book it.", "I look first.", "edit", "done", "All is done."], protocol="every_step")
+    day = RaterDay(["Book it.", "I look first.", "edit", "done", "All is done."], protocol="every_step")
     as_agent(day)
     page = day.begin(visit(day.user))
     expect(page.locator("#where")).to_have_text("Step 1 of 3")  # what a user and a tool said is not rated
@@ -61,7 +61,7 @@ def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
     image = page.locator("img.step__image")
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("naturalWidth", 1)
-    assert not violations(page)
+    assert not accessibility_violations(page)
     page.evaluate("document.activeElement.blur()")  # where Enter would fold it again
     press(page, "313")
     page.keyboard.press("Enter")
@@ -70,7 +70,7 @@ def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
 
 
 JSON = """async (source) => {
-  const { optionBody } = await import('/static/js/work/text.js');
+  const { optionBody } = await import('/static/js/work/rendering.js');
   const box = document.createElement('div');
   box.append(optionBody({ kind: 'action' }, { parts: [{ kind: 'call', name: 'f', text: source }] }, (word) => word));
   return box.textContent;
@@ -102,7 +102,7 @@ def test_maths_between_lines_is_typeset_and_hostile_text_holds_nothing_up(visit:
         r"So \begin{align*} x &= 1 \\ y &= \frac{1}{\sqrt{2}} \end{align*} and \boxed{\frac{1}{\sqrt{\frac{1}{2}}}}."
     )
     openings = r"\[" * 2000 + "$$ " * 900
-    day = Day([lines, openings, "$" + "x+" * 2500 + "1$", r"\boxed{" * 600])
+    day = RaterDay([lines, openings, "$" + "x+" * 2500 + "1$", r"\boxed{" * 600])
     page = day.begin(visit(day.user))
     expect(page.locator("#step-0 .katex")).to_have_count(2)
     expect(page.locator("#step-0 .tex-source")).to_have_count(0)
@@ -113,20 +113,20 @@ def test_maths_between_lines_is_typeset_and_hostile_text_holds_nothing_up(visit:
 def test_a_formula_that_cannot_be_typeset_shows_its_source(visit: Visit) -> None:
     """Broken ones, and those that reach beyond themselves: what the model wrote is never lost."""
     steps: list[str | list[str]] = [r"So $\frac{1}{$ and \(\unheard{x}\).", r"See $\href{https://example.org}{it}$."]
-    day = Day([*steps, "$2$"])
+    day = RaterDay([*steps, "$2$"])
     owner = factories.make_user()
-    members.join(project=day.project, user=owner, role=Role.OWNER, now=timezone.now())
+    members.add_member(project=day.project, user=owner, role=Role.OWNER, now=timezone.now())
     for page in (visit(owner, dark=True), day.begin(visit(day.user))):
         if "work" not in page.url:
             page.goto(reverse("dashboard:trace", args=[day.project.slug, Trace.objects.get().pk]))
         expect(page.locator(".katex")).to_have_count(1)
         for step in steps:
             expect(page.get_by_text(str(step))).to_be_visible()
-        assert not violations(page)
+        assert not accessibility_violations(page)
 
 
 def test_colours_of_a_formula_do_not_hide_it(visit: Visit) -> None:
-    day = Day([r"$\color{black} x \textcolor{#111}{y} \colorbox{black}{z} \phantom{w}$"])
+    day = RaterDay([r"$\color{black} x \textcolor{#111}{y} \colorbox{black}{z} \phantom{w}$"])
     page = day.begin(visit(day.user, dark=True))
     inside = page.locator("#step-0 .katex-html")
     ink = page.locator("#step-0 .katex").evaluate("node => getComputedStyle(node).color")
@@ -137,7 +137,7 @@ def test_colours_of_a_formula_do_not_hide_it(visit: Visit) -> None:
 
 def test_a_long_trace_and_a_huge_step_stay_fluent(visit: Visit) -> None:
     steps: list[str | list[str]] = [f"Step $x_{{{n}}} = {n}$." for n in range(106)]
-    day = Day([*steps, "word " * 40_000], protocol="every_step")
+    day = RaterDay([*steps, "word " * 40_000], protocol="every_step")
     page = day.begin(visit(day.user))
     took = page.evaluate(
         """async () => {
@@ -154,7 +154,7 @@ def test_a_long_trace_and_a_huge_step_stay_fluent(visit: Visit) -> None:
 
 
 def test_text_from_right_to_left_and_twice_as_large_stays_usable(visit: Visit) -> None:
-    day = Day(["נחשב את הסכום: $1 + 1 = 2$.", "x = " + "1 + " * 100 + "1"])
+    day = RaterDay(["נחשב את הסכום: $1 + 1 = 2$.", "x = " + "1 + " * 100 + "1"])
     page = day.begin(visit(day.user, width=1280))
     assert page.locator("#step-0 [data-slot=body]").evaluate("node => getComputedStyle(node).direction") == "rtl"
     page.evaluate("document.documentElement.style.fontSize = '200%'")
@@ -169,7 +169,7 @@ def test_text_from_right_to_left_and_twice_as_large_stays_usable(visit: Visit) -
 
 
 def test_nothing_moves_for_who_wants_it_still(visit: Visit) -> None:
-    day = Day([f"Step {n}." for n in range(30)])
+    day = RaterDay([f"Step {n}." for n in range(30)])
     page = day.begin(visit(day.user, reduced_motion="reduce"))
     calls = "window.how = []; const old = Element.prototype.scrollIntoView;"
     page.evaluate(
@@ -182,7 +182,7 @@ def test_nothing_moves_for_who_wants_it_still(visit: Visit) -> None:
 
 def test_what_a_project_asks_of_a_negative_step_is_kept_and_found_again(visit: Visit) -> None:
     asks = {"asks_error_category": True, "asks_reason": True, "asks_corrected_step": True}
-    day = Day(["One.", "Two.", "Three."], protocol="every_step", **asks)
+    day = RaterDay(["One.", "Two.", "Three."], protocol="every_step", **asks)
     page = day.begin(visit(day.user))
     press(page, "31")
     page.get_by_label("Calculation").check()
@@ -193,16 +193,16 @@ def test_what_a_project_asks_of_a_negative_step_is_kept_and_found_again(visit: V
     assert list(Judgment.objects.filter(rating=-1).values_list("category", "reason")) == [
         ("calculation", "Adds wrongly")
     ]
-    assert Turn.objects.get(step__position=1).written_text == "Two and a half."
+    assert StepReview.objects.get(step__position=1).written_text == "Two and a half."
     day.begin(page)
     expect(page.get_by_label("Calculation")).to_be_checked()
     expect(page.get_by_label("Reason in a few words")).to_have_value("Adds wrongly")
     expect(page.get_by_label("The step as it should read")).to_have_value("Two and a half.")
-    assert not violations(page)
+    assert not accessibility_violations(page)
 
 
 def test_steps_come_one_at_a_time_and_no_outcome_is_shown(visit: Visit) -> None:
-    day = Day(["One.", "Two.", "Three."], reveals_one_step_at_a_time=True)
+    day = RaterDay(["One.", "Two.", "Three."], reveals_one_step_at_a_time=True)
     trace = Trace.objects.get(project=day.project)
     type(trace.problem).objects.filter(pk=trace.problem_id).update(reference_answer="SECRET 42")
     page = day.begin(visit(day.user))
@@ -227,11 +227,11 @@ def test_steps_come_one_at_a_time_and_no_outcome_is_shown(visit: Visit) -> None:
     ],
 )
 def test_a_bare_formula_as_answer_is_typeset_for_raters_and_leads(answer: str, formulas: int, visit: Visit) -> None:
-    day = Day(["One.", "Two."], shows_reference_answer=True)
+    day = RaterDay(["One.", "Two."], shows_reference_answer=True)
     trace = Trace.objects.get(project=day.project)
     type(trace.problem).objects.filter(pk=trace.problem_id).update(reference_answer=answer)
     lead = factories.make_user()
-    members.join(project=day.project, user=lead, role=Role.LEAD, now=timezone.now())
+    members.add_member(project=day.project, user=lead, role=Role.LEAD, now=timezone.now())
     trace_page = visit(lead)
     trace_page.goto(reverse("dashboard:trace", args=[day.project.slug, trace.pk]))
     for shown in (
@@ -244,7 +244,7 @@ def test_a_bare_formula_as_answer_is_typeset_for_raters_and_leads(answer: str, f
 
 
 def test_active_time_counts_what_a_person_did_and_nothing_else(visit: Visit) -> None:
-    day = Day(["One.", "Two.", "Three."], protocol="every_step")
+    day = RaterDay(["One.", "Two.", "Three."], protocol="every_step")
     page = visit(day.user)
     page.clock.install()
     day.begin(page)
@@ -265,7 +265,7 @@ def test_active_time_counts_what_a_person_did_and_nothing_else(visit: Visit) -> 
     page.keyboard.press("Enter")
     page.clock.run_for(5_000)
     eventually(page, lambda: Submission.objects.count() == 1)
-    first, second, third = Turn.objects.order_by("step__position").values_list("active_ms", flat=True)
+    first, second, third = StepReview.objects.order_by("step__position").values_list("active_ms", flat=True)
     assert 10_000 <= (first or 0) <= 11_500
     assert (second or 0) == pytest.approx(30_000, abs=1_500)
     assert (third or 0) == pytest.approx(5_000, abs=1_500)

@@ -8,44 +8,44 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from exports import finishing, snapshots
+from exports import finish_job, snapshots
 from exports.models import Snapshot
 from tests.exports.test_snapshots import run
-from tests.journeys.conftest import Visit, violations
-from tests.journeys.scene import Scene, make_scene
-from tests.labeling.importing import lines_of_prm800k as prm
-from tests.labeling.importing.test_load import bring_in
+from tests.formats import prm800k_lines as prm
+from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.example_project import ExampleProject, make_example_project
+from tests.labeling.traces.test_load import bring_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def scene(transactional_db: None, tmp_path: Path, settings: Any) -> Scene:
+def scene(transactional_db: None, tmp_path: Path, settings: Any) -> ExampleProject:
     settings.DATA_DIR = tmp_path
     settings.DESTINATIONS = {"lake": "s3://datasets/stepmark"}
-    made = make_scene()
-    bring_in(made.project, *(prm.line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
+    made = make_example_project()
+    bring_in(made.project, *(prm.make_line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
     return made
 
 
 def build(made: Snapshot) -> None:
     """What the workers would do."""
-    run(snapshots.prepare(made, asks=False))
-    run(snapshots.build(made, 0, asks=False))
+    run(snapshots.prepare_snapshot(made, asks=False))
+    run(snapshots.build_shard(made, 0, asks=False))
     made.refresh_from_db()
-    run(finishing.finish(made))
+    run(finish_job.finish_snapshot(made))
 
 
 def barriers(page: Page) -> list[str]:
     """From the top: what has been scrolled under the bar is covered by it."""
     page.evaluate("window.scrollTo(0, 0)")
-    return violations(page)
+    return accessibility_violations(page)
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
-def test_lead_makes_a_snapshot(scene: Scene, visit: Visit, width: int, dark: bool) -> None:
+def test_lead_makes_a_snapshot(scene: ExampleProject, visit: Visit, width: int, dark: bool) -> None:
     page = visit(scene.lead, width=width, dark=dark)
-    page.goto(reverse("dashboard:statement", args=[scene.project.slug]))
+    page.goto(reverse("dashboard:disclosure", args=[scene.project.slug]))
     page.get_by_label("Base model").fill("Qwen2.5-Math-7B")
     page.get_by_role("button", name="State this").click()
     expect(page.get_by_text("Snapshots that are made from now on carry it.")).to_be_visible()

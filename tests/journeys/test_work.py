@@ -12,7 +12,7 @@ from labeling import queue
 from labeling.models import Assignment, Judgment, Project, Submission
 from people.models import Membership
 from tests import factories
-from tests.journeys.conftest import PATIENCE, Visit, violations
+from tests.journeys.conftest import PATIENCE, Visit, accessibility_violations
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,7 @@ MATHS: list[str | list[str]] = [
 ]
 
 
-class Day:
+class RaterDay:
     """A project with work in it and somebody to do it."""
 
     def __init__(self, *traces: list[str | list[str]], **settings: Any) -> None:
@@ -67,7 +67,7 @@ def eventually(page: Page, is_so: Callable[[], bool]) -> None:
 
 
 def test_first_error_with_alternatives_by_keyboard_alone(visit: Visit) -> None:
-    day = Day([*MATHS], ["Next one."])
+    day = RaterDay([*MATHS], ["Next one."])
     page = day.begin(visit(day.user))
     expect(page.locator("#submit")).to_have_text("Find the first negative, or rate 5 more")
     press(page, "321")
@@ -82,7 +82,7 @@ def test_first_error_with_alternatives_by_keyboard_alone(visit: Visit) -> None:
 
 
 def test_undo_brings_back_the_whole_former_state_and_a_held_key_rates_one_step(visit: Visit) -> None:
-    day = Day(["One.", "Two.", "Three."])
+    day = RaterDay(["One.", "Two.", "Three."])
     page = day.begin(visit(day.user))
     page.keyboard.down("3")
     for _ in range(5):
@@ -95,7 +95,7 @@ def test_undo_brings_back_the_whole_former_state_and_a_held_key_rates_one_step(v
 
 
 def test_ratings_outlive_a_dead_network_and_a_closed_tab(visit: Visit) -> None:
-    day = Day(["One.", "Two.", "Three.", "Four."])
+    day = RaterDay(["One.", "Two.", "Three.", "Four."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
     eventually(page, lambda: ratings() == [1])
@@ -112,7 +112,7 @@ def test_ratings_outlive_a_dead_network_and_a_closed_tab(visit: Visit) -> None:
 
 
 def test_double_click_on_submit_makes_one_submission(visit: Visit) -> None:
-    day = Day(["One."], ["Two."])
+    day = RaterDay(["One."], ["Two."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
     page.locator("#submit").dblclick()
@@ -125,13 +125,13 @@ def test_double_click_on_submit_makes_one_submission(visit: Visit) -> None:
 
 
 def test_a_lapsed_lease_loses_nothing(visit: Visit) -> None:
-    day = Day(["One.", "Two."], ["Next."])
+    day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
     eventually(page, lambda: ratings() == [1])
     saved(page)
     Assignment.objects.update(lease_ends_at=timezone.now())
-    queue.lapse_due(now=timezone.now())
+    queue.lapse_expired_leases(now=timezone.now())
     press(page, "2")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.count() == 1)
@@ -139,7 +139,7 @@ def test_a_lapsed_lease_loses_nothing(visit: Visit) -> None:
 
 
 def test_closing_the_page_gives_back_what_was_fetched_ahead(visit: Visit) -> None:
-    day = Day(["One.", "Two."], ["Next."])
+    day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
     eventually(page, lambda: Assignment.objects.filter(state="held").exists())
@@ -148,7 +148,7 @@ def test_closing_the_page_gives_back_what_was_fetched_ahead(visit: Visit) -> Non
 
 
 def test_two_tabs_meet_and_the_one_that_lost_is_shown_both(visit: Visit) -> None:
-    day = Day(["One.", "Two."])
+    day = RaterDay(["One.", "Two."])
     first = day.begin(visit(day.user))
     second = day.begin(first.context.new_page())
     first.keyboard.press("3")
@@ -177,7 +177,7 @@ DEAD = """
 
 @pytest.mark.parametrize("refusing", [NO_STORE, FULL, BLOCKED, DEAD])
 def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, visit: Visit) -> None:
-    day = Day(["One.", "Two."], ["Next."])
+    day = RaterDay(["One.", "Two."], ["Next."])
     page = visit(day.user)
     page.add_init_script(refusing)
     day.begin(page)
@@ -196,7 +196,7 @@ def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, vi
 
 
 def test_a_disk_that_dies_in_the_middle_takes_nothing_with_it(visit: Visit) -> None:
-    day = Day(["One.", "Two."], protocol="every_step")
+    day = RaterDay(["One.", "Two."], protocol="every_step")
     page = day.begin(visit(day.user))
     page.context.set_offline(True)
     press(page, "3")
@@ -211,17 +211,17 @@ def test_a_disk_that_dies_in_the_middle_takes_nothing_with_it(visit: Visit) -> N
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
 def test_work_page_has_no_barrier_and_nothing_runs_off_the_side(width: int, dark: bool, visit: Visit) -> None:
-    day = Day([*MATHS, "x = " + "1 + " * 200 + "1"], asks_error_category=True, asks_reason=True)
+    day = RaterDay([*MATHS, "x = " + "1 + " * 200 + "1"], asks_error_category=True, asks_reason=True)
     page = day.begin(visit(day.user, width=width, dark=dark))
     expect(page.locator(".katex").first).to_be_visible()
-    assert not violations(page)
+    assert not accessibility_violations(page)
     press(page, "331")
-    assert not violations(page)
+    assert not accessibility_violations(page)
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 
 def test_a_thumb_can_do_it_all(visit: Visit) -> None:
-    day = Day(["One.", "Two."], ["Next."])
+    day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user, width=390))
     page.locator(".dock [data-rate='1']").tap()
     page.locator(".dock [data-rate='0']").tap()
@@ -231,7 +231,7 @@ def test_a_thumb_can_do_it_all(visit: Visit) -> None:
 
 
 def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> None:
-    day = Day(["One.", "Two."])
+    day = RaterDay(["One.", "Two."])
     page = visit(day.user)
     page.goto("/keys/")
     page.get_by_label("Rate positive").fill("f")
@@ -245,23 +245,23 @@ def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> Non
 
 
 def test_own_work_is_corrected_and_the_history_tells_it(visit: Visit) -> None:
-    day = Day(["One.", "Two."])
+    day = RaterDay(["One.", "Two."])
     page = day.begin(visit(day.user))
     press(page, "33")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.count() == 1)
     page.goto("/")
-    assert not violations(page)
+    assert not accessibility_violations(page)
     page.get_by_role("button", name="Correct").click()
     expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()
     page.keyboard.press("1")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="What you submitted")).to_be_visible()
     expect(page.get_by_role("cell", name="First error, step 1")).to_be_visible()
-    assert not violations(page)
+    assert not accessibility_violations(page)
     page.locator("tbody th a").click()
     expect(page.locator(".verdict").first).to_contain_text("Negative")
-    assert not violations(page)
+    assert not accessibility_violations(page)
     assert list(Submission.objects.order_by("revision").values_list("finish_reason", flat=True)) == [
         "solution",
         "found_error",

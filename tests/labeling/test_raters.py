@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def test_ensure_member_keeps_one_rater_and_one_pseudonym(now: dt.datetime) -> None:
     project, user = factories.make_project(), factories.make_user("ann")
     first = raters.ensure_member(project=project, user=user, now=now)
-    raters.remove(rater=first, now=now)
+    raters.remove_rater(rater=first, now=now)
     again = raters.ensure_member(project=project, user=user, now=now)
     assert (again.pk, again.labeler, again.removed_at) == (first.pk, first.labeler, None)
     assert "ann" not in str(first.labeler)
@@ -32,15 +32,15 @@ def test_ensure_member_begins_with_the_screening_where_there_is_one(now: dt.date
 def test_for_labeler_gives_a_member_their_own_labels_back(now: dt.datetime) -> None:
     project = factories.make_project()
     member = raters.ensure_member(project=project, user=factories.make_user(), now=now)
-    assert raters.for_labeler(project=project, labeler=str(member.labeler), now=now) == member
-    stranger = raters.for_labeler(project=project, labeler="x", now=now)
+    assert raters.ensure_labeler(project=project, labeler=str(member.labeler), now=now) == member
+    stranger = raters.ensure_labeler(project=project, labeler="x", now=now)
     assert stranger.kind == RaterKind.IMPORTED
-    assert raters.for_labeler(project=project, labeler="x", now=now) == stranger
+    assert raters.ensure_labeler(project=project, labeler="x", now=now) == stranger
 
 
 def test_unknown_and_machine_stand_once_in_a_project(now: dt.datetime) -> None:
     project = factories.make_project()
-    assert raters.unknown(project=project, now=now) == raters.unknown(project=project, now=now)
-    judge = raters.machine(project=project, name="judge, prompt 3", now=now)
-    assert judge == raters.machine(project=project, name="judge, prompt 3", now=now)
-    assert judge != raters.machine(project=project, name="judge, prompt 4", now=now)
+    assert raters.ensure_unknown(project=project, now=now) == raters.ensure_unknown(project=project, now=now)
+    judge = raters.ensure_machine(project=project, name="judge, prompt 3", now=now)
+    assert judge == raters.ensure_machine(project=project, name="judge, prompt 3", now=now)
+    assert judge != raters.ensure_machine(project=project, name="judge, prompt 4", now=now)

@@ -5,27 +5,27 @@ from functools import partial
 
 import pytest
 
-from accounts import tokens
+from accounts import secret_tokens
 from accounts.models import User
 from events.models import Event
 from labeling.models import Rater
 from people import invitations, members, roles
 from people.models import Invitation, Membership, Role
 from tests import factories
-from tests.people.cast import Cast, make_cast
-from tests.together import at_once
+from tests.concurrency import run_at_once
+from tests.people.personas import Personas, make_personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast() -> Cast:
-    return make_cast()
+def cast() -> Personas:
+    return make_personas()
 
 
-def test_accept_makes_a_member_and_a_rater(cast: Cast, now: dt.datetime) -> None:
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
-    membership = invitations.accept(token=token, user=cast.stranger, now=now)
+def test_accept_makes_a_member_and_a_rater(cast: Personas, now: dt.datetime) -> None:
+    _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    membership = invitations.accept_invitation(token=token, user=cast.stranger, now=now)
     assert (membership.role, membership.joined_at) == (Role.ANNOTATOR, now)
     assert Rater.objects.filter(user=cast.stranger, removed_at=None).exists()
     assert list(Event.objects.order_by("-id").values_list("what", "by")[:2]) == [
@@ -34,9 +34,9 @@ def test_accept_makes_a_member_and_a_rater(cast: Cast, now: dt.datetime) -> None
     ]
 
 
-def test_invite_keeps_the_hash_alone(cast: Cast, now: dt.datetime) -> None:
-    invitation, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
-    assert Invitation.objects.get().token_digest == tokens.digest(token)
+def test_invite_keeps_the_hash_alone(cast: Personas, now: dt.datetime) -> None:
+    invitation, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    assert Invitation.objects.get().token_digest == secret_tokens.hash_token(token)
     assert token not in {str(value) for value in vars(invitation).values()}
     assert token not in str(Event.objects.order_by("id").last().detail)  # type: ignore[union-attr]  # there is one
 
@@ -51,114 +51,128 @@ def test_invite_keeps_the_hash_alone(cast: Cast, now: dt.datetime) -> None:
         ("annotator", Role.ANNOTATOR),
     ],
 )
-def test_invite_refuses_what_is_above(cast: Cast, now: dt.datetime, actor: str, role: Role) -> None:
+def test_invite_refuses_what_is_above(cast: Personas, now: dt.datetime, actor: str, role: Role) -> None:
     with pytest.raises(roles.NotAllowed):
-        invitations.invite(project=cast.project, role=role, by=getattr(cast, actor), now=now)
+        invitations.create_invitation(project=cast.project, role=role, by=getattr(cast, actor), now=now)
 
 
-def test_invite_refuses_people_from_outside(cast: Cast, now: dt.datetime) -> None:
+def test_invite_refuses_people_from_outside(cast: Personas, now: dt.datetime) -> None:
     with pytest.raises(members.NotAMember):
-        invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.neighbour, now=now)
+        invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.neighbour, now=now)
 
 
-def test_accept_refuses_what_is_over(cast: Cast, now: dt.datetime) -> None:
+def test_accept_refuses_what_is_over(cast: Personas, now: dt.datetime) -> None:
     old, revoked, spent = (
-        invitations.invite(project=cast.project, role=Role.ENGINEER, by=cast.owner, now=now, days=2) for _ in range(3)
+        invitations.create_invitation(project=cast.project, role=Role.ENGINEER, by=cast.owner, now=now, days=2)
+        for _ in range(3)
     )
-    invitations.revoke(invitation=revoked[0], by=cast.lead, now=now)
-    invitations.accept(token=spent[1], user=factories.make_user(), now=now)
+    invitations.revoke_invitation(invitation=revoked[0], by=cast.lead, now=now)
+    invitations.accept_invitation(token=spent[1], user=factories.make_user(), now=now)
     for token, later in ((old[1], 2), (revoked[1], 0), (spent[1], 0), ("never one", 0)):
-        with pytest.raises(invitations.InvitationIsOver):
-            invitations.accept(token=token, user=cast.stranger, now=now + dt.timedelta(days=later))
+        with pytest.raises(invitations.InvitationInvalid):
+            invitations.accept_invitation(token=token, user=cast.stranger, now=now + dt.timedelta(days=later))
 
 
-def test_accept_as_new_makes_both_or_neither(cast: Cast, now: dt.datetime) -> None:
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
-    membership = invitations.accept_as_new(token=token, username="ines", password="seven green ladders", now=now)
+def test_accept_as_new_makes_both_or_neither(cast: Personas, now: dt.datetime) -> None:
+    _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    membership = invitations.accept_with_new_account(
+        token=token, username="ines", password="seven green ladders", now=now
+    )
     assert membership.user.check_password("seven green ladders")
-    with pytest.raises(invitations.InvitationIsOver):
-        invitations.accept_as_new(token=token, username="late", password="seven green ladders", now=now)
+    with pytest.raises(invitations.InvitationInvalid):
+        invitations.accept_with_new_account(token=token, username="late", password="seven green ladders", now=now)
     assert not User.objects.filter(username="late").exists()
 
 
-def test_accept_leaves_a_member_as_they_are(cast: Cast, now: dt.datetime) -> None:
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
-    assert invitations.accept(token=token, user=cast.owner, now=now).role == Role.OWNER
+def test_accept_leaves_a_member_as_they_are(cast: Personas, now: dt.datetime) -> None:
+    _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
+    assert invitations.accept_invitation(token=token, user=cast.owner, now=now).role == Role.OWNER
     assert Invitation.objects.get().uses == 0
 
 
-def test_accept_brings_back_who_had_left(cast: Cast, now: dt.datetime) -> None:
-    members.leave(membership=cast.membership(cast.lead), now=now)
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=cast.owner, now=now)
-    membership = invitations.accept(token=token, user=cast.lead, now=now)
+def test_accept_brings_back_who_had_left(cast: Personas, now: dt.datetime) -> None:
+    members.leave_project(membership=cast.membership(cast.lead), now=now)
+    _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.owner, now=now)
+    membership = invitations.accept_invitation(token=token, user=cast.lead, now=now)
     assert (membership.role, membership.left_at) == (Role.ANNOTATOR, None)
     assert Membership.objects.filter(project=cast.project, user=cast.lead).count() == 1
 
 
-def test_accept_lets_nobody_back_by_a_link_from_before_they_went(cast: Cast, now: dt.datetime) -> None:
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now)
+def test_accept_lets_nobody_back_by_a_link_from_before_they_went(cast: Personas, now: dt.datetime) -> None:
+    _, token = invitations.create_invitation(
+        project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now
+    )
     later = now + dt.timedelta(hours=1)
-    members.remove(membership=cast.membership(cast.annotator), by=cast.lead, now=later)
-    with pytest.raises(invitations.InvitationIsOver):
-        invitations.accept(token=token, user=cast.annotator, now=later)
-    assert invitations.accept(token=token, user=cast.stranger, now=later).role == Role.ANNOTATOR
+    members.remove_member(membership=cast.membership(cast.annotator), by=cast.lead, now=later)
+    with pytest.raises(invitations.InvitationInvalid):
+        invitations.accept_invitation(token=token, user=cast.annotator, now=later)
+    assert invitations.accept_invitation(token=token, user=cast.stranger, now=later).role == Role.ANNOTATOR
     assert Invitation.objects.get().uses == 1
 
 
-def test_revoke_refuses_whoever_could_not_have_made_it(cast: Cast, now: dt.datetime) -> None:
-    invitation, _ = invitations.invite(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
+def test_revoke_refuses_whoever_could_not_have_made_it(cast: Personas, now: dt.datetime) -> None:
+    invitation, _ = invitations.create_invitation(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
     with pytest.raises(roles.NotAllowed):
-        invitations.revoke(invitation=invitation, by=cast.lead, now=now)
+        invitations.revoke_invitation(invitation=invitation, by=cast.lead, now=now)
 
 
 @pytest.mark.usefixtures("real_connections")
 def test_accept_lets_as_many_in_as_it_says_at_once(now: dt.datetime) -> None:
-    cast = make_cast()
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, uses_allowed=2, by=cast.lead, now=now)
+    cast = make_personas()
+    _, token = invitations.create_invitation(
+        project=cast.project, role=Role.ANNOTATOR, uses_allowed=2, by=cast.lead, now=now
+    )
     people = [factories.make_user() for _ in range(6)]
-    answers = at_once(*[partial(invitations.accept, token=token, user=person, now=now) for person in people])
+    answers = run_at_once(
+        *[partial(invitations.accept_invitation, token=token, user=person, now=now) for person in people]
+    )
     assert sum(isinstance(answer, Membership) for answer in answers) == 2
-    assert sum(isinstance(answer, invitations.InvitationIsOver) for answer in answers) == 4
+    assert sum(isinstance(answer, invitations.InvitationInvalid) for answer in answers) == 4
     assert Membership.objects.filter(project=cast.project, user__in=people).count() == 2
 
 
 @pytest.mark.usefixtures("real_connections")
 def test_accept_twice_at_once_counts_a_person_once(now: dt.datetime) -> None:
-    cast = make_cast()
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now)
-    answers = at_once(*[partial(invitations.accept, token=token, user=cast.stranger, now=now)] * 4)
+    cast = make_personas()
+    _, token = invitations.create_invitation(
+        project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now
+    )
+    answers = run_at_once(*[partial(invitations.accept_invitation, token=token, user=cast.stranger, now=now)] * 4)
     assert {type(answer).__name__ for answer in answers} == {"Membership"}
     assert Invitation.objects.get().uses == 1
     assert Rater.objects.filter(user=cast.stranger).count() == 1
 
 
-def test_accept_is_over_when_whoever_made_it_was_removed(cast: Cast, now: dt.datetime) -> None:
+def test_accept_is_over_when_whoever_made_it_was_removed(cast: Personas, now: dt.datetime) -> None:
     """Otherwise a link that they kept leads in again, under another name."""
     lead = cast.membership(cast.lead)
-    _, token = invitations.invite(project=cast.project, role=Role.ANNOTATOR, by=lead.user, now=now)
-    assert invitations.find(token=token, now=now) is not None
-    members.remove(membership=lead, by=cast.owner, now=now)
-    assert invitations.find(token=token, now=now) is None
-    with pytest.raises(invitations.InvitationIsOver):
-        invitations.accept(token=token, user=factories.make_user(), now=now)
+    _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=lead.user, now=now)
+    assert invitations.find_invitation(token=token, now=now) is not None
+    members.remove_member(membership=lead, by=cast.owner, now=now)
+    assert invitations.find_invitation(token=token, now=now) is None
+    with pytest.raises(invitations.InvitationInvalid):
+        invitations.accept_invitation(token=token, user=factories.make_user(), now=now)
 
 
-def test_accept_is_over_when_whoever_made_it_no_longer_gives_the_role(cast: Cast, now: dt.datetime) -> None:
+def test_accept_is_over_when_whoever_made_it_no_longer_gives_the_role(cast: Personas, now: dt.datetime) -> None:
     """Otherwise a link that they kept gives back, under another name, what was taken from them."""
     lead = cast.membership(cast.lead)
-    _, token = invitations.invite(project=cast.project, role=Role.REVIEWER, by=lead.user, now=now)
+    _, token = invitations.create_invitation(project=cast.project, role=Role.REVIEWER, by=lead.user, now=now)
     members.change_role(membership=lead, role=Role.ENGINEER, by=cast.owner, now=now)
-    assert invitations.find(token=token, now=now) is None
-    assert not invitations.still_open(now=now).exists()
-    with pytest.raises(invitations.InvitationIsOver):
-        invitations.accept(token=token, user=cast.stranger, now=now)
+    assert invitations.find_invitation(token=token, now=now) is None
+    assert not invitations.open_invitations(now=now).exists()
+    with pytest.raises(invitations.InvitationInvalid):
+        invitations.accept_invitation(token=token, user=cast.stranger, now=now)
 
 
-def test_invitation_of_an_owner_who_is_lead_now_makes_no_leads(cast: Cast, now: dt.datetime) -> None:
+def test_invitation_of_an_owner_who_is_lead_now_makes_no_leads(cast: Personas, now: dt.datetime) -> None:
     tokens_of = {
-        role: invitations.invite(project=cast.project, role=role, by=cast.owner, now=now)[1]
+        role: invitations.create_invitation(project=cast.project, role=role, by=cast.owner, now=now)[1]
         for role in (Role.LEAD, Role.ANNOTATOR)
     }
     Membership.objects.filter(user=cast.owner).update(role=Role.LEAD)
-    assert invitations.find(token=tokens_of[Role.LEAD], now=now) is None
-    assert invitations.accept(token=tokens_of[Role.ANNOTATOR], user=cast.stranger, now=now).role == Role.ANNOTATOR
+    assert invitations.find_invitation(token=tokens_of[Role.LEAD], now=now) is None
+    assert (
+        invitations.accept_invitation(token=tokens_of[Role.ANNOTATOR], user=cast.stranger, now=now).role
+        == Role.ANNOTATOR
+    )

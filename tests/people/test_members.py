@@ -8,43 +8,43 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.db.models import Sum
 
-from accounts import links
+from accounts import login_links
 from accounts.models import LinkPurpose, User
 from events.models import Event
 from labeling import queue
 from labeling.models import Assignment, QueueEntry, Rater
 from labeling.models.assignment import AssignmentState
-from people import members, projects, roles
+from people import members, owned_projects, roles
 from people.models import Membership, Role
 from tests import factories
-from tests.people.cast import Cast, make_cast
-from tests.together import at_once
+from tests.concurrency import run_at_once
+from tests.people.personas import Personas, make_personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast() -> Cast:
-    return make_cast()
+def cast() -> Personas:
+    return make_personas()
 
 
 def whats() -> list[str]:
     return list(Event.objects.order_by("id").values_list("what", flat=True))
 
 
-def test_join_makes_the_rater_of_an_annotator_alone(cast: Cast) -> None:
+def test_join_makes_the_rater_of_an_annotator_alone(cast: Personas) -> None:
     assert list(Rater.objects.values_list("user__username", flat=True)) == ["annotator"]
 
 
-def test_join_again_brings_back_the_same_rater(cast: Cast, now: dt.datetime) -> None:
+def test_join_again_brings_back_the_same_rater(cast: Personas, now: dt.datetime) -> None:
     before = Rater.objects.get()
-    members.remove(membership=cast.membership(cast.annotator), by=cast.lead, now=now)
-    members.join(project=cast.project, user=cast.annotator, role=Role.ANNOTATOR, now=now)
+    members.remove_member(membership=cast.membership(cast.annotator), by=cast.lead, now=now)
+    members.add_member(project=cast.project, user=cast.annotator, role=Role.ANNOTATOR, now=now)
     after = Rater.objects.get()
     assert (after.pk, after.labeler, after.removed_at) == (before.pk, before.labeler, None)
 
 
-def test_change_role_gives_and_takes_the_rater(cast: Cast, now: dt.datetime) -> None:
+def test_change_role_gives_and_takes_the_rater(cast: Personas, now: dt.datetime) -> None:
     members.change_role(membership=cast.membership(cast.engineer), role=Role.ANNOTATOR, by=cast.lead, now=now)
     assert Rater.objects.get(user=cast.engineer).removed_at is None
     members.change_role(membership=cast.membership(cast.engineer), role=Role.ENGINEER, by=cast.lead, now=now)
@@ -63,7 +63,9 @@ def test_change_role_gives_and_takes_the_rater(cast: Cast, now: dt.datetime) -> 
         ("annotator", "annotator", Role.OWNER),
     ],
 )
-def test_change_role_refuses_what_is_above(cast: Cast, now: dt.datetime, actor: str, target: str, role: Role) -> None:
+def test_change_role_refuses_what_is_above(
+    cast: Personas, now: dt.datetime, actor: str, target: str, role: Role
+) -> None:
     membership = cast.membership(getattr(cast, target))
     with pytest.raises(roles.NotAllowed):
         members.change_role(membership=membership, role=role, by=getattr(cast, actor), now=now)
@@ -72,16 +74,16 @@ def test_change_role_refuses_what_is_above(cast: Cast, now: dt.datetime, actor: 
 
 
 @pytest.mark.parametrize("actor", ["neighbour", "stranger"])
-def test_change_role_refuses_people_from_outside(cast: Cast, now: dt.datetime, actor: str) -> None:
+def test_change_role_refuses_people_from_outside(cast: Personas, now: dt.datetime, actor: str) -> None:
     with pytest.raises(members.NotAMember):
         members.change_role(
             membership=cast.membership(cast.annotator), role=Role.LEAD, by=getattr(cast, actor), now=now
         )
 
 
-def test_leave_keeps_the_row_and_ends_the_work(cast: Cast, now: dt.datetime) -> None:
+def test_leave_keeps_the_row_and_ends_the_work(cast: Personas, now: dt.datetime) -> None:
     membership = cast.membership(cast.annotator)
-    members.leave(membership=membership, now=now)
+    members.leave_project(membership=membership, now=now)
     membership.refresh_from_db()
     assert membership.left_at == now
     assert Rater.objects.get().removed_at == now
@@ -89,16 +91,16 @@ def test_leave_keeps_the_row_and_ends_the_work(cast: Cast, now: dt.datetime) -> 
 
 
 @pytest.mark.parametrize("how", ["removed", "left", "engineer"])
-def test_going_gives_back_what_was_fetched_ahead(how: str, cast: Cast, now: dt.datetime) -> None:
+def test_going_gives_back_what_was_fetched_ahead(how: str, cast: Personas, now: dt.datetime) -> None:
     rater, trace = Rater.objects.get(), factories.make_trace(cast.project)
     factories.make_entry(factories.make_lane(cast.project), trace, slots=1)
-    held = queue.claim(rater_id=rater.pk, now=now)
+    held = queue.claim_trace(rater_id=rater.pk, now=now)
     opened = factories.make_assignment(rater, factories.make_trace(cast.project))
     membership = cast.membership(cast.annotator)
     if how == "removed":
-        members.remove(membership=membership, by=cast.lead, now=now)
+        members.remove_member(membership=membership, by=cast.lead, now=now)
     elif how == "left":
-        members.leave(membership=membership, now=now)
+        members.leave_project(membership=membership, now=now)
     else:
         members.change_role(membership=membership, role=Role.ENGINEER, by=cast.lead, now=now)
     assert Assignment.objects.get(pk=held.assignment_id).state == AssignmentState.RELEASED
@@ -106,31 +108,31 @@ def test_going_gives_back_what_was_fetched_ahead(how: str, cast: Cast, now: dt.d
     assert Assignment.objects.get(pk=opened.pk).state == AssignmentState.OPENED  # may be finished
 
 
-def test_leave_keeps_the_last_owner(cast: Cast, now: dt.datetime) -> None:
+def test_leave_keeps_the_last_owner(cast: Personas, now: dt.datetime) -> None:
     with pytest.raises(members.LastOwner):
-        members.leave(membership=cast.membership(cast.owner), now=now)
+        members.leave_project(membership=cast.membership(cast.owner), now=now)
     members.change_role(membership=cast.membership(cast.lead), role=Role.OWNER, by=cast.owner, now=now)
-    members.leave(membership=cast.membership(cast.owner), now=now)
+    members.leave_project(membership=cast.membership(cast.owner), now=now)
     with pytest.raises(members.LastOwner):
         members.change_role(membership=cast.membership(cast.lead), role=Role.LEAD, by=cast.lead, now=now)
 
 
 @pytest.mark.usefixtures("real_connections")
 def test_leave_keeps_one_of_two_owners_that_go_at_once(now: dt.datetime) -> None:
-    cast = make_cast()
+    cast = make_personas()
     members.change_role(membership=cast.membership(cast.lead), role=Role.OWNER, by=cast.owner, now=now)
     going = [cast.membership(user) for user in (cast.owner, cast.lead)]
-    answers = at_once(*[partial(members.leave, membership=membership, now=now) for membership in going])
+    answers = run_at_once(*[partial(members.leave_project, membership=membership, now=now) for membership in going])
     assert sorted(type(answer).__name__ for answer in answers) == ["LastOwner", "NoneType"]
 
 
 @pytest.mark.parametrize("gone", ["annotator", "lead"])
-def test_who_went_while_somebody_looked_is_no_error_of_ours(gone: str, cast: Cast, now: dt.datetime) -> None:
+def test_who_went_while_somebody_looked_is_no_error_of_ours(gone: str, cast: Personas, now: dt.datetime) -> None:
     """Django answers it with 403 and these words."""
     seen, other = cast.membership(cast.annotator), cast.membership(getattr(cast, gone))
-    members.remove(membership=other, by=cast.owner, now=now)
+    members.remove_member(membership=other, by=cast.owner, now=now)
     calls: list[partial[Any]] = [
-        partial(members.remove, membership=seen),
+        partial(members.remove_member, membership=seen),
         partial(members.change_role, membership=seen, role=Role.ENGINEER),
     ]
     for call in calls:
@@ -138,57 +140,59 @@ def test_who_went_while_somebody_looked_is_no_error_of_ours(gone: str, cast: Cas
             call(by=cast.lead, now=now)
 
 
-def test_remove_refuses_whoever_may_not(cast: Cast, now: dt.datetime) -> None:
+def test_remove_refuses_whoever_may_not(cast: Personas, now: dt.datetime) -> None:
     with pytest.raises(roles.NotAllowed):
-        members.remove(membership=cast.membership(cast.owner), by=cast.lead, now=now)
+        members.remove_member(membership=cast.membership(cast.owner), by=cast.lead, now=now)
     with pytest.raises(roles.NotAllowed):
-        members.remove(membership=cast.membership(cast.annotator), by=cast.reviewer, now=now)
+        members.remove_member(membership=cast.membership(cast.annotator), by=cast.reviewer, now=now)
 
 
-def test_make_reset_link_lets_set_a_password(cast: Cast, now: dt.datetime) -> None:
-    token = members.make_reset_link(membership=cast.membership(cast.annotator), by=cast.lead, now=now)
-    link = links.find(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
+def test_make_reset_link_lets_set_a_password(cast: Personas, now: dt.datetime) -> None:
+    token = members.create_reset_link(membership=cast.membership(cast.annotator), by=cast.lead, now=now)
+    link = login_links.find_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
     assert link
     assert (link.user, link.made_by) == (cast.annotator, cast.lead)
     assert whats()[-1] == "member.reset_link_made"
 
 
-def test_make_reset_link_is_no_way_into_another_project(cast: Cast, now: dt.datetime) -> None:
+def test_make_reset_link_is_no_way_into_another_project(cast: Personas, now: dt.datetime) -> None:
     """Whoever owns the project next door is an annotator here: this lead may not take their account."""
-    membership = members.join(project=cast.project, user=cast.neighbour, role=Role.ANNOTATOR, now=now)
+    membership = members.add_member(project=cast.project, user=cast.neighbour, role=Role.ANNOTATOR, now=now)
     with pytest.raises(roles.NotAllowed, match="all their projects"):
-        members.make_reset_link(membership=membership, by=cast.lead, now=now)
+        members.create_reset_link(membership=membership, by=cast.lead, now=now)
 
 
 @pytest.mark.parametrize("target", ["owner", "lead"])
-def test_make_reset_link_stops_below_the_lead(cast: Cast, now: dt.datetime, target: str) -> None:
+def test_make_reset_link_stops_below_the_lead(cast: Personas, now: dt.datetime, target: str) -> None:
     with pytest.raises(roles.NotAllowed):
-        members.make_reset_link(membership=cast.membership(getattr(cast, target)), by=cast.lead, now=now)
+        members.create_reset_link(membership=cast.membership(getattr(cast, target)), by=cast.lead, now=now)
 
 
-def test_make_reset_link_refuses_accounts_of_the_operator(cast: Cast, now: dt.datetime) -> None:
+def test_make_reset_link_refuses_accounts_of_the_operator(cast: Personas, now: dt.datetime) -> None:
     User.objects.filter(pk=cast.annotator.pk).update(is_staff=True)
     with pytest.raises(roles.NotAllowed):
-        members.make_reset_link(membership=cast.membership(cast.annotator), by=cast.owner, now=now)
+        members.create_reset_link(membership=cast.membership(cast.annotator), by=cast.owner, now=now)
 
 
-def test_erase_takes_the_person_out_of_every_project(cast: Cast, now: dt.datetime) -> None:
-    members.erase(user=cast.annotator, by=None, now=now)
+def test_erase_takes_the_person_out_of_every_project(cast: Personas, now: dt.datetime) -> None:
+    members.erase_person(user=cast.annotator, by=None, now=now)
     assert Membership.objects.get(user=cast.annotator).left_at == now
     assert Rater.objects.get().removed_at == now
     assert User.objects.get(pk=cast.annotator.pk).username == f"erased-{cast.annotator.pk}"
     assert whats()[-2:] == ["member.left", "user.erased"]
 
 
-def test_erase_keeps_the_last_owner(cast: Cast, now: dt.datetime) -> None:
+def test_erase_keeps_the_last_owner(cast: Personas, now: dt.datetime) -> None:
     with pytest.raises(members.LastOwner):
-        members.erase(user=cast.owner, by=None, now=now)
+        members.erase_person(user=cast.owner, by=None, now=now)
     assert User.objects.get(pk=cast.owner.pk).username == "owner"
 
 
 def test_create_makes_its_maker_the_owner(now: dt.datetime) -> None:
     anna = factories.make_user()
-    project = projects.create(name="Sums", slug="sums", by=anna, now=now, overlap=3, overlap_limit=4)
-    assert members.find(project=project, user=anna).role == Role.OWNER
+    project = owned_projects.create_owned_project(
+        name="Sums", slug="sums", by=anna, now=now, overlap=3, overlap_limit=4
+    )
+    assert members.get_membership(project=project, user=anna).role == Role.OWNER
     assert project.overlap == 3
     assert whats() == ["project.created"]

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_every_action_is_somebodys() -> None:
-    assert all(Role.OWNER in roles.roles_that(action) for action in Action)
+    assert all(Role.OWNER in roles.roles_allowed_to(action) for action in Action)
 
 
 @pytest.mark.parametrize(
@@ -28,44 +28,44 @@ def test_every_action_is_somebodys() -> None:
     ],
 )
 def test_roles_that_names_those_of_the_table(action: Action, allowed: set[Role]) -> None:
-    assert roles.roles_that(action) == allowed
+    assert roles.roles_allowed_to(action) == allowed
 
 
 @pytest.mark.parametrize("role", Role)
 def test_may_asks_the_membership(role: Role, now: dt.datetime) -> None:
     project, user = factories.make_project(), factories.make_user()
-    members.join(project=project, user=user, role=role, now=now)
+    members.add_member(project=project, user=user, role=role, now=now)
     for action in Action:
-        assert roles.may(user, action, project) is (action in roles.MAY[role])
-        assert not roles.may(user, action, factories.make_project())
+        assert roles.user_may(user, action, project) is (action in roles.ROLE_ACTIONS[role])
+        assert not roles.user_may(user, action, factories.make_project())
 
 
 def test_may_is_over_when_the_person_has_left(now: dt.datetime) -> None:
     project, user = factories.make_project(), factories.make_user()
-    membership = members.join(project=project, user=user, role=Role.ANNOTATOR, now=now)
-    members.leave(membership=membership, now=now)
-    assert not roles.may(user, Action.RATE, project)
+    membership = members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=now)
+    members.leave_project(membership=membership, now=now)
+    assert not roles.user_may(user, Action.RATE, project)
     membership.refresh_from_db()
-    assert not roles.does(membership, Action.RATE)
+    assert not roles.membership_may(membership, Action.RATE)
 
 
 def test_projects_starts_at_the_person(now: dt.datetime) -> None:
     user = factories.make_user()
     there = {role: factories.make_project() for role in Role}
     for role, project in there.items():
-        members.join(project=project, user=user, role=role, now=now)
+        members.add_member(project=project, user=user, role=role, now=now)
     factories.make_project()
-    members.join(project=factories.make_project(), user=factories.make_user(), role=Role.OWNER, now=now)
-    assert set(roles.projects(user)) == set(there.values())
-    assert set(roles.projects(user, Action.INVITE)) == {there[Role.OWNER], there[Role.LEAD]}
+    members.add_member(project=factories.make_project(), user=factories.make_user(), role=Role.OWNER, now=now)
+    assert set(roles.visible_projects(user)) == set(there.values())
+    assert set(roles.visible_projects(user, Action.INVITE)) == {there[Role.OWNER], there[Role.LEAD]}
 
 
 def test_require_says_who_does_it(now: dt.datetime) -> None:
     project = factories.make_project(name="Sums")
-    membership = members.join(project=project, user=factories.make_user(), role=Role.ANNOTATOR, now=now)
+    membership = members.add_member(project=project, user=factories.make_user(), role=Role.ANNOTATOR, now=now)
     with pytest.raises(roles.NotAllowed, match=r"You are annotator in “Sums”\. This is done by: owner, lead"):
-        roles.require(membership, Action.INVITE)
-    roles.require(membership, Action.RATE)
+        roles.require_action(membership, Action.INVITE)
+    roles.require_action(membership, Action.RATE)
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_require_says_who_does_it(now: dt.datetime) -> None:
 )
 def test_gives_stops_below_the_giver(giver: Role, given: set[Role]) -> None:
     membership = Membership(project=Project(), role=giver)
-    assert {role for role in Role if roles.gives(membership, role)} == given
+    assert {role for role in Role if roles.may_grant(membership, role)} == given

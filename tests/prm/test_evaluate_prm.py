@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.prm.backends import scorers
+from tests.prm.backends import scorer_servers
 
 KEYS = (
     *("f1", "accuracy_erroneous", "accuracy_correct", "auc", "risk_set_auc", "risk_set_auc_length_matched"),
@@ -65,8 +65,10 @@ def test_contamination_is_counted_and_refused_when_strict(tmp_path: Path) -> Non
 
 
 def test_vllm_backend_is_judged_without_training(tmp_path: Path) -> None:
-    fake = scorers.Vllm(rows=lambda prompt: [[0.9, 0.1] if "guess" in step else [0.1, 0.9] for step in _steps(prompt)])
-    with scorers.serve(fake) as address:
+    fake = scorer_servers.FakeVllmServer(
+        rows=lambda prompt: [[0.9, 0.1] if "guess" in step else [0.1, 0.9] for step in _steps(prompt)]
+    )
+    with scorer_servers.running_scorer(fake) as address:
         told = evaluate(
             *("--processbench", str(lines(tmp_path / "a.jsonl")), "--backend", "vllm"),
             *("--address", address, "--model", "m"),

@@ -6,32 +6,32 @@ import pytest
 
 from events.models import Event
 from jobs.models import Job, JobState
-from labeling.models import Draw, QueueEntry
-from prm import generations, registry, rules, scores
+from labeling.models import QueueEntry, TraceDraw
+from prm import generations, loop_rules, registry, scores
 from prm.models import PRM, Score
 from prm.models.generation import Stage
 from tests import factories
-from tests.prm import loop
+from tests.prm import generation_project
 
 pytestmark = pytest.mark.django_db
 LATER = factories.NOW + dt.timedelta(days=1)
 
 
 def test_generation_goes_from_labels_to_a_served_batch() -> None:
-    project = loop.make_project()
-    rules.change(project=project, by=None, now=factories.NOW, batch_size=20)
-    generation = loop.run_generation(project)
+    project = generation_project.make_project()
+    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=20)
+    generation = generation_project.run_generation(project)
     assert generation.stage == Stage.DONE
-    prm = registry.current(project.pk)
+    prm = registry.current_prm(project.pk)
     assert prm is not None
     assert (generation.candidate, generation.has_passed, prm.version) == (prm, True, 1)
     assert prm.manifest == generation.manifest
     assert prm.evaluation["counts"]["traces"] > 20
     assert prm.evaluation["figures"]["auc"]["value"] > 0.7
-    assert scores.freshness(project).n_stale == 0
+    assert scores.count_fresh_scores(project).n_stale == 0
     assert set(prm.audits["left_out"]) == {"sums", "totals"}
     assert generation.gate["length_drift"]["n"] > 0
-    draws = Draw.objects.filter(project=project, batch=generation.batch or 0)
+    draws = TraceDraw.objects.filter(project=project, batch=generation.batch or 0)
     assert draws.count() == generation.n_policy + generation.n_uniform == 20
     assert not draws.filter(trace__problem__is_reserve=True).exists()
     assert set(draws.values_list("prm", flat=True)) == {prm.label}
@@ -41,11 +41,11 @@ def test_generation_goes_from_labels_to_a_served_batch() -> None:
 
 
 def test_second_generation_is_compared_with_the_first_and_draws_what_is_left() -> None:
-    project = loop.make_project(labelled=80)
-    rules.change(project=project, by=None, now=factories.NOW, batch_size=15)
-    first = loop.run_generation(project)
-    loop.bring_in(project, labelled=60, unread=0, seed=1)
-    second = loop.run_generation(project, LATER)
+    project = generation_project.make_project(labelled=80)
+    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=15)
+    first = generation_project.run_generation(project)
+    generation_project.import_records(project, labelled=60, unread=0, seed=1)
+    second = generation_project.run_generation(project, LATER)
     assert second.stage == Stage.DONE
     assert second.gate["before"]["auc"]["value"] is not None
     assert second.n_submissions > first.n_submissions
@@ -57,23 +57,23 @@ def test_second_generation_is_compared_with_the_first_and_draws_what_is_left() -
 
 
 def test_generation_without_an_error_to_learn_from_says_so_and_goes_on_after_a_retry() -> None:
-    project = loop.make_project(labelled=0, unread=20)
-    generation = loop.run_generation(project)
+    project = generation_project.make_project(labelled=0, unread=20)
+    generation = generation_project.run_generation(project)
     assert generation.stage == Stage.TRAIN
-    (job,) = generations.jobs_of(generation)
+    (job,) = generations.jobs_of_generation(generation)
     assert job.state == JobState.FAILED
     assert "Label more traces" in job.failure
     with pytest.raises(generations.AlreadyRunning):
-        generations.start(project=project, by=None, now=LATER)
-    generations.stop(generation=generation, by=None, now=LATER)
-    loop.bring_in(project, labelled=60, unread=0, seed=2)
-    assert loop.run_generation(project, LATER).stage == Stage.DONE
+        generations.start_generation(project=project, by=None, now=LATER)
+    generations.stop_generation(generation=generation, by=None, now=LATER)
+    generation_project.import_records(project, labelled=60, unread=0, seed=2)
+    assert generation_project.run_generation(project, LATER).stage == Stage.DONE
 
 
 def test_evaluation_says_whether_choosing_the_best_candidate_pays() -> None:
     project = factories.make_project(reserve_problem_share=0.5)
-    loop.bring_in(project, labelled=120, unread=0, per_problem=4)
-    prm = loop.run_generation(project).candidate
+    generation_project.import_records(project, labelled=120, unread=0, per_problem=4)
+    prm = generation_project.run_generation(project).candidate
     assert prm is not None
     two, four = prm.evaluation["best_of_n"]
     assert (two["n"], four["n"]) == (2, 4)
@@ -81,32 +81,32 @@ def test_evaluation_says_whether_choosing_the_best_candidate_pays() -> None:
 
 
 def test_stopped_generation_keeps_nothing_more() -> None:
-    project = loop.make_project(labelled=40, unread=10)
-    generation = generations.start(project=project, by=None, now=factories.NOW)
-    generations.stop(generation=generation, by=None, now=factories.NOW)
-    assert loop.work_off() == []
+    project = generation_project.make_project(labelled=40, unread=10)
+    generation = generations.start_generation(project=project, by=None, now=factories.NOW)
+    generations.stop_generation(generation=generation, by=None, now=factories.NOW)
+    assert generation_project.run_jobs() == []
     generation.refresh_from_db()
     assert generation.stage == Stage.STOPPED
     assert not PRM.objects.exists()
     with pytest.raises(generations.NotRunning):
-        generations.stop(generation=generation, by=None, now=factories.NOW)
+        generations.stop_generation(generation=generation, by=None, now=factories.NOW)
 
 
 def test_rule_starts_a_generation_after_so_many_submissions() -> None:
-    project = loop.make_project(labelled=40, unread=10)
-    rules.change(project=project, by=None, now=factories.NOW, every_n_submissions=41)
-    assert generations.start_due(now=factories.NOW) == 0
-    rules.change(project=project, by=None, now=factories.NOW, every_n_submissions=40)
-    assert generations.start_due(now=factories.NOW) == 1
-    assert generations.start_due(now=factories.NOW) == 0
-    assert generations.running(project) is not None
+    project = generation_project.make_project(labelled=40, unread=10)
+    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=41)
+    assert generations.start_due_generations(now=factories.NOW) == 0
+    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=40)
+    assert generations.start_due_generations(now=factories.NOW) == 1
+    assert generations.start_due_generations(now=factories.NOW) == 0
+    assert generations.running_generation(project) is not None
 
 
 def test_what_people_do_stands_in_the_log() -> None:
-    project = loop.make_project(labelled=60, unread=10)
+    project = generation_project.make_project(labelled=60, unread=10)
     user = factories.make_user()
-    generations.start(project=project, by=user, now=factories.NOW)
-    loop.work_off()
+    generations.start_generation(project=project, by=user, now=factories.NOW)
+    generation_project.run_jobs()
     said = set(Event.objects.filter(project=project.pk).values_list("what", flat=True))
     assert {"generation.started", "prm.registered", "prm.made_current", "generation.done"} <= said
     assert Job.objects.filter(asked_by=user).count() == 3

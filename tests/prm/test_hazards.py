@@ -13,18 +13,20 @@ CONTEXT = float("nan")
 def test_value_before_the_first_step_is_the_mean_after_it() -> None:
     prm = PRM(semantics="value")
     scores, lengths = np.array([0.9, 0.1, CONTEXT, 0.5, 0.4]), np.array([2, 2, 1])
-    assert hazards.first_value(prm, scores, lengths) == pytest.approx(0.6)
-    assert hazards.first_value(PRM(semantics="hazard"), scores, lengths) == UNKNOWN_VALUE
-    assert hazards.first_value(prm, np.zeros(0), np.zeros(0, dtype=np.int64)) == UNKNOWN_VALUE
+    assert hazards.estimate_first_value(prm, scores, lengths) == pytest.approx(0.6)
+    assert hazards.estimate_first_value(PRM(semantics="hazard"), scores, lengths) == UNKNOWN_VALUE
+    assert hazards.estimate_first_value(prm, np.zeros(0), np.zeros(0, dtype=np.int64)) == UNKNOWN_VALUE
 
 
 def test_value_that_falls_over_context_falls_once_and_context_is_never_wrong() -> None:
     prm = PRM(semantics="value", calibration={"first_value": 0.8})
     scores, lengths = np.array([CONTEXT, 0.4, CONTEXT, 0.2, 0.6]), np.array([4, 1])
-    assert hazards.raw(prm, scores, lengths) == pytest.approx([0.0, 0.5, 0.0, 0.5, 0.25])
+    assert hazards.raw_hazards(prm, scores, lengths) == pytest.approx([0.0, 0.5, 0.0, 0.5, 0.25])
 
 
 def test_calibration_leaves_context_alone() -> None:
     line = {"intercept": 1.0, "slope": 1.0, "n": 100, "is_fitted": True}
-    found = hazards.calibrated(PRM(semantics="hazard", calibration=line), np.array([CONTEXT, 0.5]), np.array([2]))
+    found = hazards.calibrated_hazards(
+        PRM(semantics="hazard", calibration=line), np.array([CONTEXT, 0.5]), np.array([2])
+    )
     assert found == pytest.approx([0.0, 1 / (1 + np.exp(-1))])

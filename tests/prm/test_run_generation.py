@@ -10,16 +10,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from labeling.models import Draw, Project
+from labeling.models import Project, TraceDraw
 from people import members
 from people.models import Role
 from prm import registry
-from prm.models import PRM, Score, Use
+from prm.models import PRM, PRMUsage, Score
 from tests import factories
-from tests.api import programs
+from tests.api import api_clients
 from tests.conventions.rule import ROOT
-from tests.prm import loop
-from tests.prm.backends import scorers
+from tests.prm import generation_project
+from tests.prm.backends import scorer_servers
 
 pytestmark = pytest.mark.django_db
 GUIDE = (ROOT / "docs" / "guides" / "engineer.md").read_text()
@@ -35,7 +35,7 @@ def shown(program: str) -> Iterator[list[str]]:
 
 
 def write_files(folder: Path) -> None:
-    rows = [loop.record(n, is_labelled=True) for n in range(220)]
+    rows = [generation_project.make_record(n, is_labelled=True) for n in range(220)]
     told = [{"problem": each.problem.text, "steps": [step.options[0].text for step in each.steps]} for each in rows]
     errors = [
         next((turn.position for turn in each.submissions[0].turns if turn.shown and turn.shown[0].rating == -1), -1)
@@ -63,35 +63,38 @@ def test_every_command_of_the_guide_does_what_it_says(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     commands = list(shown("python manage.py"))
     assert len(commands) >= 11
-    with scorers.serve(scorers.Vllm()) as gpu, scorers.reference_scorer("s3cret") as reference:
+    with (
+        scorer_servers.running_scorer(scorer_servers.FakeVllmServer()) as gpu,
+        scorer_servers.running_reference_scorer("s3cret") as reference,
+    ):
         served = {"http://gpu:8000": gpu, "http://127.0.0.1:9000/": reference}
         for name, *arguments in commands:
             call_command(name, *(served.get(each, each) for each in arguments))
         project = Project.objects.get(slug="sums")
-        current = registry.current(project.pk)
+        current = registry.current_prm(project.pk)
         assert current is not None
-        assert Draw.objects.filter(project=project, batch=1).count() == 20
-        assert set(Draw.objects.filter(project=project, batch=2).values_list("prm", flat=True)) == {current.label}
+        assert TraceDraw.objects.filter(project=project, batch=1).count() == 20
+        assert set(TraceDraw.objects.filter(project=project, batch=2).values_list("prm", flat=True)) == {current.label}
         assert PRM.objects.filter(project=project).count() == 4
         walk_the_api(project, tmp_path)
 
 
 def walk_the_api(project: Project, folder: Path) -> None:
     user = factories.make_user()
-    members.join(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
+    members.add_member(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
     trace = project.traces.order_by("pk")[0]
     lines = folder / "scores.ndjson"
     lines.write_text(json.dumps({"trace": trace.pk, "scores": [0.5] * trace.n_steps}))
-    answers = [send(programs.of(user), words, lines) for words in shown("curl")]
+    answers = [send(api_clients.make_client(user), words, lines) for words in shown("curl")]
     assert answers == [200, 200, 200]
     assert Score.objects.filter(prm__version=4, trace=trace).exists()
-    assert Use.objects.count() == 2
+    assert PRMUsage.objects.count() == 2
 
 
 def test_generation_that_cannot_be_run_is_told() -> None:
     with pytest.raises(CommandError, match="no project nowhere"):
         call_command("run_generation", "--project", "nowhere")
-    project = loop.make_project(labelled=0, unread=5)
+    project = generation_project.make_project(labelled=0, unread=5)
     with pytest.raises(CommandError, match="no PRM 7"):
         call_command("run_generation", "--project", project.slug, "--prm", "7")
     with pytest.raises(CommandError, match="Label more traces"):

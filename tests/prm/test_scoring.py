@@ -8,57 +8,57 @@ from django.core.cache import cache
 from pytest_django import DjangoAssertNumQueries
 
 from jobs.models import Job, JobState
-from labeling.models import Draw, Project, QueueEntry
-from prm import generations, labels, pushing, registry, rules, scores, scoring, texts
+from labeling.models import Project, QueueEntry, TraceDraw
+from prm import generations, loop_rules, registry, score_push, scores, scoring, trace_labels, trace_texts
 from prm.backends import arithmetic
 from prm.models import PRM, Score
 from prm.models.generation import Stage
-from prm.registry import Identity
+from prm.registry import PRMIdentity
 from tests import factories
-from tests.prm import loop
-from tests.prm.backends import scorers
+from tests.prm import generation_project
+from tests.prm.backends import scorer_servers
 
 pytestmark = pytest.mark.django_db
 
 
 def make_project(n: int = 12) -> Project:
     project = factories.make_project()
-    loop.bring_in(project, labelled=0, unread=n)
+    generation_project.import_records(project, labelled=0, unread=n)
     return project
 
 
 def register(project: Project, address: str, model: str = "m") -> PRM:
-    identity = Identity("vllm", model, address=address, options={"timeout": 2})
-    return registry.register(project=project, identity=identity, by=None, now=factories.NOW)
+    identity = PRMIdentity("vllm", model, address=address, options={"timeout": 2})
+    return registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
 
 
 def test_shards_score_everything_once_and_the_last_one_asks_for_the_selection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(generations, "TRACES_A_SHARD", 40)
-    project = loop.make_project(labelled=80, unread=40)
-    generation = loop.run_generation(project)
-    kinds = [job.kind for job in generations.jobs_of(generation)]
+    project = generation_project.make_project(labelled=80, unread=40)
+    generation = generation_project.run_generation(project)
+    kinds = [job.kind for job in generations.jobs_of_generation(generation)]
     assert kinds == [generations.TRAIN, *[generations.SCORE] * 3, generations.SELECT]
     assert Score.objects.filter(prm=generation.candidate).count() == 120
     assert generation.stage == Stage.DONE
 
 
 def test_only_what_is_unscored_is_scored() -> None:
-    fake = scorers.Vllm()
-    with scorers.serve(fake) as address:
+    fake = scorer_servers.FakeVllmServer()
+    with scorer_servers.running_scorer(fake) as address:
         project = make_project(6)
         prm = register(project, address)
         registry.make_current(prm=prm, by=None, now=factories.NOW)
-        scoring.ask(prm=prm, by=None, now=factories.NOW)
-        loop.work_off()
-        assert scores.freshness(project).n_stale == 0
+        scoring.request_scoring(prm=prm, by=None, now=factories.NOW)
+        generation_project.run_jobs()
+        assert scores.count_fresh_scores(project).n_stale == 0
         asked = len(fake.asked)
-        assert scoring.ask(prm=prm, by=None, now=factories.NOW) == []
-        loop.bring_in(project, labelled=0, unread=2, seed=7)
-        assert scores.freshness(project).n_stale == 2
-        scoring.ask(prm=prm, by=None, now=factories.NOW)
-        loop.work_off()
+        assert scoring.request_scoring(prm=prm, by=None, now=factories.NOW) == []
+        generation_project.import_records(project, labelled=0, unread=2, seed=7)
+        assert scores.count_fresh_scores(project).n_stale == 2
+        scoring.request_scoring(prm=prm, by=None, now=factories.NOW)
+        generation_project.run_jobs()
     assert len(fake.asked) == asked + 1
     assert len(fake.asked[-1]["input"]) == 2
 
@@ -66,21 +66,21 @@ def test_only_what_is_unscored_is_scored() -> None:
 def test_chunk_holds_fewer_traces_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """It must be done within its lease, and what a kill cut off goes on no later than that."""
     monkeypatch.setattr(scoring, "MOST_STEPS", 7)
-    project = loop.make_project(labelled=40, unread=10)
-    generations.start(project=project, by=None, now=factories.NOW)
-    loop.work_off()
+    project = generation_project.make_project(labelled=40, unread=10)
+    generations.start_generation(project=project, by=None, now=factories.NOW)
+    generation_project.run_jobs()
     job = Job.objects.get(kind=generations.SCORE)
-    prm = registry.current(project.pk)
+    prm = registry.current_prm(project.pk)
     assert prm is not None
-    assert scores.freshness(project).n_stale == 0
+    assert scores.count_fresh_scores(project).n_stale == 0
     Score.objects.all().delete()
     job.done, job.checkpoint = 0, {}
-    written = [each(factories.NOW) for each in scoring.chunks(job) if callable(each)][:-1]
+    written = [each(factories.NOW) for each in scoring.run_scoring_job(job) if callable(each)][:-1]
     sizes = [after.done - before for after, before in zip(written, [0, *(each.done for each in written)], strict=False)]
     assert sum(sizes) == 50
     assert 1 <= max(sizes) <= 3
-    elsewhere = scoring.ask(prm=register(project, "http://127.0.0.1:1"), by=None, now=factories.NOW)[0]
-    assert scoring.lease(job.pk) < dt.timedelta(minutes=1) < scoring.lease(elsewhere.pk)
+    elsewhere = scoring.request_scoring(prm=register(project, "http://127.0.0.1:1"), by=None, now=factories.NOW)[0]
+    assert scoring.lease_of_job(job.pk) < dt.timedelta(minutes=1) < scoring.lease_of_job(elsewhere.pk)
 
 
 def test_page_counts_what_is_fresh_once_a_minute_where_that_takes_long(
@@ -89,96 +89,104 @@ def test_page_counts_what_is_fresh_once_a_minute_where_that_takes_long(
     project = make_project(3)
     prm = register(project, "http://127.0.0.1:1")
     registry.make_current(prm=prm, by=None, now=factories.NOW)
-    scores.freshness_shown(project)
-    loop.bring_in(project, labelled=0, unread=2, seed=7)
-    assert scores.freshness_shown(project).n_stale == 5  # few: counted each time
+    scores.cached_freshness(project)
+    generation_project.import_records(project, labelled=0, unread=2, seed=7)
+    assert scores.cached_freshness(project).n_stale == 5  # few: counted each time
     monkeypatch.setattr(scores, "_MANY", 4)
-    scores.freshness_shown(project)
+    scores.cached_freshness(project)
     with django_assert_num_queries(1):
-        assert scores.freshness_shown(project).n_stale == 5
+        assert scores.cached_freshness(project).n_stale == 5
     cache.clear()  # ids come again in other tests
 
 
 def test_bad_scorer_leaves_old_scores_and_queue_and_says_why() -> None:
     project = make_project()
-    good, bad = scorers.Vllm(), scorers.Vllm(rows=lambda prompt: [[0.5, 0.5]] * 99)
-    with scorers.serve(good) as address, scorers.serve(bad) as other:
+    good, bad = scorer_servers.FakeVllmServer(), scorer_servers.FakeVllmServer(rows=lambda prompt: [[0.5, 0.5]] * 99)
+    with scorer_servers.running_scorer(good) as address, scorer_servers.running_scorer(bad) as other:
         first = register(project, address)
         registry.make_current(prm=first, by=None, now=factories.NOW)
-        scoring.ask(prm=first, by=None, now=factories.NOW)
-        loop.work_off()
+        scoring.request_scoring(prm=first, by=None, now=factories.NOW)
+        generation_project.run_jobs()
         before = set(QueueEntry.objects.filter(lane__project=project).values_list("pk", "lane_id", "slots_left"))
         second = register(project, other, "broken")
         registry.make_current(prm=second, by=None, now=factories.NOW)
-        scoring.ask(prm=second, by=None, now=factories.NOW)
-        (job,) = loop.work_off()
+        scoring.request_scoring(prm=second, by=None, now=factories.NOW)
+        (job,) = generation_project.run_jobs()
     job.refresh_from_db()
     assert (job.state, "99 rows for the" in job.failure) == (JobState.FAILED, True)
     assert Score.objects.filter(prm=first).count() == 12
     assert not Score.objects.filter(prm=second).exists()
-    assert scores.freshness(project).n_stale == 12
+    assert scores.count_fresh_scores(project).n_stale == 12
     now = set(QueueEntry.objects.filter(lane__project=project).values_list("pk", "lane_id", "slots_left"))
     assert now == before
 
 
 def test_generation_with_a_scorer_that_went_away_stays_at_its_stage_and_goes_on_after_a_retry() -> None:
-    project = loop.make_project(labelled=60, unread=5)
-    fake = scorers.Vllm()
-    with scorers.serve(fake) as address:
+    project = generation_project.make_project(labelled=60, unread=5)
+    fake = scorer_servers.FakeVllmServer()
+    with scorer_servers.running_scorer(fake) as address:
         prm = register(project, address)
-        generation = generations.start(project=project, by=None, now=factories.NOW, candidate=prm)
+        generation = generations.start_generation(project=project, by=None, now=factories.NOW, candidate=prm)
         fake.statuses = [400]
-        loop.work_off()
+        generation_project.run_jobs()
         generation.refresh_from_db()
         assert generation.stage == Stage.EVALUATE
         assert "answered 400" in Job.objects.get(subject=generation.subject).failure
-        generations.retry(generation=generation, by=None, now=factories.NOW)
-        loop.work_off()
+        generations.retry_generation(generation=generation, by=None, now=factories.NOW)
+        generation_project.run_jobs()
     generation.refresh_from_db()
     assert generation.stage == Stage.DONE
-    assert registry.current(project.pk) == (prm if generation.has_passed else None)
+    assert registry.current_prm(project.pk) == (prm if generation.has_passed else None)
 
 
 def test_old_scores_are_forgotten_except_what_draws_and_a_rollback_need() -> None:
-    project = loop.make_project(labelled=40, unread=20)
-    rules.change(project=project, by=None, now=factories.NOW, batch_size=8)
-    versions = [loop.run_generation(project, factories.NOW + dt.timedelta(hours=n)).candidate for n in range(3)]
+    project = generation_project.make_project(labelled=40, unread=20)
+    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=8)
+    versions = [
+        generation_project.run_generation(project, factories.NOW + dt.timedelta(hours=n)).candidate for n in range(3)
+    ]
     for number, prm in enumerate(versions):
         assert prm is not None
         registry.make_current(prm=prm, by=None, now=factories.NOW + dt.timedelta(hours=number))
     before = [Score.objects.filter(prm=prm).count() for prm in versions]
-    assert scores.forget_old(now=factories.NOW + scores.KEPT_FOR) == 0
-    forgotten = scores.forget_old(now=factories.NOW + scores.KEPT_FOR + dt.timedelta(days=1))
+    assert scores.delete_old_scores(now=factories.NOW + scores.RETENTION) == 0
+    forgotten = scores.delete_old_scores(now=factories.NOW + scores.RETENTION + dt.timedelta(days=1))
     after = [Score.objects.filter(prm=prm).count() for prm in versions]
     first = versions[0]
     assert first is not None
-    drawn_by_first = Draw.objects.filter(prm=first.label).values("trace").distinct().count()
+    drawn_by_first = TraceDraw.objects.filter(prm=first.label).values("trace").distinct().count()
     assert after == [drawn_by_first, *before[1:]]
     assert forgotten == before[0] - drawn_by_first > 0
 
 
 def test_pushed_prm_is_judged_on_what_was_pushed_of_the_reserve_and_takes_over() -> None:
-    project = loop.make_project(labelled=120, unread=20)
-    first = loop.run_generation(project).candidate
+    project = generation_project.make_project(labelled=120, unread=20)
+    first = generation_project.run_generation(project).candidate
     assert first is not None
     rows = list(project.traces.select_related("problem").order_by("pk"))
     reserve = [row for row in rows if row.problem.is_reserve]
-    read = {text.trace: text for text in texts.of([row.pk for row in rows])}
-    pushed = registry.register(project=project, identity=Identity("pushed", "mine"), by=None, now=factories.NOW)
+    read = {text.trace: text for text in trace_texts.load_trace_texts([row.pk for row in rows])}
+    pushed = registry.register_prm(project=project, identity=PRMIdentity("pushed", "mine"), by=None, now=factories.NOW)
     lines = [
         json.dumps(
-            {"trace": row.pk, "scores": [0.8 - 0.7 * (arithmetic.check(step)[1] > 0) for step in read[row.pk].steps]}
+            {
+                "trace": row.pk,
+                "scores": [0.8 - 0.7 * (arithmetic.count_equations(step)[1] > 0) for step in read[row.pk].steps],
+            }
         )
         for row in rows
         if row.pk != reserve[0].pk
     ]
-    assert pushing.push(prm=pushed, lines=map(str.encode, lines), by=None, now=factories.NOW).added == len(rows) - 1
-    generation = generations.start(project=project, by=None, now=factories.NOW, candidate=pushed)
-    loop.work_off()
+    assert (
+        score_push.push_scores(prm=pushed, lines=map(str.encode, lines), by=None, now=factories.NOW).added
+        == len(rows) - 1
+    )
+    generation = generations.start_generation(project=project, by=None, now=factories.NOW, candidate=pushed)
+    generation_project.run_jobs()
     generation.refresh_from_db()
     assert (generation.stage, generation.has_passed) == (Stage.DONE, True)
-    n_judged = labels.of_manifest(generation.manifest).is_reserve.sum() if generation.manifest else 0
+    n_judged = trace_labels.load_trace_labels(generation.manifest).is_reserve.sum() if generation.manifest else 0
     assert generation.gate["counts"]["traces"] in {n_judged, n_judged - 1}
     assert generation.gate["figures"]["auc"]["value"] > 0.7
-    assert registry.current(project.pk) == pushed
+    assert registry.current_prm(project.pk) == pushed
     assert generation.n_policy > 0

@@ -13,10 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from machine import sockets
-from supervisor import Trouble, command_database, database
+from host import socket_paths
+from supervisor import StartupError, command_database, database
 from tests import servers
-from tests.supervisor import platform
+from tests.supervisor import platform_process
 
 # Holds the embedded database for as long as its input is open, as a `manage.py` command would.
 COMMAND = """
@@ -39,7 +39,7 @@ def folder() -> Iterator[Path]:
 
 
 def ask(folder: Path, sql: str) -> object:
-    host = sockets.database_folder(folder)
+    host = socket_paths.database_folder(folder)
     with psycopg.connect(host=str(host), user=database.USER, dbname="postgres", autocommit=True) as connection:
         row = connection.execute(sql).fetchone()
         return row[0] if row else None
@@ -57,7 +57,7 @@ def test_running_serves_on_a_socket_alone_and_writes_through(folder: Path) -> No
     with database.running(folder):
         assert setting(folder, "listen_addresses") == ""
         assert (setting(folder, "fsync"), setting(folder, "synchronous_commit")) == ("on", "on")
-        assert (sockets.database_folder(folder) / sockets.DATABASE_SOCKET).stat().st_mode & 0o077 == 0
+        assert (socket_paths.database_folder(folder) / socket_paths.DATABASE_SOCKET).stat().st_mode & 0o077 == 0
         assert setting(folder, "server_encoding") == "UTF8"
     assert not database.answers(folder)
     assert list(database._processes_in(database.cluster_of(folder))) == []
@@ -68,8 +68,8 @@ def test_running_uses_a_short_socket_folder_for_a_long_path(folder: Path, capfd:
     deep.mkdir()
     with database.running(deep):
         assert ask(deep, "SELECT 1") == 1
-    assert str(sockets.database_folder(deep)) in capfd.readouterr().out
-    sockets.database_folder(deep).rmdir()
+    assert str(socket_paths.database_folder(deep)) in capfd.readouterr().out
+    socket_paths.database_folder(deep).rmdir()
 
 
 @pytest.mark.fault
@@ -89,7 +89,7 @@ BUSY = "SELECT count(*) FROM generate_series(1, 9e9)"
 
 
 def command(folder: Path) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONPATH": str(platform.BASE)}
+    env = {**os.environ, "PYTHONPATH": str(platform_process.BASE)}
     words, pipe = [sys.executable, "-c", COMMAND, str(folder)], subprocess.PIPE
     process = subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True, env=env)
     assert process.stdout
@@ -126,7 +126,7 @@ def test_server_of_a_killed_command_ends_with_it(folder: Path) -> None:
 def test_supervisor_names_the_command_that_it_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_database, "COMMANDS_END_WITHIN", 0.2)
     process = command(folder)
-    with pytest.raises(Trouble, match=r"manage\.py"), command_database.no_command(folder):
+    with pytest.raises(StartupError, match=r"manage\.py"), command_database.no_command(folder):
         pass
     process.communicate()
     with command_database.no_command(folder):
@@ -137,14 +137,14 @@ def test_prepare_refuses_the_cluster_of_another_major_version(folder: Path) -> N
     cluster = database.cluster_of(folder)
     cluster.mkdir()
     (cluster / "PG_VERSION").write_text("9\n")
-    with pytest.raises(Trouble, match=r"PostgreSQL 9,.*manage\.py backup.*manage\.py restore"):
+    with pytest.raises(StartupError, match=r"PostgreSQL 9,.*manage\.py backup.*manage\.py restore"):
         database.prepare(folder)
 
 
 def test_prepare_refuses_the_database_of_an_older_stepmark(folder: Path) -> None:
     old = folder / "stepmark.old"
     old.write_bytes(database._FORMER_HEADER + bytes(100))
-    with pytest.raises(Trouble, match=r"stepmark\.old is the database of an older version"):
+    with pytest.raises(StartupError, match=r"stepmark\.old is the database of an older version"):
         database.prepare(folder)
     old.write_bytes(b"notes")
     database._check_versions(folder, database.cluster_of(folder), 18)
@@ -191,5 +191,5 @@ class TestAsRoot:
         monkeypatch.setenv("PATH", without_unshare(folder))
         inner = folder / "inner"
         inner.mkdir()
-        with pytest.raises(Trouble, match="does not run as root"):
+        with pytest.raises(StartupError, match="does not run as root"):
             database.prepare(inner)

@@ -1,11 +1,11 @@
 """What installing relies on, and what it says when it fails."""
 
-from supervisor import install, place
+from supervisor import install, paths
 
 
 def pins(name: str) -> set[str]:
     """Packages with their versions. On which systems each is wanted may be more in the longer list."""
-    lines = (place.BASE / name).read_text().splitlines()
+    lines = (paths.BASE / name).read_text().splitlines()
     return {line.split("\\")[0].split(";")[0].strip() for line in lines if line[:1].isalnum()}
 
 
@@ -16,8 +16,8 @@ def test_development_requirements_hold_the_runtime_ones_pinned_alike() -> None:
 
 def test_reason_names_the_missing_package_of_a_cut_down_python() -> None:
     said = "Error: Command '[…, '-m', 'ensurepip', …]' returned non-zero exit status 1.\n"
-    assert "python3-venv" in install._reason(said, ["python3", "-m", "venv", ".venv"])
+    assert "python3-venv" in install._explain_failure(said, ["python3", "-m", "venv", ".venv"])
 
 
 def test_reason_ends_with_the_last_thing_that_was_said() -> None:
-    assert "no space left" in install._reason("Collecting a\nERROR: no space left\n\n", ["pip", "install"])
+    assert "no space left" in install._explain_failure("Collecting a\nERROR: no space left\n\n", ["pip", "install"])

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import links, users
+from accounts import login_links, users
 
 
 class Command(BaseCommand):
@@ -21,8 +21,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, user: str, email: str, origin: str, **options: Any) -> None:
         now = timezone.now()
         try:
-            owner = users.create(username=user, email=email, is_staff=True, now=now)
+            owner = users.create_user(username=user, email=email, is_staff=True, now=now)
         except users.NameIsTaken as error:
             raise CommandError(f"{error} A link for an account that exists: manage.py login_link {user}") from error
-        token = links.make_login(user=owner, by=None, now=now)
+        token = login_links.create_login_link(user=owner, by=None, now=now)
         self.stdout.write(origin.rstrip("/") + reverse("login_link", args=[token]))

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import links
-from demo import make
+from accounts import login_links
+from demo import make_projects
 
 LINKS_LAST = dt.timedelta(hours=12)
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, origin: str, **options: Any) -> None:
         now = timezone.now()
-        demo = make.make(now=now)
+        demo = make_projects.make_demo(now=now)
         for user in (demo.lead, demo.annotator, demo.engineer):
-            token = links.make_login(user=user, by=None, now=now, lasts=LINKS_LAST)
+            token = login_links.create_login_link(user=user, by=None, now=now, lasts=LINKS_LAST)
             self.stdout.write(f"{user.username}: {origin.rstrip('/')}{reverse('login_link', args=[token])}")

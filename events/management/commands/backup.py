@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from events import backup, backup_shape
+from events import backup
 
 _OTHER_VERSION = gettext_lazy(
     "This data is of another version of Stepmark (it has no %(missing)s). The backup is whole: restore it with the"
@@ -25,12 +25,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
-            facts = backup.make(file=file, now=timezone.now())
+            facts = backup.create_backup(file=file, now=timezone.now())
         except (backup.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
         said = _("Backed up to %(file)s: %(size).1f MB, %(events)d events, %(submissions)d submissions.")
         rows = facts["rows"]
         numbers = {"events": rows.get("events_event", 0), "submissions": rows.get("labeling_submission", 0)}
         self.stdout.write(said % {"file": file, "size": file.stat().st_size / 1e6, **numbers})
-        if missing := backup_shape.lacking(facts["columns"]):
+        if missing := backup.find_missing_column(facts["columns"]):
             self.stderr.write(_OTHER_VERSION % {"missing": missing})

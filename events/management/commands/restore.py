@@ -30,11 +30,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, yes: bool, **options: Any) -> None:
         try:
-            facts = backup.read(file)
-            if backup.holds_people() and not yes:
+            facts = backup.read_backup(file)
+            if backup.has_users() and not yes:
                 raise CommandError(_THERE_IS_DATA % facts)
             with _platform_stopped():
-                backup.restore(file=file, now=timezone.now())
+                backup.restore_backup(file=file, now=timezone.now())
         except (backup.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_("Restored what stood here on %(made_at)s.") % facts)
@@ -46,7 +46,7 @@ def _platform_stopped() -> Iterator[None]:
     if not settings.EMBEDDED:
         yield
         return
-    with (settings.DATA_DIR / "supervisor.lock").open("a") as lock:
+    with (settings.DATA_DIR / "supervisor.lock_requirements").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -18,14 +18,14 @@ from django.db import connections, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from exports import destinations, finishing, sending, snapshots
-from exports.formats import FORMATS
-from exports.formats.path import Rule
-from exports.models import Purpose, Snapshot
-from exports.orders import ENDINGS, Order, Unfit
-from jobs.runner import Chunk, Progress
-from jobs.terminal import Bar
-from labeling.choosing import Filters
+from exports import deliveries, destinations, finish_job, snapshots
+from exports.models import Snapshot, SnapshotPurpose
+from exports.orders import ENDINGS, InvalidOrder, SnapshotOrder
+from formats.catalog import OUTPUT_FORMATS
+from formats.labeled_paths import LabelRule
+from jobs.runner import Chunk, JobProgress
+from jobs.terminal import ProgressBar
+from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project
 from labeling.models.assignment import FinishReason
 
@@ -41,8 +41,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-        parser.add_argument("--format", action="append", choices=list(FORMATS), help="may be said more than once")
-        parser.add_argument("--purpose", default="archive", choices=[str(each.value) for each in Purpose])
+        parser.add_argument(
+            "--format", action="append", choices=list(OUTPUT_FORMATS), help="may be said more than once"
+        )
+        parser.add_argument("--purpose", default="archive", choices=[str(each.value) for each in SnapshotPurpose])
         parser.add_argument("--ending", default="jsonl", choices=ENDINGS)
         parser.add_argument("--name", help="of the snapshot; otherwise the project's with the next number")
         parser.add_argument("--again", action="store_true", help="write the files of the snapshot --name once more")
@@ -93,53 +95,55 @@ class Command(BaseCommand):
             self._again(project, options)
             return
         try:
-            made = snapshots.order(
+            made = snapshots.order_snapshot(
                 project=project,
-                name=options["name"] or snapshots.next_name(project),
+                name=options["name"] or snapshots.suggest_name(project),
                 purpose=options["purpose"],
                 wanted=_wanted(options),
                 by=None,
                 now=timezone.now(),
                 asks=False,
             )
-        except Unfit as error:
+        except InvalidOrder as error:
             raise CommandError(str(error)) from error
-        self._bar = Bar(self.stderr)
+        self._bar = ProgressBar(self.stderr)
         try:
             self._build(made, options["workers"])
         except KeyboardInterrupt:
             self._bar.clear()
-            snapshots.cancel(snapshot=made, by=None, now=timezone.now())
+            snapshots.cancel_snapshot(snapshot=made, by=None, now=timezone.now())
             message = _("Stopped: the snapshot %(name)s is not built.") % {"name": made.name}
             raise CommandError(message, returncode=STOPPED) from None
         self._bar.clear()
         made.refresh_from_db()
-        _copy(snapshots.folder(made), options["out"])
+        _copy(snapshots.snapshot_folder(made), options["out"])
         self._say(made, options["out"])
         if options["to"]:
             self._send(made, options["to"])
 
     def _send(self, made: Snapshot, place: str) -> None:
-        is_known = place in destinations.named()
-        address = destinations.address_of(place, project=made.project.slug, snapshot=made.name) if is_known else place
+        is_known = place in destinations.configured_destinations()
+        address = (
+            destinations.build_address(place, project=made.project.slug, snapshot=made.name) if is_known else place
+        )
         try:
-            sent = list(sending.send(made, sending.place_of(address)))
-        except sending.CannotSend as error:
+            sent = list(deliveries.send_files(made, deliveries.open_target(address)))
+        except deliveries.DeliveryFailed as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_("%(n)s files were sent to %(address)s") % {"n": len(sent), "address": address})
 
     def _build(self, made: Snapshot, workers: int) -> None:
-        _run(snapshots.prepare(made, asks=False))
+        _run(snapshots.prepare_snapshot(made, asks=False))
         made.refresh_from_db()
         numbers = list(made.shards.order_by("number").values_list("number", flat=True))
         if workers > 1 and len(numbers) > 1:
             self._build_together(made, numbers, workers)
             return
         for number in numbers:
-            for progress in _running(snapshots.build(made, number, asks=False)):
+            for progress in _running(snapshots.build_shard(made, number, asks=False)):
                 self._show(progress.done + snapshots.SHARD * number, made)
         made.refresh_from_db()
-        _run(finishing.finish(made))
+        _run(finish_job.finish_snapshot(made))
 
     def _build_together(self, made: Snapshot, numbers: list[int], workers: int) -> None:
         """Each process has connections of its own: those of this one are closed before it is copied. One of them counts
@@ -151,14 +155,14 @@ class Command(BaseCommand):
             for done, _nothing in enumerate(pool.map(_build_shard, [made.pk] * len(numbers), numbers), start=1):
                 self._show(done * snapshots.SHARD, made)
             made.refresh_from_db()
-            _run(finishing.finish_with(made, counted.result()))
+            _run(finish_job.finish_with_facts(made, counted.result()))
 
     def _again(self, project: Project, options: dict[str, Any]) -> None:
         made = Snapshot.objects.filter(project=project, name=options["name"], built_at__isnull=False).first()
         if made is None:
             raise CommandError(_("There is no such snapshot that was built: name one with --name."))
-        differing = snapshots.write_again(made, options["out"])
-        finishing.write(made, options["out"])
+        differing = snapshots.rewrite_files(made, options["out"])
+        finish_job.write_card_files(made, options["out"])
         if differing:
             raise CommandError(_("These files came out otherwise: %(names)s") % {"names": ", ".join(differing)})
         self._say(made, options["out"])
@@ -178,12 +182,12 @@ class Command(BaseCommand):
             self.stdout.write(_("problems on the list of %(name)s: %(n)s") % {"name": name, "n": f"{n:,}"})
 
 
-def _wanted(options: dict[str, Any]) -> Order:
+def _wanted(options: dict[str, Any]) -> SnapshotOrder:
     formats = options["format"] or ["prm800k"]
-    return Order(
+    return SnapshotOrder(
         formats=formats,
         filters=_filters(options),
-        rule=Rule(
+        rule=LabelRule(
             neutral=options["neutral"],
             human_steps=options["human_steps"],
             has_alternatives=not options["without_alternatives"],
@@ -197,10 +201,10 @@ def _wanted(options: dict[str, Any]) -> Order:
     )
 
 
-def _filters(options: dict[str, Any]) -> Filters:
+def _filters(options: dict[str, Any]) -> ManifestFilters:
     formats = options["format"] or ["prm800k"]
-    return Filters(
-        unit="submissions" if FORMATS[formats[0]].wants_raters else "traces",
+    return ManifestFilters(
+        unit="submissions" if OUTPUT_FORMATS[formats[0]].wants_raters else "traces",
         is_consensus=options["consensus"],
         generations=options["generation"],
         domains=options["domain"],
@@ -223,10 +227,10 @@ def _moment(text: str) -> dt.datetime:
     return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
-def _running(chunks: Iterator[Progress | Chunk]) -> Iterator[Progress]:
+def _running(chunks: Iterator[JobProgress | Chunk]) -> Iterator[JobProgress]:
     """The same generators that jobs run, here and now."""
     for chunk in chunks:
-        if isinstance(chunk, Progress):
+        if isinstance(chunk, JobProgress):
             yield chunk
             continue
         with transaction.atomic():
@@ -234,18 +238,18 @@ def _running(chunks: Iterator[Progress | Chunk]) -> Iterator[Progress]:
         yield progress
 
 
-def _run(chunks: Iterator[Progress | Chunk]) -> None:
+def _run(chunks: Iterator[JobProgress | Chunk]) -> None:
     for _progress in _running(chunks):
         pass
 
 
 def _build_shard(snapshot_id: int, number: int) -> None:
-    _run(snapshots.build(Snapshot.objects.get(pk=snapshot_id), number, asks=False))
+    _run(snapshots.build_shard(Snapshot.objects.get(pk=snapshot_id), number, asks=False))
     connections.close_all()
 
 
 def _count(snapshot_id: int) -> dict[str, Any]:
-    counted = finishing.count(Snapshot.objects.get(pk=snapshot_id))
+    counted = finish_job.count_facts(Snapshot.objects.get(pk=snapshot_id))
     connections.close_all()
     return counted
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from jobs import work
+from jobs import control
 from jobs.models import Job
 
 SHOWN = 50
@@ -25,11 +25,11 @@ class Command(BaseCommand):
         now = timezone.now()
         if retry is not None:
             try:
-                work.retry(job=_job(retry), by=None, now=now)
-            except work.NotRetryable as error:
+                control.retry_job(job=_job(retry), by=None, now=now)
+            except control.JobNotRetryable as error:
                 raise CommandError(_("Only work that failed or was cancelled can be asked for again.")) from error
         if cancel is not None:
-            work.cancel(job=_job(cancel), by=None, now=now)
+            control.cancel_job(job=_job(cancel), by=None, now=now)
         unfinished = list(Job.objects.unfinished().order_by("pk"))
         ended = Job.objects.exclude(ended_at=None).order_by("-ended_at")[: max(SHOWN - len(unfinished), 0)]
         for job in [*unfinished, *ended]:

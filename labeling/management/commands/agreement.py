@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from labeling.agreement import crowd_report, ratings_file
-from labeling.agreement.ratings_file import BadFile
 from labeling.management import csv_input, output
+from stats import crowd_analysis, ratings_file
+from stats.ratings_file import InvalidRatingsFile
 
-HIGHEST = 0.999999  # above it the quantiles run out of digits
+MAX_LEVEL = 0.999999  # above it the quantiles run out of digits
 
 
 class Command(BaseCommand):
@@ -19,18 +19,18 @@ class Command(BaseCommand):
     requires_system_checks = ()  # reads a file and no database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        csv_input.add_arguments(parser)
+        csv_input.add_csv_arguments(parser)
         parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default 0.95)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not 0 < options["level"] <= HIGHEST:
-            raise CommandError(f"--level {options['level']}: a level lies between 0 and 1, {HIGHEST} at most")
+        if not 0 < options["level"] <= MAX_LEVEL:
+            raise CommandError(f"--level {options['level']}: a level lies between 0 and 1, {MAX_LEVEL} at most")
         try:
-            with csv_input.opened(options["csv"]) as file:
-                ratings = ratings_file.read(file, optional=("cluster",))
-            found, labels = csv_input.scale_of(ratings, options["values"])
-            report = crowd_report.of_ratings(ratings, found, labels, level=options["level"])
-        except BadFile as error:
+            with csv_input.open_csv(options["csv"]) as file:
+                ratings = ratings_file.read_ratings(file, optional=("cluster",))
+            found, labels = csv_input.parse_scale(ratings, options["values"])
+            report = crowd_analysis.report_agreement(ratings, found, labels, level=options["level"])
+        except InvalidRatingsFile as error:
             raise CommandError(str(error)) from None
-        with output.printing(self.stdout):
+        with output.print_safely(self.stdout):
             self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from labeling.agreement import crowd_consensus, crowd_reports, ratings_file
-from labeling.agreement.crowd_consensus import Settled
-from labeling.agreement.ratings_file import BadFile
 from labeling.management import csv_input, output
+from stats import crowd_analysis, ratings_file
+from stats.crowd_analysis import CrowdLabel
+from stats.ratings_file import InvalidRatingsFile
 
 
 class Command(BaseCommand):
@@ -21,19 +21,19 @@ class Command(BaseCommand):
     requires_system_checks = ()  # reads a file and no database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        csv_input.add_arguments(parser)
-        parser.add_argument("--method", choices=crowd_consensus.METHODS, required=True, help="how to settle")
+        csv_input.add_csv_arguments(parser)
+        parser.add_argument("--method", choices=crowd_analysis.CONSENSUS_METHODS, required=True, help="how to settle")
         parser.add_argument("--json", action="store_true", help="print a JSON list in place of CSV")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            settled = list(_settled(options))
-        except BadFile as error:
+            settled = list(_infer_labels(options))
+        except InvalidRatingsFile as error:
             raise CommandError(str(error)) from None
-        with output.printing(self.stdout):
+        with output.print_safely(self.stdout):
             self._print(settled, as_json=options["json"])
 
-    def _print(self, settled: list[Settled], *, as_json: bool) -> None:
+    def _print(self, settled: list[CrowdLabel], *, as_json: bool) -> None:
         if as_json:
             self.stdout.write(json.dumps([asdict(task) for task in settled], ensure_ascii=False, indent=2))
             return
@@ -42,17 +42,17 @@ class Command(BaseCommand):
         writer.writerows((task.task, task.label, f"{task.probability:.6f}", task.votes) for task in settled)
 
 
-def _settled(options: dict[str, Any]) -> Iterator[Settled]:
+def _infer_labels(options: dict[str, Any]) -> Iterator[CrowdLabel]:
     is_first_error = options["method"] == "first_error"
     if is_first_error and options["values"] is not None:
         raise CommandError("--values is not for first_error: its labels are places of a first error, or -1 for none")
-    with csv_input.opened(options["csv"]) as file:
-        ratings = ratings_file.read(
+    with csv_input.open_csv(options["csv"]) as file:
+        ratings = ratings_file.read_ratings(
             file,
-            optional=crowd_reports.COLUMNS if is_first_error else (),
-            may_be_blank=crowd_reports.MAY_BE_BLANK if is_first_error else (),
+            optional=crowd_analysis.FIRST_ERROR_COLUMNS if is_first_error else (),
+            may_be_blank=crowd_analysis.FIRST_ERROR_BLANK_COLUMNS if is_first_error else (),
         )
     if is_first_error:
-        return crowd_consensus.of_first_errors(ratings)
-    found, labels = csv_input.scale_of(ratings, options["values"])
-    return crowd_consensus.of_labels(ratings, found, labels, method=options["method"])
+        return crowd_analysis.infer_first_errors(ratings)
+    found, labels = csv_input.parse_scale(ratings, options["values"])
+    return crowd_analysis.infer_labels(ratings, found, labels, method=options["method"])

@@ -14,21 +14,21 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-import labeling.projects
 from accounts.models import User
-from jobs.failures import Failed
-from jobs.runner import Progress
-from jobs.terminal import Bar
-from labeling.importing import bringing, fetching, files, looking, lying, telling
-from labeling.importing.attributing import LABELS
-from labeling.importing.privacy import PRIVATE
-from labeling.importing.readers import formats
-from labeling.importing.report import Report
-from labeling.importing.segmenters import NAMES
+from formats import catalog, input_files
+from formats.privacy import PRIVACY_MODES
+from formats.segmenters import SEGMENTER_NAMES
+from jobs.failures import JobFailed
+from jobs.runner import JobProgress
+from jobs.terminal import ProgressBar
 from labeling.models import Project
+from labeling.projects import lifecycle
+from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
-from labeling.models.quality import GoldUse
-from people import members, projects
+from labeling.traces import import_job, import_report, locations, object_store, scan
+from labeling.traces.import_report import ImportReport
+from labeling.traces.labelers import LABELS_KINDS
+from people import members, owned_projects
 from people.models import Membership, Role
 
 STOPPED = 130  # what shells say of a program that was interrupted
@@ -45,66 +45,71 @@ class Command(BaseCommand):
         add("file", help="a path, also of a .gz or .zst, or the address of an object: s3://bucket/name")
         add("--project", required=True, metavar="SLUG", help="the name of the project in its address")
         add("--by", metavar="USER", help="who brings it in: owns the project where that is new")
-        add("--format", default="auto", choices=["auto", *formats.FORMATS], help="told by the file where it is auto")
-        add("--segmenter", default="", choices=["", *NAMES], help="cuts texts that are not in steps yet")
-        add("--labels", default="judgments", choices=LABELS, help="what the ratings in the file are")
+        add(
+            "--format",
+            default="auto",
+            choices=["auto", *catalog.INPUT_FORMATS],
+            help="told by the file where it is auto",
+        )
+        add("--segmenter", default="", choices=["", *SEGMENTER_NAMES], help="cuts texts that are not in steps yet")
+        add("--labels", default="judgments", choices=LABELS_KINDS, help="what the ratings in the file are")
         add("--labels-by", default="", metavar="NAME", help="who rated: for human, monte_carlo and judge")
         add("--gold-use", default=GoldUse.HIDDEN, choices=GoldUse.values, help="what gold is for")
         add("--purpose", default=SourcePurpose.RATE, choices=SourcePurpose.values, help="benchmark: never trained on")
-        add("--private", default="count", choices=PRIVATE, help="what looks like an address, a number or a key")
+        add("--private", default="count", choices=PRIVACY_MODES, help="what looks like an address, a number or a key")
         add("--licence", default="", help="the licence of the file")
         add("--source", default="", metavar="TEXT", help="where the file comes from")
         add("--lenient", action="store_true", help="leave bad lines out instead of refusing the file")
         add("--bad-lines", type=Path, metavar="FILE", help="write all bad lines into a CSV file")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        bar = Bar(self.stderr)
-        self._progress = Progress(0)
+        bar = ProgressBar(self.stderr)
+        self._progress = JobProgress(0)
         try:
             report = self._bring_in(options, bar)
         except KeyboardInterrupt:
             bar.clear()
             raise CommandError(self._stopped(), returncode=STOPPED) from None
-        except bringing.HasBadLines as error:
+        except import_job.FileHasBadLines as error:
             bar.clear()
             self._say_bad_lines(error.report)
             raise CommandError(str(error).partition(": ")[0]) from error
-        except (Failed, files.Unreadable, formats.UnknownFormat) as error:
+        except (JobFailed, input_files.UnreadableFile, catalog.UnknownFormat) as error:
             bar.clear()
             raise CommandError(str(error)) from error
         bar.clear()
         self._say_bad_lines(report)
-        for table in telling.told(report):
+        for table in import_report.make_report_tables(report):
             self.stdout.write(self.style.MIGRATE_HEADING(table.name))
             for figure in table.figures:
                 self.stdout.write(f"{figure.value:>16}  {figure.name}")
 
-    def _bring_in(self, options: dict[str, Any], bar: Bar) -> Report:
+    def _bring_in(self, options: dict[str, Any], bar: ProgressBar) -> ImportReport:
         now = timezone.now()
         choices = _choices(options)
         choices.check()
         path = self._file(options["file"], bar)
-        with files.open_file(path):
-            looking.format_of(path, named=choices.format)  # before a project is made for a file that nobody can read
+        with input_files.open_file(path):
+            scan.resolve_format(path, named=choices.format)  # before a project is made for a file that nobody can read
         by = _user(options["by"])
         project = self._project(options["project"], by, now)
-        asked = bringing.prepare(project=project, path=path, choices=choices, now=now)
-        for chunk in bringing.bring_in(asked, checkpoint={}, by=by, bad_lines_to=options["bad_lines"]):
-            if isinstance(chunk, Progress):
+        asked = import_job.prepare_import(project=project, path=path, choices=choices, now=now)
+        for chunk in import_job.run_import(asked, checkpoint={}, by=by, bad_lines_path=options["bad_lines"]):
+            if isinstance(chunk, JobProgress):
                 _show_look(bar, chunk.result or {})
                 continue
             with transaction.atomic():
                 self._progress = chunk(timezone.now())
             bar.show(_("Bringing in:"), self._progress.done, self._progress.total)
-        return bringing.report_of(self._progress)
+        return import_job.report_from_progress(self._progress)
 
     def _project(self, slug: str, by: User | None, now: dt.datetime) -> Project:
         """The project of that address, or a new one. One that belongs to nobody is on nobody's pages."""
         project = Project.objects.filter(slug=slug).first()
         if project is None and by is not None:
-            return projects.create(name=slug, slug=_checked(slug), by=by, now=now)
+            return owned_projects.create_owned_project(name=slug, slug=_checked(slug), by=by, now=now)
         if project is None:
-            project = labeling.projects.create(name=slug, slug=_checked(slug), by=None, now=now)
+            project = lifecycle.create_project(name=slug, slug=_checked(slug), by=None, now=now)
         if not Membership.objects.active().filter(project=project).exists():
             if by is None:
                 self.stderr.write(
@@ -112,14 +117,14 @@ class Command(BaseCommand):
                     % {"slug": slug}
                 )
             else:
-                members.join(project=project, user=by, role=Role.OWNER, now=now)
+                members.add_member(project=project, user=by, role=Role.OWNER, now=now)
         return project
 
-    def _file(self, named: str, bar: Bar) -> Path:
+    def _file(self, named: str, bar: ProgressBar) -> Path:
         """Whoever may use this command may read what the server may read."""
-        if not named.startswith(lying.SCHEMES):
+        if not named.startswith(locations.STORE_SCHEMES):
             return Path(named).absolute()
-        fetching_it = fetching.fetch(named)
+        fetching_it = object_store.fetch_object(named)
         while True:
             try:
                 told = next(fetching_it).result or {}
@@ -135,20 +140,20 @@ class Command(BaseCommand):
             "total": f"{self._progress.total or 0:,}",
         }
 
-    def _say_bad_lines(self, report: Report) -> None:
+    def _say_bad_lines(self, report: ImportReport) -> None:
         for line in report.bad_lines[:20]:
             self.stderr.write(str(line))
         if report.bad > 20:
             self.stderr.write(_("… and %(n)s more") % {"n": report.bad - 20})
 
 
-def _show_look(bar: Bar, told: Mapping[str, Any]) -> None:
+def _show_look(bar: ProgressBar, told: Mapping[str, Any]) -> None:
     if "read" in told:
         bar.show(_("Looking through the file (kB):"), told["read"] // 1000, told["size"] // 1000)
 
 
-def _choices(options: dict[str, Any]) -> bringing.Choices:
-    return bringing.Choices(
+def _choices(options: dict[str, Any]) -> import_job.ImportOptions:
+    return import_job.ImportOptions(
         format=options["format"],
         segmenter=options["segmenter"],
         labels=options["labels"],

@@ -7,10 +7,10 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from jobs.failures import Failed
-from jobs.runner import Progress
-from labeling.importing import undoing
+from jobs.failures import JobFailed
+from jobs.runner import JobProgress
 from labeling.models import Source
+from labeling.traces import undo_job
 
 
 class Command(BaseCommand):
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             raise CommandError(_("The project has no import with this number."))
         try:
             undone = self._undo(source)
-        except Failed as error:
+        except JobFailed as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
             _("%(removed)d traces removed, %(withdrawn)d withdrawn with their labels kept.")
@@ -43,8 +43,8 @@ class Command(BaseCommand):
             self.stdout.write(f"{source.pk:>8}  {source.added_at:%Y-%m-%d}  {state:>10}  {source.name}")
 
     def _undo(self, source: Source) -> dict[str, Any]:
-        progress = Progress(0)
-        for chunk in undoing.undo(source, by=None, checkpoint={}):
+        progress = JobProgress(0)
+        for chunk in undo_job.run_undo(source, by=None, checkpoint={}):
             with transaction.atomic():
-                progress = chunk if isinstance(chunk, Progress) else chunk(timezone.now())
+                progress = chunk if isinstance(chunk, JobProgress) else chunk(timezone.now())
         return dict((progress.result or {})["undone"])

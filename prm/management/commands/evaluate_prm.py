@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from prm import benchmarks
-from prm.backends.asked import Backend, BackendError
-from prm.backends.http import Http
-from prm.backends.vllm import STYLES, Vllm
-from prm.benchmarks import BadBenchmark, Benchmark
-from prm.management.secret_file import secret_of
+from prm import benchmark_files
+from prm.backends.base import BackendError, ScoringBackend
+from prm.backends.http import HttpBackend
+from prm.backends.vllm import PROMPT_STYLES, VllmBackend
+from prm.benchmark_files import BenchmarkSet, BenchmarkUnreadable
+from prm.management.secret_file import read_secret
 from prm.selection.semantics import Semantics
 
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--backend", choices=("builtin", "vllm", "http"), default="builtin")
         parser.add_argument("--address", help="where a vllm or http backend answers")
         parser.add_argument("--model", default="", help="the name under which it knows the model")
-        parser.add_argument("--style", choices=sorted(STYLES), default="qwen", help="of a vllm backend")
+        parser.add_argument("--style", choices=sorted(PROMPT_STYLES), default="qwen", help="of a vllm backend")
         parser.add_argument("--semantics", choices=[each.value for each in Semantics], default="hazard")
         parser.add_argument("--secret-file", type=Path, help="bearer token (vllm) or signing secret (http)")
         parser.add_argument(
@@ -39,34 +39,34 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            judged = benchmarks.read(options["processbench"])
-            training = benchmarks.read(options["train"]) if options["train"] else None
+            judged = benchmark_files.read_benchmark(options["processbench"])
+            training = benchmark_files.read_benchmark(options["train"]) if options["train"] else None
             told = self._told(judged, training, options)
-        except (BadBenchmark, BackendError, ValueError) as error:
+        except (BenchmarkUnreadable, BackendError, ValueError) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(json.dumps(told, indent=2) if options["json"] else _table(told))
 
-    def _told(self, judged: Benchmark, training: Benchmark | None, options: dict[str, Any]) -> dict[str, Any]:
-        from prm import judging  # scikit-learn takes a second to load: not for --help
+    def _told(self, judged: BenchmarkSet, training: BenchmarkSet | None, options: dict[str, Any]) -> dict[str, Any]:
+        from prm import benchmark_evaluation  # scikit-learn takes a second to load: not for --help
 
         if options["backend"] == "builtin" and options["threshold"] is not None:
             raise CommandError(
                 "--threshold is for vllm and http: the builtin PRM's comes from traces it is not judged on."
             )
-        known = judging.n_in(training, judged) if training else 0
+        known = benchmark_evaluation.count_training_overlap(training, judged) if training else 0
         if options["strict"] and known:
             raise CommandError(
                 f"{known} of the judged problems are in the training files. Nothing was judged (--strict)."
             )
         if options["backend"] != "builtin":
             backend, means = _backend(options), Semantics(options["semantics"])
-            verdict = judging.of_backend(
+            verdict = benchmark_evaluation.evaluate_backend(
                 backend=backend, means=means, judged=judged, training=training, threshold=_threshold(options)
             )
         elif training is None:
-            verdict = judging.of_builtin_across_folds(judged=judged)
+            verdict = benchmark_evaluation.evaluate_builtin_across_folds(judged=judged)
         else:
-            verdict = judging.of_builtin(judged=judged, training=training)
+            verdict = benchmark_evaluation.evaluate_builtin(judged=judged, training=training)
         return verdict.as_dict()
 
 
@@ -84,15 +84,15 @@ def _threshold(options: dict[str, Any]) -> float:
     return 0.5 if options["threshold"] is None else options["threshold"]
 
 
-def _backend(options: dict[str, Any]) -> Backend:
+def _backend(options: dict[str, Any]) -> ScoringBackend:
     if not options["address"]:
         raise CommandError(f"--backend {options['backend']} needs --address")
-    secret = secret_of(options["secret_file"])
+    secret = read_secret(options["secret_file"])
     if options["backend"] == "vllm":
-        return Vllm(options["address"], options["model"], style=options["style"], token=secret)
+        return VllmBackend(options["address"], options["model"], style=options["style"], token=secret)
     if not secret:
         raise CommandError("--backend http needs --secret-file: its requests are signed")
-    return Http(options["address"], options["model"], secret)
+    return HttpBackend(options["address"], options["model"], secret)
 
 
 def _table(told: dict[str, Any]) -> str:

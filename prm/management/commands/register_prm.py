@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from labeling.models import Manifest, Project
 from prm import registry
-from prm.backends.vllm import STYLES
-from prm.management.secret_file import secret_of
+from prm.backends.vllm import PROMPT_STYLES
+from prm.management.secret_file import read_secret
 from prm.models.prm import BackendKind, SemanticsKind
-from prm.registry import Identity
+from prm.registry import PRMIdentity
 
 
 class Command(BaseCommand):
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--model", required=True, help="its name where it runs")
         parser.add_argument("--digest", default="", help="a hash of its weights")
         parser.add_argument("--address", default="")
-        parser.add_argument("--style", choices=sorted(STYLES), default="qwen", help="of a vllm backend")
+        parser.add_argument("--style", choices=sorted(PROMPT_STYLES), default="qwen", help="of a vllm backend")
         parser.add_argument("--semantics", choices=SemanticsKind.values, default="hazard")
         parser.add_argument("--snapshot", help="what it was trained on, by its name: audits then look into it")
         parser.add_argument("--secret-file", type=Path, help="bearer token (vllm) or signing secret (http)")
@@ -34,12 +34,12 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"no project {options['project']}")
-        secret = secret_of(options["secret_file"])
+        secret = read_secret(options["secret_file"])
         names = ("backend", "model", "digest", "address", "semantics")
         style = {"style": options["style"]} if options["backend"] == BackendKind.VLLM else {}
-        identity = Identity(**{name: options[name] for name in names}, options=style, secret=secret)
+        identity = PRMIdentity(**{name: options[name] for name in names}, options=style, secret=secret)
         try:
-            prm = registry.register(
+            prm = registry.register_prm(
                 project=project,
                 identity=identity,
                 by=None,

@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling.models import Project
-from prm import generations, rules
+from prm import generations, loop_rules
 from prm.models import PRM, Generation
 
 _LOOK_EVERY = 0.3  # seconds
@@ -37,9 +37,9 @@ class Command(BaseCommand):
         candidate = _candidate(project, options["prm"])
         try:
             if chosen := {name: options[name] for name in ("batch_size", "acquisition") if options[name] is not None}:
-                rules.change(project=project, by=None, now=timezone.now(), **chosen)
-            generation = generations.start(project=project, by=None, now=timezone.now(), candidate=candidate)
-        except (generations.AlreadyRunning, rules.BadRule) as refused:
+                loop_rules.change_loop_rules(project=project, by=None, now=timezone.now(), **chosen)
+            generation = generations.start_generation(project=project, by=None, now=timezone.now(), candidate=candidate)
+        except (generations.AlreadyRunning, loop_rules.InvalidLoopRule) as refused:
             raise CommandError(str(refused)) from None
         self._work_off(generation)
         generation.refresh_from_db()
@@ -47,20 +47,20 @@ class Command(BaseCommand):
 
     def _work_off(self, generation: Generation) -> None:
         """Its jobs one after the other. A worker that takes one up first does no harm: it is waited for."""
-        from prm import choosing, scoring, stages  # scikit-learn takes a second to load: not for --help
+        from prm import batch_job, scoring, training_job  # scikit-learn takes a second to load: not for --help
 
         handlers = {
-            generations.TRAIN: stages.chunks,
-            generations.SCORE: scoring.chunks,
-            generations.SELECT: choosing.chunks,
+            generations.TRAIN: training_job.run_training_job,
+            generations.SCORE: scoring.run_scoring_job,
+            generations.SELECT: batch_job.run_batch_job,
         }
         while (job := _next_job(generation)) is not None:
             if job.state == JobState.QUEUED:
                 self.stderr.write(f"{job.kind} …")
-                runner.run(job.pk, handlers[job.kind])
+                runner.run_job(job.pk, handlers[job.kind])
                 job.refresh_from_db()
             if job.state == JobState.FAILED:
-                generations.stop(generation=generation, by=None, now=timezone.now())
+                generations.stop_generation(generation=generation, by=None, now=timezone.now())
                 raise CommandError(f"{job.failure} The old scores and the queue are as they were.")
             if job.state == JobState.RUNNING:
                 time.sleep(_LOOK_EVERY)

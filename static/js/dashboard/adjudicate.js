@@ -25,7 +25,7 @@ function start() {
     radio.checked = true;
     light(rows.findIndex((row) => row.contains(radio)));
   };
-  const asVoice = (letter) => {
+  const copySubmission = (letter) => {
     const voice = form.querySelector(`[data-voice="${CSS.escape(letter)}"]`);
     if (voice?.dataset.firstError) choose(voice.dataset.firstError);
     return Boolean(voice);
@@ -51,7 +51,7 @@ function start() {
     if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
     const act = keys[event.key];
     if (act) act();
-    else if (!/^[a-i]$/.test(event.key) || !asVoice(event.key)) return;
+    else if (!/^[a-i]$/.test(event.key) || !copySubmission(event.key)) return;
     event.preventDefault();
   });
   form.addEventListener("change", (event) => {

@@ -2,7 +2,7 @@
 // It is measured by a clock that nobody can set. The server believes no more than the trace was in the person's hands.
 
 export const IDLE_AFTER = 30_000; // reading a long step takes a while without touching anything
-const TELL_EVERY = 500;
+const BROADCAST_EVERY_MS = 500;
 
 export class ActiveClock {
   #since = null;
@@ -21,7 +21,7 @@ export class ActiveClock {
     let toldAt = -Infinity;
     const touched = () => {
       this.touch();
-      if (this.now() - toldAt < TELL_EVERY) return;
+      if (this.now() - toldAt < BROADCAST_EVERY_MS) return;
       toldAt = this.now();
       others.postMessage("here");
     };

@@ -58,7 +58,7 @@ const byAssignment = (items) => {
 
 export class Outbox extends EventTarget {
   #sending = false;
-  #keptMeanwhile = false; // while a sending was at its end: it knows nothing of that
+  #addedWhileSending = false; // while a sending was at its end: it knows nothing of that
   #timer = null;
   #wait = PAUSE;
   #sentAt = -Infinity;
@@ -93,7 +93,7 @@ export class Outbox extends EventTarget {
       ...what,
     };
     this.#beingWritten += 1;
-    this.#keptMeanwhile = true;
+    this.#addedWhileSending = true;
     if (!this.#trouble) this.#say({ state: "saving", waiting: this.#beingWritten, detail: "" });
     this.#writing = this.#writing.catch(() => {}).then(() => this.store.put(item)).finally(() => (this.#beingWritten -= 1));
     this.#writing.then(() => this.#tell(this.#trouble ?? "saving"), (error) => this.#tell("broken", error.message));
@@ -129,11 +129,11 @@ export class Outbox extends EventTarget {
   // One tab sends at a time where the browser can say so; elsewhere the server's memory of sequences is enough.
   #run() {
     if (this.#sending) {
-      this.#keptMeanwhile = true;
+      this.#addedWhileSending = true;
       return;
     }
     this.#sending = true;
-    this.#keptMeanwhile = false;
+    this.#addedWhileSending = false;
     const send = () => this.#sendAll();
     const sending = navigator.locks ? navigator.locks.request(LOCK, send) : send();
     sending
@@ -141,7 +141,7 @@ export class Outbox extends EventTarget {
       .then((again) => {
         this.#sending = false;
         if (again) this.#later(this.#wait);
-        else if (this.#keptMeanwhile) this.#later();
+        else if (this.#addedWhileSending) this.#later();
       });
   }
 
@@ -170,7 +170,7 @@ export class Outbox extends EventTarget {
     const { assignment } = group[0];
     const verb = farewell?.verb ?? "record";
     const answer = await this.#ask(assignment, verb, body, mine);
-    if (answer) this.#tellWhoseItIs({ client, assignment, answer, writes, verb });
+    if (answer) this.#routeAnswer({ client, assignment, answer, writes, verb });
     await this.store.drop(mine.map((item) => item.id));
   }
 
@@ -185,7 +185,7 @@ export class Outbox extends EventTarget {
   }
 
   // One tab may bring what another wrote. What came of it, and what can be seen since, is that tab's to know.
-  #tellWhoseItIs(told) {
+  #routeAnswer(told) {
     if (this.clients.has(told.client)) this.#heard(told);
     else this.tabs.postMessage(told);
   }

@@ -1,5 +1,5 @@
 // The browser's own store. What a person typed is here before it goes anywhere, and stays until the server has it.
-// A browser that stores nothing (private mode, a full or dying disk) has it kept by this tab alone: `isLasting` then says no.
+// A browser that stores nothing (private mode, a full or dying disk) has it kept by this tab alone: `isPersistent` then says no.
 
 const NAME = "stepmark";
 const VERSION = 1;
@@ -38,12 +38,12 @@ async function opened(user) {
 }
 
 // Above all ids of the disk: what it refused was typed after what it took.
-const FIRST_HERE = 2 ** 50;
+const FIRST_MEMORY_ID = 2 ** 50;
 
 export class Store {
   #here = []; // what the disk has refused
   #taken = new Map(); // what it took from this page: should it die, this page still has it
-  #last = FIRST_HERE;
+  #last = FIRST_MEMORY_ID;
 
   static async open(user) {
     const opening = opened(user);
@@ -54,25 +54,25 @@ export class Store {
   }
 
   constructor(database) {
-    this.isLasting = database !== null;
+    this.isPersistent = database !== null;
     this.#use(database);
   }
 
   #use(database) {
     this.database = database;
-    if (database) database.onclose = () => this.#isDead();
+    if (database) database.onclose = () => this.#stopUsingDatabase();
   }
 
   // Resolves when the item is on disk as far as the browser can tell, not before. After the first that it refuses all
   // stay here: they keep their order.
   async put(item) {
-    if (this.isLasting) {
+    if (this.isPersistent) {
       try {
         const id = await within(this.#write(item));
         this.#taken.set(id, { ...item, id });
         return id;
       } catch {
-        this.isLasting = false;
+        this.isPersistent = false;
       }
     }
     this.#here.push({ ...item, id: ++this.#last });
@@ -86,14 +86,14 @@ export class Store {
   async drop(ids) {
     this.#here = this.#here.filter((item) => !ids.includes(item.id));
     for (const id of ids) this.#taken.delete(id);
-    const kept = ids.filter((id) => id < FIRST_HERE);
+    const kept = ids.filter((id) => id < FIRST_MEMORY_ID);
     if (!kept.length || !this.database) return;
     try {
       const work = this.database.transaction("items", "readwrite");
       for (const id of kept) work.objectStore("items").delete(id);
       await within(done(work));
     } catch {
-      this.#isDead(); // what stays there is sent once more some day, and the server knows it
+      this.#stopUsingDatabase(); // what stays there is sent once more some day, and the server knows it
     }
   }
 
@@ -102,14 +102,14 @@ export class Store {
     try {
       return await within(settled(this.database.transaction("items").objectStore("items").getAll()));
     } catch {
-      this.#isDead();
+      this.#stopUsingDatabase();
       return this.#taken.values();
     }
   }
 
-  #isDead() {
+  #stopUsingDatabase() {
     this.database = null;
-    this.isLasting = false;
+    this.isPersistent = false;
   }
 
   async #write(item) {

@@ -1,38 +1,38 @@
 // The work page: one keystroke a rating, the next trace on screen before the finger is up.
 
-import { ask } from "./ask.js";
+import { ask } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
-import { followTo, goWhenSaved, waitBefore, warnBefore } from "./farewell.js";
-import { listen } from "./hands.js";
-import { Letters } from "./letters.js";
-import { Ladder, idOf } from "./ladder.js";
+import { goWhenAnswered, goWhenSaved, delayLinksUntilSaved, warnBeforeUnload } from "./unload.js";
+import { listen } from "./keyboard.js";
+import { MessagePanel } from "./messages.js";
+import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
 import { Store } from "./store.js";
-import { Supply } from "./supply.js";
-import { loadMaths } from "./text.js";
+import { TraceSupply } from "./prefetch.js";
+import { loadMath } from "./rendering.js";
 
 const read = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
 const config = read("work-config");
 const store = await Store.open(config.user);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const HURRY = 250; // quick presses jump, or the scroll lags behind the hand
-const LOOK_AGAIN = 2000;
+const QUICK_PRESS_MS = 250; // quick presses jump, or the scroll lags behind the hand
+const RETRY_MS = 2000;
 
 function say(name, values = {}) {
-  const word = (store.isLasting ? null : config.words.without_store[name]) ?? config.words[name];
+  const word = (store.isPersistent ? null : config.words.without_store[name]) ?? config.words[name];
   const text = typeof word === "string" ? word : values.count === 1 ? word.one : word.other;
   return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
 }
 
 const urlOf = (assignment, verb) => config.urls[verb].replace("/0/", `/${assignment}/`);
 
-const GONE_BACK = new Set(["released", "lapsed"]);
+const RECLAIMED_STATES = new Set(["released", "lapsed"]);
 
 class WorkPage {
   #movedAt = 0;
   #leaving = false;
-  #goneBack = null; // what is said of a trace that is no longer kept for the rater
+  #reclaimedNotice = null; // what is said of a trace that is no longer kept for the rater
 
   constructor(store) {
     this.stage = document.getElementById("stage");
@@ -40,11 +40,11 @@ class WorkPage {
     this.clock = new ActiveClock().listen();
     const client = crypto.getRandomValues(new Uint8Array(12)).reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
     this.outbox = new Outbox(store, { client, urlOf });
-    this.supply = new Supply(store, this.outbox, { urls: config.urls, ladder: (work) => new Ladder(work, { say }) });
+    this.supply = new TraceSupply(store, this.outbox, { urls: config.urls, ladder: (work) => new TraceView(work, { say }) });
     this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
     this.outbox.addEventListener("answer", (event) => this.#answered(event.detail));
     this.outbox.addEventListener("refused", (event) => this.#refused(event.detail));
-    this.letters = new Letters(config.urls.unread, (assignment) => this.supply.isAt(assignment));
+    this.letters = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
     this.now = null;
   }
 
@@ -59,30 +59,30 @@ class WorkPage {
 
   show(ladder) {
     this.#leaving = false;
-    this.#goneBack?.remove();
-    this.#goneBack = null;
+    this.#reclaimedNotice?.remove();
+    this.#reclaimedNotice = null;
     this.ladder = ladder;
     this.work = ladder.work;
     this.supply.current = this.work.trace.assignment;
     this.stage.replaceChildren(ladder.node);
     ladder.typeset();
     document.title = say("title", { project: config.project });
-    this.#keptUntil(this.work.trace.lease_ends_at);
-    if (GONE_BACK.has(this.work.trace.state)) this.#wentBack();
+    this.#showLeaseEnd(this.work.trace.lease_ends_at);
+    if (RECLAIMED_STATES.has(this.work.trace.state)) this.#showReclaimed();
     this.clock.take();
     // The first rating opens a held trace as well; this tells the server when reading begins.
-    if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch((error) => this.#notOpened(ladder, error));
+    if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch((error) => this.#handleOpenRefused(ladder, error));
     const first = this.work.unrated()[0] ?? this.work.stops()[0] ?? null;
     this.now = first;
     this.paint();
     this.#scroll(false);
     document.documentElement.dataset.ready = ladder.node.dataset.assignment;
     // After what a rating needs. A place for each formula stands there already, with its source in it.
-    setTimeout(() => loadMaths(config.katex).then(() => ladder.typeset()));
+    setTimeout(() => loadMath(config.katex).then(() => ladder.typeset()));
   }
 
   // It went back meanwhile, or something comes first: the guideline has changed. What was rated here is kept.
-  #notOpened(ladder, error) {
+  #handleOpenRefused(ladder, error) {
     if (error instanceof Refused && this.ladder === ladder) this.#fetchNext();
   }
 
@@ -111,10 +111,10 @@ class WorkPage {
     const kind = error instanceof Refused ? error.message : say(error instanceof LoggedOut ? "save_logged_out" : "no_network");
     page.querySelector("[data-slot=why]").textContent = kind;
     page.querySelector("button").addEventListener("click", () => this.#fetchNext());
-    waitBefore(page, this.outbox);
+    delayLinksUntilSaved(page, this.outbox);
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
-    if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), LOOK_AGAIN);
+    if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), RETRY_MS);
   }
 
   // --- rating --------------------------------------------------------------------------------------------------
@@ -135,32 +135,32 @@ class WorkPage {
     this.#keep(this.work.rate(at, rating));
     this.dock.hit(rating);
     const stops = this.work.stops();
-    const here = stops.findIndex((stop) => idOf(stop) === idOf(at));
+    const here = stops.findIndex((stop) => stopId(stop) === stopId(at));
     this.now = stops[here + 1] ?? at;
     this.paint();
-    if (idOf(this.now) !== idOf(at)) this.#scroll();
+    if (stopId(this.now) !== stopId(at)) this.#scroll();
     if (rating === -1 && at.option === 0 && this.work.protocol === "first_error") {
-      this.dock.tell(say("first_negative", { number: this.ladder.rowOf(at).dataset.number }), { undo: true });
+      this.dock.tell(say("first_negative", { number: this.ladder.rowFor(at).dataset.number }), { undo: true });
     }
   }
 
   move(by) {
     const stops = this.work?.stops() ?? [];
-    const here = stops.findIndex((stop) => idOf(stop) === idOf(this.now));
+    const here = stops.findIndex((stop) => stopId(stop) === stopId(this.now));
     const to = stops[Math.max(0, Math.min(stops.length - 1, here + by))];
     if (to) this.light(to);
   }
 
   light(stop) {
-    if (!this.work.stops().some((one) => idOf(one) === idOf(stop))) return;
+    if (!this.work.stops().some((one) => stopId(one) === stopId(stop))) return;
     this.now = stop;
     this.paint();
     this.#scroll();
   }
 
   #scroll(smooth = true) {
-    const row = this.now && this.ladder.rowOf(this.now);
-    const hurried = performance.now() - this.#movedAt < HURRY;
+    const row = this.now && this.ladder.rowFor(this.now);
+    const hurried = performance.now() - this.#movedAt < QUICK_PRESS_MS;
     this.#movedAt = performance.now();
     row?.scrollIntoView({ block: "center", behavior: !smooth || hurried || calm.matches ? "auto" : "smooth" });
   }
@@ -175,7 +175,7 @@ class WorkPage {
     const undone = this.work?.undo();
     if (!undone) return this.dock.tell(say("nothing_to_undo"));
     this.#keep(undone.write);
-    this.now = this.work.stops().find((stop) => idOf(stop) === idOf(undone.stop)) ?? this.work.stops()[0];
+    this.now = this.work.stops().find((stop) => stopId(stop) === stopId(undone.stop)) ?? this.work.stops()[0];
     this.paint();
     return this.#scroll();
   }
@@ -213,7 +213,7 @@ class WorkPage {
     else this.#leave("submit", {});
   }
 
-  leaveWith(verb) {
+  leaveWithReason(verb) {
     if (!this.work || this.#leaving) return;
     ask(say(`ask_${verb}`), "", (reason) => reason.trim() && this.#leave(verb, { reason }));
   }
@@ -222,7 +222,7 @@ class WorkPage {
     this.#leaving = true;
     this.supply.leave(this.work.trace);
     this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision, active_ms: this.clock.take() } });
-    if (this.work.trace.after) followTo(this.outbox, this.work.trace);
+    if (this.work.trace.after) goWhenAnswered(this.outbox, this.work.trace);
     else this.#next();
   }
 
@@ -233,25 +233,25 @@ class WorkPage {
     for (const lost of answer.lost ?? []) {
       if (lost.part === "rating") this.#showLost({ ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
     }
-    if (answer.lease_ends_at) this.#keptUntil(answer.lease_ends_at);
-    else if (GONE_BACK.has(answer.state)) this.#wentBack();
+    if (answer.lease_ends_at) this.#showLeaseEnd(answer.lease_ends_at);
+    else if (RECLAIMED_STATES.has(answer.state)) this.#showReclaimed();
   }
 
   // A lead took it, or its lease ended. Whoever is in the middle of it may finish: what is submitted is kept.
-  #wentBack() {
-    this.#keptUntil(null);
-    if (!this.#goneBack) this.#goneBack = this.#notice(say("went_back"));
+  #showReclaimed() {
+    this.#showLeaseEnd(null);
+    if (!this.#reclaimedNotice) this.#reclaimedNotice = this.#notice(say("went_back"));
   }
 
-  #keptUntil(moment) {
+  #showLeaseEnd(moment) {
     const shown = moment ? new Date(moment).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) : "";
     document.getElementById("lease").textContent = shown;
   }
 
   // Another tab or device won: the page shows what stands, and keeps what was meant here in sight.
   #showLost({ step, option, stands, yours }) {
-    this.work.overrule(step, option, { ...stands, reason: stands.reason });
-    const row = this.ladder.rowOf({ step, option });
+    this.work.applyServerCell(step, option, { ...stands, reason: stands.reason });
+    const row = this.ladder.rowFor({ step, option });
     const note = document.getElementById("t-lost").content.firstElementChild.cloneNode(true);
     note.querySelector("[data-slot=text]").textContent = say("lost", { theirs: say(`rating_${stands.rating}`), yours: say(`rating_${yours.rating}`) });
     note.querySelector("button").addEventListener("click", () => {
@@ -265,7 +265,7 @@ class WorkPage {
   }
 
   #refused({ assignment, error, items }) {
-    for (const item of items) if (item.verb) this.supply.takeBack(assignment, item.body.revision);
+    for (const item of items) if (item.verb) this.supply.unmarkLeft(assignment, item.body.revision);
     this.#notice(error.message);
   }
 
@@ -279,6 +279,6 @@ class WorkPage {
 }
 
 const page = new WorkPage(store);
-warnBefore(page.outbox, store);
+warnBeforeUnload(page.outbox, store);
 listen(page, config.keys);
 await page.start(read("first-trace"));

@@ -9,7 +9,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from annotate import history
-from labeling import judging
+from labeling import assignments
 from labeling.models import Assignment, Rater
 from tests import factories
 
@@ -34,10 +34,12 @@ def submit(rater: Rater, *ratings: int) -> Assignment:
         rater, factories.make_trace(rater.project), lease_ends_at=now + dt.timedelta(hours=1)
     )
     writes = [
-        judging.WriteIn(sequence=n + 1, seen=0, kind="rate", step=n, option=0, rating=rating, active_ms=20_000)
+        assignments.IncomingEdit(sequence=n + 1, seen=0, kind="rate", step=n, option=0, rating=rating, active_ms=20_000)
         for n, rating in enumerate(ratings)
     ]
-    judging.submit(assignment_id=assignment.pk, rater_id=rater.pk, client="c", writes=writes, now=now, by=rater.user)
+    assignments.submit(
+        assignment_id=assignment.pk, rater_id=rater.pk, client="c", writes=writes, now=now, by=rater.user
+    )
     assignment.refresh_from_db()
     return assignment
 
@@ -48,25 +50,25 @@ def test_page_tells_what_was_found_and_goes_on_by_key(
     made = [submit(rater, 1, 1, -1), submit(rater, 1, 0, 1), submit(rater, -1)]
     assert rater.user is not None
     with django_assert_num_queries(6):
-        first = history.page(rater.user, now=timezone.now(), size=2)
+        first = history.load_page(rater.user, now=timezone.now(), size=2)
     assert [each.found for each in first.rows] == ["First error, step 1", "No error, 3 steps"]
     assert first.rows[1].active == dt.timedelta(minutes=1)
-    last = history.page(rater.user, now=timezone.now(), size=2, before=first.older)
+    last = history.load_page(rater.user, now=timezone.now(), size=2, before=first.older)
     assert [each.assignment for each in last.rows] == [made[0]]
     assert last.older is None
 
 
 def test_page_looks_through_so_many_and_goes_on_from_there(rater: Rater, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much was skipped or went back before anything was submitted."""
-    monkeypatch.setattr(history, "LOOKED_AT", 3)
+    monkeypatch.setattr(history, "SCAN_LIMIT", 3)
     made, user = submit(rater, -1), rater.user
     assert user is not None
     for _ in range(3):
         gone = {"state": "released", "holds_slot": False, "lease_ends_at": None, "ended_at": factories.NOW}
         factories.make_assignment(rater, factories.make_trace(rater.project), **gone)
-    first = history.page(user, now=timezone.now())
+    first = history.load_page(user, now=timezone.now())
     assert (first.rows, first.older is None) == ([], False)
-    last = history.page(user, now=timezone.now(), before=first.older)
+    last = history.load_page(user, now=timezone.now(), before=first.older)
     assert ([each.assignment for each in last.rows], last.older) == ([made], None)
 
 

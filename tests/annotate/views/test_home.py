@@ -4,22 +4,22 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from labeling import judging, queue
+from labeling import assignments, queue
 from labeling.models import Project, Rater
 from people import members
 from people.models import Role
 from tests import factories
-from tests.labeling.judging.clients import Client as Rating
-from tests.labeling.quality import scene
+from tests.labeling.assignments.clients import WorkPageClient as Rating
+from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 
 
 def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
-    members.join(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
-    assignment = scene.submit(project.raters.get(), factories.make_trace(project), [1, 1, 1])
-    judging.ask_correction(
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    assignment = submitted_work.submit_trace(project.raters.get(), factories.make_trace(project), [1, 1, 1])
+    assignments.request_correction(
         assignment_id=assignment.pk, note="Is 7 × 8 <b>56</b>?", by=factories.make_user(), now=factories.NOW
     )
     client.force_login(user)
@@ -33,10 +33,10 @@ def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> No
 
 def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
-    members.join(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     rater = project.raters.get()
-    assignment = scene.submit(rater, factories.make_trace(project), [1, 1, 1])
-    judging.ask_correction(
+    assignment = submitted_work.submit_trace(rater, factories.make_trace(project), [1, 1, 1])
+    assignments.request_correction(
         assignment_id=assignment.pk, note="Is 7 × 8 <b>56</b>?", by=factories.make_user(), now=factories.NOW
     )
     client.force_login(user)
@@ -45,12 +45,12 @@ def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client:
     assert (
         "Is 7 × 8 &lt;b&gt;56" in client.get(reverse("annotate:submitted_one", args=[assignment.pk])).content.decode()
     )
-    judging.reopen(assignment_id=assignment.pk, rater_id=rater.pk, now=factories.NOW, by=user)
+    assignments.reopen_submission(assignment_id=assignment.pk, rater_id=rater.pk, now=factories.NOW, by=user)
     address = reverse("annotate:work", args=[project.slug])
     at_work = client.get(address, {"assignment": assignment.pk}).content.decode()
     for page in (at_work, client.get(unread).content.decode()):
         assert "Is 7 × 8 &lt;b&gt;56" in page
-    judging.leave_as_is(assignment_id=assignment.pk, rater_id=rater.pk, by=user, now=factories.NOW)
+    assignments.decline_correction(assignment_id=assignment.pk, rater_id=rater.pk, by=user, now=factories.NOW)
     assert "Is 7 × 8" not in client.get(unread).content.decode()
 
 
@@ -68,11 +68,11 @@ SAYING = ("work", "unread")
 )
 def test_a_trace_that_was_taken_back_is_told_until_it_is_read(pay: int | None, says: str, client: Client) -> None:
     project, user = factories.make_project(pay_per_hour=pay, currency="EUR"), factories.make_user()
-    members.join(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     problem = factories.make_problem(project, "What is 7 × 8 <b>?")
     taken = factories.make_assignment(Rater.objects.get(), factories.make_trace(project, problem=problem))
     Rating(taken).rate([1, -1])
-    queue.take_back(assignment_id=taken.pk, now=factories.NOW, by=factories.make_user())
+    queue.reclaim_assignment(assignment_id=taken.pk, now=factories.NOW, by=factories.make_user())
     client.force_login(user)
     for page in pages(client, project):
         for word in ("A lead took it", "7 × 8 &lt;b&gt;?", "The 2 steps that you rated are kept.", says):
@@ -86,11 +86,11 @@ def test_a_trace_that_was_taken_back_is_told_until_it_is_read(pay: int | None, s
 
 def test_a_trace_that_was_finished_all_the_same_is_no_news(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
-    members.join(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     taken = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
     rating = Rating(taken)
-    queue.take_back(assignment_id=taken.pk, now=factories.NOW, by=factories.make_user())
+    queue.reclaim_assignment(assignment_id=taken.pk, now=factories.NOW, by=factories.make_user())
     rating.rate([1, 1, 1])
-    judging.submit(**rating.place, now=factories.NOW, by=user)
+    assignments.submit(**rating.place, now=factories.NOW, by=user)
     client.force_login(user)
     assert not any("A lead took it" in page for page in pages(client, project))

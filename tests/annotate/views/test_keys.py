@@ -28,10 +28,10 @@ def test_keys_are_kept_with_the_user_and_others_stay_as_they_come(user: User, br
     answer = browser.post(URL, {**keys.DEFAULTS, "negative": "A", "submit": "backspace"})
     assert answer.status_code == 302
     user.refresh_from_db()
-    assert keys.of(user) == {**keys.DEFAULTS, "negative": "a", "submit": "Backspace"}
+    assert keys.load_keys(user) == {**keys.DEFAULTS, "negative": "a", "submit": "Backspace"}
     browser.post(URL, {"reset": "1"})
     user.refresh_from_db()
-    assert keys.of(user) == keys.DEFAULTS
+    assert keys.load_keys(user) == keys.DEFAULTS
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_a_key_that_cannot_be_is_refused_beside_its_field(
 
 
 def test_a_key_that_came_later_gives_way_to_a_person_s_choice() -> None:
-    assert keys.of(User(work_keys='{"comment": "z", "no_longer_there": "q"}'))["undo"] == ""
+    assert keys.load_keys(User(work_keys='{"comment": "z", "no_longer_there": "q"}'))["undo"] == ""

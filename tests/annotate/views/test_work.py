@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from labeling.models import Assignment, Judgment, Option, Part, Project, Rater, Submission, Trace, Write
+from labeling.models import Assignment, Judgment, Option, OptionPart, Project, Rater, RatingEdit, Submission, Trace
 from people.models import Membership
 from tests import factories
 
@@ -80,7 +80,9 @@ def test_claim_tells_whether_the_answer_is_right_where_the_project_shows_it(
 
 def test_claim_gives_the_images_of_any_trace_not_of_agents_alone(project: Project) -> None:
     for option in Option.objects.filter(step__position=0):
-        Part.objects.create(option=option, position=0, kind="image", name="Plot", media_type="image/png", data=b"x")
+        OptionPart.objects.create(
+            option=option, position=0, kind="image", name="Plot", media_type="image/png", data=b"x"
+        )
     trace = AtWork(project).claim()
     assert trace["is_agent"] is False
     assert [part["kind"] for part in trace["steps"][0]["options"][0]["parts"]] == ["image"]
@@ -107,7 +109,7 @@ def test_record_refuses_a_batch_whole_and_says_where(project: Project) -> None:
     assignment = me.claim()["assignment"]
     status, told = me.post(f"{assignment}/record", batch(rating(1, 0, 1), rating(2, 7, 1)))
     assert (status, told["index"], told["field"]) == (422, 1, "step")
-    assert not Write.objects.exists()
+    assert not RatingEdit.objects.exists()
 
 
 @pytest.mark.parametrize("body", ["{", '{"client": 3}', '{"client": "c", "writes": [{"step": "one"}]}', "[]", "\x00"])
@@ -132,7 +134,7 @@ def test_submit_of_unfinished_work_keeps_the_ratings_and_says_what_is_missing(pr
     me = AtWork(project)
     assignment = me.claim()["assignment"]
     status, told = me.post(f"{assignment}/submit", batch(rating(1, 0, 1)))
-    assert (status, told["code"]) == (409, "incomplete")
+    assert (status, told["code"]) == (409, "submission_incomplete")
     assert Judgment.objects.count() == 1
 
 

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 
 from labeling import quality
 from labeling.models import Assignment, Project, Trace
-from labeling.models.quality import GoldUse
+from labeling.models.gold import GoldUse
 from tests import factories
 from tests.annotate.views.test_work import AtWork, batch, rating
 
@@ -30,7 +30,7 @@ def place(gold_share: float) -> Project:
     factories.make_entry(factories.make_lane(project), work, slots=2, key=2)
     factories.make_entry(factories.make_lane(project, arm="reserve"), more(project), slots=2, key=1)
     quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
-    quality.hand_out(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[gold.pk], now=factories.NOW)
+    quality.enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[gold.pk], now=factories.NOW)
     return project
 
 

@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from jobs import runner
 from jobs.models import Job
-from labeling.importing import bringing, uploads
 from labeling.models import Trace
-from tests.api import programs
-from tests.people.cast import Cast, make_cast
+from labeling.traces import import_job, uploads
+from tests.api import api_clients
+from tests.people.personas import Personas, make_personas
 
 pytestmark = pytest.mark.django_db
 GOOD = b"".join(
@@ -29,16 +29,16 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cast() -> Cast:
-    return make_cast()
+def cast() -> Personas:
+    return make_personas()
 
 
-def address_of(cast: Cast) -> str:
+def address_of(cast: Personas) -> str:
     return reverse("api:imports", args=[cast.project.slug])
 
 
 def send(
-    program: Client, cast: Cast, body: bytes = GOOD, *, query: str = "", headers: dict[str, str] | None = None
+    program: Client, cast: Personas, body: bytes = GOOD, *, query: str = "", headers: dict[str, str] | None = None
 ) -> Any:
     return program.post(address_of(cast) + query, body, content_type="application/x-ndjson", headers=headers)
 
@@ -47,12 +47,12 @@ def kept(folder: Path) -> list[Path]:
     return [path for path in (folder / "imports").glob("*/*") if path.is_file()]
 
 
-def test_import_is_asked_for_followed_and_done(cast: Cast) -> None:
-    program = programs.of(cast.engineer)
+def test_import_is_asked_for_followed_and_done(cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
     asked = send(program, cast, query="?name=sums.jsonl&licence=MIT")
     assert asked.status_code == 202
     assert asked.json()["state"] == "queued"
-    runner.run(asked.json()["id"], bringing.chunks)
+    runner.run_job(asked.json()["id"], import_job.chunks)
     done = program.get(asked["Location"]).json()
     assert (done["state"], done["done"], done["total"]) == ("done", 3, 3)
     assert done["result"]["report"]["traces_added"] == 3
@@ -63,10 +63,10 @@ def test_import_is_asked_for_followed_and_done(cast: Cast) -> None:
     assert listed == done
 
 
-def test_bad_lines_are_named_and_nothing_comes_in(cast: Cast) -> None:
-    program = programs.of(cast.engineer)
+def test_bad_lines_are_named_and_nothing_comes_in(cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
     asked = send(program, cast, GOOD + b'{"problem": 1}\n{"problem\n').json()
-    runner.run(asked["id"], bringing.chunks)
+    runner.run_job(asked["id"], import_job.chunks)
     failed = program.get(reverse("api:import", args=[cast.project.slug, asked["id"]])).json()
     assert failed["state"] == "failed"
     assert "2 of 5 records are bad" in failed["failure"]
@@ -76,16 +76,16 @@ def test_bad_lines_are_named_and_nothing_comes_in(cast: Cast) -> None:
     assert not Trace.objects.exists()
 
 
-def test_key_makes_a_request_repeatable(cast: Cast, folder: Path) -> None:
-    program, key = programs.of(cast.engineer), {"Idempotency-Key": "night 7"}
+def test_key_makes_a_request_repeatable(cast: Personas, folder: Path) -> None:
+    program, key = api_clients.make_client(cast.engineer), {"Idempotency-Key": "night 7"}
     first, again = (send(program, cast, headers=key) for _ in range(2))
     assert (first.status_code, again.status_code) == (202, 200)
     assert first.json()["id"] == again.json()["id"]
     other = send(program, cast, GOOD + GOOD, headers=key)
     assert other.status_code == 409
-    assert "another request" in programs.problem(other)
+    assert "another request" in api_clients.problem_detail(other)
     assert Job.objects.count() == len(kept(folder)) == 1
-    assert send(programs.of(cast.owner), cast, headers=key).status_code == 202  # keys are a person's own
+    assert send(api_clients.make_client(cast.owner), cast, headers=key).status_code == 202  # keys are a person's own
 
 
 @pytest.mark.parametrize(
@@ -99,26 +99,26 @@ def test_key_makes_a_request_repeatable(cast: Cast, folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_and_not_kept(
-    query: str, body: bytes, says: str, cast: Cast, folder: Path
+    query: str, body: bytes, says: str, cast: Personas, folder: Path
 ) -> None:
-    refused = send(programs.of(cast.engineer), cast, body, query=query)
+    refused = send(api_clients.make_client(cast.engineer), cast, body, query=query)
     assert refused.status_code == 422
-    assert says in programs.problem(refused)
+    assert says in api_clients.problem_detail(refused)
     assert kept(folder) == []
     assert not Job.objects.exists()
 
 
-def test_body_says_its_length_and_keeps_its_word(cast: Cast, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = programs.of(cast.engineer)
+def test_body_says_its_length_and_keeps_its_word(cast: Personas, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = api_clients.make_client(cast.engineer)
     assert send(program, cast, b"").status_code == 411
     chunked = send(program, cast, headers={"Transfer-Encoding": "chunked"})  # of a server that knows no last one
-    assert (chunked.status_code, "Content-Length" in programs.problem(chunked)) == (411, True)
-    monkeypatch.setattr(uploads, "LARGEST", 10)
+    assert (chunked.status_code, "Content-Length" in api_clients.problem_detail(chunked)) == (411, True)
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 10)
     assert send(program, cast).status_code == 413
     assert kept(folder) == []
 
 
-class CutOff(io.BytesIO):
+class TruncatedBody(io.BytesIO):
     """As the web server gives chunks of which the last one never came."""
 
     def read(self, size: int | None = -1) -> bytes:
@@ -128,38 +128,38 @@ class CutOff(io.BytesIO):
         raise OSError
 
 
-@pytest.mark.parametrize(("body", "status"), [(io.BytesIO(GOOD), 202), (CutOff(GOOD), 400)])
-def test_body_may_come_in_chunks(body: io.BytesIO, status: int, cast: Cast, folder: Path) -> None:
+@pytest.mark.parametrize(("body", "status"), [(io.BytesIO(GOOD), 202), (TruncatedBody(GOOD), 400)])
+def test_body_may_come_in_chunks(body: io.BytesIO, status: int, cast: Personas, folder: Path) -> None:
     body.seek(0)
     given: dict[str, Any] = {"wsgi.input": body, "wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
-    answer = programs.of(cast.engineer).generic("POST", address_of(cast), **given)
+    answer = api_clients.make_client(cast.engineer).generic("POST", address_of(cast), **given)
     assert answer.status_code == status
     assert [path.read_bytes() for path in kept(folder)] == ([GOOD] if status == 202 else [])
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE"])
-def test_methods_that_are_not_there_are_told(method: str, cast: Cast) -> None:
-    program = programs.of(cast.engineer)
-    assert "not allowed" in programs.problem(program.generic(method, address_of(cast)))
+def test_methods_that_are_not_there_are_told(method: str, cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
+    assert "not allowed" in api_clients.problem_detail(program.generic(method, address_of(cast)))
     assert program.head(address_of(cast)).status_code == 200
 
 
-def test_what_is_not_there_is_told_without_names_of_tables(cast: Cast) -> None:
-    missing = programs.of(cast.engineer).get(reverse("api:imports", args=["nothing"]))
-    assert (missing.status_code, programs.problem(missing)) == (404, "There is nothing here, or not for you.")
+def test_what_is_not_there_is_told_without_names_of_tables(cast: Personas) -> None:
+    missing = api_clients.make_client(cast.engineer).get(reverse("api:imports", args=["nothing"]))
+    assert (missing.status_code, api_clients.problem_detail(missing)) == (404, "There is nothing here, or not for you.")
 
 
 @pytest.mark.parametrize(("person", "status"), [("stranger", 404), ("annotator", 403), ("reviewer", 403)])
-def test_others_bring_nothing_in(person: str, status: int, cast: Cast, folder: Path) -> None:
-    assert send(programs.of(getattr(cast, person)), cast).status_code == status
-    assert send(programs.of(cast.engineer, "read"), cast).status_code == 403
+def test_others_bring_nothing_in(person: str, status: int, cast: Personas, folder: Path) -> None:
+    assert send(api_clients.make_client(getattr(cast, person)), cast).status_code == status
+    assert send(api_clients.make_client(cast.engineer, "read"), cast).status_code == 403
     assert kept(folder) == []
 
 
-def test_import_can_be_cancelled_and_is_seen_from_its_project_alone(cast: Cast) -> None:
-    program = programs.of(cast.engineer)
+def test_import_can_be_cancelled_and_is_seen_from_its_project_alone(cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
     asked = send(program, cast)
     assert program.delete(asked["Location"]).json()["state"] == "cancelled"
-    assert programs.of(cast.owner).get(asked["Location"]).status_code == 200
+    assert api_clients.make_client(cast.owner).get(asked["Location"]).status_code == 200
     elsewhere = reverse("api:import", args=["next-door", asked.json()["id"]])
-    assert programs.of(cast.neighbour).get(elsewhere).status_code == 404
+    assert api_clients.make_client(cast.neighbour).get(elsewhere).status_code == 404

@@ -10,11 +10,11 @@ from labeling.models import Project
 from people import members
 from people.models import Role
 from prm import registry, scores
-from prm.models import PRM, Score, Use
-from prm.registry import Identity
+from prm.models import PRM, PRMUsage, Score
+from prm.registry import PRMIdentity
 from tests import factories
-from tests.api import programs
-from tests.prm import loop
+from tests.api import api_clients
+from tests.prm import generation_project
 
 pytestmark = pytest.mark.django_db
 SUMS = ["Then we add: 3 + 4 = 7.", "Perhaps we add: 7 + 2 = 10."]
@@ -23,12 +23,12 @@ RIGHT = ["Then we add: 3 + 4 = 7.", "Then we add: 7 + 2 = 9."]
 
 def program_of(project: Project) -> Any:
     user = factories.make_user()
-    members.join(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
-    return programs.of(user)
+    members.add_member(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
+    return api_clients.make_client(user)
 
 
 def pushed(project: Project) -> PRM:
-    return registry.register(project=project, identity=Identity("pushed", "cluster"), by=None, now=factories.NOW)
+    return registry.register_prm(project=project, identity=PRMIdentity("pushed", "cluster"), by=None, now=factories.NOW)
 
 
 def push(program: Any, prm: PRM, *lines: Any) -> Any:
@@ -38,12 +38,12 @@ def push(program: Any, prm: PRM, *lines: Any) -> Any:
 
 
 def test_current_prm_scores_flags_and_ranks_and_is_counted() -> None:
-    project = loop.make_project(labelled=120, unread=5)
+    project = generation_project.make_project(labelled=120, unread=5)
     program = program_of(project)
     asked = {"project": project.slug, "purpose": "flag", "traces": [{"problem": "Add up.", "steps": SUMS}]}
     score, rank = reverse("api:score_traces"), reverse("api:rank_candidates")
     assert program.post(score, asked, content_type="application/json").status_code == 409
-    loop.run_generation(project)
+    generation_project.run_generation(project)
     told = program.post(score, asked, content_type="application/json").json()["traces"][0]
     assert told["p_correct"][1] < told["p_correct"][0]
     assert sum(told["first_error"]) == pytest.approx(1)
@@ -51,7 +51,7 @@ def test_current_prm_scores_flags_and_ranks_and_is_counted() -> None:
     assert told["flagged"] == 1
     both: dict[str, Any] = {"project": project.slug, "problem": "Add up.", "candidates": [SUMS, RIGHT]}
     assert program.post(rank, both, content_type="application/json").json()["order"] == [1, 0]
-    assert list(Use.objects.order_by("pk").values_list("purpose", "n_calls", "n_steps")) == [
+    assert list(PRMUsage.objects.order_by("pk").values_list("purpose", "n_calls", "n_steps")) == [
         ("flag", 1, 2),
         ("rerank", 1, 4),
     ]
@@ -90,15 +90,15 @@ def test_pushed_scores_stand_once_and_bad_lines_are_told_by_number() -> None:
     told = answer.json()
     assert (answer.status_code, told["added"], told["known"], told["steps"], told["bad"]) == (200, 2, 1, 6, 6)
     assert [each["line"] for each in told["bad_lines"]] == [4, 5, 6, 7, 8, 10]
-    assert scores.of_trace(prm, one.pk) == pytest.approx([0.9, 0.8, 0.1])
+    assert scores.load_step_scores_of_trace(prm, one.pk) == pytest.approx([0.9, 0.8, 0.1])
     assert push(program, prm, good).json()["known"] == 1
     assert Score.objects.count() == 2
 
 
 def test_scores_are_pushed_to_a_version_that_takes_them() -> None:
     project = factories.make_project()
-    identity = Identity("vllm", "m", address="http://127.0.0.1:1")
-    elsewhere = registry.register(project=project, identity=identity, by=None, now=factories.NOW)
+    identity = PRMIdentity("vllm", "m", address="http://127.0.0.1:1")
+    elsewhere = registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
     program = program_of(project)
     assert push(program, elsewhere, {"trace": 1, "scores": []}).status_code == 422
     elsewhere.version = 99

@@ -14,9 +14,9 @@ from exports import snapshots
 from exports.models import Snapshot
 from exports.tasks import build_shard, finish, prepare
 from tests import factories
-from tests.api import programs
-from tests.labeling.quality import scene
-from tests.people.cast import Cast, make_cast
+from tests.api import api_clients
+from tests.labeling.quality import submitted_work
+from tests.people.personas import Personas, make_personas
 
 pytestmark = pytest.mark.django_db
 
@@ -28,14 +28,14 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cast() -> Cast:
-    cast = make_cast()
+def cast() -> Personas:
+    cast = make_personas()
     for _ in range(3):
-        scene.submit(factories.make_rater(cast.project), factories.make_trace(cast.project), [1, 1, -1])
+        submitted_work.submit_trace(factories.make_rater(cast.project), factories.make_trace(cast.project), [1, 1, -1])
     return cast
 
 
-def order(program: Client, cast: Cast, **said: Any) -> Any:
+def order(program: Client, cast: Personas, **said: Any) -> Any:
     address = reverse("api:snapshots", args=[cast.project.slug])
     return program.post(address, {"formats": ["prm800k"], **said}, content_type="application/json")
 
@@ -45,27 +45,27 @@ def build(name: str) -> None:
 
     made = Snapshot.objects.get(name=name)
     for kind, task in ((snapshots.PREPARE, prepare), (snapshots.BUILD, build_shard), (snapshots.FINISH, finish)):
-        for job in Job.objects.filter(kind=kind, subject=snapshots.subject(made)):
+        for job in Job.objects.filter(kind=kind, subject=snapshots.job_subject(made)):
             task(job.pk)
 
 
-def test_order_names_moments_with_their_zone(cast: Cast) -> None:
-    program, moments = programs.of(cast.engineer), {"submitted_from": "2026-01-01T00:00:00Z"}
+def test_order_names_moments_with_their_zone(cast: Personas) -> None:
+    program, moments = api_clients.make_client(cast.engineer), {"submitted_from": "2026-01-01T00:00:00Z"}
     assert order(program, cast, name="since", filters=moments).status_code == 202
     made = Snapshot.objects.get(name="since")
-    assert snapshots.order_of(made).filters.submitted_from == dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    assert snapshots.load_order(made).filters.submitted_from == dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     build("since")
     for odd in ("2026-01-01T00:00:00", "2026-01-01", 0, "today"):
         refused = order(program, cast, name="x", filters={"submitted_until": odd})
         assert refused.status_code == 422
-        assert "submitted_until" in programs.problem(refused)
+        assert "submitted_until" in api_clients.problem_detail(refused)
     for odd in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"):
         refused = order(program, cast, name="x", filters={"submitted_until": odd})
-        assert (refused.status_code, "between the years" in programs.problem(refused)) == (422, True)
+        assert (refused.status_code, "between the years" in api_clients.problem_detail(refused)) == (422, True)
 
 
-def test_snapshot_is_ordered_followed_and_fetched(cast: Cast) -> None:
-    program = programs.of(cast.engineer)
+def test_snapshot_is_ordered_followed_and_fetched(cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
     ordered = order(program, cast, name="night-7")
     assert (ordered.status_code, ordered.json()["state"]) == (202, "building")
     build("night-7")
@@ -95,31 +95,31 @@ def test_snapshot_is_ordered_followed_and_fetched(cast: Cast) -> None:
         ({"name": "taken"}, 409, "already"),
     ],
 )
-def test_order_that_cannot_be_made_says_why(said: dict[str, Any], status: int, says: str, cast: Cast) -> None:
-    program = programs.of(cast.engineer)
+def test_order_that_cannot_be_made_says_why(said: dict[str, Any], status: int, says: str, cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
     assert order(program, cast, name="taken").status_code == 202
     refused = order(program, cast, **said)
     assert refused.status_code == status
-    assert says in programs.problem(refused)
+    assert says in api_clients.problem_detail(refused)
     assert Snapshot.objects.count() == 1
 
 
-def test_snapshot_is_cancelled_and_its_files_are_not_there(cast: Cast) -> None:
-    program = programs.of(cast.engineer)
+def test_snapshot_is_cancelled_and_its_files_are_not_there(cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
     ordered = order(program, cast, name="night-7")
     assert program.delete(ordered["Location"]).json()["state"] == "cancelled"
     assert program.get(reverse("api:file", args=[cast.project.slug, "night-7", "README.md"])).status_code == 404
 
 
 @pytest.mark.parametrize(("person", "status"), [("stranger", 404), ("annotator", 403), ("reviewer", 403)])
-def test_others_take_nothing_out(person: str, status: int, cast: Cast) -> None:
-    program = programs.of(cast.engineer)
+def test_others_take_nothing_out(person: str, status: int, cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
     ordered = order(program, cast, name="night-7")
     build("night-7")
-    other = programs.of(getattr(cast, person))
+    other = api_clients.make_client(getattr(cast, person))
     address = reverse("api:file", args=[cast.project.slug, "night-7", "README.md"])
     assert program.get(address).status_code == 200
     assert order(other, cast).status_code == other.get(ordered["Location"]).status_code == status
     assert other.get(address).status_code == status
-    assert programs.of(cast.engineer, "read").get(address).status_code == 403
+    assert api_clients.make_client(cast.engineer, "read").get(address).status_code == 403
     assert program.get(reverse("api:file", args=["next-door", "night-7", "README.md"])).status_code == 404

@@ -6,31 +6,31 @@ from decimal import Decimal
 from typing import Any
 
 from demo.agents import bugfix, logs, traces
-from demo.agents.script import Script
-from demo.told import ToldStep, ToldTrace, dice
+from demo.agents.script import AgentScript
+from demo.generated_content import GeneratedStep, GeneratedTrace, seeded_random
 
 SEEDS = [str(number) for number in range(20)]
-EVERY = [trace for seed in SEEDS for trace in traces.generate(seed=seed)]
+EVERY = [trace for seed in SEEDS for trace in traces.generate_agent_traces(seed=seed)]
 
 
-def of(scenario: str) -> list[ToldTrace]:
+def of(scenario: str) -> list[GeneratedTrace]:
     return [trace for trace in EVERY if trace.ref.startswith(f"{scenario}-")]
 
 
-def observations(trace: ToldTrace, tool: str) -> list[str]:
+def observations(trace: GeneratedTrace, tool: str) -> list[str]:
     return [step.text for step in trace.steps if step.kind == "observation" and step.options[0].parts[0].name == tool]
 
 
-def arguments(step: ToldStep) -> Any:
+def arguments(step: GeneratedStep) -> Any:
     return json.loads(step.options[0].parts[0].text)
 
 
 def test_generate_gives_the_same_traces_each_time() -> None:
-    assert traces.generate(seed="x") == traces.generate(seed="x")
+    assert traces.generate_agent_traces(seed="x") == traces.generate_agent_traces(seed="x")
 
 
 def test_generate_tells_every_scenario_right_and_wrong() -> None:
-    made = traces.generate(seed="stepmark")
+    made = traces.generate_agent_traces(seed="stepmark")
     assert len(made) == 12
     assert sum(trace.first_error is None for trace in made) == 4
     assert max(len(step.text) for trace in made for step in trace.steps) > 8000  # an observation that wants folding
@@ -63,7 +63,7 @@ def test_right_runs_end_right_and_slips_are_errors() -> None:
 def test_every_slip_marks_one_step() -> None:
     for name, tell, slips in traces.SCENARIOS:
         for slip in slips:
-            told = [tell(Script(numbers=dice(seed, name), slip=slip), name) for seed in SEEDS]
+            told = [tell(AgentScript(numbers=seeded_random(seed, name), slip=slip), name) for seed in SEEDS]
             assert all(trace.first_error is not None for trace in told), (name, slip)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from formats.normalization import digest_normalized
 from labeling import benchmarks
 from labeling.models import BenchmarkProblem
-from labeling.texts.normal import digest
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.django_db
 def test_lists_of_knows_what_ships(shared_data: Path) -> None:
     """The problems of a real benchmark file are found on its list, whatever else they stand on."""
     records = json.loads((shared_data / "processbench/gsm8k.json").read_text())
-    found = benchmarks.lists_of([digest(record["problem"]) for record in records])
+    found = benchmarks.find_lists([digest_normalized(record["problem"]) for record in records])
     assert all("ProcessBench gsm8k" in names for names in found.values())
     assert len(found) == 375
-    assert {name: len(listed) for name, listed in benchmarks.shipped().items()} == {
+    assert {name: len(listed) for name, listed in benchmarks.load_shipped_lists().items()} == {
         "MATH-500": 500,
         "GSM8K test": 1319,
         "ProcessBench gsm8k": 375,
@@ -33,18 +33,18 @@ def test_lists_of_knows_what_ships(shared_data: Path) -> None:
 
 def test_register_once_and_for_every_project(now: dt.datetime) -> None:
     ours, theirs = (factories.make_source(factories.make_project(), name) for name in ("ours", "theirs"))
-    one, other, free = digest("What is 1?"), digest("What is 2?"), digest("What is 3?")
-    assert benchmarks.register(source=ours, normal_digests=[one, other, one], now=now) == 2
-    assert benchmarks.register(source=ours, normal_digests=[one, other], now=now) == 0
-    assert benchmarks.register(source=theirs, normal_digests=[one], now=now) == 1
-    assert benchmarks.lists_of([one, other, free]) == {one: ("ours", "theirs"), other: ("ours",)}
+    one, other, free = digest_normalized("What is 1?"), digest_normalized("What is 2?"), digest_normalized("What is 3?")
+    assert benchmarks.register_problems(source=ours, normal_digests=[one, other, one], now=now) == 2
+    assert benchmarks.register_problems(source=ours, normal_digests=[one, other], now=now) == 0
+    assert benchmarks.register_problems(source=theirs, normal_digests=[one], now=now) == 1
+    assert benchmarks.find_lists([one, other, free]) == {one: ("ours", "theirs"), other: ("ours",)}
 
 
 def test_forget_takes_one_list_away(now: dt.datetime) -> None:
     ours, theirs = (factories.make_source(factories.make_project(), name) for name in ("ours", "theirs"))
-    one = digest("What is 1?")
+    one = digest_normalized("What is 1?")
     for source in (ours, theirs):
-        benchmarks.register(source=source, normal_digests=[one], now=now)
-    assert benchmarks.forget(source=ours, now=now) == 1
+        benchmarks.register_problems(source=source, normal_digests=[one], now=now)
+    assert benchmarks.forget_source(source=ours, now=now) == 1
     assert BenchmarkProblem.objects.count() == 1
-    assert benchmarks.lists_of([one]) == {one: ("theirs",)}
+    assert benchmarks.find_lists([one]) == {one: ("theirs",)}

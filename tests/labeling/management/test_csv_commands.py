@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bench import simulated_raters
-from tests.labeling.agreement import anaesthetists, oracles
+from tests.stats import anesthetists, published_tables
 
 
 def run(command: str, path: Path, **options: Any) -> str:
@@ -74,8 +74,8 @@ def test_agreement_prints_the_published_values(ratings: Path) -> None:
 
 
 def test_agreement_equals_every_oracle(shared_data: Path, tmp_path: Path) -> None:
-    for table in oracles.tables(shared_data):
-        counts = oracles.patterns_of(table)
+    for table in published_tables.load_tables(shared_data):
+        counts = published_tables.table_patterns(table)
         lines, unit = ["task,worker,label"], 0
         for row, units in zip(counts.counts.tolist(), counts.all_units.tolist(), strict=True):
             said = [value for value, n in zip(table["values"], row, strict=True) for _ in range(n)]
@@ -224,7 +224,7 @@ def test_consensus_by_majority_tells_the_share(ratings: Path) -> None:
 
 
 def test_consensus_by_dawid_skene_is_surer_of_the_anaesthetists_than_the_majority(tmp_path: Path) -> None:
-    votes = anaesthetists.votes()
+    votes = anesthetists.load_votes()
     once = votes.workers != 0  # a file holds one rating per worker and task
     rows = zip(votes.tasks[once], votes.workers[once], votes.labels[once], strict=True)
     path = written(tmp_path, ["task,worker,label", *(f"{t},{w},{label + 1}" for t, w, label in rows)])
@@ -235,7 +235,7 @@ def test_consensus_by_dawid_skene_is_surer_of_the_anaesthetists_than_the_majorit
 
 
 def test_consensus_on_first_errors_finds_most_of_them(tmp_path: Path) -> None:
-    crowd = simulated_raters.crowd(traces=300, raters_per_trace=5, seed=3)
+    crowd = simulated_raters.simulate_crowd(traces=300, raters_per_trace=5, seed=3)
     told = crowd.told
     rows = [
         f"{trace},{rater},{-1 if end == told.lengths[trace] else end},{told.lengths[trace]}"

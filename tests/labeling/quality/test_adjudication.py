@@ -10,11 +10,11 @@ import pytest
 from accounts.models import User
 from events.models import Event
 from labeling import quality, queue
-from labeling.models import AddedSlot, Consensus, Figures, QueueEntry, Settlement, Trace
-from labeling.quality import consensus, figures, settlements
+from labeling.models import AddedSlot, Consensus, ProjectStats, QueueEntry, Settlement, Trace
+from labeling.quality import consensus, project_stats, resolution_state
 from tests import factories
-from tests.labeling.quality import scene
-from tests.together import at_once
+from tests.concurrency import run_at_once
+from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -37,99 +37,99 @@ def contest() -> Trace:
     trace = factories.make_trace(project)
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace.pk], slots=2, now=NOW)
     for ratings in ([1, 1, 1], [1, -1]):
-        scene.submit(factories.make_rater(project), trace, ratings)
+        submitted_work.submit_trace(factories.make_rater(project), trace, ratings)
     return look(trace).trace
 
 
 def look(trace: Trace) -> Settlement:
-    quality.settle(project_id=trace.project_id, trace_ids=[trace.pk], now=NOW)
+    quality.resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=NOW)
     return Settlement.objects.select_related("trace").get(pk=trace.pk)
 
 
 def test_contested_are_those_that_wait_for_a_person(trace: Trace) -> None:
-    assert [row.trace for row in quality.contested(project_id=trace.project_id)] == [trace]
+    assert [row.trace for row in quality.list_contested(project_id=trace.project_id)] == [trace]
     assert look(trace).differs_at == 1
 
 
 def test_decide_makes_a_revision_that_says_who(trace: Trace, lead: User) -> None:
-    assert quality.decide(trace_id=trace.pk, first_error=1, note="7 × 8 is 56.", by=lead, now=NOW) == 1
-    found = consensus.current(project_id=trace.project_id).get()
+    assert quality.decide_trace(trace_id=trace.pk, first_error=1, note="7 × 8 is 56.", by=lead, now=NOW) == 1
+    found = consensus.current_revisions(project_id=trace.project_id).get()
     assert (found.first_error, found.source, found.made_by, found.note) == (1, "person", lead, "7 × 8 is 56.")
     assert found.labels == [[0, 0, 1, 1.0, 2], [1, 0, -1, 1.0, 2]]
-    assert not quality.contested(project_id=trace.project_id).exists()
+    assert not quality.list_contested(project_id=trace.project_id).exists()
     event = Event.objects.get(what="trace.decided")
     assert (event.by, event.detail["first_error"], event.detail["revision"]) == (lead.pk, 1, 1)
 
 
 def test_decide_and_send_back_are_told_in_the_figures_at_once(trace: Trace, lead: User) -> None:
     def told() -> tuple[int, int]:
-        scene.refresh(now=NOW + dt.timedelta(hours=next(hours)))
-        content = Figures.objects.get(pk=trace.project_id).content
+        submitted_work.refresh_quality(now=NOW + dt.timedelta(hours=next(hours)))
+        content = ProjectStats.objects.get(pk=trace.project_id).content
         return content["settled"]["traces"], content["settlements"].get("contested", 0)
 
     hours = itertools.count()
-    figures.compute(project_id=trace.project_id, now=NOW - dt.timedelta(hours=1))
+    project_stats.compute_project_stats(project_id=trace.project_id, now=NOW - dt.timedelta(hours=1))
     assert told() == (0, 1)
-    quality.decide(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    quality.decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
     assert told() == (1, 0)
-    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
+    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
     assert told() == (0, 0)
 
 
 def test_decide_where_nobody_saw_the_error(trace: Trace, lead: User) -> None:
-    quality.decide(trace_id=trace.pk, first_error=2, by=lead, now=NOW)
-    labels = consensus.current(project_id=trace.project_id).get().labels
+    quality.decide_trace(trace_id=trace.pk, first_error=2, by=lead, now=NOW)
+    labels = consensus.current_revisions(project_id=trace.project_id).get().labels
     assert labels == [[0, 0, 1, 1.0, 2], [1, 0, 1, 1.0, 2], [2, 0, -1, 1.0, 1]]
-    quality.decide(trace_id=trace.pk, first_error=None, by=lead, now=NOW)
-    assert consensus.current(project_id=trace.project_id).get().revision == 2
+    quality.decide_trace(trace_id=trace.pk, first_error=None, by=lead, now=NOW)
+    assert consensus.current_revisions(project_id=trace.project_id).get().revision == 2
 
 
 def test_decide_stays_when_more_is_submitted(trace: Trace, lead: User) -> None:
-    quality.decide(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
-    scene.submit(factories.make_rater(trace.project), trace, [1, 1, 1], population="extra")
+    quality.decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, 1, 1], population="extra")
     row = look(trace)
     assert (row.state, row.n_readings, row.consensus_revision) == ("decided", 3, 1)
 
 
 def test_send_back_asks_beyond_the_limit_and_settles_by_what_comes(trace: Trace, lead: User) -> None:
-    quality.send_back(trace_id=trace.pk, note="Read step 2 again.", by=lead, now=NOW)
+    quality.send_back_trace(trace_id=trace.pk, note="Read step 2 again.", by=lead, now=NOW)
     assert (look(trace).state, look(trace).reason) == ("asked", "sent_back")
     assert sum(QueueEntry.objects.filter(lane__arm="opinion").values_list("slots_left", flat=True)) == 1
     assert Event.objects.get(what="trace.sent_back").by == lead.pk
-    scene.submit(factories.make_rater(trace.project), trace, [1, -1], population="opinion")
+    submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, -1], population="opinion")
     assert look(trace).state == "settled"
-    assert consensus.current(project_id=trace.project_id).get().first_error == 1
+    assert consensus.current_revisions(project_id=trace.project_id).get().first_error == 1
 
 
 def test_send_back_takes_a_decision_back(trace: Trace, lead: User) -> None:
-    quality.decide(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
-    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
-    assert not consensus.current(project_id=trace.project_id).exists()
-    assert consensus.history(trace_id=trace.pk).count() == 1
+    quality.decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
+    assert not consensus.current_revisions(project_id=trace.project_id).exists()
+    assert consensus.all_revisions(trace_id=trace.pk).count() == 1
 
 
 def test_send_back_waits_for_the_reading_that_was_asked_for(lead: User) -> None:
     """Two agree, and a person wants a third: a correction that says the same settles nothing before it has come."""
     project = factories.make_project(overlap=2, overlap_limit=2)
     trace = factories.make_trace(project)
-    first, second = scene.raters(project, 2)
-    one = scene.submit(first, trace, [1, -1])
-    scene.submit(second, trace, [1, -1])
+    first, second = submitted_work.make_raters(project, 2)
+    one = submitted_work.submit_trace(first, trace, [1, -1])
+    submitted_work.submit_trace(second, trace, [1, -1])
     assert look(trace).state == "settled"
-    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
-    scene.correct(one, 0, 0)
-    assert settlements.look_again(project_id=project.pk, now=NOW) == 1
+    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
+    submitted_work.correct_step(one, 0, 0)
+    assert resolution_state.mark_unsettled_due(project_id=project.pk, now=NOW) == 1
     row = look(trace)
     assert (row.state, row.reason, row.n_votes) == ("asked", "sent_back", 2)
-    scene.submit(factories.make_rater(project), trace, [1, 1, 1], population="opinion")
+    submitted_work.submit_trace(factories.make_rater(project), trace, [1, 1, 1], population="opinion")
     row = look(trace)
     assert (row.state, row.reason, row.n_votes) == ("settled", "most_agree", 3)
 
 
 def test_send_back_beside_a_submit_waits_for_another_reading(trace: Trace, lead: User) -> None:
     """What was submitted and not looked at yet is not the reading that a person asks for."""
-    scene.submit(factories.make_rater(trace.project), trace, [1, -1], population="extra")
-    quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
+    submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, -1], population="extra")
+    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
     assert (look(trace).reason, look(trace).n_votes) == ("sent_back", 3)
 
 
@@ -139,12 +139,12 @@ def test_of_two_who_decide_at_once_one_is_told(lead: User) -> None:
     contested, other = contest(), factories.make_user("other")
     seen = Settlement.objects.get(pk=contested.pk).changed_at
     acts: list[Callable[[], object]] = [
-        partial(quality.decide, trace_id=contested.pk, first_error=1, seen=seen, by=lead, now=LATER),
-        partial(quality.decide, trace_id=contested.pk, first_error=None, seen=seen, by=other, now=LATER),
-        partial(quality.send_back, trace_id=contested.pk, seen=seen, by=other, now=LATER),
-        partial(quality.send_back, trace_id=contested.pk, seen=seen, by=lead, now=LATER),
+        partial(quality.decide_trace, trace_id=contested.pk, first_error=1, seen=seen, by=lead, now=LATER),
+        partial(quality.decide_trace, trace_id=contested.pk, first_error=None, seen=seen, by=other, now=LATER),
+        partial(quality.send_back_trace, trace_id=contested.pk, seen=seen, by=other, now=LATER),
+        partial(quality.send_back_trace, trace_id=contested.pk, seen=seen, by=lead, now=LATER),
     ]
-    told = at_once(*acts)
+    told = run_at_once(*acts)
     refused = [each for each in told if isinstance(each, quality.CannotDecide)]
     assert len(refused) == 3, told
     assert "opened it" in str(refused[0])
@@ -156,29 +156,29 @@ def test_of_two_who_decide_at_once_one_is_told(lead: User) -> None:
 def test_decide_beside_submits_and_a_settling_stands(lead: User) -> None:
     """A late submission and the settling of it come at the same moment as a decision: it stands, and they are heard."""
     contested = contest()
-    everybody = scene.raters(contested.project, 2)
-    settle = partial(quality.settle, project_id=contested.project_id, trace_ids=[contested.pk], now=LATER)
-    told = at_once(
-        partial(quality.decide, trace_id=contested.pk, first_error=2, by=lead, now=LATER),
-        *(partial(scene.submit, rater, contested, [1, -1], population="extra") for rater in everybody),
+    everybody = submitted_work.make_raters(contested.project, 2)
+    settle = partial(quality.resolve_traces, project_id=contested.project_id, trace_ids=[contested.pk], now=LATER)
+    told = run_at_once(
+        partial(quality.decide_trace, trace_id=contested.pk, first_error=2, by=lead, now=LATER),
+        *(partial(submitted_work.submit_trace, rater, contested, [1, -1], population="extra") for rater in everybody),
         settle,
         settle,
     )
     assert not [each for each in told if isinstance(each, Exception)], told
     row = look(contested)
     assert (row.state, row.n_readings, row.is_due) == ("decided", 4, False)
-    assert consensus.current(project_id=contested.project_id).get().first_error == 2
+    assert consensus.current_revisions(project_id=contested.project_id).get().first_error == 2
 
 
 @pytest.mark.parametrize("first_error", [3, 99])
 def test_decide_refuses_a_step_that_is_not_there(trace: Trace, lead: User, first_error: int) -> None:
     with pytest.raises(quality.CannotDecide, match="no step"):
-        quality.decide(trace_id=trace.pk, first_error=first_error, by=lead, now=NOW)
+        quality.decide_trace(trace_id=trace.pk, first_error=first_error, by=lead, now=NOW)
 
 
 def test_decide_refuses_what_nobody_has_read_and_send_back_what_was_withdrawn(trace: Trace, lead: User) -> None:
     with pytest.raises(quality.CannotDecide, match="Nobody"):
-        quality.decide(trace_id=factories.make_trace(trace.project).pk, first_error=0, by=lead, now=NOW)
-    queue.withdraw(trace_ids=[trace.pk], now=NOW, reason="bad", by=lead)
+        quality.decide_trace(trace_id=factories.make_trace(trace.project).pk, first_error=0, by=lead, now=NOW)
+    queue.withdraw_traces(trace_ids=[trace.pk], now=NOW, reason="bad", by=lead)
     with pytest.raises(quality.CannotDecide, match="withdrawn"):
-        quality.send_back(trace_id=trace.pk, by=lead, now=NOW)
+        quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)

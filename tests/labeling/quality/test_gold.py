@@ -6,14 +6,14 @@ from functools import partial
 import pytest
 
 from events.models import Event
-from labeling import judging, quality, queue
-from labeling.models import Assignment, Figures, Gold, Option, Rater, Step
-from labeling.models.quality import GoldUse
+from labeling import assignments, quality, queue
+from labeling.models import Assignment, Gold, Option, ProjectStats, Rater, Step
+from labeling.models.gold import GoldUse
 from labeling.quality import gold
 from tests import factories
-from tests.labeling.judging.clients import Client
-from tests.labeling.quality import scene
-from tests.together import at_once
+from tests.concurrency import run_at_once
+from tests.labeling.assignments.clients import WorkPageClient
+from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +33,7 @@ def test_make_gold_keeps_what_is_accepted_and_says_so_in_the_log(now: dt.datetim
 def test_make_gold_refuses_an_error_where_nothing_is_rated(accepted: list[int | None], now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project(), ["Context.", "One."])
     Step.objects.filter(trace=trace, position=0).update(is_rateable=False)
-    with pytest.raises(quality.NotKnowable):
+    with pytest.raises(quality.InvalidGold):
         quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=now)
 
 
@@ -41,7 +41,7 @@ def test_make_gold_refuses_a_rating_of_another_trace(now: dt.datetime) -> None:
     project = factories.make_project()
     trace, other = factories.make_trace(project), factories.make_trace(project)
     option = Option.objects.filter(step__trace=other).order_by("pk")[0]
-    with pytest.raises(quality.NotKnowable):
+    with pytest.raises(quality.InvalidGold):
         quality.make_gold(
             trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[None], ratings={option.pk: 1}, by=None, now=now
         )
@@ -51,7 +51,7 @@ def test_make_gold_of_one_trace_stands_once_for_each_use(now: dt.datetime) -> No
     trace = factories.make_trace(factories.make_project())
     quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
     quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=now)
-    with pytest.raises(quality.NotKnowable, match="already gold"):
+    with pytest.raises(quality.InvalidGold, match="already gold"):
         quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=now)
 
 
@@ -59,22 +59,22 @@ def test_make_gold_of_one_trace_stands_once_for_each_use(now: dt.datetime) -> No
 def test_make_gold_at_once_tells_the_later_one(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project())
     make = partial(quality.make_gold, trace=trace, use=GoldUse.HIDDEN, by=None, now=now)
-    told = at_once(*(partial(make, accepted_first_errors=[place]) for place in (0, 1, None)))
-    assert sum(isinstance(each, quality.NotKnowable) for each in told) == 2, told
+    told = run_at_once(*(partial(make, accepted_first_errors=[place]) for place in (0, 1, None)))
+    assert sum(isinstance(each, quality.InvalidGold) for each in told) == 2, told
     assert Gold.objects.count() == Event.objects.filter(what="gold.made").count() == 1
 
 
 def test_correct_gold_judges_answers_anew(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project())
     made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
-    for rater, ratings in zip(scene.raters(trace.project, 3), ([-1], [1, -1], [1, 1, 1]), strict=True):
-        scene.submit(rater, trace, ratings, purpose="gold")
+    for rater, ratings in zip(submitted_work.make_raters(trace.project, 3), ([-1], [1, -1], [1, 1, 1]), strict=True):
+        submitted_work.submit_trace(rater, trace, ratings, purpose="gold")
     assert sorted(made.answers.values_list("verdict", flat=True)) == ["missed", "missed", "right"]
-    assert not Figures.objects.filter(pk=trace.project_id, is_stale=True).exists()
+    assert not ProjectStats.objects.filter(pk=trace.project_id, is_stale=True).exists()
     assert quality.correct_gold(gold=made, accepted_first_errors=[1, None], by=None, now=now) == 3
-    assert Figures.objects.filter(pk=trace.project_id, is_stale=True).exists()
+    assert ProjectStats.objects.filter(pk=trace.project_id, is_stale=True).exists()
     assert sorted(made.answers.values_list("verdict", flat=True)) == ["blamed", "right", "right"]
-    with pytest.raises(quality.NotKnowable):
+    with pytest.raises(quality.InvalidGold):
         quality.correct_gold(gold=made, accepted_first_errors=[9], by=None, now=now)
 
 
@@ -83,15 +83,15 @@ def test_correct_gold_at_once_leaves_one_order_and_no_answer_behind(now: dt.date
     """Two correct, while others submit: whatever came first, every verdict is that of what is accepted in the end."""
     trace = factories.make_trace(factories.make_project())
     made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
-    everybody = scene.raters(trace.project, 3)
+    everybody = submitted_work.make_raters(trace.project, 3)
     seen = Gold.objects.select_related("trace").get(pk=made.pk)
 
     def correct(gold: Gold, position: int) -> object:
         return quality.correct_gold(gold=gold, accepted_first_errors=[position], by=None, now=now)
 
-    told = at_once(
+    told = run_at_once(
         partial(correct, made, 1),
-        *(partial(scene.submit, rater, trace, [1, 1, -1], purpose="gold") for rater in everybody),
+        *(partial(submitted_work.submit_trace, rater, trace, [1, 1, -1], purpose="gold") for rater in everybody),
         partial(correct, seen, 2),
     )
     assert not [each for each in told if isinstance(each, Exception)]
@@ -109,29 +109,29 @@ def test_retire_gold_beside_who_answers_it(now: dt.datetime) -> None:
     project = factories.make_project(gold_share=1)
     trace = factories.make_trace(project)
     made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
-    quality.hand_out(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
+    quality.enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
     factories.make_entry(factories.make_lane(project), factories.make_trace(project))
-    everybody = scene.raters(project, 4)
-    claims = [queue.claim(rater_id=each.pk, now=now, opened=True, chance=0.0) for each in everybody]
-    told = at_once(
+    everybody = submitted_work.make_raters(project, 4)
+    claims = [queue.claim_trace(rater_id=each.pk, now=now, opened=True, chance=0.0) for each in everybody]
+    told = run_at_once(
         *(partial(answer, claim, each) for claim, each in zip(claims[:2], everybody, strict=False)),
         partial(quality.retire_gold, gold=made, by=None, now=now),
         partial(quality.correct_gold, gold=Gold.objects.get(), accepted_first_errors=[1], by=None, now=now),
         *(
-            partial(queue.release, assignment_id=each.assignment_id, now=now, reason="no", by=None)
+            partial(queue.release_assignment, assignment_id=each.assignment_id, now=now, reason="no", by=None)
             for each in claims[2:]
         ),
     )
     assert not [each for each in told if isinstance(each, Exception)], told
     assert list(made.answers.values_list("verdict", flat=True)) == ["missed"] * 2
-    left = queue.depth(project_id=project.pk)
+    left = queue.lane_depths(project_id=project.pk)
     assert [(each.arm, each.n_open) for each in left if each.arm == "gold"] == [("gold", 0)]
 
 
 def answer(claim: queue.Claim, rater: Rater) -> object:
-    client = Client(Assignment.objects.get(pk=claim.assignment_id))
+    client = WorkPageClient(Assignment.objects.get(pk=claim.assignment_id))
     client.rate([1, 1, 1])
-    return judging.submit(**client.place, now=factories.NOW, by=rater.user)
+    return assignments.submit(**client.place, now=factories.NOW, by=rater.user)
 
 
 def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,16 +139,16 @@ def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pyt
     made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
     queue.enqueue(project_id=trace.project_id, arm="gold", trace_ids=[trace.pk], slots=50, now=now)
     rater = factories.make_rater(trace.project)
-    scene.submit(rater, trace, [-1], purpose="gold")
+    submitted_work.submit_trace(rater, trace, [-1], purpose="gold")
     asked = factories.make_trace(trace.project)  # everybody on the way in meets it: no number of them wears it out
     quality.make_gold(trace=asked, use=GoldUse.SCREENING, accepted_first_errors=[0], by=None, now=now)
-    scene.submit(rater, asked, [-1], purpose="screening")
-    assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 0
-    monkeypatch.setattr(gold, "WORN_OUT_AFTER", 2)
+    submitted_work.submit_trace(rater, asked, [-1], purpose="screening")
+    assert gold.retire_overexposed_gold(project_id=trace.project_id, now=now) == 0
+    monkeypatch.setattr(gold, "MAX_GOLD_EXPOSURES", 2)
     held = factories.make_assignment(factories.make_rater(trace.project), trace, purpose="gold", opened_at=None)
-    assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 0
+    assert gold.retire_overexposed_gold(project_id=trace.project_id, now=now) == 0
     Assignment.objects.filter(pk=held.pk).update(opened_at=now)  # seen, and answered or not
-    assert gold.retire_worn_out(project_id=trace.project_id, now=now) == 1
+    assert gold.retire_overexposed_gold(project_id=trace.project_id, now=now) == 1
     assert trace.queue_entries.get().slots_left == 0
     assert not quality.retire_gold(gold=made, by=None, now=now)
 
@@ -156,10 +156,10 @@ def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pyt
 def test_promote_makes_gold_of_three_who_agree(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project(overlap=2))
     for number in range(3):
-        scene.submit(factories.make_rater(trace.project), trace, [1, -1])
-        quality.settle(project_id=trace.project_id, trace_ids=[trace.pk], now=now)
+        submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, -1])
+        quality.resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=now)
         if number == 1:
-            with pytest.raises(quality.NotKnowable, match="3 raters"):
-                quality.promote(trace=trace, use=GoldUse.HIDDEN, by=None, now=now)
-    made = quality.promote(trace=trace, use=GoldUse.HIDDEN, by=None, now=now, explanation="Look at the sign.")
+            with pytest.raises(quality.InvalidGold, match="3 raters"):
+                quality.promote_to_gold(trace=trace, use=GoldUse.HIDDEN, by=None, now=now)
+    made = quality.promote_to_gold(trace=trace, use=GoldUse.HIDDEN, by=None, now=now, explanation="Look at the sign.")
     assert (made.accepted_first_errors, made.explanation) == ([1], "Look at the sign.")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from labeling import quality
-from labeling.models import Assignment, Project, Rater, Settlement, Tally, Trace
+from labeling.models import AgreementTally, Assignment, Project, Rater, Settlement, Trace
 from labeling.quality.tallies import COUNTERS
 from tests import factories
-from tests.labeling.quality import scene
-from tests.together import at_once
+from tests.concurrency import run_at_once
+from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 
@@ -28,29 +28,31 @@ def trace(project: Project) -> Trace:
 
 def counted(trace: Trace) -> dict[str, int]:
     """The counters that are not nothing, over all kinds of step."""
-    rows = Tally.objects.filter(trace=trace).values(*COUNTERS)
+    rows = AgreementTally.objects.filter(trace=trace).values(*COUNTERS)
     totals = {name: sum(row[name] for row in rows) for name in COUNTERS}
     return {name: total for name, total in totals.items() if total}
 
 
 def ends(trace: Trace) -> tuple[object, ...]:
-    return Tally.objects.values_list("n_steps", "first_end", "is_first_censored", "second_end", "is_second_censored")[0]
+    return AgreementTally.objects.values_list(
+        "n_steps", "first_end", "is_first_censored", "second_end", "is_second_censored"
+    )[0]
 
 
 def test_count_of_one_and_of_two_readings(project: Project, trace: Trace) -> None:
-    first, second = scene.raters(project, 2)
-    scene.submit(first, trace, [1, 0, 1, -1])
+    first, second = submitted_work.make_raters(project, 2)
+    submitted_work.submit_trace(first, trace, [1, 0, 1, -1])
     assert counted(trace) == {"neutral": 1, "positive": 2, "negative": 1}
     assert ends(trace) == (4, 3, False, None, None)
-    scene.submit(second, trace, [1, 1, -1])
+    submitted_work.submit_trace(second, trace, [1, 1, -1])
     assert counted(trace) == {"positive_positive": 1, "neutral_positive": 1, "negative_positive": 1, "negative": 1}
     assert ends(trace) == (4, 3, False, 2, False)
-    tally = Tally.objects.get()
+    tally = AgreementTally.objects.get()
     assert (tally.first_rater, tally.second_rater, tally.problem_id) == (first, second, trace.problem_id)
 
 
 def test_count_leaves_out_what_is_no_headline(project: Project, trace: Trace) -> None:
-    everybody = scene.raters(project, 6)
+    everybody = submitted_work.make_raters(project, 6)
     kinds: list[dict[str, Any]] = [
         {"population": "opinion"},
         {"population": "extra"},
@@ -60,11 +62,11 @@ def test_count_leaves_out_what_is_no_headline(project: Project, trace: Trace) ->
         {},
     ]
     for rater, fields in zip(everybody, kinds, strict=True):
-        scene.submit(rater, trace, [1, 1, 1, 1], **fields)
+        submitted_work.submit_trace(rater, trace, [1, 1, 1, 1], **fields)
     assert counted(trace) == {"positive_positive": 4}
-    tally = Tally.objects.get()
+    tally = AgreementTally.objects.get()
     assert {tally.first_rater, tally.second_rater} == set(everybody[4:])
-    scene.submit(factories.make_rater(project), trace, [-1])  # scheduled, and the third
+    submitted_work.submit_trace(factories.make_rater(project), trace, [-1])  # scheduled, and the third
     assert counted(trace) == {"positive_positive": 4}
 
 
@@ -73,67 +75,70 @@ def test_count_leaves_out_files_and_whoever_is_no_member(
     is_of_a_file: bool, project: Project, trace: Trace, now: dt.datetime
 ) -> None:
     """A file may bring ratings of somebody who is a member here."""
-    brought, first, second = scene.raters(project, 3)
+    brought, first, second = submitted_work.make_raters(project, 3)
     for rater, ratings in ((brought, [-1]), (first, [1, 1, 1, 1]), (second, [1, 1, 1, 1])):
-        scene.submit(rater, trace, ratings)
-    assert Tally.objects.get().first_rater == brought
+        submitted_work.submit_trace(rater, trace, ratings)
+    assert AgreementTally.objects.get().first_rater == brought
     if is_of_a_file:
         Assignment.objects.filter(rater=brought).update(origin="imported")
     else:
         Rater.objects.filter(pk=brought.pk).update(kind="imported", user=None)
-    assert quality.recount(trace_ids=[trace.pk], now=now) == 1
+    assert quality.recount_tallies(trace_ids=[trace.pk], now=now) == 1
     assert counted(trace) == {"positive_positive": 4}
 
 
 def test_count_of_a_bad_problem_is_censored(project: Project, trace: Trace) -> None:
-    first, second = scene.raters(project, 2)
-    scene.submit(first, trace, [1, 1, 1, 1])
-    scene.report_problem(second, trace)
+    first, second = submitted_work.make_raters(project, 2)
+    submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
+    submitted_work.report_problem(second, trace)
     assert ends(trace) == (4, 4, False, 0, True)
 
 
 def test_count_keeps_the_first_revision(project: Project, trace: Trace) -> None:
-    first, second = scene.raters(project, 2)
-    assignment = scene.submit(first, trace, [1, 1, 1, 1])
-    scene.submit(second, trace, [1, 1, 1, -1])
+    first, second = submitted_work.make_raters(project, 2)
+    assignment = submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
+    submitted_work.submit_trace(second, trace, [1, 1, 1, -1])
     before = counted(trace)
-    scene.correct(assignment, 3, -1)
+    submitted_work.correct_step(assignment, 3, -1)
     assert counted(trace) == before == {"positive_positive": 3, "negative_positive": 1}
 
 
 def test_recount_keeps_whoever_was_first_where_they_correct_later(
     project: Project, trace: Trace, now: dt.datetime
 ) -> None:
-    first, second, third = scene.raters(project, 3)
-    corrected = scene.submit(first, trace, [1, 1, 1, 1])
+    first, second, third = submitted_work.make_raters(project, 3)
+    corrected = submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
     for rater in (second, third):
-        scene.submit(rater, trace, [1, -1])
-    scene.correct(corrected, 0, -1)
-    assert quality.recount(trace_ids=[trace.pk], now=now) == 0
-    tally = Tally.objects.get()
+        submitted_work.submit_trace(rater, trace, [1, -1])
+    submitted_work.correct_step(corrected, 0, -1)
+    assert quality.recount_tallies(trace_ids=[trace.pk], now=now) == 0
+    tally = AgreementTally.objects.get()
     assert (tally.first_rater, tally.second_rater, tally.first_end) == (first, second, 4)
 
 
 def test_count_of_a_report_that_was_cut_off_is_censored(project: Project, trace: Trace) -> None:
-    first, second = scene.raters(project, 2)
-    scene.submit(first, trace, [1, 1, 1, 1])
-    scene.give_up(second, trace, [1, 1])
+    first, second = submitted_work.make_raters(project, 2)
+    submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
+    submitted_work.give_up(second, trace, [1, 1])
     assert ends(trace) == (4, 4, False, 2, True)
     assert counted(trace) == {"positive_positive": 2, "positive": 2}
 
 
 def test_count_tells_two_guidelines_apart(project: Project, trace: Trace, now: dt.datetime) -> None:
     versions = [project.guidelines.create(version=n, body="Look.", published_at=now) for n in (1, 2)]
-    for rater, guideline in zip(scene.raters(project, 2), versions, strict=True):
-        scene.submit(rater, trace, [-1], guideline=guideline)
-    tally = Tally.objects.get()
+    for rater, guideline in zip(submitted_work.make_raters(project, 2), versions, strict=True):
+        submitted_work.submit_trace(rater, trace, [-1], guideline=guideline)
+    tally = AgreementTally.objects.get()
     assert (tally.guideline, tally.has_two_guidelines) == (versions[0], True)
 
 
 def test_count_marks_the_trace_as_due(project: Project, trace: Trace) -> None:
-    first, second = scene.raters(project, 2)
-    assignment = scene.submit(first, trace, [1, 1, 1, 1])
-    for again in (partial(scene.submit, second, trace, [-1]), partial(scene.correct, assignment, 0, -1)):
+    first, second = submitted_work.make_raters(project, 2)
+    assignment = submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
+    for again in (
+        partial(submitted_work.submit_trace, second, trace, [-1]),
+        partial(submitted_work.correct_step, assignment, 0, -1),
+    ):
         Settlement.objects.update(is_due=False)
         again()
         assert Settlement.objects.get(pk=trace.pk).is_due
@@ -141,15 +146,15 @@ def test_count_marks_the_trace_as_due(project: Project, trace: Trace) -> None:
 
 def test_recount_finds_what_was_changed_behind_its_back(project: Project, now: dt.datetime) -> None:
     traces = [factories.make_trace(project) for _ in range(4)]
-    for rater in scene.raters(project, 2):
+    for rater in submitted_work.make_raters(project, 2):
         for trace in traces:
-            scene.submit(rater, trace, [1, -1])
+            submitted_work.submit_trace(rater, trace, [1, -1])
     ids = [trace.pk for trace in traces]
-    assert quality.recount(trace_ids=ids, now=now) == 0
-    Tally.objects.filter(trace=traces[0]).update(negative_negative=7)
-    Tally.objects.filter(trace=traces[1]).delete()
-    Tally.objects.filter(trace=traces[2]).update(step_kind="action")
-    assert quality.recount(trace_ids=ids, now=now) == 3
+    assert quality.recount_tallies(trace_ids=ids, now=now) == 0
+    AgreementTally.objects.filter(trace=traces[0]).update(negative_negative=7)
+    AgreementTally.objects.filter(trace=traces[1]).delete()
+    AgreementTally.objects.filter(trace=traces[2]).update(step_kind="action")
+    assert quality.recount_tallies(trace_ids=ids, now=now) == 3
     assert {tuple(counted(trace).items()) for trace in traces} == {(("negative_negative", 1), ("positive_positive", 1))}
 
 
@@ -158,11 +163,11 @@ def test_count_of_submits_at_once_loses_none(now: dt.datetime) -> None:
     """Two raters finish the same trace at the same moment, on several traces: no reading is missed, none is third."""
     project = factories.make_project()
     traces = [factories.make_trace(project, ["One.", "Two."]) for _ in range(4)]
-    everybody = scene.raters(project, 3)
-    outcomes = at_once(
-        *[partial(scene.submit, rater, trace, [1, -1]) for trace in traces for rater in everybody],
+    everybody = submitted_work.make_raters(project, 3)
+    outcomes = run_at_once(
+        *[partial(submitted_work.submit_trace, rater, trace, [1, -1]) for trace in traces for rater in everybody],
     )
     assert not [each for each in outcomes if isinstance(each, Exception)], outcomes
     for trace in traces:
         assert counted(trace) == {"positive_positive": 1, "negative_negative": 1}
-    assert quality.recount(trace_ids=[trace.pk for trace in traces], now=now) == 0
+    assert quality.recount_tallies(trace_ids=[trace.pk for trace in traces], now=now) == 0

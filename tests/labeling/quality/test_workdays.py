@@ -24,12 +24,12 @@ def test_count_keeps_the_whole_life_and_tells_work_from_what_is_paid() -> None:
     factories.make_submitted(other, factories.make_trace(project), ms=None, submitted_at=NOW)
     imported = {"origin": "imported", "submitted_at": NOW}
     factories.make_submitted(other, factories.make_trace(project), ms=7000, **imported)
-    assert workdays.count(project_id=project.pk, now=NOW) == 0
-    assert workdays.by_day(project.pk) == [
+    assert workdays.update_workdays(project_id=project.pk, now=NOW) == 0
+    assert workdays.sum_time_by_day(project.pk) == [
         {"day": "2025-10-14", "readings": 1, "active_ms": 1000, "paid_ms": 1000},
         {"day": "2026-11-18", "readings": 2, "active_ms": 200, "paid_ms": 230},
     ]
-    assert workdays.by_rater(project.pk) == {one.pk: (1200, 1230), other.pk: (0, 0)}
+    assert workdays.sum_time_by_rater(project.pk) == {one.pk: (1200, 1230), other.pk: (0, 0)}
 
 
 def test_since_tells_the_days_of_each_rater_or_of_one() -> None:
@@ -38,12 +38,12 @@ def test_since_tells_the_days_of_each_rater_or_of_one() -> None:
     for rater, days, ms in ((one, 20, 5), (one, 3, 1000), (one, 3, 500), (other, 0, 40)):
         at = NOW - dt.timedelta(days=days)
         factories.make_submitted(rater, factories.make_trace(project), ms=ms, submitted_at=at)
-    workdays.count(project_id=project.pk, now=NOW)
+    workdays.update_workdays(project_id=project.pk, now=NOW)
     today = NOW.date()
     mine = {one.pk: {today - dt.timedelta(days=3): (2, 1500)}}
     first = today - dt.timedelta(days=13)
-    assert workdays.since(project.pk, first) == mine | {other.pk: {today: (1, 40)}}
-    assert workdays.since(project.pk, first, rater_id=one.pk) == mine
+    assert workdays.load_work_since(project.pk, first) == mine | {other.pk: {today: (1, 40)}}
+    assert workdays.load_work_since(project.pk, first, rater_id=one.pk) == mine
 
 
 def test_count_looks_at_the_last_day_alone_and_the_night_at_all() -> None:
@@ -51,16 +51,16 @@ def test_count_looks_at_the_last_day_alone_and_the_night_at_all() -> None:
     rater = factories.make_rater(project)
     days = [NOW - dt.timedelta(days=n) for n in (2, 1, 0)]
     made = [factories.make_submitted(rater, factories.make_trace(project), ms=10, submitted_at=day) for day in days]
-    workdays.count(project_id=project.pk, now=NOW)
+    workdays.update_workdays(project_id=project.pk, now=NOW)
     corrected = {"project": project, "revision": 2, "submitted_at": NOW, "total_ms": 5}
     Submission.objects.create(assignment=made[0], **corrected)
     Submission.objects.create(assignment=made[2], **corrected)
-    assert workdays.count(project_id=project.pk, now=NOW) == 0
-    assert [each["paid_ms"] for each in workdays.by_day(project.pk)] == [10, 10, 15]
-    assert workdays.count(project_id=project.pk, now=NOW, from_first=True) == 1
-    assert [each["paid_ms"] for each in workdays.by_day(project.pk)] == [15, 10, 15]
+    assert workdays.update_workdays(project_id=project.pk, now=NOW) == 0
+    assert [each["paid_ms"] for each in workdays.sum_time_by_day(project.pk)] == [10, 10, 15]
+    assert workdays.update_workdays(project_id=project.pk, now=NOW, from_first=True) == 1
+    assert [each["paid_ms"] for each in workdays.sum_time_by_day(project.pk)] == [15, 10, 15]
     WorkDay.objects.create(project=project, rater=rater, day=dt.date(2026, 11, 1), readings=1, active_ms=0, paid_ms=0)
-    assert workdays.count(project_id=project.pk, now=NOW, from_first=True) == 1
+    assert workdays.update_workdays(project_id=project.pk, now=NOW, from_first=True) == 1
     assert WorkDay.objects.count() == 3
 
 
@@ -74,6 +74,6 @@ def test_count_costs_the_same_after_many_days() -> None:
         with CaptureQueriesContext(
             connection,
         ) as heard:
-            workdays.count(project_id=project.pk, now=day)
+            workdays.update_workdays(project_id=project.pk, now=day)
         asked.append(len(heard))
     assert asked[1] == asked[2]

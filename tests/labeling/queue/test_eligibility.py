@@ -8,21 +8,25 @@ from typing import Any, NamedTuple
 import pytest
 from django.db import connection, transaction
 
-import statements
-from labeling import queue, stations
+import rawsql
+from labeling import gates, queue
+from labeling.gates import OnboardingGate
 from labeling.models import ConsentText, Guideline, Project, Rater
 from labeling.models.project import ProjectState
 from labeling.models.rater import RaterStage
-from labeling.queue import taking
-from labeling.stations import Station
+from labeling.queue import claim
 from tests import factories
-from tests.labeling.queue import line
+from tests.labeling.queue import queues
 
 pytestmark = pytest.mark.django_db
 
-PURPOSES = {Station.TRAINING: {"training"}, Station.SCREENING: {"screening"}, Station.WORK: {"work", "gold"}}
+PURPOSES = {
+    OnboardingGate.TRAINING: {"training"},
+    OnboardingGate.SCREENING: {"screening"},
+    OnboardingGate.WORK: {"work", "gold"},
+}
 WAYS = ("none", "read", "changed", "unread")  # whether the project has a text, and which one the rater has seen
-CHANCES = (line.GOLD, line.RESERVE, line.UNIFORM, line.POLICY)
+CHANCES = (queues.GOLD, queues.RESERVE, queues.UNIFORM, queues.POLICY)
 ARMS = ("training", "screening", "gold", "top_up", "opinion", "reserve", "uniform", "policy")
 
 
@@ -76,7 +80,7 @@ def put(case: Case, rater: Rater, guidelines: Texts, consents: Texts, now: dt.da
 def rater(now: dt.datetime) -> Rater:
     project = factories.make_project()
     for arm in ARMS:
-        line.fill(project, 2, arm=arm)
+        queues.fill_lane(project, 2, arm=arm)
     return factories.make_rater(project)
 
 
@@ -91,10 +95,10 @@ def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -
     for case in cases():
         with transaction.atomic():
             found = put(case, rater, guidelines, consents, now)
-            is_left = taking.is_anything_left(rater_id=rater.pk, now=now, chance=0.5)
-            taken = taking.take(rater_id=rater.pk, now=now, opened=False, chance=next(chance))
-            is_refused = queue.why_not(found, found.project) != ""
-            station = stations.next_of(rater=found, project=found.project)
+            is_left = claim.is_anything_left(rater_id=rater.pk, now=now, chance=0.5)
+            taken = claim.take_slot_for_rater(rater_id=rater.pk, now=now, opened=False, chance=next(chance))
+            is_refused = queue.ineligibility_reason(found, found.project) != ""
+            station = gates.next_gate(rater=found, project=found.project)
             transaction.set_rollback(True)
         assert (taken is None) == is_refused, case
         assert is_left != is_refused, case
@@ -108,25 +112,25 @@ def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -
 def test_a_lane_is_served_at_its_stage_alone(now: dt.datetime, stage: RaterStage, arm: str, is_proven: bool) -> None:
     """With any chance: shares decide on the order of lanes, and never keep a rater from the only one that has work."""
     project = factories.make_project(proven_gold_share=0.02)
-    line.fill(project, 1, arm=arm)
+    queues.fill_lane(project, 1, arm=arm)
     rater = factories.make_rater(project, stage=stage, proven_at=now if is_proven else None)
     is_way_in = arm in ("training", "screening")
     is_served = arm == stage if is_way_in else stage == RaterStage.WORKING and arm != "gold"  # never gold alone
     for chance in (0.0, *CHANCES, 0.999):
         with transaction.atomic():
-            taken = taking.take(rater_id=rater.pk, now=now, opened=True, chance=chance)
+            taken = claim.take_slot_for_rater(rater_id=rater.pk, now=now, opened=True, chance=chance)
             transaction.set_rollback(True)
         assert (taken is not None) == is_served, chance
     if not is_served:
         with pytest.raises(queue.QueueRefusal):
-            queue.claim(rater_id=rater.pk, now=now)
+            queue.claim_trace(rater_id=rater.pk, now=now)
 
 
 def test_the_claim_can_be_explained(rater: Rater, now: dt.datetime) -> None:
     """The file is one whole statement, and its plan reads entries by an index, not the whole table."""
-    asked = taking.parameters(rater_id=rater.pk, now=now, opened=False, chance=line.POLICY)
+    asked = claim.parameters(rater_id=rater.pk, now=now, opened=False, chance=queues.POLICY)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = "\n".join(row for (row,) in statements.rows(f"EXPLAIN {taking.CLAIM}", asked))
+    plan = "\n".join(row for (row,) in rawsql.fetch_rows(f"EXPLAIN {claim.CLAIM}", asked))
     assert "LockRows" in plan
     assert "Seq Scan on labeling_queueentry" not in plan

@@ -8,7 +8,7 @@ from events.models import Event
 from labeling import queue
 from labeling.models import Assignment, Guideline, Project, QueueEntry, Rater
 from tests import factories
-from tests.labeling.queue import line
+from tests.labeling.queue import queues
 
 pytestmark = pytest.mark.django_db
 
@@ -20,13 +20,13 @@ def state_of(claim: queue.Claim) -> str:
 def test_open_held_fixes_the_guideline_and_what_is_shown(now: dt.datetime) -> None:
     project = factories.make_project(shows_reference_answer=True)
     guideline = Guideline.objects.create(project=project, version=1, body="Be fair.", published_at=now)
-    line.fill(project, 1)
+    queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
-    claim = queue.claim(rater_id=rater.pk, now=now)
+    claim = queue.claim_trace(rater_id=rater.pk, now=now)
     Project.objects.filter(pk=project.pk).update(guideline=guideline)
     Rater.objects.filter(pk=rater.pk).update(read_guideline=guideline)
     later = now + dt.timedelta(minutes=1)
-    queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
+    queue.open_assignment(assignment_id=claim.assignment_id, rater_id=rater.pk, now=later)
     opened = Assignment.objects.get()
     assert (opened.state, opened.opened_at, opened.guideline) == ("opened", later, guideline)
     assert (opened.saw_reference_answer, opened.saw_final_verdict) == (True, False)
@@ -35,53 +35,55 @@ def test_open_held_fixes_the_guideline_and_what_is_shown(now: dt.datetime) -> No
 
 def test_open_held_twice_changes_nothing(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 1)
+    queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
-    claim = queue.claim(rater_id=rater.pk, now=now)
+    claim = queue.claim_trace(rater_id=rater.pk, now=now)
     for minutes in (1, 2):
-        queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now + dt.timedelta(minutes=minutes))
+        queue.open_assignment(
+            assignment_id=claim.assignment_id, rater_id=rater.pk, now=now + dt.timedelta(minutes=minutes)
+        )
     assert Assignment.objects.get().opened_at == now + dt.timedelta(minutes=1)
 
 
 def test_open_held_says_that_it_went_back(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 1)
+    queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
-    claim = queue.claim(rater_id=rater.pk, now=now)
+    claim = queue.claim_trace(rater_id=rater.pk, now=now)
     queue.release_held(rater_id=rater.pk, now=now, reason="page closed", by=None)
-    with pytest.raises(queue.LeaseLost):
-        queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now)
+    with pytest.raises(queue.AssignmentLeaseLost):
+        queue.open_assignment(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now)
 
 
 def test_open_held_is_refused_while_the_project_is_paused(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 1)
+    queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
-    claim = queue.claim(rater_id=rater.pk, now=now)
+    claim = queue.claim_trace(rater_id=rater.pk, now=now)
     Project.objects.filter(pk=project.pk).update(state="paused")
     with pytest.raises(queue.ProjectNotOpen):
-        queue.open_held(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now)
+        queue.open_assignment(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now)
     assert state_of(claim) == "held"
 
 
 def test_open_held_is_for_the_rater_alone(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 1)
-    rater, other = line.make_raters(project, 2)
-    claim = queue.claim(rater_id=rater.pk, now=now)
+    queues.fill_lane(project, 1)
+    rater, other = queues.make_raters(project, 2)
+    claim = queue.claim_trace(rater_id=rater.pk, now=now)
     with pytest.raises(Assignment.DoesNotExist):
-        queue.open_held(assignment_id=claim.assignment_id, rater_id=other.pk, now=now)
+        queue.open_assignment(assignment_id=claim.assignment_id, rater_id=other.pk, now=now)
 
 
 def test_release_gives_the_slot_back_once_and_says_so(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1, slots=2)
+    (trace,) = queues.fill_lane(project, 1, slots=2)
     rater = factories.make_rater(project)
-    claim = queue.claim(rater_id=rater.pk, now=now, opened=True)
-    assert queue.release(assignment_id=claim.assignment_id, now=now, reason="too hard", by=rater.user)
-    assert not queue.release(assignment_id=claim.assignment_id, now=now, reason="too hard", by=rater.user)
+    claim = queue.claim_trace(rater_id=rater.pk, now=now, opened=True)
+    assert queue.release_assignment(assignment_id=claim.assignment_id, now=now, reason="too hard", by=rater.user)
+    assert not queue.release_assignment(assignment_id=claim.assignment_id, now=now, reason="too hard", by=rater.user)
     assert dict(QueueEntry.objects.values_list("lane__arm", "slots_left")) == {"uniform": 1, "top_up": 1}
-    assert line.is_balanced([trace])
+    assert queues.is_balanced([trace])
     event = Event.objects.get(what="assignment.released")
     assert (event.by, event.subject, event.detail) == (
         rater.user.pk if rater.user else None,
@@ -92,19 +94,19 @@ def test_release_gives_the_slot_back_once_and_says_so(now: dt.datetime) -> None:
 
 def test_release_gives_gold_back_to_its_own_lane(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 1, arm="gold", slots=50)
-    line.fill(project, 1)
-    claim = queue.claim(rater_id=factories.make_rater(project).pk, now=now, chance=line.GOLD)
-    queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
+    queues.fill_lane(project, 1, arm="gold", slots=50)
+    queues.fill_lane(project, 1)
+    claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, chance=queues.GOLD)
+    queue.release_assignment(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
     assert dict(QueueEntry.objects.values_list("lane__arm", "slots_left")) == {"gold": 50, "uniform": 1}
 
 
 def test_release_held_leaves_alone_what_is_opened(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 2)
-    first, second = line.make_raters(project, 2)
-    held = queue.claim(rater_id=first.pk, now=now)
-    opened = queue.claim(rater_id=second.pk, now=now, opened=True)
+    queues.fill_lane(project, 2)
+    first, second = queues.make_raters(project, 2)
+    held = queue.claim_trace(rater_id=first.pk, now=now)
+    opened = queue.claim_trace(rater_id=second.pk, now=now, opened=True)
     assert queue.release_held(project_id=project.pk, now=now, reason="paused", by=None) == 1
     assert (state_of(held), state_of(opened)) == ("released", "opened")
     with pytest.raises(ValueError, match="whose"):
@@ -113,61 +115,67 @@ def test_release_held_leaves_alone_what_is_opened(now: dt.datetime) -> None:
 
 def test_lapse_due_takes_back_what_is_due_and_nothing_else(now: dt.datetime) -> None:
     project, other = factories.make_project(), factories.make_project()
-    traces = line.fill(project, 2)
-    line.fill(other, 1)
-    first, second = line.make_raters(project, 2)
-    held = queue.claim(rater_id=first.pk, now=now)
-    opened = queue.claim(rater_id=second.pk, now=now, opened=True)
-    elsewhere = queue.claim(rater_id=factories.make_rater(other).pk, now=now)
+    traces = queues.fill_lane(project, 2)
+    queues.fill_lane(other, 1)
+    first, second = queues.make_raters(project, 2)
+    held = queue.claim_trace(rater_id=first.pk, now=now)
+    opened = queue.claim_trace(rater_id=second.pk, now=now, opened=True)
+    elsewhere = queue.claim_trace(rater_id=factories.make_rater(other).pk, now=now)
     later = now + dt.timedelta(minutes=10)
-    assert queue.lapse_due(now=later, project_id=project.pk) == 1
+    assert queue.lapse_expired_leases(now=later, project_id=project.pk) == 1
     assert [state_of(claim) for claim in (held, opened, elsewhere)] == ["lapsed", "opened", "held"]
-    assert queue.lapse_due(now=later) == 1
-    assert queue.lapse_due(now=now + dt.timedelta(hours=1)) == 1
-    assert line.is_balanced(traces)
+    assert queue.lapse_expired_leases(now=later) == 1
+    assert queue.lapse_expired_leases(now=now + dt.timedelta(hours=1)) == 1
+    assert queues.is_balanced(traces)
 
 
 def test_lapse_due_takes_back_no_more_than_asked(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 3)
-    for rater in line.make_raters(project, 3):
-        queue.claim(rater_id=rater.pk, now=now)
-    assert queue.lapse_due(now=now + dt.timedelta(hours=1), limit=2) == 2
-    assert queue.lapse_due(now=now + dt.timedelta(hours=1)) == 1
+    queues.fill_lane(project, 3)
+    for rater in queues.make_raters(project, 3):
+        queue.claim_trace(rater_id=rater.pk, now=now)
+    assert queue.lapse_expired_leases(now=now + dt.timedelta(hours=1), limit=2) == 2
+    assert queue.lapse_expired_leases(now=now + dt.timedelta(hours=1)) == 1
 
 
 def test_take_back_is_news_to_who_had_it_open_until_they_know(now: dt.datetime) -> None:
     project, lead = factories.make_project(), factories.make_user()
-    traces = line.fill(project, 2)
-    first, second = line.make_raters(project, 2)
-    opened = queue.claim(rater_id=first.pk, now=now, opened=True).assignment_id
-    held = queue.claim(rater_id=second.pk, now=now).assignment_id
-    assert [queue.take_back(assignment_id=pk, now=now, by=lead) for pk in (opened, held, held)] == [True, True, False]
+    traces = queues.fill_lane(project, 2)
+    first, second = queues.make_raters(project, 2)
+    opened = queue.claim_trace(rater_id=first.pk, now=now, opened=True).assignment_id
+    held = queue.claim_trace(rater_id=second.pk, now=now).assignment_id
+    assert [queue.reclaim_assignment(assignment_id=pk, now=now, by=lead) for pk in (opened, held, held)] == [
+        True,
+        True,
+        False,
+    ]
     assert list(Assignment.objects.filter(is_end_news=True).values_list("pk", flat=True)) == [opened]
     reader = first.user
     assert reader
     told = [
-        queue.say_known(assignment_id=opened, rater_id=rater.pk, now=now, by=reader) for rater in (second, first, first)
+        queue.acknowledge_reclaim(assignment_id=opened, rater_id=rater.pk, now=now, by=reader)
+        for rater in (second, first, first)
     ]
     assert told == [False, True, False]
     assert Event.objects.filter(what="assignment.end_known", subject=f"assignment:{opened}").count() == 1
-    assert line.is_balanced(traces)
+    assert queues.is_balanced(traces)
 
 
 def test_a_lapse_is_news_where_something_was_written(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 2)
+    queues.fill_lane(project, 2)
     touched, untouched = (
-        queue.claim(rater_id=rater.pk, now=now, opened=True).assignment_id for rater in line.make_raters(project, 2)
+        queue.claim_trace(rater_id=rater.pk, now=now, opened=True).assignment_id
+        for rater in queues.make_raters(project, 2)
     )
     Assignment.objects.filter(pk=touched).update(version=1)
-    assert queue.lapse_due(now=now + dt.timedelta(hours=1)) == 2
+    assert queue.lapse_expired_leases(now=now + dt.timedelta(hours=1)) == 2
     assert dict(Assignment.objects.values_list("pk", "is_end_news")) == {touched: True, untouched: False}
 
 
 def test_who_gives_a_trace_back_knows_it(now: dt.datetime) -> None:
     project = factories.make_project()
-    line.fill(project, 1)
-    claim = queue.claim(rater_id=factories.make_rater(project).pk, now=now, opened=True)
-    queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped: too hard", by=None)
+    queues.fill_lane(project, 1)
+    claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, opened=True)
+    queue.release_assignment(assignment_id=claim.assignment_id, now=now, reason="skipped: too hard", by=None)
     assert not Assignment.objects.get().is_end_news

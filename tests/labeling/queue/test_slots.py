@@ -7,7 +7,7 @@ import pytest
 from labeling import queue
 from labeling.models import Assignment, QueueEntry
 from tests import factories
-from tests.labeling.queue import line
+from tests.labeling.queue import queues
 
 pytestmark = pytest.mark.django_db
 
@@ -16,8 +16,8 @@ HOUR = dt.timedelta(hours=1)
 
 def late(claim: queue.Claim, now: dt.datetime) -> str | None:
     """What judging does with a submission that comes after the lease."""
-    population = queue.take_slot(assignment_id=claim.assignment_id, now=now)
-    line.submit(claim.assignment_id, now)
+    population = queue.take_late_slot(assignment_id=claim.assignment_id, now=now)
+    queues.submit_assignment(claim.assignment_id, now)
     Assignment.objects.filter(pk=claim.assignment_id).update(
         holds_slot=population is not None, population=population or "extra"
     )
@@ -26,106 +26,106 @@ def late(claim: queue.Claim, now: dt.datetime) -> str | None:
 
 def test_take_slot_takes_back_what_lapsed(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1)
-    claim = queue.claim(rater_id=factories.make_rater(project).pk, now=now, opened=True)
-    queue.lapse_due(now=now + HOUR)
+    (trace,) = queues.fill_lane(project, 1)
+    claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, opened=True)
+    queue.lapse_expired_leases(now=now + HOUR)
     assert late(claim, now + HOUR) == "scheduled"
-    assert line.is_balanced([trace])
+    assert queues.is_balanced([trace])
     with pytest.raises(queue.NothingLeft):
-        queue.claim(rater_id=factories.make_rater(project).pk, now=now + HOUR)
+        queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now + HOUR)
 
 
 def test_take_slot_finds_one_in_any_lane_of_work(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1, slots=2)
-    first, second = line.make_raters(project, 2)
-    claim = queue.claim(rater_id=first.pk, now=now, opened=True)
-    queue.lapse_due(now=now + HOUR)
-    assert queue.claim(rater_id=second.pk, now=now + HOUR).arm == "top_up"
+    (trace,) = queues.fill_lane(project, 1, slots=2)
+    first, second = queues.make_raters(project, 2)
+    claim = queue.claim_trace(rater_id=first.pk, now=now, opened=True)
+    queue.lapse_expired_leases(now=now + HOUR)
+    assert queue.claim_trace(rater_id=second.pk, now=now + HOUR).arm == "top_up"
     assert late(claim, now + HOUR) == "scheduled"
     assert not QueueEntry.objects.filter(is_open=True).exists()
-    assert line.is_balanced([trace])
+    assert queues.is_balanced([trace])
 
 
 def test_take_slot_takes_none_from_anybody(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1)
-    first, second = line.make_raters(project, 2)
-    claim = queue.claim(rater_id=first.pk, now=now, opened=True)
-    queue.lapse_due(now=now + HOUR)
-    other = queue.claim(rater_id=second.pk, now=now + HOUR, opened=True)
+    (trace,) = queues.fill_lane(project, 1)
+    first, second = queues.make_raters(project, 2)
+    claim = queue.claim_trace(rater_id=first.pk, now=now, opened=True)
+    queue.lapse_expired_leases(now=now + HOUR)
+    other = queue.claim_trace(rater_id=second.pk, now=now + HOUR, opened=True)
     assert late(claim, now + HOUR) is None
     assert Assignment.objects.get(pk=other.assignment_id).state == "opened"
-    assert line.is_balanced([trace])
+    assert queues.is_balanced([trace])
 
 
 def test_take_slot_says_when_it_took_that_of_a_further_opinion(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1)
-    first, second = line.make_raters(project, 2)
-    claim = queue.claim(rater_id=first.pk, now=now, opened=True)
-    queue.lapse_due(now=now + HOUR)
-    queue.claim(rater_id=second.pk, now=now + HOUR, opened=True)
+    (trace,) = queues.fill_lane(project, 1)
+    first, second = queues.make_raters(project, 2)
+    claim = queue.claim_trace(rater_id=first.pk, now=now, opened=True)
+    queue.lapse_expired_leases(now=now + HOUR)
+    queue.claim_trace(rater_id=second.pk, now=now + HOUR, opened=True)
     assert queue.add_slot(trace_id=trace, round=1, now=now + HOUR)
     assert late(claim, now + HOUR) == "opinion"
-    assert line.is_balanced([trace])
+    assert queues.is_balanced([trace])
 
 
 def test_take_slot_of_one_who_still_has_it_takes_no_second(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1, slots=2)
-    claim = queue.claim(rater_id=factories.make_rater(project).pk, now=now, opened=True)
+    (trace,) = queues.fill_lane(project, 1, slots=2)
+    claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, opened=True)
     assert late(claim, now) == "scheduled"
     assert QueueEntry.objects.get().slots_left == 1
-    assert line.is_balanced([trace])
+    assert queues.is_balanced([trace])
 
 
 def test_take_slot_of_gold_takes_no_slot_of_work(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1, arm="gold")
+    (trace,) = queues.fill_lane(project, 1, arm="gold")
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace], slots=1, now=now)
-    first, second = line.make_raters(project, 2)
-    claim = queue.claim(rater_id=first.pk, now=now, opened=True, chance=line.GOLD)
-    queue.lapse_due(now=now + HOUR)
-    queue.claim(rater_id=second.pk, now=now + HOUR, chance=line.GOLD)
+    first, second = queues.make_raters(project, 2)
+    claim = queue.claim_trace(rater_id=first.pk, now=now, opened=True, chance=queues.GOLD)
+    queue.lapse_expired_leases(now=now + HOUR)
+    queue.claim_trace(rater_id=second.pk, now=now + HOUR, chance=queues.GOLD)
     assert late(claim, now + HOUR) is None
 
 
 def test_add_slot_adds_one_a_round_and_no_more_than_the_limit(now: dt.datetime) -> None:
     project = factories.make_project(overlap=2, overlap_limit=4)
-    (trace,) = line.fill(project, 1, slots=2)
+    (trace,) = queues.fill_lane(project, 1, slots=2)
     assert [queue.add_slot(trace_id=trace, round=round, now=now) for round in (1, 1, 2, 3)] == [
         True,
         False,
         True,
         False,
     ]
-    claims = [queue.claim(rater_id=rater.pk, now=now) for rater in line.make_raters(project, 4)]
+    claims = [queue.claim_trace(rater_id=rater.pk, now=now) for rater in queues.make_raters(project, 4)]
     assert [claim.arm for claim in claims] == ["opinion", "opinion", "uniform", "uniform"]
     assert list(Assignment.objects.order_by("pk").values_list("population", flat=True)) == [
         *["opinion"] * 2,
         *["scheduled"] * 2,
     ]
-    assert line.is_balanced([trace])
+    assert queues.is_balanced([trace])
 
 
 def test_add_slot_asks_nobody_who_has_had_the_trace(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1)
+    (trace,) = queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
-    line.submit(queue.claim(rater_id=rater.pk, now=now, opened=True).assignment_id, now)
+    queues.submit_assignment(queue.claim_trace(rater_id=rater.pk, now=now, opened=True).assignment_id, now)
     queue.add_slot(trace_id=trace, round=1, now=now)
     with pytest.raises(queue.NothingLeft):
-        queue.claim(rater_id=rater.pk, now=now)
+        queue.claim_trace(rater_id=rater.pk, now=now)
 
 
 def test_give_back_returns_a_further_opinion_as_one(now: dt.datetime) -> None:
     project = factories.make_project()
-    (trace,) = line.fill(project, 1)
-    first, second, third = line.make_raters(project, 3)
-    line.submit(queue.claim(rater_id=first.pk, now=now, opened=True).assignment_id, now)
+    (trace,) = queues.fill_lane(project, 1)
+    first, second, third = queues.make_raters(project, 3)
+    queues.submit_assignment(queue.claim_trace(rater_id=first.pk, now=now, opened=True).assignment_id, now)
     queue.add_slot(trace_id=trace, round=1, now=now)
-    claim = queue.claim(rater_id=second.pk, now=now, opened=True)
-    queue.release(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
-    assert queue.claim(rater_id=third.pk, now=now).arm == "opinion"
-    assert line.is_balanced([trace])
+    claim = queue.claim_trace(rater_id=second.pk, now=now, opened=True)
+    queue.release_assignment(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
+    assert queue.claim_trace(rater_id=third.pk, now=now).arm == "opinion"
+    assert queues.is_balanced([trace])

@@ -25,19 +25,19 @@ from prm.backends import arithmetic
     ],
 )
 def test_true_equation_is_true(step: str) -> None:
-    assert arithmetic.check(step) == (1, 0)
+    assert arithmetic.count_equations(step) == (1, 0)
 
 
 @pytest.mark.parametrize("step", ["3*4=13", "6 - 2 = -4", "2 + 3 * 4 = 20", "10/3 = 3.34", r"5 \cdot 5 = 24"])
 def test_false_equation_is_false(step: str) -> None:
-    assert arithmetic.check(step) == (0, 1)
+    assert arithmetic.count_equations(step) == (0, 1)
 
 
 @pytest.mark.parametrize(
     "step", ["2x + 3 = 7", "3 + 4 = 7x", "(3 + 4) * 2 = 14", "100 * 0.2 = 20%", "2^3 + 1 = 9", "0/0 = 1", "a = b", ""]
 )
 def test_what_is_no_plain_equation_is_left_alone(step: str) -> None:
-    assert arithmetic.check(step) == (0, 0)
+    assert arithmetic.count_equations(step) == (0, 0)
 
 
 @given(st.lists(st.integers(-999, 999), min_size=2, max_size=5), st.data())
@@ -47,15 +47,15 @@ def test_chains_equal_the_arithmetic_of_python(numbers: list[int], data: st.Data
         f" {symbol} {number}" for symbol, number in zip(symbols, numbers[1:], strict=True)
     )
     value = eval(chain)  # numbers and + - * of our own making
-    assert arithmetic.check(f"{chain} = {value}") == (1, 0)
-    assert arithmetic.check(f"{chain} = {value + 1}") == (0, 1)
+    assert arithmetic.count_equations(f"{chain} = {value}") == (1, 0)
+    assert arithmetic.count_equations(f"{chain} = {value + 1}") == (0, 1)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="0123456789.,+-*/=()$ \\x", max_size=300))
 def test_any_text_is_read_without_a_fault(step: str) -> None:
-    arithmetic.check(step)
+    arithmetic.count_equations(step)
 
 
 def test_long_chain_without_an_end_is_given_up() -> None:
-    assert arithmetic.check("1 + " * 500_000) == (0, 0)
+    assert arithmetic.count_equations("1 + " * 500_000) == (0, 0)

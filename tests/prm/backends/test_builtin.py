@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labeling.agreement.arrays import Ints
 from prm.backends import builtin, features
-from prm.backends.asked import Trace
-from prm.backends.builtin import Scorer, TooFewLabels
+from prm.backends.base import ScorerInput
+from prm.backends.builtin import BuiltinScorer, TooFewLabels
 from prm.evaluation import concordance
-from prm.evaluation.steps import Labelled, is_labelled, of_traces
+from prm.evaluation.labeled_steps import LabeledSteps, build_labeled_steps, mask_labeled
+from stats.arrays import Ints
 from tests.prm.evaluation import benchmarks
-from tests.prm.evaluation.benchmarks import Traces
+from tests.prm.evaluation.benchmarks import BenchmarkTraces
 
 STEPS = [
     "We have 3 + 4 = 7 apples.",
@@ -30,9 +30,9 @@ PROBLEM = "Ann has 3 apples and Bob has 4. Each doubles theirs. How many are the
 
 
 @functools.cache
-def small_scorer() -> Scorer:
-    seen = builtin.see([Trace(PROBLEM, STEPS)] * 4)
-    return builtin.train(seen, np.tile([False, True, False, False, True, False], 4))
+def small_scorer() -> BuiltinScorer:
+    seen = builtin.extract_features([ScorerInput(PROBLEM, STEPS)] * 4)
+    return builtin.train_scorer(seen, np.tile([False, True, False, False, True, False], 4))
 
 
 @settings(max_examples=40, deadline=None)
@@ -40,33 +40,37 @@ def small_scorer() -> Scorer:
 def test_later_steps_change_no_earlier_score(others: list[str], kept: int) -> None:
     """Removed, replaced or shuffled: what comes behind a step does not reach it."""
     scorer, prefix = small_scorer(), STEPS[:kept]
-    expected = scorer.score([Trace(PROBLEM, STEPS)])[0][:kept]
+    expected = scorer.score([ScorerInput(PROBLEM, STEPS)])[0][:kept]
     shuffled = STEPS[kept:]
     random.Random(kept).shuffle(shuffled)
     for later in ([], others, shuffled):
-        assert scorer.score([Trace(PROBLEM, prefix + later)])[0][:kept] == pytest.approx(expected, abs=1e-12)
+        assert scorer.score([ScorerInput(PROBLEM, prefix + later)])[0][:kept] == pytest.approx(expected, abs=1e-12)
 
 
 def test_no_feature_is_named_after_the_length_or_the_end() -> None:
-    assert len(features.NAMES) == len(set(features.NAMES)) == features.of_trace(PROBLEM, STEPS).shape[1]
+    assert (
+        len(features.FEATURE_NAMES)
+        == len(set(features.FEATURE_NAMES))
+        == features.compute_features(PROBLEM, STEPS).shape[1]
+    )
 
 
 def test_trace_without_steps_has_no_scores() -> None:
-    assert small_scorer().score([Trace(PROBLEM, [])])[0].shape == (0,)
+    assert small_scorer().score([ScorerInput(PROBLEM, [])])[0].shape == (0,)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), min_size=1, max_size=4))
 def test_any_text_gets_a_probability_for_every_step(problem: str, steps: list[str]) -> None:
-    scores = small_scorer().score([Trace(problem, steps)])[0]
+    scores = small_scorer().score([ScorerInput(problem, steps)])[0]
     assert scores.shape == (len(steps),)
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
 def test_scorer_comes_back_from_its_bytes_as_it_was() -> None:
     scorer = small_scorer()
-    back = builtin.from_bytes(scorer.to_bytes())
-    assert (back.score([Trace(PROBLEM, STEPS)])[0] == scorer.score([Trace(PROBLEM, STEPS)])[0]).all()
+    back = builtin.load_scorer(scorer.to_bytes())
+    assert (back.score([ScorerInput(PROBLEM, STEPS)])[0] == scorer.score([ScorerInput(PROBLEM, STEPS)])[0]).all()
 
 
 def test_scorer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +79,7 @@ def test_scorer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -
     data = scorer.to_bytes()
     monkeypatch.undo()
     with pytest.raises(ValueError, match="version 99"):
-        builtin.from_bytes(data)
+        builtin.load_scorer(data)
 
 
 def test_words_weigh_little_while_errors_are_few() -> None:
@@ -83,8 +87,12 @@ def test_words_weigh_little_while_errors_are_few() -> None:
     logits = []
     for n in (2, 50):
         steps = [f"We {'guess' if place < n else 'add'} here." for place in range(4 * n)]
-        scorer = builtin.train(builtin.see([Trace("", [step]) for step in steps]), np.arange(4 * n) < n)
-        p_wrong = scorer.p_wrong(builtin.see([Trace("", ["We guess here."]), Trace("", ["We add here."])]))
+        scorer = builtin.train_scorer(
+            builtin.extract_features([ScorerInput("", [step]) for step in steps]), np.arange(4 * n) < n
+        )
+        p_wrong = scorer.p_wrong(
+            builtin.extract_features([ScorerInput("", ["We guess here."]), ScorerInput("", ["We add here."])])
+        )
         logits.append(float(np.log(p_wrong / (1 - p_wrong)) @ [1, -1]))
     assert 0 < logits[0] < 0.5
     assert logits[1] > 4 * logits[0]
@@ -93,19 +101,19 @@ def test_words_weigh_little_while_errors_are_few() -> None:
 @pytest.mark.parametrize("labels", [np.zeros(6, dtype=np.bool_), np.ones(6, dtype=np.bool_)])
 def test_training_on_one_kind_of_step_is_refused(labels: np.ndarray) -> None:
     with pytest.raises(TooFewLabels, match="at least one wrong and one right"):
-        builtin.train(builtin.see([Trace(PROBLEM, STEPS)]), labels)
+        builtin.train_scorer(builtin.extract_features([ScorerInput(PROBLEM, STEPS)]), labels)
 
 
-def lengths_of(traces: Traces) -> Ints:
+def lengths_of(traces: BenchmarkTraces) -> Ints:
     return np.array([len(steps) for steps in traces.steps])
 
 
-def see(traces: Traces) -> builtin.Seen:
-    return builtin.see([Trace(*pair) for pair in zip(traces.problems, traces.steps, strict=True)])
+def see(traces: BenchmarkTraces) -> builtin.StepFeatures:
+    return builtin.extract_features([ScorerInput(*pair) for pair in zip(traces.problems, traces.steps, strict=True)])
 
 
-def labelled(traces: Traces, p_wrong: np.ndarray) -> Labelled:
-    return of_traces(
+def labelled(traces: BenchmarkTraces, p_wrong: np.ndarray) -> LabeledSteps:
+    return build_labeled_steps(
         p_wrong=p_wrong,
         characters=np.array([len(step) for steps in traces.steps for step in steps]),
         lengths=lengths_of(traces),
@@ -119,11 +127,11 @@ def test_scorer_carries_over_to_other_problems_beyond_length_and_learns_nothing_
     shared_data: Path,
 ) -> None:
     """Trained on grade-school problems, judged on competition problems, by the length-matched figure."""
-    learnt, judged = (benchmarks.processbench(shared_data, name) for name in ("gsm8k", "math"))
-    kept = is_labelled(lengths=lengths_of(learnt), first_errors=learnt.first_errors)
-    seen, other = builtin.keep(see(learnt), kept), see(judged)
+    learnt, judged = (benchmarks.load_processbench(shared_data, name) for name in ("gsm8k", "math"))
+    kept = mask_labeled(lengths=lengths_of(learnt), first_errors=learnt.first_errors)
+    seen, other = builtin.take_steps(see(learnt), kept), see(judged)
     truth = labelled(learnt, np.zeros(len(kept))).is_wrong
-    steps = labelled(judged, builtin.train(seen, truth).p_wrong(other))
+    steps = labelled(judged, builtin.train_scorer(seen, truth).p_wrong(other))
     found, by_length = concordance.length_matched_auc(steps), concordance.length_only_matched_auc(steps)
     assert found.value is not None
     assert by_length.value is not None
@@ -132,7 +140,7 @@ def test_scorer_carries_over_to_other_problems_beyond_length_and_learns_nothing_
     assert found.interval.low > 0.5
     shuffled = [np.random.default_rng(seed).permutation(truth) for seed in range(3)]
     by_chance = [
-        concordance.length_matched_auc(labelled(judged, builtin.train(seen, labels).p_wrong(other))).value or 0.0
+        concordance.length_matched_auc(labelled(judged, builtin.train_scorer(seen, labels).p_wrong(other))).value or 0.0
         for labels in shuffled
     ]
     assert 0.45 <= np.mean(by_chance) <= 0.55

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 
-from labeling.agreement.arrays import Bools, Ints
-from prm.evaluation.steps import Labelled
+from prm.evaluation.labeled_steps import LabeledSteps
+from stats.arrays import Bools, Ints
 
 
 @dataclass(frozen=True)
-class Traces:
+class BenchmarkTraces:
     problems: list[str]
     steps: list[list[str]]
     first_errors: Ints
     is_answer_right: Bools
 
 
-def processbench(shared_data: Path, name: str) -> Traces:
+def load_processbench(shared_data: Path, name: str) -> BenchmarkTraces:
     rows = json.loads((shared_data / "processbench" / f"{name}.json").read_text())
-    return Traces(
+    return BenchmarkTraces(
         problems=[row["problem"] for row in rows],
         steps=[row["steps"] for row in rows],
         first_errors=np.array([row["label"] for row in rows]),
@@ -28,10 +28,10 @@ def processbench(shared_data: Path, name: str) -> Traces:
     )
 
 
-def labelled(*, n: int = 60, problems: int = 9, seed: int = 0, scores: int = 8) -> Labelled:
+def make_labeled_steps(*, n: int = 60, problems: int = 9, seed: int = 0, scores: int = 8) -> LabeledSteps:
     """Few different scores, lengths and strata, so that ties and matches abound."""
     random = np.random.default_rng(seed)
-    return Labelled(
+    return LabeledSteps(
         p_wrong=random.integers(0, scores, n) / scores,
         is_wrong=random.random(n) < 0.3,
         log_characters=np.asarray(random.integers(0, 12, n) * 0.06 + 3, dtype=np.float64),

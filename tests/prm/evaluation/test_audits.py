@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prm.evaluation import audit_report, audits, contamination
-from prm.evaluation.audit_report import Outcomes
-from prm.evaluation.report import Judged
-from prm.evaluation.steps import NONE
+from prm.evaluation import audits, contamination
+from prm.evaluation.audits import TraceOutcomes
+from prm.evaluation.labeled_steps import NO_ERROR
+from prm.evaluation.report import JudgedTraces
 from tests.prm.evaluation import benchmarks
 
 LONG = (
@@ -36,16 +36,16 @@ def test_last_step_ratio_is_one_for_chance_and_an_alarm_for_an_outcome_model() -
 
 def test_outcome_model_tells_wrong_answers_and_no_error_behind_a_right_one() -> None:
     """Four traces of two steps: sound, wrong throughout, and two that are right by luck."""
-    judged = Judged(
+    judged = JudgedTraces(
         p_wrong=np.array([0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1]),
         characters=np.full(8, 20),
         lengths=np.full(4, 2),
-        truth=np.array([NONE, 1, 0, 1]),
+        truth=np.array([NO_ERROR, 1, 0, 1]),
         problems=np.arange(4),
         sources=np.zeros(4, dtype=np.int64),
     )
-    outcomes = Outcomes(domains=["sums"], domain=[0] * 4, is_answer_right=[True, False, True, True])
-    found = audit_report.make(judged, outcomes, contamination={})["audits"]
+    outcomes = TraceOutcomes(domains=["sums"], domain=[0] * 4, is_answer_right=[True, False, True, True])
+    found = audits.build_audit_report(judged, outcomes, contamination={})["audits"]
     assert (found["auc_right_answers"]["value"], found["auc_wrong_answers"]["value"]) == (0.5, 1.0)
 
 
@@ -93,14 +93,16 @@ def test_contamination_finds_copies_rewritings_and_near_copies() -> None:
         "Something else entirely.",
         "",
     ]
-    found = contamination.find(training=["What is 2 + 2?", LONG + " and the sun shines. Who is first?"], judged=judged)
+    found = contamination.find_contaminated(
+        training=["What is 2 + 2?", LONG + " and the sun shines. Who is first?"], judged=judged
+    )
     assert (found.equal, found.overlapping, found.n) == ([0, 1], [2], 3)
 
 
 def test_runs_of_several_training_problems_do_not_add_up() -> None:
     words = LONG.split()
     halves = [" ".join(words[: len(words) // 2 + 3]), " ".join(words[len(words) // 2 - 3 :])]
-    assert contamination.find(training=halves, judged=[LONG]).n == 0
+    assert contamination.find_contaminated(training=halves, judged=[LONG]).n == 0
 
 
 @pytest.mark.parametrize(
@@ -117,15 +119,17 @@ def test_runs_of_several_training_problems_do_not_add_up() -> None:
 def test_what_judges_here_holds_the_gate_and_what_judges_elsewhere_is_said(
     told: list[tuple[str, int, int]], alarms: list[str], said: list[str]
 ) -> None:
-    judged = Judged(np.array([0.1]), np.array([9]), np.array([1]), np.array([NONE]), np.array([0]), np.array([0]))
+    judged = JudgedTraces(
+        np.array([0.1]), np.array([9]), np.array([1]), np.array([NO_ERROR]), np.array([0]), np.array([0])
+    )
     judges = [{"kind": kind, "n_equal": equal, "n_overlapping": runs} for kind, equal, runs in told]
-    found = audit_report.make(judged, Outcomes(["a"], [0], [None]), contamination={"judges": judges})
+    found = audits.build_audit_report(judged, TraceOutcomes(["a"], [0], [None]), contamination={"judges": judges})
     assert (found["alarms"], found["said"]) == (alarms, said)
 
 
 def test_known_contamination_of_public_benchmarks_is_found(shared_data: Path) -> None:
     """ProcessBench's mathematics shares 108 of its 955 problems with MATH-500."""
     lists = json.loads((shared_data / "benchmarks" / "problem_hashes.json").read_text())["lists"]
-    problems = sorted(set(benchmarks.processbench(shared_data, "math").problems))
-    found = contamination.listed(problems=problems, digests=lists["MATH-500"])
-    assert len({contamination.digest(problems[n]) for n in found}) == 108
+    problems = sorted(set(benchmarks.load_processbench(shared_data, "math").problems))
+    found = contamination.find_listed_problems(problems=problems, digests=lists["MATH-500"])
+    assert len({contamination.normal_text_digest(problems[n]) for n in found}) == 108

@@ -7,29 +7,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labeling.agreement import jackknife
-from labeling.agreement.result import Estimate, Interval, Reason
 from prm.evaluation import concordance
-from prm.evaluation.steps import Labelled
-from tests.prm.evaluation.benchmarks import labelled
+from prm.evaluation.labeled_steps import LabeledSteps
+from stats import intervals
+from stats.estimates import Estimate, Interval, Reason
+from tests.prm.evaluation.benchmarks import make_labeled_steps
 
-Rule = Callable[[Labelled, int, int], bool]
+Rule = Callable[[LabeledSteps, int, int], bool]
 
 
-def always(steps: Labelled, wrong: int, right: int) -> bool:
+def always(steps: LabeledSteps, wrong: int, right: int) -> bool:
     return True
 
 
-def same_stratum(steps: Labelled, wrong: int, right: int) -> bool:
+def same_stratum(steps: LabeledSteps, wrong: int, right: int) -> bool:
     return bool(steps.sources[wrong] == steps.sources[right] and steps.indexes[wrong] == steps.indexes[right])
 
 
-def matched(steps: Labelled, wrong: int, right: int) -> bool:
+def matched(steps: LabeledSteps, wrong: int, right: int) -> bool:
     apart = abs(steps.log_characters[wrong] - steps.log_characters[right])
     return same_stratum(steps, wrong, right) and bool(apart <= 0.1)
 
 
-def one_by_one(steps: Labelled, rule: Rule, *, without: int = -1) -> float | None:
+def one_by_one(steps: LabeledSteps, rule: Rule, *, without: int = -1) -> float | None:
     in_order = pairs = 0.0
     for wrong in np.flatnonzero(steps.is_wrong & (steps.problems != without)):
         for right in np.flatnonzero(~steps.is_wrong & (steps.problems != without)):
@@ -40,7 +40,7 @@ def one_by_one(steps: Labelled, rule: Rule, *, without: int = -1) -> float | Non
     return in_order / pairs if pairs else None
 
 
-FORMS: list[tuple[Callable[[Labelled], Estimate], Rule]] = [
+FORMS: list[tuple[Callable[[LabeledSteps], Estimate], Rule]] = [
     (concordance.auc, always),
     (concordance.risk_set_auc, same_stratum),
     (concordance.length_matched_auc, matched),
@@ -50,10 +50,10 @@ FORMS: list[tuple[Callable[[Labelled], Estimate], Rule]] = [
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(FORMS))
 def test_value_and_interval_equal_counting_one_by_one(
-    seed: int, form: tuple[Callable[[Labelled], Estimate], Rule]
+    seed: int, form: tuple[Callable[[LabeledSteps], Estimate], Rule]
 ) -> None:
     measure, rule = form
-    steps = labelled(seed=seed)
+    steps = make_labeled_steps(seed=seed)
     found, expected = measure(steps), one_by_one(steps, rule)
     if expected is None:
         assert found.reason == Reason.NO_CASES
@@ -62,7 +62,7 @@ def test_value_and_interval_equal_counting_one_by_one(
     without = [one_by_one(steps, rule, without=problem) for problem in range(steps.n_problems)]
     if any(value is None for value in without) or found.counts.problems < steps.n_problems:
         return
-    interval = jackknife.interval(
+    interval = intervals.jackknife_interval(
         value=expected,
         without_one=np.array(without, dtype=np.float64),
         copies=np.ones(len(without), dtype=np.int64),
@@ -74,7 +74,7 @@ def test_value_and_interval_equal_counting_one_by_one(
 
 
 def test_perfect_order_is_one_and_the_reverse_nothing() -> None:
-    steps = labelled()
+    steps = make_labeled_steps()
     perfect = steps.put(steps.is_wrong.astype(float))
     for measure, _ in FORMS:
         assert measure(perfect).value == 1.0
@@ -82,7 +82,7 @@ def test_perfect_order_is_one_and_the_reverse_nothing() -> None:
 
 
 def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = labelled(n=300)
+    steps = make_labeled_steps(n=300)
     whole = concordance.length_matched_auc(steps)
     monkeypatch.setattr(concordance, "_CELLS", 50)
     assert concordance.length_matched_auc(steps) == whole
@@ -94,7 +94,7 @@ def test_position_scores_on_the_plain_auc_and_not_on_the_risk_set() -> None:
     lengths, n = random.integers(1, 9, 300), 300
     index = np.concatenate([np.arange(length) for length in lengths])
     trace = np.repeat(np.arange(n), lengths)
-    steps = Labelled(
+    steps = LabeledSteps(
         p_wrong=index / 10,
         is_wrong=index == (lengths - 1)[trace],
         log_characters=np.zeros(len(index)),
@@ -108,14 +108,14 @@ def test_position_scores_on_the_plain_auc_and_not_on_the_risk_set() -> None:
 
 
 def test_length_only_is_the_auc_of_log_characters() -> None:
-    steps = labelled()
+    steps = make_labeled_steps()
     assert concordance.length_only_auc(steps) == concordance.risk_set_auc(steps.put(steps.log_characters))
     assert concordance.length_only_matched_auc(steps) == concordance.length_matched_auc(steps.put(steps.log_characters))
 
 
 def test_no_wrong_step_says_so() -> None:
-    steps = labelled()
-    right = Labelled(
+    steps = make_labeled_steps()
+    right = LabeledSteps(
         steps.p_wrong,
         np.zeros(60, dtype=np.bool_),
         steps.log_characters,
@@ -129,13 +129,13 @@ def test_no_wrong_step_says_so() -> None:
 
 
 def test_figures_of_no_step_at_all_say_so() -> None:
-    nothing = labelled().take(np.zeros(0, dtype=np.int64))
+    nothing = make_labeled_steps().take(np.zeros(0, dtype=np.int64))
     for figure in (concordance.auc, concordance.risk_set_auc, concordance.length_matched_auc):
         assert figure(nothing).reason == Reason.NO_CASES
 
 
 def test_difference_to_another_prm_is_that_of_the_figures_and_excludes_0_where_one_is_much_better() -> None:
-    steps = labelled(n=400, problems=40)
+    steps = make_labeled_steps(n=400, problems=40)
     knowing = steps.put(steps.is_wrong * 0.5 + steps.p_wrong * 0.1)
     found = concordance.length_matched_difference(knowing, steps.p_wrong)
     assert isinstance(found, Interval)

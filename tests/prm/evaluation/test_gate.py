@@ -2,11 +2,11 @@
 
 import pytest
 
-from labeling.agreement.result import Counts, Estimate, Interval, Reason
 from prm.evaluation import gate
-from prm.evaluation.gate import Why
+from prm.evaluation.gate import GateReason
+from stats.estimates import Estimate, Interval, Reason, UnitCounts
 
-COUNTS = Counts(units=50, pairable=50, problems=20)
+COUNTS = UnitCounts(units=50, pairable=50, problems=20)
 JUDGED = Estimate(0.6, COUNTS, interval=Interval(0.5, 0.7, 0.95, "x"), bootstrap_reason=Reason.NOT_DRAWN)
 UNJUDGED = Estimate(
     None,
@@ -24,30 +24,30 @@ def between(low: float, high: float) -> Interval:
 @pytest.mark.parametrize(
     ("candidate", "difference", "alarms", "expected"),
     [
-        (JUDGED, None, [], (True, Why.FIRST)),
-        (UNJUDGED, None, [], (True, Why.FIRST_UNJUDGED)),
-        (JUDGED, None, ["contamination"], (False, Why.ALARM)),
-        (JUDGED, between(0.01, 0.1), [], (True, Why.BETTER)),
-        (JUDGED, between(-0.1, 0.02), [], (True, Why.NOT_WORSE)),
-        (JUDGED, between(-0.1, -0.01), [], (False, Why.WORSE)),
-        (JUDGED, Reason.FEW_PROBLEMS, [], (False, Why.UNJUDGED)),
-        (JUDGED, Reason.NO_SPREAD, [], (True, Why.NOT_WORSE)),
+        (JUDGED, None, [], (True, GateReason.FIRST)),
+        (UNJUDGED, None, [], (True, GateReason.FIRST_UNJUDGED)),
+        (JUDGED, None, ["contamination"], (False, GateReason.ALARM)),
+        (JUDGED, between(0.01, 0.1), [], (True, GateReason.BETTER)),
+        (JUDGED, between(-0.1, 0.02), [], (True, GateReason.NOT_WORSE)),
+        (JUDGED, between(-0.1, -0.01), [], (False, GateReason.WORSE)),
+        (JUDGED, Reason.FEW_PROBLEMS, [], (False, GateReason.UNJUDGED)),
+        (JUDGED, Reason.NO_SPREAD, [], (True, GateReason.NOT_WORSE)),
     ],
 )
 def test_gate_lets_pass_what_is_not_worse_beyond_doubt(
-    candidate: Estimate, difference: Interval | Reason | None, alarms: list[str], expected: tuple[bool, Why]
+    candidate: Estimate, difference: Interval | Reason | None, alarms: list[str], expected: tuple[bool, GateReason]
 ) -> None:
-    found = gate.decide(candidate=candidate, difference=difference, alarms=alarms)
+    found = gate.decide_gate(candidate=candidate, difference=difference, alarms=alarms)
     assert (found.has_passed, found.why) == expected
 
 
 def test_alarm_that_is_only_said_lets_pass_and_stays_with_the_verdict() -> None:
-    passed = gate.decide(candidate=JUDGED, difference=None, alarms=["contamination"], said=["contamination"])
-    assert (passed.has_passed, passed.why, passed.alarms) == (True, Why.FIRST, ("contamination",))
-    held = gate.decide(candidate=JUDGED, difference=None, alarms=["contamination", "x"], said=["contamination"])
-    assert (held.has_passed, held.why) == (False, Why.ALARM)
+    passed = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["contamination"], said=["contamination"])
+    assert (passed.has_passed, passed.why, passed.alarms) == (True, GateReason.FIRST, ("contamination",))
+    held = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["contamination", "x"], said=["contamination"])
+    assert (held.has_passed, held.why) == (False, GateReason.ALARM)
 
 
 def test_gate_never_replaces_the_current_prm_by_itself_for_an_alarm() -> None:
-    found = gate.decide(candidate=JUDGED, difference=None, alarms=["x"], is_current=True)
-    assert (found.has_passed, found.why, found.alarms) == (True, Why.SAME, ("x",))
+    found = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["x"], is_current=True)
+    assert (found.has_passed, found.why, found.alarms) == (True, GateReason.SAME, ("x",))

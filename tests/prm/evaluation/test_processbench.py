@@ -8,46 +8,54 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labeling.agreement.result import Reason
-from prm.evaluation import best_of_n, outcome, processbench, shares
-from prm.evaluation.steps import NONE, Labelled, of_traces
-from tests.prm.evaluation.benchmarks import labelled
-from tests.prm.evaluation.benchmarks import processbench as benchmark
+from prm.evaluation import best_of_n, error_shares, outcome_table, processbench
+from prm.evaluation.labeled_steps import NO_ERROR, LabeledSteps, build_labeled_steps
+from stats.estimates import Reason
+from tests.prm.evaluation.benchmarks import load_processbench as benchmark
+from tests.prm.evaluation.benchmarks import make_labeled_steps
 
 LENGTHS = np.array([3, 2, 4])
 P_WRONG = np.array([0.1, 0.6, 0.9, 0.2, 0.1, 0.4, 0.5, 0.1, 0.7])
 
 
 def test_first_error_is_the_first_step_at_the_threshold() -> None:
-    assert processbench.first_errors(p_wrong=P_WRONG, lengths=LENGTHS, threshold=0.5).tolist() == [1, NONE, 1]
-    assert processbench.first_errors(p_wrong=P_WRONG, lengths=LENGTHS, threshold=0.95).tolist() == [NONE] * 3
+    assert processbench.predict_first_errors(p_wrong=P_WRONG, lengths=LENGTHS, threshold=0.5).tolist() == [
+        1,
+        NO_ERROR,
+        1,
+    ]
+    assert (
+        processbench.predict_first_errors(p_wrong=P_WRONG, lengths=LENGTHS, threshold=0.95).tolist() == [NO_ERROR] * 3
+    )
 
 
 def test_published_pairs_of_a_real_model_give_first_error_one() -> None:
     """P(correct) of four steps as Qwen2.5-Math-PRM gave them; the second step is wrong."""
     p_right = np.array([0.9995, 0.1813, 0.9746, 0.9995])
-    found = processbench.first_errors(p_wrong=1 - p_right, lengths=np.array([4]), threshold=0.5)
+    found = processbench.predict_first_errors(p_wrong=1 - p_right, lengths=np.array([4]), threshold=0.5)
     assert found.tolist() == [1]
 
 
 def test_f1_is_the_harmonic_mean_of_both_accuracies() -> None:
-    truth = np.array([1, NONE, 2])
-    found = processbench.judge(p_wrong=P_WRONG, lengths=LENGTHS, truth=truth, problems=np.arange(3), threshold=0.5)
+    truth = np.array([1, NO_ERROR, 2])
+    found = processbench.evaluate_processbench(
+        p_wrong=P_WRONG, lengths=LENGTHS, truth=truth, problems=np.arange(3), threshold=0.5
+    )
     assert (found.accuracy_erroneous.value, found.accuracy_correct.value) == (0.5, 1.0)
     assert found.f1.value == pytest.approx(2 / 3)
     assert found.f1.interval_reason == Reason.FEW_PROBLEMS
 
 
 def test_f1_is_nothing_when_nothing_is_found() -> None:
-    found = processbench.judge(
-        p_wrong=np.zeros(9), lengths=LENGTHS, truth=np.array([1, NONE, 2]), problems=np.arange(3), threshold=0.5
+    found = processbench.evaluate_processbench(
+        p_wrong=np.zeros(9), lengths=LENGTHS, truth=np.array([1, NO_ERROR, 2]), problems=np.arange(3), threshold=0.5
     )
     assert (found.accuracy_erroneous.value, found.f1.value) == (0.0, 0.0)
 
 
 def test_figures_without_an_erroneous_trace_say_so() -> None:
-    found = processbench.judge(
-        p_wrong=P_WRONG, lengths=LENGTHS, truth=np.full(3, NONE), problems=np.arange(3), threshold=0.5
+    found = processbench.evaluate_processbench(
+        p_wrong=P_WRONG, lengths=LENGTHS, truth=np.full(3, NO_ERROR), problems=np.arange(3), threshold=0.5
     )
     assert found.accuracy_erroneous.reason == found.f1.reason == Reason.NO_CASES
     assert found.accuracy_correct.value == pytest.approx(1 / 3)
@@ -59,24 +67,24 @@ def test_best_threshold_is_not_beaten_by_any_other(seed: int) -> None:
     random = np.random.default_rng(seed)
     lengths = random.integers(1, 6, 30)
     p_wrong = random.integers(0, 20, int(lengths.sum())) / 20
-    truth = np.where(random.random(30) < 0.5, NONE, random.integers(0, lengths))
+    truth = np.where(random.random(30) < 0.5, NO_ERROR, random.integers(0, lengths))
 
     def f1(threshold: float) -> float:
-        found = processbench.judge(
+        found = processbench.evaluate_processbench(
             p_wrong=p_wrong, lengths=lengths, truth=truth, problems=np.arange(30), threshold=threshold
         )
         return found.f1.value or 0.0
 
-    best = processbench.best_threshold(p_wrong=p_wrong, lengths=lengths, truth=truth)
+    best = processbench.find_best_threshold(p_wrong=p_wrong, lengths=lengths, truth=truth)
     assert f1(best) == pytest.approx(max(f1(t) for t in np.unique(p_wrong)))
 
 
 def test_steps_behind_the_first_error_carry_no_label() -> None:
-    steps = of_traces(
+    steps = build_labeled_steps(
         p_wrong=P_WRONG,
         characters=np.arange(9) + 1,
         lengths=LENGTHS,
-        first_errors=np.array([1, NONE, 0]),
+        first_errors=np.array([1, NO_ERROR, 0]),
         problems=np.array([4, 5, 4]),
         sources=np.zeros(3, dtype=np.int64),
     )
@@ -87,22 +95,22 @@ def test_steps_behind_the_first_error_carry_no_label() -> None:
 
 def test_labelled_steps_refuse_scores_that_are_no_numbers() -> None:
     with pytest.raises(ValueError, match="no numbers"):
-        labelled().put(np.full(60, np.nan))
+        make_labeled_steps().put(np.full(60, np.nan))
 
 
 def test_shares_equal_counting() -> None:
-    steps = labelled(scores=20)
+    steps = make_labeled_steps(scores=20)
     wrong, p = steps.is_wrong, steps.p_wrong
-    assert shares.over_credit(steps).value == pytest.approx((p[wrong] < 0.5).mean())
-    assert shares.over_blame(steps).value == pytest.approx((p[~wrong] >= 0.5).mean())
-    assert shares.false_confidence(steps).value == pytest.approx((1 - p[wrong] >= 0.9).mean())
-    assert shares.over_credit(steps).interval is not None
+    assert error_shares.missed_error_share(steps).value == pytest.approx((p[wrong] < 0.5).mean())
+    assert error_shares.false_alarm_share(steps).value == pytest.approx((p[~wrong] >= 0.5).mean())
+    assert error_shares.false_confidence_share(steps).value == pytest.approx((1 - p[wrong] >= 0.9).mean())
+    assert error_shares.missed_error_share(steps).interval is not None
 
 
 def test_share_of_no_wrong_step_says_so() -> None:
-    steps = labelled()
-    right = Labelled(**{**vars(steps), "is_wrong": np.zeros(60, dtype=np.bool_)})
-    assert shares.false_confidence(right).reason == Reason.NO_CASES
+    steps = make_labeled_steps()
+    right = LabeledSteps(**{**vars(steps), "is_wrong": np.zeros(60, dtype=np.bool_)})
+    assert error_shares.false_confidence_share(right).reason == Reason.NO_CASES
 
 
 @settings(max_examples=30, deadline=None)
@@ -115,7 +123,7 @@ def test_best_of_n_equals_going_through_all_subsets(candidates: list[tuple[int, 
         best = [right for score, right in subset if score == max(score for score, _ in subset)]
         chosen += sum(best) / len(best) / len(subsets)
         possible += any(right for _, right in subset) / len(subsets)
-    [point] = best_of_n.curve(
+    [point] = best_of_n.best_of_n_curve(
         scores=np.array([score for score, _ in candidates], dtype=np.float64),
         is_right=np.array([right for _, right in candidates]),
         problems=np.zeros(len(candidates), dtype=np.int64),
@@ -126,7 +134,7 @@ def test_best_of_n_equals_going_through_all_subsets(candidates: list[tuple[int, 
 
 
 def test_best_of_n_leaves_out_problems_with_fewer_candidates() -> None:
-    points = best_of_n.curve(
+    points = best_of_n.best_of_n_curve(
         scores=np.array([1.0, 2, 3]),
         is_right=np.array([True, False, True]),
         problems=np.array([0, 0, 1]),
@@ -139,7 +147,9 @@ def test_best_of_n_leaves_out_problems_with_fewer_candidates() -> None:
 @pytest.mark.parametrize(("name", "published"), [("gsm8k", 0.035), ("math", 0.188)])
 def test_trace_error_among_right_answers_is_the_published_one(shared_data: Path, name: str, published: float) -> None:
     traces = benchmark(shared_data, name)
-    found = outcome.table(is_answer_right=traces.is_answer_right, has_error=traces.first_errors != NONE)
+    found = outcome_table.build_outcome_table(
+        is_answer_right=traces.is_answer_right, has_error=traces.first_errors != NO_ERROR
+    )
     assert found.trace_error == pytest.approx(published, abs=5e-4)
     assert found.interval is not None
     assert found.interval.low < published < found.interval.high
@@ -148,5 +158,7 @@ def test_trace_error_among_right_answers_is_the_published_one(shared_data: Path,
 
 
 def test_trace_error_without_a_right_answer_is_unknown() -> None:
-    found = outcome.table(is_answer_right=np.zeros(3, dtype=np.bool_), has_error=np.ones(3, dtype=np.bool_))
+    found = outcome_table.build_outcome_table(
+        is_answer_right=np.zeros(3, dtype=np.bool_), has_error=np.ones(3, dtype=np.bool_)
+    )
     assert (found.trace_error, found.interval) == (None, None)

@@ -5,7 +5,7 @@ import numpy as np
 from prm.selection.pool import Pool
 
 
-def pool(*, n: int = 30, seed: int = 0, problems: int | None = None, domains: int = 1) -> Pool:
+def make_pool(*, n: int = 30, seed: int = 0, problems: int | None = None, domains: int = 1) -> Pool:
     random = np.random.default_rng(seed)
     lengths = random.integers(1, 9, n)
     steps = int(lengths.sum())
@@ -20,7 +20,7 @@ def pool(*, n: int = 30, seed: int = 0, problems: int | None = None, domains: in
     )
 
 
-def one_trace(hazards: list[float]) -> Pool:
+def make_one_trace_pool(hazards: list[float]) -> Pool:
     steps = len(hazards)
     return Pool(
         lengths=np.array([steps]),

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from prm.selection import acquisitions, cost, survival
 from prm.selection.acquisitions import UnknownAcquisition
-from prm.selection.cost import Reading
+from prm.selection.cost import ReadingRates
 from prm.selection.pool import Pool
-from tests.prm.selection.pools import one_trace, pool
+from tests.prm.selection.pools import make_one_trace_pool, make_pool
 
 HAZARDS = st.lists(st.floats(0, 1), min_size=1, max_size=12)
-READING = Reading(opening=5, step=1, word=0.5)
+READING = ReadingRates(opening=5, step=1, word=0.5)
 
 
 def places(hazards: list[float]) -> list[float]:
@@ -28,27 +28,29 @@ def places(hazards: list[float]) -> list[float]:
 
 @given(HAZARDS)
 def test_first_error_and_none_are_a_distribution(hazards: list[float]) -> None:
-    trace = one_trace(hazards)
-    found = [*survival.first_error(trace), *survival.no_error(trace)]
+    trace = make_one_trace_pool(hazards)
+    found = [*survival.first_error_probabilities(trace), *survival.no_error_probabilities(trace)]
     assert found == pytest.approx(places(hazards), abs=1e-8)
 
 
 @given(HAZARDS)
 def test_entropy_by_steps_is_the_entropy_of_the_places(hazards: list[float]) -> None:
     expected = -sum(p * math.log(p) for p in places(hazards) if p > 0)
-    assert float(acquisitions.first_error_entropy(one_trace(hazards))[0]) == pytest.approx(expected, abs=1e-7)
+    assert float(acquisitions.first_error_entropy(make_one_trace_pool(hazards))[0]) == pytest.approx(expected, abs=1e-7)
 
 
 def test_traces_do_not_leak_into_each_other() -> None:
-    both = pool(n=12)
+    both = make_pool(n=12)
     entropy = acquisitions.first_error_entropy(both)
     for trace, start in enumerate(both.starts):
-        alone = one_trace(both.hazards[start : start + both.lengths[trace]].tolist())
+        alone = make_one_trace_pool(both.hazards[start : start + both.lengths[trace]].tolist())
         assert float(acquisitions.first_error_entropy(alone)[0]) == pytest.approx(float(entropy[trace]))
 
 
 def test_cost_counts_later_steps_by_the_chance_to_come_to_them() -> None:
-    assert float(cost.of_traces(one_trace([0.5, 0.5, 0.0]), READING)[0]) == pytest.approx(5 + 6 + 3 + 1.5)
+    assert float(cost.expected_seconds(make_one_trace_pool([0.5, 0.5, 0.0]), READING)[0]) == pytest.approx(
+        5 + 6 + 3 + 1.5
+    )
 
 
 def test_cost_is_fitted_from_measured_time() -> None:
@@ -56,13 +58,13 @@ def test_cost_is_fitted_from_measured_time() -> None:
     steps, words = random.integers(1, 20, 300), random.integers(20, 500, 300)
     seconds = np.asarray(7 + 1.5 * steps + 0.2 * words + random.normal(0, 1, 300), dtype=np.float64)
     seconds[:10] += 900  # somebody was called away
-    found = cost.fit(seconds=seconds, steps_read=steps, words_read=words)
+    found = cost.fit_reading_rates(seconds=seconds, steps_read=steps, words_read=words)
     assert (found.opening, found.step, found.word) == pytest.approx((7, 1.5, 0.2), abs=0.5)
 
 
 def test_cost_never_gets_a_negative_rate() -> None:
     steps = np.arange(1, 50)
-    found = cost.fit(seconds=np.linspace(99.0, 51.0, 49), steps_read=steps, words_read=steps * 7 % 13)
+    found = cost.fit_reading_rates(seconds=np.linspace(99.0, 51.0, 49), steps_read=steps, words_read=steps * 7 % 13)
     assert min(found.opening, found.step, found.word) >= 0
 
 
@@ -77,12 +79,14 @@ def test_cost_never_gets_a_negative_rate() -> None:
     ],
 )
 def test_acquisition_equals_its_formula(name: str, expected: float) -> None:
-    assert float(acquisitions.scores(name, one_trace([0.5, 0.2]), READING)[0]) == pytest.approx(expected)
+    assert float(acquisitions.acquisition_scores(name, make_one_trace_pool([0.5, 0.2]), READING)[0]) == pytest.approx(
+        expected
+    )
 
 
 def test_convincing_wrong_answers_are_wrong_answers() -> None:
-    both = pool(n=40)
-    found = acquisitions.scores("convincing_wrong_answer", both, READING)
+    both = make_pool(n=40)
+    found = acquisitions.acquisition_scores("convincing_wrong_answer", both, READING)
     assert (found[~both.is_answer_wrong] < 1e-6).all()
     assert found[both.is_answer_wrong].max() > 0.1
 
@@ -90,36 +94,36 @@ def test_convincing_wrong_answers_are_wrong_answers() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(acquisitions.ACQUISITIONS)), st.integers(0, 1000))
 def test_every_acquisition_scores_every_trace_above_zero(name: str, seed: int) -> None:
-    found = acquisitions.scores(name, pool(n=20, seed=seed), READING)
+    found = acquisitions.acquisition_scores(name, make_pool(n=20, seed=seed), READING)
     assert found.shape == (20,)
     assert (found > 0).all()
 
 
-def by_number(pool: Pool, reading: Reading) -> np.ndarray:
+def by_number(pool: Pool, reading: ReadingRates) -> np.ndarray:
     return np.arange(pool.n) + 1.0
 
 
-def wrong_shape(pool: Pool, reading: Reading) -> np.ndarray:
+def wrong_shape(pool: Pool, reading: ReadingRates) -> np.ndarray:
     return np.ones(pool.n + 1)
 
 
 def test_foreign_acquisition_is_plugged_in_by_its_path() -> None:
-    assert acquisitions.scores(f"{__name__}:by_number", pool(n=3), READING).tolist() == [1, 2, 3]
+    assert acquisitions.acquisition_scores(f"{__name__}:by_number", make_pool(n=3), READING).tolist() == [1, 2, 3]
 
 
 def test_foreign_acquisition_is_checked() -> None:
     with pytest.raises(ValueError, match="scores for 3 traces"):
-        acquisitions.scores(f"{__name__}:wrong_shape", pool(n=3), READING)
+        acquisitions.acquisition_scores(f"{__name__}:wrong_shape", make_pool(n=3), READING)
 
 
 @pytest.mark.parametrize("name", ["entropy", "nowhere:function", "prm.selection.cost:nothing", ":"])
 def test_unknown_acquisition_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(UnknownAcquisition, match="entropy_per_root_cost"):
-        acquisitions.named(name)
+        acquisitions.find_acquisition(name)
 
 
 def test_pool_refuses_what_is_no_hazard_and_what_has_no_step() -> None:
     with pytest.raises(ValueError, match="a hazard is a probability"):
-        one_trace([1.5])
+        make_one_trace_pool([1.5])
     with pytest.raises(ValueError, match="at least one step"):
-        one_trace([])
+        make_one_trace_pool([])

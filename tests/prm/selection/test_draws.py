@@ -6,15 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prm.evaluation import lure
-from prm.selection import audit, draws
-from prm.selection.draws import Arm, Draw, Rules
+from prm.selection import draws, uniform_sample
+from prm.selection.draws import DrawArm, DrawRules, PoolDraw
 
-RULES = Rules()
+RULES = DrawRules()
 
 
-def batch(scores: list[float], *, size: int, seed: int = 0, rules: Rules = RULES, **columns: list[int]) -> list[Draw]:
+def batch(
+    scores: list[float], *, size: int, seed: int = 0, rules: DrawRules = RULES, **columns: list[int]
+) -> list[PoolDraw]:
     n = len(scores)
-    return draws.batch(
+    return draws.draw_in_order(
         scores=np.array(scores),
         problems=np.array(columns.get("problems", range(n))),
         domains=np.array(columns.get("domains", [0] * n)),
@@ -37,13 +39,13 @@ def test_batch_draws_each_trace_once_and_tells_what_it_was_drawn_from(
     assert [draw.rank for draw in found] == list(range(1, len(found) + 1))
     assert [draw.n_left for draw in found] == list(range(n, n - len(found), -1))
     assert all(0.2 / draw.n_left <= draw.q + 1e-12 <= 1 + 1e-9 for draw in found)
-    policy = [problems[draw.trace] for draw in found if draw.arm is Arm.POLICY]
+    policy = [problems[draw.trace] for draw in found if draw.arm is DrawArm.POLICY]
     assert len(set(policy)) == len(policy)
 
 
 def test_q_is_the_probability_of_the_draw() -> None:
     """Over many seeds every first draw, and every second one given the first, comes up as often as its q says."""
-    scores, rules = [1.0, 1.2, 1.5, 0.7], Rules(temperature=0.5)
+    scores, rules = [1.0, 1.2, 1.5, 0.7], DrawRules(temperature=0.5)
     first, second = np.zeros(4), np.zeros((4, 4))
     told_first, told_second = np.zeros(4), np.zeros((4, 4))
     for seed in range(6000):
@@ -59,13 +61,13 @@ def test_q_is_the_probability_of_the_draw() -> None:
 
 def test_uniform_share_is_what_was_asked_for() -> None:
     found = batch(np.linspace(0.1, 1, 4000).tolist(), size=2000)
-    assert sum(draw.arm is Arm.UNIFORM for draw in found) / 2000 == pytest.approx(0.2, abs=0.03)
+    assert sum(draw.arm is DrawArm.UNIFORM for draw in found) / 2000 == pytest.approx(0.2, abs=0.03)
 
 
 def test_policy_prefers_high_scores_and_less_so_with_noise() -> None:
     scores = np.linspace(0.1, 1, 1000)
     means = [
-        np.mean([draw.score for draw in batch(scores.tolist(), size=100, rules=Rules(temperature=temperature))])
+        np.mean([draw.score for draw in batch(scores.tolist(), size=100, rules=DrawRules(temperature=temperature))])
         for temperature in (0.01, 0.1, 1.0)
     ]
     assert means == sorted(means, reverse=True)
@@ -73,9 +75,12 @@ def test_policy_prefers_high_scores_and_less_so_with_noise() -> None:
 
 def test_domain_quota_binds_the_policy_alone() -> None:
     found = batch(
-        [1.0] * 50 + [0.5] * 50, size=40, domains=[0] * 50 + [1] * 50, rules=Rules(domain_quota=0.25, temperature=0.05)
+        [1.0] * 50 + [0.5] * 50,
+        size=40,
+        domains=[0] * 50 + [1] * 50,
+        rules=DrawRules(domain_quota=0.25, temperature=0.05),
     )
-    by_policy = [draw.trace >= 50 for draw in found if draw.arm is Arm.POLICY]
+    by_policy = [draw.trace >= 50 for draw in found if draw.arm is DrawArm.POLICY]
     assert by_policy.count(False) <= 10
     assert by_policy.count(True) <= 10
     assert len(found) == 40
@@ -83,12 +88,12 @@ def test_domain_quota_binds_the_policy_alone() -> None:
 
 def test_uniform_arm_takes_all_where_the_policy_has_nothing_left() -> None:
     found = batch([1.0] * 6, size=6, problems=[0] * 6)
-    assert [draw.arm for draw in found[1:]] == [Arm.UNIFORM] * 5
+    assert [draw.arm for draw in found[1:]] == [DrawArm.UNIFORM] * 5
     assert [draw.q for draw in found[1:]] == pytest.approx([1 / 5, 1 / 4, 1 / 3, 1 / 2, 1])
 
 
 def test_scores_far_apart_stay_drawable() -> None:
-    found = batch([1e-9, 1.0, 1e-200, 5.0], size=4, rules=Rules(temperature=0.02))
+    found = batch([1e-9, 1.0, 1e-200, 5.0], size=4, rules=DrawRules(temperature=0.02))
     assert {draw.trace for draw in found} == {0, 1, 2, 3}
     assert all(np.isfinite(draw.q) and draw.q > 0 for draw in found)
 
@@ -98,7 +103,7 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
     """The pool's error rate, plain and self-normalised, though the policy goes for the errors. With overlap a trace's
     loss is the mean of its raters, who miss some errors and see some that are none."""
     random = np.random.default_rng(5)
-    n, size, rules = 60, 20, Rules(temperature=0.3, has_one_per_problem=has_one_per_problem, domain_quota=0.6)
+    n, size, rules = 60, 20, DrawRules(temperature=0.3, has_one_per_problem=has_one_per_problem, domain_quota=0.6)
     losses = (random.random(n) < 0.3).astype(float)
     if overlap > 1:
         losses = (random.random((overlap, n)) < np.where(losses > 0, 0.8, 0.1)).mean(axis=0)
@@ -106,7 +111,7 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
     problems, domains = random.integers(0, 25, n), random.integers(0, 2, n)
     plain, normalised, naive = [], [], []
     for seed in range(1000):
-        found = draws.batch(
+        found = draws.draw_in_order(
             scores=scores,
             problems=problems,
             domains=domains,
@@ -116,7 +121,7 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
             random=np.random.default_rng(seed),
         )
         chosen = losses[[draw.trace for draw in found]]
-        estimate = lure.estimate(losses=chosen, q=np.array([draw.q for draw in found]), pool_size=n)
+        estimate = lure.estimate_pool_mean(losses=chosen, q=np.array([draw.q for draw in found]), pool_size=n)
         plain.append(estimate.plain)
         normalised.append(estimate.self_normalised)
         naive.append(chosen.mean())
@@ -133,10 +138,10 @@ def test_audit_slice_is_a_random_sample_where_the_uniform_arm_is_not() -> None:
     for seed in range(300):
         places = np.random.default_rng([7, seed]).random(200)
         found = batch(np.where(losses > 0, 1.0, 0.5).tolist(), size=80, seed=seed)
-        uniform = [draw.trace for draw in found if draw.arm is Arm.UNIFORM]
+        uniform = [draw.trace for draw in found if draw.arm is DrawArm.UNIFORM]
         is_drawn, is_uniform = np.zeros((2, 200), dtype=np.bool_)
         is_drawn[[draw.trace for draw in found]] = is_uniform[uniform] = True
-        kept = audit.in_slice(places=places, is_drawn=is_drawn, is_uniform=is_uniform)
+        kept = uniform_sample.mask_audit_slice(places=places, is_drawn=is_drawn, is_uniform=is_uniform)
         arm += losses[uniform].tolist()
         slice_.append((losses[kept].mean(), kept.sum()))
     rate, size = np.mean(slice_, axis=0)
@@ -160,31 +165,35 @@ def test_audit_slice_ends_with_the_walk_and_before_what_is_not_drawn(
 ) -> None:
     is_drawn, is_uniform = np.zeros((2, 4), dtype=np.bool_)
     is_drawn[drawn], is_uniform[uniform] = True, True
-    kept = audit.in_slice(places=np.array([0.2, 0.1, 0.9, 0.3]), is_drawn=is_drawn, is_uniform=is_uniform)
+    kept = uniform_sample.mask_audit_slice(
+        places=np.array([0.2, 0.1, 0.9, 0.3]), is_drawn=is_drawn, is_uniform=is_uniform
+    )
     assert np.flatnonzero(kept).tolist() == expected
 
 
 def test_estimate_of_a_whole_pool_is_its_mean() -> None:
     losses = np.array([1.0, 0, 0, 1, 1])
     found = batch([1, 2, 3, 4, 5], size=5)
-    estimate = lure.estimate(losses=losses, q=np.array([draw.q for draw in found]), pool_size=5)
+    estimate = lure.estimate_pool_mean(losses=losses, q=np.array([draw.q for draw in found]), pool_size=5)
     assert (estimate.plain, estimate.self_normalised) == pytest.approx((0.6, 0.6))
     assert estimate.effective_size == pytest.approx(5)
 
 
 def test_estimate_of_uniform_draws_is_their_mean() -> None:
     q = 1 / np.arange(100, 80, -1)
-    assert lure.weights(q=q, pool_size=100) == pytest.approx(np.ones(20))
-    slice_ = lure.of_slice(losses=np.arange(20.0), is_in_slice=(np.arange(20) < 3).astype(float), q=q, pool_size=100)
+    assert lure.lure_weights(q=q, pool_size=100) == pytest.approx(np.ones(20))
+    slice_ = lure.estimate_slice_mean(
+        losses=np.arange(20.0), is_in_slice=(np.arange(20) < 3).astype(float), q=q, pool_size=100
+    )
     assert slice_ == pytest.approx(1.0)
 
 
 def test_estimate_refuses_a_probability_of_zero() -> None:
     with pytest.raises(ValueError, match="probabilities above 0"):
-        lure.weights(q=np.array([0.5, 0.0]), pool_size=10)
+        lure.lure_weights(q=np.array([0.5, 0.0]), pool_size=10)
 
 
 @pytest.mark.parametrize("rules", [{"uniform_share": 0.0}, {"temperature": 0.0}, {"domain_quota": 0.0}])
 def test_rules_refuse_what_would_leave_traces_without_a_chance(rules: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="a draw needs"):
-        Rules(**rules)  # type: ignore[arg-type]  # one rule among fields of several types
+        DrawRules(**rules)  # type: ignore[arg-type]  # one rule among fields of several types

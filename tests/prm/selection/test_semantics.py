@@ -5,29 +5,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prm.selection import platt, semantics, splits
+from prm.selection import platt, problem_splits, semantics
 from prm.selection.semantics import Semantics
 
 
 def test_hazard_is_what_the_score_leaves_over() -> None:
-    found = semantics.hazards(scores=np.array([0.9, 0.2]), starts=np.array([0]), semantics=Semantics.HAZARD)
+    found = semantics.scores_to_hazards(scores=np.array([0.9, 0.2]), starts=np.array([0]), semantics=Semantics.HAZARD)
     assert found == pytest.approx([0.1, 0.8])
 
 
 def test_value_falls_by_the_hazard_and_a_rise_is_none() -> None:
     scores = np.array([0.6, 0.3, 0.6, 0.0, 0.4, 0.4])
-    found = semantics.hazards(scores=scores, starts=np.array([0, 4]), semantics=Semantics.VALUE, first_value=0.8)
+    found = semantics.scores_to_hazards(
+        scores=scores, starts=np.array([0, 4]), semantics=Semantics.VALUE, first_value=0.8
+    )
     assert found == pytest.approx([0.25, 0.5, 0.0, 1.0, 0.5, 0.0])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_value_hazards_are_probabilities(scores: list[float]) -> None:
-    found = semantics.hazards(scores=np.array(scores), starts=np.array([0]), semantics=Semantics.VALUE)
+    found = semantics.scores_to_hazards(scores=np.array(scores), starts=np.array([0]), semantics=Semantics.VALUE)
     assert ((found >= 0) & (found <= 1)).all()
 
 
 def test_progress_is_an_order_only() -> None:
-    found = semantics.hazards(scores=np.array([-5.0, 0.0, 9.0]), starts=np.array([0]), semantics=Semantics.PROGRESS)
+    found = semantics.scores_to_hazards(
+        scores=np.array([-5.0, 0.0, 9.0]), starts=np.array([0]), semantics=Semantics.PROGRESS
+    )
     assert (np.diff(found) < 0).all()
 
 
@@ -36,41 +40,43 @@ def test_progress_is_an_order_only() -> None:
 )
 def test_scores_that_cannot_be_meant_are_refused(scores: list[float], kind: Semantics) -> None:
     with pytest.raises(ValueError, match="score"):
-        semantics.hazards(scores=np.array(scores), starts=np.array([0]), semantics=kind)
+        semantics.scores_to_hazards(scores=np.array(scores), starts=np.array([0]), semantics=kind)
 
 
 def test_platt_finds_the_line_that_made_the_labels() -> None:
     random = np.random.default_rng(0)
     hazards = random.beta(1, 4, 40_000)
     true = 1 / (1 + np.exp(-(-0.7 + 0.5 * platt.logit(hazards))))
-    found = platt.fit(hazards=hazards, is_wrong=random.random(40_000) < true, n_traces=5000)
+    found = platt.fit_calibration(hazards=hazards, is_wrong=random.random(40_000) < true, n_traces=5000)
     assert (found.intercept, found.slope) == pytest.approx((-0.7, 0.5), abs=0.06)
-    assert platt.apply(hazards=hazards, calibration=found) == pytest.approx(true, abs=0.03)
+    assert platt.apply_calibration(hazards=hazards, calibration=found) == pytest.approx(true, abs=0.03)
 
 
 def test_platt_needs_a_hundred_traces_and_both_kinds_of_step() -> None:
     hazards, wrong = np.full(500, 0.3), np.arange(500) % 4 == 0
     for found in (
-        platt.fit(hazards=hazards, is_wrong=wrong, n_traces=99),
-        platt.fit(hazards=hazards, is_wrong=np.zeros(500, dtype=np.bool_), n_traces=400),
+        platt.fit_calibration(hazards=hazards, is_wrong=wrong, n_traces=99),
+        platt.fit_calibration(hazards=hazards, is_wrong=np.zeros(500, dtype=np.bool_), n_traces=400),
     ):
         assert not found.is_fitted
-        assert (platt.apply(hazards=hazards, calibration=found) == hazards).all()
+        assert (platt.apply_calibration(hazards=hazards, calibration=found) == hazards).all()
 
 
 def test_platt_converges_where_hazards_separate_the_labels() -> None:
     hazards = np.where(np.arange(400) % 2 == 0, 0.01, 0.99)
-    found = platt.fit(hazards=hazards, is_wrong=np.arange(400) % 2 == 1, n_traces=200)
-    made = platt.apply(hazards=hazards, calibration=found)
+    found = platt.fit_calibration(hazards=hazards, is_wrong=np.arange(400) % 2 == 1, n_traces=200)
+    made = platt.apply_calibration(hazards=hazards, calibration=found)
     assert np.isfinite(made).all()
     assert made == pytest.approx(np.where(hazards > 0.5, 201 / 202, 1 / 202), abs=1e-3)
 
 
 def test_place_belongs_to_the_problem_and_the_salt_for_ever() -> None:
-    assert splits.place("What is 2 + 2?") == pytest.approx(0.5434083868705396)
-    assert splits.place("What is 2 + 2?", salt="other") != splits.place("What is 2 + 2?")
+    assert problem_splits.hash_position("What is 2 + 2?") == pytest.approx(0.5434083868705396)
+    assert problem_splits.hash_position("What is 2 + 2?", salt="other") != problem_splits.hash_position(
+        "What is 2 + 2?"
+    )
 
 
 def test_folds_are_about_equally_large() -> None:
-    counts = np.bincount([splits.fold(f"problem {n}", folds=5) for n in range(5000)], minlength=5)
+    counts = np.bincount([problem_splits.assign_fold(f"problem {n}", folds=5) for n in range(5000)], minlength=5)
     assert counts.min() > 900

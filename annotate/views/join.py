@@ -1,0 +1,97 @@
+"""The page behind an invitation: for somebody new, for somebody who has an account, for a crowd platform's worker."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from accounts import login
+from accounts.forms import NewAccountForm
+from accounts.models import User
+from accounts.users import NameIsTaken
+from people import crowd_workers, invitations
+from people.models import Invitation, Membership
+from people.roles import RATING_ROLES
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def accept_invitation(request: HttpRequest, token: str) -> HttpResponseBase:
+    """Looking uses nothing up: previews of messages look too."""
+    try:
+        for_workers = crowd_workers.find_worker_invitation(token=token, now=timezone.now())
+        arrival = for_workers and crowd_workers.read_visit(project=for_workers.project, values_of=request.GET.getlist)
+        if for_workers and arrival:
+            return _join_as_worker(request, token, for_workers, arrival)
+        return _join_as_person(request, token)
+    except invitations.InvitationInvalid:
+        return render(request, "annotate/invitation_invalid.html", status=410)
+    except crowd_workers.InvalidWorkerId as error:
+        return render(request, "annotate/worker_rejected.html", {"why": str(error)}, status=422)
+    except crowd_workers.WorkerCannotReturn:
+        return render(request, "annotate/worker_rejected.html", status=410)
+
+
+def _join_as_worker(
+    request: HttpRequest, token: str, invitation: Invitation, arrival: crowd_workers.CrowdVisit
+) -> HttpResponseBase:
+    if request.method != "POST":
+        told = {"invitation": invitation, "arrival": arrival}
+        return render(request, "annotate/join.html", told)
+    membership = crowd_workers.admit_worker(token=token, arrival=arrival, now=timezone.now())
+    return login.log_in(request, membership.user, way="worker_id", then=_landing_page(membership))
+
+
+def _join_as_person(request: HttpRequest, token: str) -> HttpResponseBase:
+    invitation = invitations.find_invitation(token=token, now=timezone.now())
+    if invitation is None:
+        raise invitations.InvitationInvalid
+    if request.user.is_authenticated:
+        return _join_with_account(request, token, invitation)
+    return _join_with_new_account(request, token, invitation)
+
+
+def _join_with_account(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
+    user = cast(User, request.user)
+    if request.method == "POST":
+        membership = invitations.accept_invitation(token=token, user=user, now=timezone.now())
+        _greet_member(request, membership)
+        return redirect(_landing_page(membership))
+    present = Membership.objects.of(user).filter(project=invitation.project).first()
+    return render(request, "annotate/join.html", {"invitation": invitation, "present": present})
+
+
+def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponseBase:
+    form = NewAccountForm(request.POST or None)
+    if form.is_valid():
+        try:
+            membership = invitations.accept_with_new_account(token=token, now=timezone.now(), **form.cleaned_data)
+        except NameIsTaken as taken:
+            form.add_error(taken.field, str(taken))
+        else:
+            _greet_member(request, membership)
+            return login.log_in(request, membership.user, way="invitation", then=_landing_page(membership))
+    status = 422 if form.is_bound else 200
+    return render(request, "annotate/join.html", {"invitation": invitation, "form": form}, status=status)
+
+
+def _landing_page(membership: Membership) -> str:
+    """Whoever comes to rate begins at the first station of the way."""
+    if membership.role in RATING_ROLES:
+        return reverse("annotate:enter", args=[membership.project.slug])
+    return reverse("annotate:home")
+
+
+def _greet_member(request: HttpRequest, membership: Membership) -> None:
+    told = {"project": membership.project.name, "role": membership.get_role_display()}
+    messages.success(request, _("You belong to “%(project)s” as %(role)s.") % told)

@@ -1,0 +1,148 @@
+"""How it is going: what a person has done today, hour by hour, and this month. Reads alone."""
+
+import datetime as dt
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import TruncWeek
+from django.utils import timezone
+
+from accounts.models import User
+from labeling import raters
+from labeling.models import GoldAnswer, Submission
+from labeling.models.assignment import AssignmentPurpose
+from labeling.models.gold import GoldUse, GoldVerdict
+
+# Hidden gold counts like any work: a count without it would say which trace was gold.
+_PAID = (AssignmentPurpose.WORK, AssignmentPurpose.GOLD, AssignmentPurpose.SCREENING, AssignmentPurpose.TRAINING)
+
+
+class Earnings(NamedTuple):
+    """By active time and the rate of each project."""
+
+    amount: Decimal
+    currency: str
+
+
+class HourCount(NamedTuple):
+    hour: int
+    n_steps: int
+    is_now: bool
+
+
+@dataclass(frozen=True)
+class TodaySummary:
+    n_traces: int
+    n_steps: int
+    active: dt.timedelta
+    earned: list[Earnings]
+    hours: list[HourCount]
+
+
+@dataclass(frozen=True)
+class MonthSummary:
+    begins: dt.datetime
+    n_traces: int
+    active: dt.timedelta
+    earned: list[Earnings]
+
+
+class WeeklyGoldChecks(NamedTuple):
+    """How often the first error was right in one project's hidden checks of one whole week. Never of which trace."""
+
+    project: str
+    begins: dt.date
+    right: int
+    n: int
+
+
+def summarize_today(user: User, now: dt.datetime) -> TodaySummary:
+    """What was submitted since the day began where the person is, corrections of older work left out."""
+    n_steps = Count("assignment__turns", filter=Q(assignment__turns__revision=1))
+    done = _first_submissions(user, since=_midnight(now)).annotate(n=n_steps).order_by()
+    rows = list(done.values_list("submitted_at", "total_ms", "project__pay_per_hour", "project__currency", "n"))
+    by_hour: Counter[int] = Counter()
+    for at, *_, n in rows:
+        by_hour[timezone.localtime(at).hour] += n
+    return TodaySummary(
+        n_traces=len(rows),
+        n_steps=by_hour.total(),
+        active=_total_duration(ms for _, ms, *_ in rows),
+        earned=_earnings_by_currency((rate, currency, ms) for _, ms, rate, currency, _ in rows),
+        hours=_hour_counts(by_hour, timezone.localtime(now).hour) if by_hour.total() else [],
+    )
+
+
+def summarize_month(user: User, now: dt.datetime) -> MonthSummary:
+    begins = _midnight(now).replace(day=1)
+    rates = _first_submissions(user, since=begins).order_by().values_list("project__pay_per_hour", "project__currency")
+    rows = list(rates.annotate(ms=Sum("total_ms"), n=Count("pk")))
+    return MonthSummary(
+        begins=begins,
+        n_traces=sum(n for *_, n in rows),
+        active=_total_duration(ms for *_, ms, _ in rows),
+        earned=_earnings_by_currency((rate, currency, ms) for rate, currency, ms, _ in rows),
+    )
+
+
+# A count of fewer would say too much about each of them.
+MIN_WEEKLY_CHECKS = 5
+
+
+def summarize_weekly_gold(user: User, now: dt.datetime, back: int = 4) -> list[WeeklyGoldChecks]:
+    """Hidden checks of the last whole weeks, where the project tells them. The week that runs is left out: a count that
+    grows by one would say which trace it was."""
+    this_week = _midnight(now) - dt.timedelta(days=timezone.localtime(now).weekday())
+    answers = GoldAnswer.objects.filter(
+        rater__in=raters.list_rater_ids(user_id=user.pk),
+        use=GoldUse.HIDDEN,
+        project__shows_weekly_gold=True,
+        answered_at__gte=this_week - dt.timedelta(weeks=back),
+        answered_at__lt=this_week,
+    )
+    counted = (
+        answers.annotate(week=TruncWeek("answered_at"))
+        .values_list("project__name", "week")
+        .annotate(right=Count("pk", filter=Q(verdict=GoldVerdict.RIGHT)), n=Count("pk"))
+        .order_by("-week", "project__name")
+    )
+    return [WeeklyGoldChecks(name, week.date(), right, n) for name, week, right, n in counted if n >= MIN_WEEKLY_CHECKS]
+
+
+def _first_submissions(user: User, *, since: dt.datetime) -> QuerySet[Submission]:
+    """First submissions. Their time stands with the assignment too, where it is looked at before they are fetched."""
+    mine = {"assignment__rater__in": raters.list_rater_ids(user_id=user.pk), "assignment__purpose__in": _PAID}
+    return Submission.objects.filter(submitted_at__gte=since, revision=1, assignment__submitted_at__gte=since, **mine)
+
+
+def _midnight(now: dt.datetime) -> dt.datetime:
+    return timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _total_duration(each_ms: Iterable[int | None]) -> dt.timedelta:
+    return dt.timedelta(milliseconds=sum(ms or 0 for ms in each_ms))
+
+
+_MIN_HOURS = 8  # hours at least: one bar alone would be a wall
+
+
+def _hour_counts(by_hour: Mapping[int, int], now: int) -> list[HourCount]:
+    """From the first hour with work to the present one, and what fills the picture on either side."""
+    first, last = min(by_hour), max(now, *by_hour)
+    last = min(23, max(last, first + _MIN_HOURS - 1))
+    first = min(first, last - _MIN_HOURS + 1)
+    return [HourCount(hour, by_hour.get(hour, 0), hour == now) for hour in range(first, last + 1)]
+
+
+def _earnings_by_currency(times: Iterable[tuple[Decimal | None, str, int | None]]) -> list[Earnings]:
+    """One amount a currency, rounded once, at the end."""
+    by_currency: dict[str, Decimal] = defaultdict(Decimal)
+    for rate, currency, ms in times:
+        if rate is not None:
+            by_currency[currency] += rate * (ms or 0) / (3600 * 1000)
+    cent = Decimal("0.01")
+    return [Earnings(amount.quantize(cent), currency) for currency, amount in sorted(by_currency.items())]

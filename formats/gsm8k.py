@@ -1,0 +1,59 @@
+"""GSM8K's example solutions: a problem with several models' solutions, each right or wrong. No step has a label."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from formats import labeled_steps, segmenters, strict_json
+from formats.records import ProblemRecord, ProvenanceRecord, TraceRecord
+
+SEGMENTER = "lines 2"
+_ANSWER = re.compile(r"(?:^|\n)(?:A:|####)\s*(.+?)\s*$")
+
+
+class Gsm8kSolution(Struct, gc=False):
+    solution: str
+    is_correct: bool | None = None
+
+
+decoder = msgspec.json.Decoder(dict[str, object])
+
+
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and "question" in record and bool(list(_solutions(record)))
+
+
+def parse_traces(record: dict[str, object], segmenter: str = SEGMENTER) -> Iterator[TraceRecord]:
+    try:
+        question = msgspec.convert(record.get("question"), str)
+        truth = msgspec.convert(record.get("ground_truth"), str | None)
+        solutions = {model: msgspec.convert(given, Gsm8kSolution) for model, given in _solutions(record)}
+    except msgspec.ValidationError as error:
+        raise strict_json.misfit_from_error(error) from error
+    if long := next((model for model in solutions if len(model) > 200), None):
+        raise strict_json.RecordMisfit((long,), "a model's name has 200 characters at most")
+    if not solutions:
+        raise strict_json.RecordMisfit((), "no model's solution in this record")
+    problem = ProblemRecord(question, answer=_answer(truth or ""), solution=truth)
+    for model, solution in solutions.items():
+        yield TraceRecord(
+            problem=problem,
+            steps=labeled_steps.make_cut_steps(segmenters.cut_text(solution.solution, segmenter=segmenter)),
+            answer=_answer(solution.solution),
+            is_right=solution.is_correct,
+            outcome_by="" if solution.is_correct is None else "file",
+            provenance=ProvenanceRecord(policy=model, segmenter=segmenter),
+        )
+
+
+def _solutions(record: dict[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in record.items():
+        if isinstance(value, dict) and "solution" in value:
+            yield key, value
+
+
+def _answer(text: str) -> str | None:
+    found = _ANSWER.search(text)
+    return found and found.group(1)

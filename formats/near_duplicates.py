@@ -1,0 +1,152 @@
+"""Texts that are nearly the same, found by MinHash and bands.
+
+A text becomes the set of its runs of three words. The share of slots in which two signatures agree estimates the
+Jaccard similarity of the sets: A. Broder, "On the resemblance and containment of documents", Proc. Compression and
+Complexity of Sequences (1997), pp. 21-29, doi:10.1109/SEQUEN.1997.666900. Texts that agree in all rows of one band are
+compared, which finds a pair of similarity s with probability 1 - (1 - s^rows)^bands: J. Leskovec, A. Rajaraman and
+J. Ullman, "Mining of Massive Datasets", 3rd ed. (2020), section 3.4.
+
+Hashes are fixed, so that the same texts give the same groups on every machine and on every day. A text costs 256 bytes.
+"""
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Hashable, Iterator
+from itertools import combinations, pairwise
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+SLOTS = 64
+BANDS = 16  # of 4 rows: a pair of similarity .7 is compared with probability .988, one of .3 with .12
+THRESHOLD = 0.7
+_RUN = 3
+_ALL_PAIRS = 40  # texts that share a band: more of them are compared with the first and with their neighbour only
+MAX_SHARING = 128  # elders that share a band: of more, the first and the last half as many are compared
+_WORD = re.compile(r"\w+")
+_random = np.random.default_rng(20261118)
+_FACTORS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_SHIFTS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64)
+_HIGH = np.uint64(32)
+
+Signature = NDArray[np.uint32]
+_K = TypeVar("_K", bound=Hashable)
+
+
+def compute_signature(text: str) -> Signature:
+    """64 numbers that stand for the text. Those of two texts agree in about as many places as the texts share runs."""
+    runs = np.array([zlib.crc32(run.encode()) for run in _runs(text)], dtype=np.uint64)
+    # Multiply-shift hashing: the product wraps around at 2^64, and its high half is kept.
+    mixed = (_FACTORS[:, None] * runs[None, :] + _SHIFTS[:, None]) >> _HIGH
+    lowest: Signature = mixed.min(axis=1).astype(np.uint32)
+    return lowest
+
+
+def estimate_similarity(one: Signature, other: Signature) -> float:
+    """The estimated share of runs that two texts have in common, between 0 and 1."""
+    return float(np.count_nonzero(one == other)) / SLOTS
+
+
+class TextCollection(Generic[_K]):
+    """Texts as they come, each under a name of its own."""
+
+    def __init__(self) -> None:
+        self._names: list[_K] = []
+        self._signatures = bytearray()
+
+    def add(self, name: _K, text: str) -> None:
+        self._names.append(name)
+        self._signatures += compute_signature(text).tobytes()
+
+    def groups(self, *, threshold: float = THRESHOLD) -> dict[_K, _K]:
+        """Each name, and the first name of its group. Whoever is like one of a group belongs to it."""
+        names = self._names
+        made = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(len(names), SLOTS)
+        firsts = list(range(len(names)))
+        for one, other in _candidates(made):
+            first, second = sorted((_first(firsts, one), _first(firsts, other)))
+            if first != second and estimate_similarity(made[one], made[other]) >= threshold:
+                firsts[second] = first
+        return {name: names[_first(firsts, number)] for number, name in enumerate(names)}
+
+
+class EarlierTexts:
+    """Texts in the order in which they came: which earlier ones each is like. What comes later changes no answer."""
+
+    def __init__(self, signatures: NDArray[np.uint32], *, threshold: float = THRESHOLD) -> None:
+        self._made = signatures
+        self._needed = threshold * SLOTS
+        self._orders = np.empty((BANDS, len(signatures)), dtype=np.int32)
+        # By text and band: where those that share the band begin in the order, and where the text itself stands.
+        self._starts = np.empty((len(signatures), BANDS), dtype=np.int32)
+        self._ranks = np.empty((len(signatures), BANDS), dtype=np.int32)
+
+    def sort(self) -> Iterator[int]:
+        """To be gone through before anything is asked. Says after each band how many are done: a moment's work each."""
+        numbers = np.arange(len(self._made), dtype=np.int32)
+        for band in range(BANDS):
+            keys = _keys(self._made, band)
+            order = np.argsort(keys, kind="stable")
+            begins = np.append(True, keys[order][1:] != keys[order][:-1])[: len(keys)]
+            self._orders[band] = order
+            self._starts[order, band] = np.maximum.accumulate(np.where(begins, numbers, 0))
+            self._ranks[order, band] = numbers
+            yield band + 1
+
+    def alike(self, number: int) -> NDArray[np.int32]:
+        shared = np.flatnonzero(self._starts[number] < self._ranks[number])
+        found = [self._sharing(int(band), number) for band in shared]
+        if not found:
+            return np.empty(0, dtype=np.int32)
+        among = np.unique(np.concatenate(found))
+        agreeing = np.count_nonzero(self._made[among] == self._made[number], axis=1)
+        alike: NDArray[np.int32] = among[agreeing >= self._needed]
+        return alike
+
+    def _sharing(self, band: int, number: int) -> NDArray[np.int32]:
+        earlier = self._orders[band, self._starts[number, band] : self._ranks[number, band]]
+        if len(earlier) <= MAX_SHARING:
+            return earlier
+        return np.concatenate([earlier[: MAX_SHARING // 2], earlier[-MAX_SHARING // 2 :]])
+
+
+def _runs(text: str) -> set[str]:
+    words = _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+    if len(words) <= _RUN:
+        return {" ".join(words)}
+    return {" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
+
+
+def _candidates(made: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
+    """Pairs that agree in all rows of a band."""
+    for band in range(BANDS):
+        keys = _keys(made, band)
+        order = np.argsort(keys, kind="stable")
+        ends = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
+        for bucket in np.split(order, ends):
+            if len(bucket) > 1:
+                yield from _pairs([int(number) for number in bucket])
+
+
+def _keys(made: NDArray[np.uint32], band: int) -> NDArray[np.void]:
+    """The rows of the band as one value for each text."""
+    rows = SLOTS // BANDS
+    part = np.ascontiguousarray(made[:, band * rows : (band + 1) * rows])
+    return part.view(np.dtype((np.void, part.dtype.itemsize * rows))).ravel()
+
+
+def _pairs(bucket: list[int]) -> Iterator[tuple[int, int]]:
+    if len(bucket) <= _ALL_PAIRS:
+        yield from combinations(bucket, 2)
+        return
+    yield from pairwise(bucket)
+    yield from ((bucket[0], number) for number in bucket[2:])
+
+
+def _first(firsts: list[int], number: int) -> int:
+    while firsts[number] != number:
+        firsts[number] = firsts[firsts[number]]
+        number = firsts[number]
+    return number

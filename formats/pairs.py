@@ -1,0 +1,64 @@
+"""Pairs of alternatives of one step, the better one first: for step-wise preference learning (step-DPO).
+
+An option that was rated positive is preferred to each that was rated negative in the same turn. A step in the rater's
+own words is preferred too, where such steps are taken for right.
+"""
+
+from collections.abc import Iterator
+
+from formats import labeled_paths
+from formats.columns import Columns, OutputRow
+from formats.examples import RowTally, TraceExample
+from formats.labeled_paths import LabelRule
+from formats.records import TraceRecord, TurnRecord
+
+COLUMNS: Columns = {
+    "prompt": "string",
+    "prefix": ["string"],
+    "chosen": "string",
+    "rejected": "string",
+    "step": "int64",
+    "trace": "int64",
+    "rater": "string",
+}
+NO_PAIR = "no step with a positive and a negative alternative"
+
+
+def write_rows(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    for facts, record in example.labelled(rule, tally):
+        rater = None if example.is_consensus else facts.labeler
+        found = False
+        for row in _build_pairs(record, rule):
+            found = True
+            yield {**row, "trace": facts.trace, "rater": rater}
+        if not found:
+            tally.leave_out(NO_PAIR)
+
+
+def _build_pairs(record: TraceRecord, rule: LabelRule) -> Iterator[OutputRow]:
+    prompt, prefix = record.problem.text, list[str]()
+    turns = {turn.position: turn for turn in record.submissions[0].turns}
+    for position in range(max(turns, default=-1) + 1):
+        turn = turns.get(position)
+        if turn is None:
+            step = record.steps[position] if position < len(record.steps) else None
+            if step is None or step.is_rateable or not step.options:
+                return
+            prefix.append(step.options[0].text)  # what an agent saw
+            continue
+        better, worse = _split_by_rating(turn, rule)
+        for chosen in better:
+            for rejected in worse:
+                yield {"prompt": prompt, "prefix": [*prefix], "chosen": chosen, "rejected": rejected, "step": position}
+        taken = labeled_paths.get_taken_judgment(turn)
+        if taken is None or taken.rating is None or taken.rating < 0:
+            return
+        prefix.append(taken.text)
+
+
+def _split_by_rating(turn: TurnRecord, rule: LabelRule) -> tuple[list[str], list[str]]:
+    shown = turn.shown or []
+    better = [each.text for each in shown if each.rating == 1]
+    if turn.written is not None and rule.human_steps == "positive":
+        better.append(turn.written.text)
+    return better, [each.text for each in shown if each.rating == -1]

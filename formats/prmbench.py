@@ -1,0 +1,46 @@
+"""PRMBench: solutions into which errors were written. `error_steps` count from 1; every other step is right."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from formats import labeled_steps, strict_json
+from formats.labeled_steps import ShortRecordName
+from formats.records import ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
+
+AUTHORS = "PRMBench authors"
+
+
+class PrmbenchItem(Struct, gc=False):
+    modified_question: str
+    modified_process: list[str]
+    error_steps: list[int]
+    idx: ShortRecordName = ""
+    classification: ShortRecordName = ""
+    reason: str | None = ""
+
+
+decoder = msgspec.json.Decoder(PrmbenchItem)
+
+
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and {"modified_process", "error_steps"} <= record.keys()
+
+
+def parse_traces(item: PrmbenchItem) -> Iterator[TraceRecord]:
+    n_steps = len(item.modified_process)
+    outside = [number for number in item.error_steps if not 1 <= number <= n_steps]
+    if outside:
+        raise strict_json.RecordMisfit(
+            ("error_steps",), f"error step {outside[0]} is none of the {n_steps} steps, which count from 1"
+        )
+    ratings = [-1 if number in item.error_steps else 1 for number in range(1, n_steps + 1)]
+    turns = labeled_steps.make_turns(item.modified_process, ratings)
+    yield TraceRecord(
+        problem=ProblemRecord(item.modified_question),
+        steps=labeled_steps.make_steps(item.modified_process),
+        ref=f"{item.idx} {item.classification}".strip(),
+        provenance=ProvenanceRecord(policy=f"errors written in: {item.classification}" if item.classification else ""),
+        submissions=[SubmissionRecord(turns, labeler=AUTHORS, finish_reason="solution", finish_note=item.reason or "")],
+    )

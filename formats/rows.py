@@ -1,0 +1,288 @@
+"""One submission as a snapshot reads it. Pure: rows of the database come in, no query is made.
+
+Nearly all submissions are plain: a trace whose steps are reasoning, and ratings without a word beside them. Of those
+the database gives texts and ratings each as one piece of text, which is the cheapest thing that it can give: a format
+that needs no more (PRM800K, at a hundred thousand records) never makes an object of a step.
+"""
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from formats.records import (
+    JudgmentRecord,
+    OptionRecord,
+    ProblemRecord,
+    ProvenanceRecord,
+    StepRecord,
+    SubmissionRecord,
+    TraceRecord,
+    TurnRecord,
+)
+from formats.residue import unpack_residue
+
+SEPARATOR = "\x1f"  # between texts; a text that holds it is not plain
+ORIGIN_HERE = "here"  # where a submission was made: on our own pages
+SCREENING_GENERATION = -1  # the generation of the screening set, as PRM800K counts
+
+
+class RowFacts(NamedTuple):
+    """The row of a submission without its steps and turns. `labeling.datasets.row_reader` says where each field comes from."""
+
+    position: int  # in the manifest
+    submission: int | None  # none where the trace alone was asked for
+    revision: int | None
+    consensus_revision: int | None
+    score_version: str
+    is_contested: bool | None
+    trace: int
+    problem_digest: str  # of the problem's normal text: the same for every writing of it
+    purpose: str | None
+    population: str | None
+    origin: str | None
+    is_assisted: bool | None
+    saw_reference_answer: bool | None
+    saw_final_verdict: bool | None
+    guideline: int | None
+    round: int | None  # the generation whose lane gave it out
+    opened_at: dt.datetime | None
+    draw_arm: str | None
+    lane_arm: str | None
+    batch: int | None
+    rank: int | None
+    q: float | None
+    n_left: int | None
+    prm: str | None
+    prm_score: float | None
+    source: str | None
+    licence: str | None
+    submitted_at: dt.datetime | None
+    finish_reason: str | None
+    finish_note: str | None
+    total_ms: int | None
+    generation: int | None
+    is_quality_control: bool | None
+    is_screening: bool | None
+    residue: Any
+    labeler: str | None
+    machine: str | None
+    kind: str
+    n_steps: int
+    answer: str | None
+    verifier_score: float | None
+    is_right: bool | None
+    ref: str
+    outcome_by: str
+    outcome_grader: str
+    base_model: str | None
+    policy: str | None
+    scaffold: str | None
+    segmenter: str | None
+    text: str
+    reference_answer: str | None
+    reference_solution: str | None
+    has_reference_answer: bool
+    has_reference_solution: bool
+    problem_ref: str
+    domain: str
+
+    @property
+    def arm(self) -> str:
+        return self.draw_arm or self.lane_arm or ""
+
+    @property
+    def exported_generation(self) -> int | None:
+        """As the file says; of a submission made here, the round that gave it out."""
+        if self.origin != ORIGIN_HERE or self.generation is not None:
+            return self.generation
+        return SCREENING_GENERATION if self.is_screening else self.round or 0
+
+
+class CompactRow(NamedTuple):
+    """Texts and ratings of a plain submission, as pieces of text.
+
+    `cells` has an item for each judgment, with `;` between: `shown,chosen,rating,flagged`, and behind them the ids of
+    step and option where it is not option 0 alone that was shown. Turns are those of the first steps, in order.
+    """
+
+    texts: str  # of all options, by step and place
+    n_texts: int
+    more: str | None  # "step_id:option_id" of each option that is not its step's first
+    first_step: int  # the id of the first step; the others follow without a gap
+    times: str | None  # "step_id:milliseconds" of each judgment whose turn has an active time
+    cells: str
+
+
+class ExportRow:
+    """What stands in a row of a manifest. The record is put together when it is asked for."""
+
+    __slots__ = ("_record", "facts", "plain")
+
+    def __init__(self, facts: RowFacts, plain: CompactRow | None, record: TraceRecord | None = None) -> None:
+        self.facts = facts
+        self.plain = plain
+        self._record = record
+
+    @property
+    def record(self) -> TraceRecord:
+        if self._record is None:
+            self._record = _build_own_record(self.facts, self.plain)
+        return self._record
+
+
+def _build_own_record(facts: RowFacts, plain: CompactRow | None) -> TraceRecord:
+    if plain is None:
+        return build_record(facts, [], [])
+    steps = split_options(plain)
+    own = [StepRecord([OptionRecord(text) for text in texts]) for texts in steps[: facts.n_steps]]
+    times = dict(item.split(":") for item in plain.times.split(" ")) if plain.times else {}
+    turns = [_build_turn(turn, steps, times.get(str(plain.first_step + turn.position))) for turn in split_turns(plain)]
+    return build_record(facts, own, turns)
+
+
+def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecord]) -> TraceRecord:
+    """The record of these steps and turns."""
+    return TraceRecord(
+        problem=ProblemRecord(
+            facts.text,
+            facts.reference_answer if facts.has_reference_answer else UNSET,
+            facts.reference_solution if facts.has_reference_solution else UNSET,
+            facts.problem_ref,
+            facts.domain,
+        ),
+        steps=steps,
+        kind=facts.kind,
+        ref=facts.ref,
+        answer=facts.answer,
+        verifier_score=facts.verifier_score,
+        is_right=facts.is_right,
+        outcome_by=facts.outcome_by,
+        outcome_grader=facts.outcome_grader,
+        provenance=_build_provenance(facts),
+        submissions=[] if facts.submission is None else [_build_submission(facts, turns)],
+        residue=None if facts.residue is None else unpack_residue(bytes(facts.residue)),
+    )
+
+
+def _build_provenance(facts: RowFacts) -> ProvenanceRecord | None:
+    if facts.policy is None:
+        return None
+    return ProvenanceRecord(
+        facts.base_model or "", facts.policy, scaffold=facts.scaffold or "", segmenter=facts.segmenter or ""
+    )
+
+
+def _build_submission(facts: RowFacts, turns: list[TurnRecord]) -> SubmissionRecord:
+    return SubmissionRecord(
+        turns,
+        labeler=facts.labeler,
+        machine=facts.machine or "",
+        submitted_at=facts.submitted_at,
+        generation=facts.generation,
+        is_quality_control=facts.is_quality_control,
+        is_screening=facts.is_screening,
+        total_ms=facts.total_ms,
+        finish_reason=facts.finish_reason,
+        finish_note=facts.finish_note or "",
+    )
+
+
+# --- plain submissions ---------------------------------------------------------------------------------------------
+
+
+ShownOption = tuple[int, int | None, bool | None]  # place, rating, flag
+
+
+class RatingCell(NamedTuple):
+    """What a judgment says, without the text that it is about."""
+
+    shown: str
+    chosen: int | None
+    rating: int | None
+    flagged: bool | None
+    place: str  # "step_id:option_id", or "" for the only option that was shown
+
+
+class CompactTurn(NamedTuple):
+    position: int
+    chosen: int | None
+    shown: list[ShownOption]
+
+
+def parse_cell(text: str) -> RatingCell:
+    shown, chosen, rating, flagged, *place = text.split(",")
+    return RatingCell(
+        shown, int(chosen) if chosen else None, int(rating) if rating else None, _FLAGS[flagged], ":".join(place)
+    )
+
+
+_FLAGS = {"": None, "false": False, "true": True}
+
+
+def split_options(plain: CompactRow) -> list[list[str]]:
+    """The options of each step."""
+    texts = plain.texts.split(SEPARATOR)
+    if not plain.more:
+        return [[text] for text in texts]
+    extra: dict[int, int] = {}
+    for item in plain.more.split(" "):
+        position = int(item.partition(":")[0]) - plain.first_step
+        extra[position] = extra.get(position, 0) + 1
+    found: list[list[str]] = []
+    at = 0
+    while at < len(texts):
+        stop = at + 1 + extra.get(len(found), 0)
+        found.append(texts[at:stop])
+        at = stop
+    return found
+
+
+def split_turns(plain: CompactRow) -> list[CompactTurn]:
+    places = _option_places(plain)
+    turns: list[CompactTurn] = []
+    before: tuple[str, str] | None = None
+    for item in plain.cells.split(";"):
+        judged = _CELLS.get(item) or _parse_cached_cell(item)
+        if not judged.place:
+            turns.append(CompactTurn(len(turns), judged.chosen, [(0, judged.rating, judged.flagged)]))
+            before = None
+            continue
+        step = judged.place.partition(":")[0]
+        if before != (step, judged.shown):
+            shown: list[ShownOption] = [(int(place), None, None) for place in judged.shown.split()]
+            turns.append(CompactTurn(len(turns), judged.chosen, shown))
+            before = (step, judged.shown)
+        place = places.get(judged.place, 0)
+        turns[-1].shown[:] = [
+            (each[0], judged.rating, judged.flagged) if each[0] == place else each for each in turns[-1].shown
+        ]
+    return turns
+
+
+def _option_places(plain: CompactRow) -> dict[str, int]:
+    """The place of each option that is not its step's first, by the ids of both."""
+    places: dict[str, int] = {}
+    step, place = "", 0
+    for item in plain.more.split(" ") if plain.more else ():
+        here = item.partition(":")[0]
+        place = place + 1 if here == step else 1
+        places[item], step = place, here
+    return places
+
+
+_CELLS: dict[str, RatingCell] = {}
+
+
+def _parse_cached_cell(text: str) -> RatingCell:
+    """Cells of only options are few different ones: each is taken apart once."""
+    found = parse_cell(text)
+    if not found.place:
+        _CELLS[text] = found
+    return found
+
+
+def _build_turn(turn: CompactTurn, steps: list[list[str]], active_ms: str | None) -> TurnRecord:
+    texts = steps[turn.position]
+    shown = [JudgmentRecord(texts[place], rating, flagged) for place, rating, flagged in turn.shown]
+    return TurnRecord(turn.position, shown, turn.chosen, active_ms=None if active_ms is None else int(active_ms))

@@ -1,0 +1,146 @@
+"""Cuts a text into steps. Pure, named and versioned: a trace remembers which one cut it.
+
+Nothing is lost: each step with the separator before it, one after the other, gives the text back. A segmenter that
+should cut otherwise gets a new version and a new name, and its steps make new traces; labels never move.
+
+What belongs together is not cut: fenced code, and formulas that are set apart. A line keeps its indentation. Every rule
+looks at each character a few times at most, whatever the text.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+
+class TextPiece(NamedTuple):
+    separator: str
+    text: str
+
+
+_Span = tuple[int, int]
+_SPACE = r"[ \t\r\n]"
+_NEW_LINES = re.compile(rf"(?<!{_SPACE})[ \t\r]*+\n(?:[ \t\r]*+\n)*+")
+_SENTENCES = re.compile(
+    # After an abbreviation, and after the number of a list's item, a sentence goes on.
+    rf"(?:(?<=[.!?])|(?<=[.!?][\"”’)]))(?<!\b(?:Mr|Dr|Eq|vs)\.)(?<!\bFig\.)(?<!\b[ei]\.[ge]\.)(?<!\n\d\.)(?<!\A\d\.)"
+    rf"{_SPACE}++(?=[A-Z\\$(\[\"“])"
+    # Chinese and Japanese have no space there.
+    rf"|(?:(?<=[。！？])(?![”’」』）。！？])|(?<=[。！？][”’」』）])){_SPACE}*+(?!\Z)"
+)
+_COUNT = r"[一二三四五六七八九十百\d]{1,4}"
+_STEP_K = re.compile(
+    rf"[ \t]*+(?:#{{1,6}}[ \t]*+)?(?:\*\*|__)?"
+    rf"(?:(?:[Ss]tep|STEP)[ \t]*+\d{{1,3}}\b|第\s*{_COUNT}\s*步|步骤\s*{_COUNT})"
+)
+_NUMBERED = re.compile(r"[ \t]{0,3}(?:\*\*)?(\d{1,3})[.)](?:\*\*)?\s")
+_MARKS = re.compile(r"^[ \t]*+(?P<fence>```|~~~)|\$\$|\\\[|\\\]|\\(?P<side>begin|end)\{(?P<name>\w{1,20}\*?)\}", re.M)
+
+
+def cut_text(text: str, *, segmenter: str) -> list[TextPiece]:
+    """The steps of a text, each with what stands between it and the one before."""
+    pieces: list[TextPiece] = []
+    separator = ""
+    for between, body in _split_at(_SEGMENTERS[segmenter](text), text):
+        separator += between
+        if body.strip():
+            pieces.append(TextPiece(separator, body))
+            separator = ""
+        else:
+            separator += body  # no step of its own
+    if not pieces:
+        return [TextPiece("", text)]
+    pieces[-1] = TextPiece(pieces[-1].separator, pieces[-1].text + separator)
+    return pieces
+
+
+def join_pieces(pieces: list[TextPiece]) -> str:
+    return "".join(piece.separator + piece.text for piece in pieces)
+
+
+def choose_segmenter(text: str) -> str:
+    """The segmenter that fits a text for which none was named."""
+    begins = [0, *(end for _, end in _lines(text))]
+    if sum(_STEP_K.match(text, begin) is not None for begin in begins) > 1:
+        return "step k 2"
+    numbers = [int(found.group(1)) for begin in begins if (found := _NUMBERED.match(text, begin))]
+    if len(numbers) > 2 and numbers == list(range(1, len(numbers) + 1)):
+        return "numbered list 2"
+    stripped = text.strip()
+    if len(list(_blank_lines(stripped))) > 1:
+        return "blank lines 2"
+    return "lines 2" if next(_lines(stripped), None) else "sentences 2"
+
+
+def _split_at(separators: Iterator[_Span], text: str) -> Iterator[tuple[str, str]]:
+    """Each separator, and the text up to the next one."""
+    separator, start = "", 0
+    for begin, end in separators:
+        yield separator, text[start:begin]
+        separator, start = text[begin:end], end
+    yield separator, text[start:]
+
+
+def _lines(text: str) -> Iterator[_Span]:
+    return _outside(_NEW_LINES, text)
+
+
+def _blank_lines(text: str) -> Iterator[_Span]:
+    return ((begin, end) for begin, end in _lines(text) if text.count("\n", begin, end) > 1)
+
+
+def _sentences(text: str) -> Iterator[_Span]:
+    return _outside(_SENTENCES, text)
+
+
+def _numbered(text: str) -> Iterator[_Span]:
+    return ((begin, end) for begin, end in _lines(text) if _NUMBERED.match(text, end))
+
+
+def _step_k(text: str) -> Iterator[_Span]:
+    return ((begin, end) for begin, end in _lines(text) if _STEP_K.match(text, end))
+
+
+_SEGMENTERS: dict[str, Callable[[str], Iterator[_Span]]] = {
+    "lines 2": _lines,
+    "blank lines 2": _blank_lines,
+    "sentences 2": _sentences,
+    "numbered list 2": _numbered,
+    "step k 2": _step_k,
+}
+SEGMENTER_NAMES = tuple(_SEGMENTERS)
+
+
+def _outside(pattern: "re.Pattern[str]", text: str) -> Iterator[_Span]:
+    """Matches that lie in no block."""
+    blocks = _blocks(text)
+    block = next(blocks, None)
+    for match in pattern.finditer(text):
+        while block and block[1] <= match.start():
+            block = next(blocks, None)
+        if not block or match.end() <= block[0]:
+            yield match.span()
+
+
+def _blocks(text: str) -> Iterator[_Span]:
+    """From the mark that opens a block to the one that closes it. What is never closed is no block."""
+    marks = list(_MARKS.finditer(text))
+    last = {_closes(mark): number for number, mark in enumerate(marks)}
+    opened: re.Match[str] | None = None
+    for number, mark in enumerate(marks):
+        if opened is None:
+            opened = mark if last.get(_opens(mark), -1) > number else None
+        elif _closes(mark) == _opens(opened):
+            yield opened.start(), mark.end()
+            opened = None
+
+
+def _opens(mark: "re.Match[str]") -> str:
+    """What would close the block that this mark opens."""
+    found = mark["fence"] or mark.group()
+    if mark["name"]:
+        return f"\\end{{{mark['name']}}}" if mark["side"] == "begin" else ""
+    return {"\\[": "\\]", "\\]": ""}.get(found, found)
+
+
+def _closes(mark: "re.Match[str]") -> str:
+    return mark["fence"] or mark.group()

@@ -1,0 +1,53 @@
+"""One readable line for a text: what lists show where a formula cannot be typeset, in plain characters. Pure.
+
+Formulas are found by the rule of the pages (static/js/work/rendering.js), so that prices stay prices. What cannot be read is
+left out rather than shown as source; nothing here fails, whatever the text."""
+
+import re
+
+from formats import latex
+
+MAX_LENGTH = 120
+_READ_CHARACTERS = 1500  # characters: what comes later is in no title
+_BOXED = r"\\boxed\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\}"
+_LINES = r"(?:equation|align|alignat|gather)\*?"
+_DISPLAYED = rf"\$\$(.+?)\$\$|\\\[(.+?)\\\]|(\\begin\{{{_LINES}\}}.*?\\end\{{{_LINES}\}})"
+_IN_LINE = rf"\\\((.+?)\\\)|\$(?!\s)((?:\\.|[^$\\\n]|\n(?!\n))+?)(?<![\s\\])\$(?!\d)|({_BOXED})"
+_MATHS = re.compile(f"{_DISPLAYED}|{_IN_LINE}", re.DOTALL)
+# A formula that a cut left without its end.
+_UNENDED = re.compile(r"(?:\$\$?|\\\[|\\\()(?!\s)([^$]*\\[^$]*)\Z", re.DOTALL)
+_FIGURE = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
+_MARKS = re.compile(r"```[^\n]*|`|\*\*")
+_ESCAPED = re.compile(r"\\([$%&#_])")
+_SPACE = re.compile(r"\s+")
+_PUNCTUATED = re.compile(r" ([,.;:?])(?=\s|\Z)")
+
+
+def make_title(text: str, length: int = MAX_LENGTH) -> str:
+    seen = _FIGURE.sub(" ", text[:_READ_CHARACTERS])
+    out, end = [], 0
+    for found in _MATHS.finditer(seen):
+        one, two, three, *in_line = found.groups()
+        displayed = one or two or three
+        formula = latex.latex_to_text(displayed or next(each for each in in_line if each))
+        out += [_strip_marks(seen[end : found.start()]), f" {formula} " if displayed else formula]
+        end = found.end()
+    rest = seen[end:]
+    unended = _UNENDED.search(rest)
+    out.append(_strip_marks(rest[: unended.start()] if unended else rest))
+    if unended:
+        out.append(latex.latex_to_text(unended[1]))
+    return _shorten(_PUNCTUATED.sub(r"\1", _SPACE.sub(" ", "".join(out))).strip(), length)
+
+
+def _strip_marks(text: str) -> str:
+    return _ESCAPED.sub(r"\1", _MARKS.sub("", text))
+
+
+def _shorten(line: str, length: int) -> str:
+    """At the end of a word, where one ends soon enough."""
+    if len(line) <= length:
+        return line
+    cut = line[: length - 1]
+    word = cut.rfind(" ")
+    return (cut[:word] if word > length * 0.7 else cut).rstrip(" ,;:") + "…"

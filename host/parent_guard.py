@@ -1,0 +1,74 @@
+"""End a process together with the one that started it, so that `kill -9` of the supervisor leaves nothing behind.
+
+Run as a script, it guards one program: `python -I lifeline.py PARENT_PID SIGNAL_NUMBER PROGRAM [ARGUMENT…]`.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from types import FrameType
+
+PR_SET_PDEATHSIG = 1
+ENDS_WITHIN = 5.0
+
+
+def die_with_parent(parent: int, number: int = signal.SIGKILL) -> bool:
+    """Ask the kernel to send this process a signal when its parent dies. Return False if the kernel cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
+    if os.getppid() != parent:  # the parent died before the kernel took the request
+        os.kill(os.getpid(), signal.SIGKILL)
+    return True
+
+
+def exit_with_parent(parent: int, *, pause: float = 0.3) -> None:
+    """Tie a forked process to its parent. Where the kernel cannot help, a thread polls the parent."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(pause)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if not die_with_parent(parent):
+        threading.Thread(target=look, daemon=True).start()
+
+
+def guard_command(parent: int, command: list[str], *, number: int = signal.SIGKILL, pause: float = 0.3) -> int:
+    """Run the program as a child, poll the parent, and end the process group after the parent's death."""
+    child = subprocess.Popen(command)  # noqa: S603 (the supervisor's own list of programs)
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        child.send_signal(number)
+
+    for passed in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(passed, pass_on)
+    while child.poll() is None:
+        if os.getppid() != parent:
+            _end_group(child, number)
+        time.sleep(pause)
+    return child.returncode
+
+
+def _end_group(child: subprocess.Popen[bytes], number: int) -> None:
+    if number != signal.SIGKILL:
+        child.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(ENDS_WITHIN)
+    os.killpg(0, signal.SIGKILL)
+
+
+def main(arguments: list[str]) -> int:
+    parent, number, command = int(arguments[0]), int(arguments[1]), arguments[2:]
+    if die_with_parent(parent, number):
+        os.execvp(command[0], command)  # noqa: S606 (this process becomes the program, without a shell)
+    return guard_command(parent, command, number=number)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""Takes down what raters judge: ratings as they are made, submissions, corrections. Alone changes turns, judgments, the
+history of writes, submissions, and the version, revision and submission of an assignment.
+
+Called through this module: `judging.record(...)`."""
+
+from labeling.assignments.corrections import (
+    decline_correction,
+    discard_correction,
+    find_open_requests,
+    open_correction_requests,
+    reopen_refusal_reason,
+    reopen_submission,
+    request_correction,
+)
+from labeling.assignments.edit_batch import EditTarget, IncomingEdit
+from labeling.assignments.edits import RecordedBatch, record_edits
+from labeling.assignments.errors import (
+    AssignmentError,
+    AssignmentNotOpen,
+    AssignmentUnknown,
+    BatchRefused,
+    ConflictingEdits,
+    CorrectionRefused,
+    EditRefused,
+    SkipLimitReached,
+    SkipNotAllowed,
+    SubmissionIncomplete,
+)
+from labeling.assignments.merge import LostEdit
+from labeling.assignments.skips import count_skips_today, skip_trace
+from labeling.assignments.submissions import give_up, report_problem, submit
+
+__all__ = [
+    "AssignmentUnknown",
+    "BatchRefused",
+    "CorrectionRefused",
+    "EditTarget",
+    "SubmissionIncomplete",
+    "AssignmentError",
+    "LostEdit",
+    "AssignmentNotOpen",
+    "SkipNotAllowed",
+    "ConflictingEdits",
+    "RecordedBatch",
+    "SkipLimitReached",
+    "IncomingEdit",
+    "EditRefused",
+    "request_correction",
+    "find_open_requests",
+    "discard_correction",
+    "give_up",
+    "decline_correction",
+    "open_correction_requests",
+    "record_edits",
+    "reopen_submission",
+    "report_problem",
+    "skip_trace",
+    "count_skips_today",
+    "submit",
+    "reopen_refusal_reason",
+]

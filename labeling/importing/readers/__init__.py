@@ -1,1 +1,0 @@
-"""Readers: a file in, records or bad lines out. Pure: no Django, no models, no clock."""

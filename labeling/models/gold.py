@@ -1,0 +1,144 @@
+"""Known answers and how raters met them, and frozen lists of submissions. `labeling.quality` owns gold and its answers,
+`labeling.datasets.manifest` manifests."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from labeling.models.assignment import Assignment, Submission
+from labeling.models.project import Project
+from labeling.models.rater import Rater
+from labeling.models.trace import Option, Trace
+
+
+class GoldUse(models.TextChoices):
+    TRAINING = "training", _("training")
+    SCREENING = "screening", _("screening")
+    HIDDEN = "hidden", _("hidden in the work")
+    CANARY = "canary", _("canary: judges PRMs, is shown to nobody")
+
+
+class GoldQuerySet(models.QuerySet["Gold"]):
+    def active(self) -> "GoldQuerySet":
+        """Those that have not been retired."""
+        return self.filter(retired_at=None)
+
+
+class Gold(models.Model):
+    """A trace with known ratings. Right means: the first error lies in the accepted set."""
+
+    trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="gold")
+    use = models.CharField(max_length=10, choices=GoldUse)
+    # Step positions; null in the list stands for "no error".
+    accepted_first_errors = models.JSONField()
+    explanation = models.TextField(blank=True)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    objects = GoldQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["trace", "use"], condition=Q(retired_at=None), name="a_trace_is_gold_once_per_use"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"gold {self.trace_id}"
+
+
+class GoldRating(models.Model):
+    """The known rating of one option of a gold trace, where more is known than the first error."""
+
+    gold = models.ForeignKey(Gold, on_delete=models.CASCADE, related_name="ratings", db_index=False)
+    option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="+")
+    rating = models.SmallIntegerField()
+    explanation = models.TextField(blank=True)  # why, as the answer to a training trace says it
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["gold", "option"], name="a_gold_option_has_one_rating"),
+            models.CheckConstraint(condition=Q(rating__in=[-1, 0, 1]), name="a_gold_rating_is_a_rating"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rating} for {self.option_id}"
+
+
+class GoldVerdict(models.TextChoices):
+    """How a rater's first error stands to the accepted ones. A missed error costs more than a false alarm."""
+
+    RIGHT = "right", _("right")
+    MISSED = "missed", _("missed the error")  # over-credit
+    BLAMED = "blamed", _("blamed a sound step")  # over-blame
+    GAVE_UP = "gave_up", _("gave up")
+
+
+class GoldAnswer(models.Model):
+    """How one rater met one gold trace, by the first revision alone. The newest one of a rater is found by its id."""
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="gold_answer")
+    gold = models.ForeignKey(Gold, on_delete=models.PROTECT, related_name="answers")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="gold_answers", db_index=False)
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="gold_answers", db_index=False)
+    use = models.CharField(max_length=10, choices=GoldUse)
+    attempt = models.PositiveIntegerField(default=1)  # of the screening
+    # Position of the step that was called the first error; null for none, or where the rater gave up.
+    first_error = models.PositiveIntegerField(null=True, blank=True)
+    verdict = models.CharField(max_length=8, choices=GoldVerdict)
+    answered_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=~Q(verdict="gave_up") | Q(first_error=None), name="who_gave_up_named_no_error"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["rater", "use", "answered_at"], name="gold_answer_of_rater"),
+            models.Index(fields=["project", "use", "answered_at"], name="gold_answer_in_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} for {self.gold_id}"
+
+
+class Manifest(models.Model):
+    """What a snapshot or a training run read, in order. Written in one transaction, never changed."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="manifests")
+    purpose = models.CharField(max_length=40)
+    made_at = models.DateTimeField()
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    code_version = models.CharField(max_length=64)
+    filters = models.JSONField(default=dict)
+    left_out = models.JSONField(default=dict)  # how many rows the filters named and a rule kept away, by the rule
+    n_rows = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"manifest {self.pk}"
+
+
+class ManifestRow(models.Model):
+    """A submission of a trace; or the trace alone, where nothing is asked of its raters."""
+
+    manifest = models.ForeignKey(Manifest, on_delete=models.PROTECT, related_name="rows", db_index=False)
+    position = models.PositiveIntegerField()
+    trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="+")
+    submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="+")
+    consensus_revision = models.PositiveIntegerField(null=True, blank=True)
+    score_version = models.CharField(max_length=200, blank=True)  # the PRM whose scores of the trace are read
+    is_contested = models.BooleanField(null=True)  # at that moment; null where the trace was not settled either way
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["manifest", "position"], name="a_manifest_has_one_row_at_a_position"),
+        ]
+
+    def __str__(self) -> str:
+        return f"row {self.position}"

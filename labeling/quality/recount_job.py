@@ -1,0 +1,98 @@
+"""At night: holds every tally against the ratings it was counted from, and every other count against what it counts,
+puts right what differs and says how much that was; takes worn-out gold out of use, has unsettled traces looked at anew,
+and asks for a new fit of the raters."""
+
+import datetime as dt
+from collections.abc import Iterator
+from functools import partial
+
+from events import audit_log
+from jobs import control
+from jobs.models import Job
+from jobs.runner import Chunk, JobProgress
+from labeling.models import Project, ProjectStats, Settlement
+from labeling.models.project import ProjectState
+from labeling.quality import (
+    gold,
+    gold_monitor,
+    project_stats,
+    rater_model,
+    resolution_state,
+    running_totals,
+    tallies,
+    trace_counts,
+    workdays,
+)
+
+KIND = "labeling.recount"
+CHUNK_SIZE = 20
+
+
+def enqueue_recounts(*, now: dt.datetime) -> int:
+    """A job for each project that is not archived and in which something was submitted. Says how many."""
+    projects = Project.objects.exclude(state=ProjectState.ARCHIVED).filter(figures__isnull=False)
+    asked = 0
+    for project_id in projects.order_by("pk").values_list("pk", flat=True):
+        subject = f"project:{project_id}"
+        if not Job.objects.unfinished().filter(kind=KIND, subject=subject).exists():
+            control.request_job(kind=KIND, subject=subject, arguments={"project": project_id}, by=None, now=now)
+            asked += 1
+    return asked
+
+
+def chunks(job: Job) -> Iterator[Chunk]:
+    """Every trace of the project that somebody submitted, in order; goes on behind the last one that was counted."""
+    project_id = job.arguments["project"]
+    done, drifted = job.done, int(job.checkpoint.get("drifted", 0))
+    last = int(job.checkpoint.get("trace", 0))
+    total = Settlement.objects.filter(project_id=project_id).count()
+    rows = Settlement.objects.filter(project_id=project_id).order_by("trace_id").values_list("trace_id", flat=True)
+    while traces := list(rows.filter(trace_id__gt=last)[:CHUNK_SIZE]):
+        done, last = done + len(traces), traces[-1]
+        counter = _ChunkRecount(traces, done, total, drifted)
+        yield counter.write
+        drifted = counter.drifted
+    # Asked for outside of the transaction that ends the job: at a million traces it takes seconds.
+    counts = running_totals.compute_drift(project_id=project_id)
+    yield partial(_finish_recount, project_id, done, drifted, counts)
+
+
+class _ChunkRecount:
+    """One chunk: remembers what it found for the checkpoint of the next."""
+
+    def __init__(self, traces: list[int], done: int, total: int, drifted: int) -> None:
+        self.traces, self.done, self.total, self.drifted = traces, done, total, drifted
+
+    def write(self, now: dt.datetime) -> JobProgress:
+        self.drifted += tallies.recount_tallies(trace_ids=self.traces, now=now)
+        return JobProgress(self.done, self.total, {"trace": self.traces[-1], "drifted": self.drifted})
+
+
+def _finish_recount(
+    project_id: int, done: int, drifted: int, counts: running_totals.TotalsDrift, now: dt.datetime
+) -> JobProgress:
+    retired = gold.retire_overexposed_gold(project_id=project_id, now=now)
+    gold.arrange_hidden_gold(project_id=project_id, now=now)
+    proven = gold_monitor.mark_trusted_raters(project_id=project_id, now=now)
+    resolution_state.mark_unsettled_due(project_id=project_id, now=now)
+    rater_model.enqueue_fit(project_id=project_id, by=None, now=now)
+    other_days = workdays.update_workdays(project_id=project_id, now=now, from_first=True)
+    other_counts = running_totals.apply_drift(project_id=project_id, drift=counts) + trace_counts.recount_traces(
+        project_id=project_id
+    )
+    _record_drift(project_id, drifted, other_counts, now)
+    if drifted or other_days or other_counts:
+        project_stats.mark_stats_stale(project_id=project_id, now=now)
+    result = {"traces": done, "drifted": drifted, "counts_drifted": other_counts, "gold_retired": retired}
+    return JobProgress(done, result={**result, "proven": proven, "work_days": other_days})
+
+
+def _record_drift(project_id: int, traces: int, counts: int, now: dt.datetime) -> None:
+    """What was put right, to whoever reads the figures, and in the log."""
+    found = ProjectStats.objects.filter(pk=project_id)
+    found.update(recounted_at=now, drifted_traces=traces, drifted_counts=counts)
+    if traces or counts:
+        subject, detail = f"project:{project_id}", {"traces": traces, "counts": counts}
+        audit_log.log_event(
+            what="figures.drifted", by=None, now=now, project=project_id, subject=subject, detail=detail
+        )

@@ -1,0 +1,17 @@
+"""Takes traces out of what counts. The queue owns the traces; the figures are told without them soon after."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from accounts.models import User
+from labeling import queue
+from labeling.models import Project
+from labeling.quality import project_stats
+
+
+def withdraw_traces(
+    *, project: Project, trace_ids: Sequence[int], reason: str, by: User | None, now: dt.datetime
+) -> None:
+    """Nobody is given these traces any more. What is opened may be finished, and is kept."""
+    queue.withdraw_traces(trace_ids=trace_ids, now=now, reason=reason, by=by)
+    project_stats.mark_existing_stats_stale(project_id=project.pk, now=now)

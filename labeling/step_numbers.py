@@ -1,0 +1,26 @@
+"""The number of a step as people see it: what is rated is counted from one, context has none. Positions, which the
+database keeps, count everything from nought. Reads alone."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from labeling.models import Step
+
+
+@dataclass(frozen=True)
+class StepNumbers:
+    context: Mapping[int, Sequence[int]]  # positions of steps that are only read, by trace
+
+    def at(self, trace_id: int, position: int) -> int:
+        return position + 1 - bisect_left(self.context.get(trace_id, ()), position)
+
+
+def load_step_numbers(*, trace_ids: Collection[int]) -> StepNumbers:
+    """One query for a page of traces; solutions of maths have no context, and cost nothing more."""
+    context: dict[int, list[int]] = defaultdict(list)
+    steps = Step.objects.filter(trace__in=trace_ids, is_rateable=False).order_by("trace", "position")
+    for trace, position in steps.values_list("trace_id", "position"):
+        context[trace].append(position)
+    return StepNumbers(context)

@@ -1,1 +1,0 @@
-"""What can be told of texts alone: whether two say the same, or nearly, and whether one holds what is private. Pure."""

@@ -1,0 +1,102 @@
+"""Messages of leads to those who rate, with their answers: no mail is needed. Alone writes Message rows.
+
+A message stands at home and on the work page until its reader says that it is read, or answers it with one line."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from events import audit_log
+from labeling.models import Project
+from people import roles
+from people.models import MemberMessage, Membership
+from people.roles import Action, NotAllowed
+
+MAX_LENGTH = 2000
+
+
+def list_recipients(*, project: Project, by: User) -> QuerySet[Membership]:
+    """Everybody who rates here, but for the one who writes."""
+    rating = Membership.objects.active().filter(
+        project=project, user__raters__project=project, user__raters__removed_at=None
+    )
+    return rating.exclude(user=by).select_related("user")
+
+
+def send_message(*, membership: Membership, text: str, by: User, now: dt.datetime) -> MemberMessage:
+    """Write to one member."""
+    _check_may_write(membership.project, by)
+    if membership.left_at is not None:
+        raise NotAllowed(_("This person has left the project."))
+    with transaction.atomic():
+        message = MemberMessage.objects.create(membership=membership, text=text, written_by=by, written_at=now)
+        _log_event("message.written", [message], by, now)
+    return message
+
+
+def send_to_all(*, project: Project, text: str, by: User, now: dt.datetime) -> int:
+    """Write to everybody who rates here: each has a message of their own. Says how many."""
+    _check_may_write(project, by)
+    with transaction.atomic():
+        made = MemberMessage.objects.bulk_create(
+            MemberMessage(membership=each, text=text, written_by=by, written_at=now, is_to_all=True)
+            for each in list_recipients(project=project, by=by)
+        )
+        _log_event("message.written", made, by, now)
+    return len(made)
+
+
+def mark_read(*, message: MemberMessage, by: User, now: dt.datetime) -> bool:
+    """Its reader has read it. False where they had before."""
+    with transaction.atomic():
+        changed = MemberMessage.objects.filter(pk=message.pk, membership__user=by, read_at=None).update(read_at=now)
+        if changed:
+            _log_event("message.read", [message], by, now)
+    return bool(changed)
+
+
+def answer_message(*, message: MemberMessage, text: str, by: User, now: dt.datetime) -> bool:
+    """Its reader answers, once, which also says that it is read. False where it was answered before."""
+    with transaction.atomic():
+        mark_read(message=message, by=by, now=now)
+        mine = MemberMessage.objects.filter(pk=message.pk, membership__user=by, answered_at=None)
+        changed = mine.update(answer=text, answered_at=now)
+        if changed:
+            _log_event("message.answered", [message], by, now)
+    return bool(changed)
+
+
+def mark_answers_seen(*, membership: Membership, by: User, now: dt.datetime) -> int:
+    """A lead has seen what this member answered. Says how many answers were new."""
+    _check_may_write(membership.project, by)
+    fresh = MemberMessage.objects.with_new_answer(membership.project_id).filter(membership=membership)
+    return fresh.update(answer_seen_at=now)
+
+
+def erase_messages(*, user: User, now: dt.datetime) -> None:
+    """What was written to and by this person is taken away; that something was written stays in the log."""
+    MemberMessage.objects.filter(Q(membership__user=user) | Q(written_by=user)).delete()
+
+
+def _check_may_write(project: Project, by: User) -> None:
+    """Asked of the row as it is now: a page may have been open for long."""
+    actor = Membership.objects.of(by).filter(project=project).first()
+    if actor is None or not roles.membership_may(actor, Action.WRITE):
+        raise NotAllowed(_("You cannot write to the people of this project."))
+
+
+def _log_event(what: str, messages: Sequence[MemberMessage], by: User, now: dt.datetime) -> None:
+    entries = [
+        audit_log.EventEntry(
+            what,
+            project=each.membership.project_id,
+            subject=f"user:{each.membership.user_id}",
+            detail={"message": each.pk, "to_all": each.is_to_all},
+        )
+        for each in messages
+    ]
+    audit_log.log_events(entries, by=by, now=now)

@@ -1,0 +1,28 @@
+"""A project with its first owner."""
+
+import datetime as dt
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import User
+from labeling.models import Project
+from labeling.projects import lifecycle
+from people import members
+from people.models import Role
+
+
+def create_owned_project(*, name: str, slug: str, by: User, now: dt.datetime, **settings: Any) -> Project:
+    """A project that belongs to whoever made it."""
+    with transaction.atomic():
+        project = lifecycle.create_project(name=name, slug=slug, by=by, now=now, **settings)
+        members.add_member(project=project, user=by, role=Role.OWNER, now=now)
+    return project
+
+
+def clone_owned_project(*, project: Project, name: str, slug: str, by: User, now: dt.datetime) -> Project:
+    """Like `projects.clone`, and whoever clones owns it."""
+    with transaction.atomic():
+        made = lifecycle.clone_project(project=project, name=name, slug=slug, by=by, now=now)
+        members.add_member(project=made, user=by, role=Role.OWNER, now=now)
+    return made

@@ -1,0 +1,37 @@
+"""Secrets of scorers elsewhere: kept sealed under the platform's key, opened only to ask them. Writes nothing.
+
+Most platforms have no such secret: what seals them is imported when the first one comes.
+"""
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+
+class SecretUnreadable(Exception):
+    """The secret was sealed under another SECRET_KEY: register the PRM's secret anew."""
+
+
+def seal_secret(secret: str) -> bytes:
+    return _cipher().encrypt(secret.encode())
+
+
+def unseal_secret(sealed: bytes) -> str:
+    from cryptography.fernet import InvalidToken
+
+    try:
+        return _cipher().decrypt(bytes(sealed)).decode()
+    except InvalidToken:
+        raise SecretUnreadable("The PRM's secret was sealed under another SECRET_KEY. Register it again.") from None
+
+
+def _cipher() -> "Fernet":
+    from cryptography.fernet import Fernet
+
+    key = hashlib.sha256(b"prm.secret_box\0" + settings.SECRET_KEY.encode()).digest()
+    return Fernet(base64.urlsafe_b64encode(key))

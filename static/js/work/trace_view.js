@@ -1,0 +1,197 @@
+// The trace on the page: builds it once, hidden if it comes early, and repaints marks when ratings change.
+// The markup stands in <template>s of the page, so that its words are translated where all words are.
+
+import { answerBody, optionBody, problemBody, size, typeset } from "./rendering.js";
+
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const clone = (name) => document.getElementById(name).content.firstElementChild.cloneNode(true);
+const slot = (node, name) => node.querySelector(`[data-slot="${name}"]`);
+export const stopId = ({ step, option }) => `${step}.${option}`;
+
+export class TraceView {
+  constructor(work, { say, root }) {
+    this.work = work;
+    this.say = say;
+    this.rows = new Map(); // "step.option" -> row
+    this.node = root ?? clone("t-trace");
+    this.node.dataset.assignment = work.trace.assignment;
+    this.#build();
+  }
+
+  // Typesetting a hidden trace ahead costs the hand nothing; the page swaps it in whole.
+  typeset(atOnce) {
+    typeset(this.node, atOnce).then(() => this.#reachWideFormulas());
+    return this;
+  }
+
+  // What scrolls sideways must be within reach of the keyboard.
+  #reachWideFormulas() {
+    for (const wide of this.node.querySelectorAll(".tex--display")) {
+      if (wide.scrollWidth > wide.clientWidth) Object.assign(wide, { tabIndex: 0, role: "group", ariaLabel: this.say("formula") });
+    }
+  }
+
+  #build() {
+    const { problem } = this.work.trace;
+    slot(this.node, "problem").replaceChildren(problemBody(problem.text));
+    slot(this.node, "domain").textContent = problem.domain || this.say("problem");
+    slot(this.node, "count").textContent = this.say("steps", { count: this.work.rateable().length });
+    const verdict = slot(this.node, "verdict");
+    verdict.hidden = problem.is_answer_right === null;
+    if (!verdict.hidden) verdict.textContent = this.say(problem.is_answer_right ? "answer_right" : "answer_wrong");
+    const answer = slot(this.node, "answer");
+    answer.hidden = !problem.reference_answer;
+    if (problem.reference_answer) answer.replaceChildren(this.say("reference_answer"), " ", answerBody(problem.reference_answer));
+    const list = slot(this.node, "steps");
+    let number = 0;
+    for (const step of this.work.trace.steps) {
+      list.append(step.is_rateable ? this.#rateable(step, (number += 1)) : this.#context(step));
+    }
+    this.after = clone("t-after");
+  }
+
+  #rateable(step, number) {
+    const row = this.#row(step, step.options[0], number, this.say("step", { number }));
+    row.id = `step-${step.position}`;
+    this.rows.set(stopId({ step: step.position, option: 0 }), row);
+    row.dataset.number = number;
+    if (step.kind !== "reasoning" || this.work.trace.is_agent) {
+      row.classList.add("step--agent");
+      slot(row, "body").prepend(this.#kind(step));
+    }
+    return row;
+  }
+
+  #row(step, option, label, name) {
+    const row = clone("t-step");
+    row.dataset.stop = stopId({ step: step.position, option: option?.position ?? 0 });
+    slot(row, "number").textContent = label;
+    slot(row, "body").append(optionBody(step, option ?? { text: "" }, this.say));
+    row.querySelector("legend").textContent = this.say("rating_of", { name });
+    for (const input of row.querySelectorAll("input")) input.name = `r${row.dataset.stop}`;
+    return row;
+  }
+
+  #kind(step) {
+    const node = clone(`t-kind-${step.kind}`);
+    const tool = step.options[0]?.parts?.find((part) => part.name)?.name;
+    if (tool) node.append(Object.assign(document.createElement("code"), { textContent: tool }));
+    return node;
+  }
+
+  #context(step) {
+    const row = clone("t-context");
+    row.dataset.position = step.position;
+    const text = step.options[0]?.text ?? "";
+    slot(row, "head").prepend(this.#kind(step));
+    slot(row, "size").textContent = size(text);
+    slot(row, "body").append(optionBody(step, step.options[0] ?? { text }, this.say));
+    return row;
+  }
+
+  // The box that grows out of the first negative: kind of error, a reason, alternatives.
+  #errorBox(step) {
+    const { trace } = this.work;
+    const box = clone("t-error");
+    box.dataset.step = step.position;
+    slot(box, "category").hidden = !trace.asks_error_category;
+    slot(box, "reason").hidden = !trace.asks_reason;
+    slot(box, "corrected").hidden = !trace.asks_corrected_step;
+    box.querySelector("[name=corrected]").value = this.work.written.get(step.position) ?? "";
+    const alternatives = this.work.alternatives(step);
+    slot(box, "title").hidden = alternatives.length === 0;
+    slot(box, "title").firstChild.textContent = this.say("alternatives_to", { number: this.#numberOf(step) });
+    alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
+    const cell = this.work.cell(step.position);
+    for (const input of box.querySelectorAll("[name=category]")) {
+      input.name = `category${step.position}`; // a group of its own for each box
+      input.checked = input.value === cell.category;
+    }
+    box.querySelector("[name=reason]").value = cell.reason;
+    return box;
+  }
+
+  #alternative(step, option, letter) {
+    const row = this.#row(step, option, letter, this.say("alternative", { letter }));
+    row.classList.add("alt");
+    this.rows.set(stopId({ step: step.position, option: option.position }), row);
+    return row;
+  }
+
+  #numberOf(step) {
+    return this.rows.get(stopId({ step: step.position, option: 0 }))?.dataset.number ?? step.position + 1;
+  }
+
+  // Brings the page to what the work says, with `now` lit.
+  paint(now) {
+    const bad = this.work.protocol === "first_error" ? this.work.firstNegative() : null;
+    this.#placeErrorBoxes(this.work.stepsToExplain());
+    this.#placeAfter(bad);
+    for (const [id, row] of this.rows) this.#paintRow(id, row, now, bad);
+    if (!this.work.trace.reveals_one_step_at_a_time) return;
+    for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", this.#isVeiled(Number(row.dataset.position), now));
+  }
+
+  #placeErrorBoxes(negatives) {
+    const wanted = new Set(negatives.map((step) => step.position));
+    for (const box of this.node.querySelectorAll(".errorbox")) {
+      const position = Number(box.dataset.step);
+      if (wanted.delete(position)) continue;
+      for (const row of box.querySelectorAll(".alt")) this.rows.delete(row.dataset.stop);
+      box.remove();
+    }
+    for (const step of negatives.filter((one) => wanted.has(one.position))) {
+      const box = this.#errorBox(step);
+      typeset(box);
+      this.rows.get(stopId({ step: step.position, option: 0 })).after(box);
+    }
+  }
+
+  #placeAfter(bad) {
+    if (!bad) return this.after.remove();
+    const row = this.rows.get(stopId({ step: bad.position, option: 0 }));
+    const box = row.nextElementSibling?.matches(".errorbox") ? row.nextElementSibling : row;
+    if (box.nextElementSibling !== this.after) box.after(this.after);
+    this.after.hidden = bad.position === this.work.rateable().at(-1).position;
+    return undefined;
+  }
+
+  #paintRow(id, row, now, bad) {
+    const [step, option] = id.split(".").map(Number);
+    const cell = this.work.cell(step, option);
+    const isNow = now !== null && id === stopId(now);
+    row.classList.toggle("is-now", isNow);
+    if (isNow) row.setAttribute("aria-current", "step");
+    else row.removeAttribute("aria-current");
+    row.classList.toggle("is-rated", cell.rating !== null);
+    row.classList.toggle("is-neg", Boolean(bad) && option === 0 && step === bad.position);
+    row.classList.toggle("is-past", Boolean(bad) && step > bad.position);
+    row.classList.toggle("is-veiled", this.#isVeiled(step, now));
+    for (const input of row.querySelectorAll(".rate input")) input.checked = input.value === String(cell.rating);
+    this.#paintNotes(row, cell, option === 0 ? this.work.comments.get(step) : "");
+  }
+
+  // One step revealed at a time: what comes after the furthest rated step stays veiled.
+  #isVeiled(step, now) {
+    if (!this.work.trace.reveals_one_step_at_a_time) return false;
+    const open = this.work.unrated()[0]?.step ?? Infinity;
+    return step > Math.max(open, now?.step ?? 0);
+  }
+
+  #paintNotes(row, cell, comment) {
+    const notes = slot(row, "notes");
+    notes.hidden = !cell.flagged && !comment;
+    slot(notes, "unsure").hidden = !cell.flagged;
+    slot(notes, "comment").hidden = !comment;
+    slot(notes, "comment-text").textContent = comment ? `“${comment}”` : "";
+  }
+
+  rowFor(stop) {
+    return this.rows.get(stopId(stop));
+  }
+}
+
+export const stopFromRow = (row) => {
+  const [step, option] = row.dataset.stop.split(".").map(Number);
+  return { step, option };
+};

@@ -1,0 +1,73 @@
+"""A process that goes on from what this one has loaded, and shares it for as long as neither changes it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+
+from host import parent_guard, process_names
+
+
+class ForkedProcess:
+    """What `child.Child` asks of a process, for one that was forked and not begun as a program."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            gone, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if gone else None
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        ends = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if ends is not None and time.monotonic() > ends:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
+            time.sleep(0.02)
+        return code
+
+    def send_signal(self, sig: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+
+def fork_process(name: str, act: Callable[[], int], *, output: int) -> ForkedProcess:
+    """Fork a process that does this and nothing else, in a group of its own. Like a program it dies with us."""
+    parent = os.getpid()
+    pid = os.fork()
+    if not pid:
+        _run_in_child(name, act, parent, output)
+    with contextlib.suppress(OSError):  # whoever of the two comes first
+        os.setpgid(pid, pid)
+    return ForkedProcess(pid)
+
+
+def _run_in_child(name: str, act: Callable[[], int], parent: int, output: int) -> None:
+    """The way back is the parent's: this process ends here, whatever happens."""
+    code = 1
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        with contextlib.suppress(OSError):
+            os.setpgid(0, 0)
+        parent_guard.exit_with_parent(parent)
+        process_names.set_process_name(f"stepmark-{name}")
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        code = act()
+    except SystemExit as asked:
+        code = asked.code if isinstance(asked.code, int) else int(bool(asked.code))
+    except BaseException:  # noqa: BLE001 (what would end a program ends this one)
+        os.write(2, traceback.format_exc().encode(errors="replace"))
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)

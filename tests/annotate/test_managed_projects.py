@@ -1,0 +1,73 @@
+"""Whoever leads a project sees at home how it stands, and what waits for them there."""
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from accounts.models import User
+from annotate import managed_projects, todo
+from jobs.models import Job, JobState
+from labeling import raters
+from labeling.models import Project, Settlement
+from labeling.quality import project_stats, running_totals
+from people import members
+from people.models import Role
+from tests import factories
+from tests.labeling.quality import submitted_work
+
+pytestmark = pytest.mark.django_db
+
+
+def in_progress(project: Project) -> None:
+    """One of three traces is settled, one contested; somebody is paused and a job failed."""
+    two = submitted_work.make_raters(project, 2)
+    settled, contested, _unread = (factories.make_trace(project) for _ in range(3))
+    for rater, says in zip(two, ([-1], [1, -1]), strict=True):
+        submitted_work.submit_trace(rater, settled, [1, -1])
+        submitted_work.submit_trace(rater, contested, says)
+    submitted_work.refresh_quality(now=factories.NOW)
+    with running_totals.track_totals(project_id=project.pk, trace_ids=[contested.pk]):
+        Settlement.objects.filter(trace=contested).update(state="contested")
+    project_stats.compute_project_stats(project_id=project.pk, now=factories.NOW)
+    raters.pause_rater(rater=two[0], reason="See me.", by=factories.make_user(), now=factories.NOW)
+    failed = {"state": JobState.FAILED, "failure": "No room.", "asked_at": factories.NOW, "ended_at": factories.NOW}
+    Job.objects.create(kind="x", subject=f"project:{project.pk}", **failed)
+
+
+@pytest.mark.parametrize(
+    ("role", "waiting"),
+    [
+        (Role.LEAD, ["1 contested", "1 paused", "1 job failed"]),
+        (Role.REVIEWER, ["1 contested", "1 job failed"]),
+        (Role.ENGINEER, ["1 job failed"]),
+    ],
+)
+def test_of_tells_how_far_it_is_and_what_waits_for_this_role(role: Role, waiting: list[str]) -> None:
+    project, user = factories.make_project(), factories.make_user()
+    members.add_member(project=project, user=user, role=role, now=factories.NOW)
+    in_progress(project)
+    (found,) = managed_projects.list_managed_projects(todo.list_todos(user))
+    assert (found.settled, found.total, found.worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
+    assert found.waiting == waiting
+
+
+def test_of_leaves_out_who_only_rates() -> None:
+    project, user = factories.make_project(), factories.make_user()
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    assert managed_projects.list_managed_projects(todo.list_todos(user)) == []
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_home_costs_the_same_for_many_projects(
+    n: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    lead: User = factories.make_user()
+    for _ in range(n):
+        members.add_member(project=factories.make_project(), user=lead, role=Role.LEAD, now=factories.NOW)
+    client.force_login(lead)
+    with django_assert_num_queries(10):
+        page = client.get(reverse("annotate:home")).content.decode()
+    assert page.count("nothing submitted yet") == n

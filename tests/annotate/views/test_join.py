@@ -1,0 +1,69 @@
+"""The page behind an invitation."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User
+from people import invitations, members
+from people.models import Invitation, Role
+from tests import factories
+from tests.people.personas import Personas, make_personas
+
+pytestmark = pytest.mark.django_db
+TOLD = {"username": "ines", "password": "seven green ladders", "name": "Ines", "email": "ines@example.org"}
+
+
+@pytest.fixture
+def cast() -> Personas:
+    return make_personas()
+
+
+@pytest.fixture
+def address(cast: Personas) -> str:
+    _, token = invitations.create_invitation(
+        project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=timezone.now()
+    )
+    return reverse("annotate:join", args=[token])
+
+
+def test_join_makes_an_account_and_logs_it_in(client: Client, cast: Personas, address: str) -> None:
+    first_station = reverse("annotate:enter", args=[cast.project.slug])
+    assert client.post(address, TOLD)["Location"] == first_station
+    ines = User.objects.get(username="ines")
+    assert client.session["_auth_user_id"] == str(ines.pk)
+    assert members.get_membership(project=cast.project, user=ines).role == Role.ANNOTATOR
+    assert "You belong to “Sums” as annotator." in client.get(first_station).content.decode()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"username": "OWNER"}, {"username": "a b"}, {"password": "short"}, {"password": "ines"}, {"email": "x"}]
+)
+def test_join_says_what_is_wrong(wrong: dict[str, str], client: Client, cast: Personas, address: str) -> None:
+    before = User.objects.count()
+    response = client.post(address, {**TOLD, **wrong})
+    assert response.status_code == 422
+    assert 'aria-invalid="true"' in response.content.decode()
+    assert (User.objects.count(), Invitation.objects.get().uses) == (before, 0)
+
+
+def test_join_brings_in_who_is_logged_in(client: Client, cast: Personas, address: str) -> None:
+    client.force_login(cast.stranger)
+    assert "Join as stranger" in client.get(address).content.decode()
+    client.post(address)
+    assert members.get_membership(project=cast.project, user=cast.stranger).role == Role.ANNOTATOR
+
+
+def test_join_tells_a_member_that_they_are_one(client: Client, cast: Personas, address: str) -> None:
+    client.force_login(cast.lead)
+    assert "You belong to this project already, as lead." in client.get(address).content.decode()
+    client.post(address)
+    assert (cast.membership(cast.lead).role, Invitation.objects.get().uses) == (Role.LEAD, 0)
+
+
+def test_join_is_not_used_up_by_looking(client: Client, cast: Personas, address: str) -> None:
+    for _ in range(2):
+        assert client.get(address).status_code == 200
+    assert Invitation.objects.get().uses == 0
+    assert factories.make_user().memberships.count() == 0

@@ -1,0 +1,211 @@
+"""The stations as plain pages: what they ask, what they refuse, and whose they are."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from accounts.models import User
+from annotate import onboarding_progress
+from labeling import onboarding, raters
+from labeling.models import Assignment, Consent, GuidelineAcknowledgment, Project, Rater
+from labeling.models.gold import GoldUse
+from labeling.projects import lifecycle
+from people import invitations, members
+from people.models import Role, WorkerId
+from tests import factories
+from tests.labeling.onboarding import onboarding_project
+from tests.people.personas import make_personas
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    project = onboarding_project.make_project(slug="circles", training=2, screening=2, work=2)
+    lifecycle.publish_guideline(project=project, body="# Rate\n\nFairly.", by=None, now=timezone.now())
+    lifecycle.publish_consent_text(project=project, body="# Yes?", by=None, now=timezone.now())
+    return project
+
+
+@pytest.fixture
+def rater(project: Project, client: Client) -> Rater:
+    user = factories.make_user("ann")
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=timezone.now())
+    client.force_login(user)
+    return Rater.objects.get(user=user)
+
+
+def page(client: Client, name: str = "enter", argument: object = "circles") -> str:
+    return client.get(reverse(f"annotate:{name}", args=[argument])).content.decode()
+
+
+def post(client: Client, name: str, argument: object = "circles", **told: str) -> int:
+    return client.post(reverse(f"annotate:{name}", args=[argument]), told).status_code
+
+
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ({}, 302),
+        ({"agrees": "no", "version": "1"}, 302),
+        ({"agrees": "yes"}, 404),
+        ({"agrees": "yes", "version": "2"}, 404),
+    ],
+)
+def test_consent_takes_a_clear_yes_to_a_version_that_exists(
+    told: dict[str, str], status: int, client: Client, rater: Rater
+) -> None:
+    assert post(client, "consent", **told) == status
+    assert not Consent.objects.exists()
+    assert post(client, "consent", agrees="yes", version="1") == 302
+    assert Consent.objects.get().rater == rater
+
+
+@pytest.mark.parametrize("version", ["", "x", "-1", "9" * 30, "²"])
+def test_read_guideline_refuses_what_is_no_version(version: str, client: Client, rater: Rater) -> None:
+    assert post(client, "read_guideline", version=version) == 404
+    assert client.get(reverse("annotate:guideline", args=["circles"]), {"version": version or "x"}).status_code == 404
+    assert not GuidelineAcknowledgment.objects.exists()
+
+
+def test_replaced_guideline_is_shown_anew(client: Client, rater: Rater, project: Project) -> None:
+    post(client, "consent", agrees="yes", version="1")
+    lifecycle.publish_guideline(project=project, body="# Rate\n\nWell.", by=None, now=timezone.now())
+    assert post(client, "read_guideline", version="1") == 302
+    told = page(client)
+    assert "The guideline has changed while you were reading." in told
+    assert "Well." in told
+
+
+def test_work_page_and_claim_lead_to_the_station(client: Client, rater: Rater) -> None:
+    response = client.get(reverse("annotate:work", args=["circles"]))
+    assert response["Location"] == reverse("annotate:enter", args=["circles"])
+    claim = client.post(reverse("annotate:claim", args=["circles"]), "{}", content_type="application/json")
+    assert (claim.status_code, claim.json()["code"], claim.json()["station"]) == (409, "onboarding_required", "consent")
+
+
+def walk_in(rater: Rater) -> None:
+    project = Project.objects.select_related("guideline", "consent_text").get(pk=rater.project_id)
+    assert project.consent_text is not None
+    assert project.guideline is not None
+    assert rater.user is not None
+    onboarding.give_consent(rater=rater, text=project.consent_text, by=rater.user, now=timezone.now())
+    onboarding.acknowledge_guideline(rater=rater, guideline=project.guideline, by=rater.user, now=timezone.now())
+
+
+def test_trace_says_which_of_its_set_it_is_and_what_comes_after(client: Client, rater: Rater) -> None:
+    walk_in(rater)
+    claim = reverse("annotate:claim", args=["circles"])
+    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert told["problem"]["domain"] == "Training, trace 1 of 2"
+    assert told["after"] == reverse("annotate:lesson", args=[told["assignment"]])
+    onboarding_project.submit_assignment(told["assignment"], rater, timezone.now())
+    post(client, "read_lesson", told["assignment"])
+    onboarding_project.finish_training_trace(rater, timezone.now())
+    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert (told["problem"]["domain"], told["after"]) == ("Screening, trace 1 of 2", None)
+    onboarding_project.submit_assignment(told["assignment"], rater, timezone.now())
+    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert told["after"] == reverse("annotate:enter", args=["circles"])
+    onboarding_project.submit_assignment(told["assignment"], rater, timezone.now())
+    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert (told["problem"]["domain"], told["after"]) == ("", None)  # work says nothing of where it comes from
+
+
+def test_nothing_of_screening_or_hidden_gold_has_an_answer_page(client: Client, rater: Rater) -> None:
+    """Feedback is for training alone: the answer to any other trace is nobody's to see."""
+    walk_in(rater)
+    for _ in range(2):
+        onboarding_project.finish_training_trace(rater, timezone.now())
+    screening = onboarding_project.rate_next(rater, timezone.now())
+    assert screening.purpose == "screening"
+    trace = factories.make_trace(rater.project)
+    hidden = factories.make_assignment(rater, trace, purpose="gold")
+    for assignment in (screening, hidden):
+        assert client.get(reverse("annotate:lesson", args=[assignment.pk])).status_code == 404
+        assert post(client, "read_lesson", assignment.pk) == 404
+
+
+def test_answer_belongs_to_its_rater(client: Client, rater: Rater, project: Project) -> None:
+    walk_in(rater)
+    assignment = onboarding_project.rate_next(rater, timezone.now())
+    other = factories.make_user()
+    raters.ensure_member(project=project, user=other, now=timezone.now())
+    client.force_login(other)
+    assert client.get(reverse("annotate:lesson", args=[assignment.pk])).status_code == 404
+    assert post(client, "read_lesson", assignment.pk) == 404
+
+
+@pytest.mark.parametrize("n", [1, 6])
+def test_stations_cost_the_same_for_large_sets(
+    n: int, client: Client, rater: Rater, project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    walk_in(rater)
+    onboarding_project.add_gold_trace(project, GoldUse.TRAINING, n)
+    assignment = onboarding_project.rate_next(rater, timezone.now())
+    with django_assert_num_queries(15):
+        page(client, "lesson", assignment.pk)
+
+
+def test_done_gives_no_code_to_who_has_done_nothing(client: Client, rater: Rater) -> None:
+    Project.objects.update(completion_code="C1X9", screened_out_code="OUT7")
+    assert "C1X9" not in page(client, "done")
+    onboarding.admit_rater(rater_id=rater.pk, by=None, now=timezone.now())
+    walk_in(rater)
+    assert "C1X9" not in page(client, "done")
+    onboarding_project.rate_next(rater, timezone.now())
+    assert "C1X9" in page(client, "done")
+    assert "Completion code" not in client.get("/").content.decode()
+    Project.objects.update(state="closed")
+    assert "Completion code" in client.get("/").content.decode()
+    Rater.objects.update(stage="failed")
+    told = page(client, "done")
+    assert "OUT7" in told
+    assert "C1X9" not in told
+
+
+@pytest.mark.parametrize("query", ["PROLIFIC_PID=%3Cscript%3E", "PROLIFIC_PID=a&PROLIFIC_PID=b", "PROLIFIC_PID=%00"])
+def test_hostile_worker_id_is_refused_in_words_and_makes_nothing(query: str, client: Client) -> None:
+    cast = make_personas()
+    Project.objects.filter(pk=cast.project.pk).update(takes_worker_ids=True)
+    _, token = invitations.create_invitation(
+        project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=timezone.now()
+    )
+    before = User.objects.count()
+    address = f"{reverse('annotate:join', args=[token])}?{query}"
+    for response in (client.get(address), client.post(address)):
+        assert response.status_code == 422
+        assert "Open the link from the platform again." in response.content.decode()
+        assert "<script>" not in response.content.decode()
+    assert User.objects.count() == before
+
+
+def test_worker_id_means_nothing_where_the_project_takes_none(client: Client) -> None:
+    cast = make_personas()
+    _, token = invitations.create_invitation(
+        project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=timezone.now()
+    )
+    told = client.get(f"{reverse('annotate:join', args=[token])}?PROLIFIC_PID=abc").content.decode()
+    assert "Make the account and join" in told
+    assert not WorkerId.objects.exists()
+    assert not Assignment.objects.exists()
+
+
+def test_a_new_guideline_takes_nothing_of_the_way_back(rater: Rater, project: Project) -> None:
+    text = project.consent_text_id
+    Rater.objects.filter(pk=rater.pk).update(stage="working", agreed_text=text, read_guideline=None)
+    rater.refresh_from_db()
+    project = Project.objects.get(pk=project.pk)
+    told = {step.key: step.state for step in onboarding_progress.load_onboarding_path(rater, project).steps}
+    assert told == {"reading": "here", "training": "done", "screening": "done", "work": "ahead"}
+
+
+def test_nobody_who_was_screened_out_is_told_of_attempts(rater: Rater, project: Project) -> None:
+    Rater.objects.filter(pk=rater.pk).update(stage="failed")
+    rater.refresh_from_db()
+    (screening,) = [
+        step for step in onboarding_progress.load_onboarding_path(rater, project).steps if step.key == "screening"
+    ]
+    assert (screening.state, "attempt" in screening.says) == ("here", False)

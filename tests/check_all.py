@@ -1,0 +1,142 @@
+"""Everything that is checked before a change lands: `./test [--strict] [what pytest takes …]`.
+
+Static checks, then the suite, then tests that kill processes, then journeys in a browser. The last lines report what
+was left out; in strict mode that is a failure. With arguments for pytest, only tests run.
+
+The servers are those that `tests.environment` finds or starts, once for all phases.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.environment import servers_of_tests
+
+BASE = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+# What the platform's own environment would change in a test; each phase names what it needs.
+OUR_PACKAGES = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
+# Some machines ask for no bytecode: each of the hundreds of processes below would compile all that it imports.
+SLOW_TESTS = ("PYTHONDONTWRITEBYTECODE",)
+NOTHING_COLLECTED = 5
+COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
+
+
+@dataclass(frozen=True)
+class CheckPhase:
+    name: str
+    command: list[str]
+    counts_tests: bool = False
+
+
+@dataclass
+class CheckOutcome:
+    """What came of the phases so far."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    left_out: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def main(arguments: list[str]) -> int:
+    strict, chosen = "--strict" in arguments, [word for word in arguments if word != "--strict"]
+    outcome = CheckOutcome()
+    with tempfile.TemporaryDirectory(prefix="stepmark-test-") as folder:
+        (Path(folder) / "data").mkdir()
+        with servers_of_tests() as addresses:
+            for phase in [*([] if chosen else list_static_checks()), *list_suites(chosen, outcome.left_out)]:
+                run_phase(phase, outcome, folder=folder, env=addresses, may_be_empty=bool(chosen))
+    return print_report(outcome, strict=strict)
+
+
+def list_static_checks() -> Iterator[CheckPhase]:
+    templates = sorted(str(path.relative_to(BASE)) for path in BASE.glob("templates/**/*.html"))
+    commands = {
+        "ruff check": ["ruff", "check", "."],
+        "ruff format": ["ruff", "format", "--check", "."],
+        "mypy": ["mypy", "."],
+        "rooms": ["lint-imports"],
+        "djade": ["djade", "--check", "--target-version", "5.2", *templates],
+        "djlint": ["djlint", "--lint", "--quiet", "templates"],
+        "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
+    }
+    for name, (program, *rest) in commands.items():
+        yield CheckPhase(name, [str(BIN / program), *rest])
+
+
+def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
+    pytest = [str(BIN / "python"), "-m", "pytest", "-q"]
+    quick, fault, journey = (["-m", mark] for mark in ("not fault and not journey", "fault", "journey"))
+    # Each of two processes takes half of the tests in their order, so that fixtures of a module are made once.
+    halves = ["-n", "2", "--dist", "worksteal"]
+    yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
+    yield CheckPhase("faults", [*pytest, *fault, *chosen], counts_tests=True)
+    if not chosen:
+        # It reports what it cannot get, and that is no failure: torch is needed by trainers, not by us.
+        yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
+    if any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
+        yield CheckPhase("journeys", [*pytest, "-p", "playwright", *journey, *chosen], counts_tests=True)
+    else:
+        left_out.append("journeys (no chromium)")
+
+
+def run_phase(
+    phase: CheckPhase, outcome: CheckOutcome, *, folder: str, env: Mapping[str, str], may_be_empty: bool
+) -> None:
+    print(f"\n===== {phase.name}", flush=True)
+    given = {name: value for name, value in os.environ.items() if not name.startswith((*OUR_PACKAGES, *SLOW_TESTS))}
+    env = {**given, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
+    began, last_line = time.monotonic(), ""
+    with subprocess.Popen(
+        phase.command, cwd=BASE, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last_line = line if line.strip() else last_line
+    outcome.seconds[phase.name] = time.monotonic() - began
+    counts = parse_counts(last_line) if phase.counts_tests else Counter()
+    outcome.counts += counts
+    is_empty = phase.counts_tests and process.returncode == NOTHING_COLLECTED
+    if process.returncode and not (is_empty and (may_be_empty or phase.name == "journeys")):
+        outcome.broken.append(phase.name)
+        outcome.counts["failed"] += 0 if counts["failed"] else 1
+
+
+def parse_counts(summary: str) -> Counter[str]:
+    """pytest's last line in three numbers: an error is a failure, and what was expected to fail did not pass."""
+    kinds = {"error": "failed", "errors": "failed", "xpassed": "failed", "xfailed": "skipped"}
+    found: Counter[str] = Counter()
+    for number, kind in COUNTED.findall(summary):
+        found[kinds.get(kind, kind)] += int(number)
+    return found
+
+
+def print_report(outcome: CheckOutcome, *, strict: bool) -> int:
+    print("\n===== durations")
+    for name, seconds in outcome.seconds.items():
+        print(f"{seconds:7.1f} s  {name}")
+    if outcome.broken:
+        print("Failed: " + ", ".join(outcome.broken))
+    left_out = [*outcome.left_out]
+    if skipped := outcome.counts["skipped"]:
+        left_out.append(f"{skipped} skipped tests (their reasons stand above)")
+    print("Left out: " + ("; ".join(left_out) or "nothing"))
+    counts, is_refused = outcome.counts, strict and bool(left_out)
+    if is_refused:
+        print("Strict: nothing may be left out.")
+    print(f"{counts['passed']} passed, {counts['failed']} failed" + (f", {skipped} skipped" if skipped else ""))
+    return int(bool(outcome.broken) or is_refused)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""The addresses of settings, jobs, figures and reviews, for the walk of `tests.test_permissions`: how each is asked,
+and by whom."""
+
+from typing import Any
+
+from jobs.models import Job
+from labeling import assignments, quality
+from labeling.models import Rater
+from labeling.models.gold import GoldUse
+from labeling.projects import lifecycle
+from tests import factories
+from tests.people.personas import Personas
+from tests.url_arguments import project_args
+
+NOW = factories.NOW
+
+
+def answers_for_members(status: int, **others: int) -> dict[str, int]:
+    inside = dict.fromkeys(("annotator", "engineer", "reviewer", "lead", "owner"), status)
+    return {"visitor": 302, "stranger": 404, "neighbour": 404, **inside, **others}
+
+
+def answers_for_managers(status: int) -> dict[str, int]:
+    return answers_for_members(403, lead=status, owner=status)
+
+
+def answers_for_readers(status: int, **others: int) -> dict[str, int]:
+    return answers_for_members(status, annotator=403, **others)
+
+
+def ended_job_args(cast: Personas) -> dict[str, object]:
+    times = dict.fromkeys(("asked_at", "started_at", "ended_at"), NOW)
+    subject = f"project:{cast.project.pk}"
+    job = Job.objects.create(kind="x", subject=subject, state="failed", failure="x", **times)
+    return {"slug": cast.project.slug, "job": job.pk}
+
+
+def guideline_args(cast: Personas) -> dict[str, object]:
+    made = lifecycle.publish_guideline(project=cast.project, body="Read.", by=None, now=NOW)
+    return {"slug": cast.project.slug, "version": made.version}
+
+
+def rater_args(cast: Personas) -> dict[str, object]:
+    return {"slug": cast.project.slug, "rater": Rater.objects.get(project=cast.project, user=cast.annotator).pk}
+
+
+def submission_args(cast: Personas) -> dict[str, object]:
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    assignment = factories.make_assignment(rater, factories.make_trace(cast.project))
+    assignments.give_up(assignment_id=assignment.pk, rater_id=rater.pk, client="test", reason="x", by=None, now=NOW)
+    return {"slug": cast.project.slug, "assignment": assignment.pk}
+
+
+def gold_args(cast: Personas) -> dict[str, object]:
+    trace = factories.make_trace(cast.project)
+    made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    return {"slug": cast.project.slug, "gold": made.pk}
+
+
+DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
+    "dashboard:settings": ("get", answers_for_managers(200), project_args),
+    "dashboard:edit_overlap": ("post", answers_for_managers(422), project_args),
+    "dashboard:guideline": ("get", answers_for_managers(200), project_args),
+    "dashboard:save_consent_text": ("post", answers_for_managers(302), project_args, {"body": "Yes?"}),
+    "dashboard:guideline_version": ("get", answers_for_readers(200), guideline_args),
+    "dashboard:lifecycle": ("get", answers_for_managers(200), project_args),
+    "dashboard:create_project_clone": (
+        "post",
+        answers_for_members(403, owner=302),
+        project_args,
+        {"name": "Sums 2", "slug": "sums-2"},
+    ),
+    "dashboard:pause_project": ("post", answers_for_managers(302), project_args),
+    "dashboard:resume_project": ("post", answers_for_managers(302), project_args),
+    "dashboard:close_project": ("post", answers_for_members(403, owner=302), project_args),
+    "dashboard:archive_project": ("post", answers_for_members(403, owner=302), project_args),
+    "dashboard:jobs": ("get", answers_for_readers(200), project_args),
+    "dashboard:retry_job": ("post", answers_for_readers(302, reviewer=403), ended_job_args),
+    "dashboard:cancel_job": ("post", answers_for_readers(302, reviewer=403), ended_job_args),
+    "dashboard:overview": ("get", answers_for_readers(200), project_args),
+    "dashboard:annotators": ("get", answers_for_managers(200), project_args),
+    "dashboard:annotator": ("get", answers_for_managers(200), rater_args),
+    "dashboard:pause_annotator": ("post", answers_for_managers(302), rater_args, {"reason": "See me."}),
+    "dashboard:resume_annotator": ("post", answers_for_managers(302), rater_args),
+    "dashboard:retrain_annotator": ("post", answers_for_managers(302), rater_args),
+    "dashboard:messages": ("get", answers_for_managers(200), project_args),
+    "dashboard:send_message_to_all": ("post", answers_for_managers(302), project_args, {"text": "Welcome."}),
+    "dashboard:thread": ("get", answers_for_managers(200), rater_args),
+    "dashboard:send_message": ("post", answers_for_managers(302), rater_args, {"text": "Welcome."}),
+    "dashboard:mark_answers_seen": ("post", answers_for_managers(302), rater_args),
+    "dashboard:agreement": ("get", answers_for_readers(200), project_args),
+    "dashboard:gold": ("get", answers_for_readers(200, engineer=403), project_args),
+    "dashboard:screening_set": ("get", answers_for_readers(200, engineer=403), project_args),
+    "dashboard:adopt_screening_set": ("post", answers_for_readers(422, engineer=403), project_args),
+    "dashboard:gold_trace": ("get", answers_for_readers(200, engineer=403), gold_args),
+    "dashboard:correct_gold_trace": (
+        "post",
+        answers_for_readers(302, engineer=403),
+        gold_args,
+        {"accepted_first_errors": ["none"]},
+    ),
+    "dashboard:retire_gold_trace": ("post", answers_for_readers(302, engineer=403), gold_args),
+    "dashboard:submission": ("get", answers_for_readers(200), submission_args),
+    "dashboard:create_correction_request": (
+        "post",
+        answers_for_readers(302, engineer=403),
+        submission_args,
+        {"note": "Step 2?"},
+    ),
+}

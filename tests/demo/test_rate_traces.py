@@ -1,0 +1,108 @@
+"""Simulated raters fill the demo with something true, are marked as what they are, and leave work for people."""
+
+import copy
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import call_command
+from pytest_django.plugin import DjangoDbBlocker
+
+from accounts import login_links
+from accounts.models import LinkPurpose
+from demo import make_projects, rate_traces, records, simulated_raters
+from labeling import quality, queue
+from labeling.models import AgreementTally, GoldAnswer, Rater, Settlement, Submission
+from labeling.quality import consensus
+from prm.evaluation.gate import GateReason
+from tests import factories, module_rows
+from tests.demo.test_make_projects import walk_in
+from tests.prm import generation_project
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[make_projects.DemoProjects]:
+    with module_rows.keep_rows(django_db_blocker):
+        with django_db_blocker.unblock():
+            demo = make_projects.make_demo(now=factories.NOW)
+        yield demo
+
+
+@pytest.fixture
+def demo(made: make_projects.DemoProjects) -> make_projects.DemoProjects:
+    return copy.deepcopy(made)
+
+
+def test_rate_fills_every_chart_matrix_and_queue(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
+    maths = demo.projects[0]
+    shown = quality.load_project_stats(project_id=maths.pk)
+    assert shown is not None
+    found = shown.content
+    assert set(found["settlements"]) >= {"settled", "contested"}
+    assert found["headline"]["steps"]["alpha_nominal"]["low"] > 0
+    assert found["headline"]["first_error"]["exact"]["value"] > 0.4
+    assert len(found["domain"]) == 6
+    assert len(found["days"]) > 15
+    assert quality.list_daily_stats(project_id=maths.pk).count() >= 5
+    assert len(found["raters"]) == len(simulated_raters.SIMULATED_RATERS)
+    assert quality.list_contested(project_id=maths.pk).exists()
+    gate = generation_project.run_generation(
+        maths, now
+    ).gate  # the reserve is read: the first gate has something to judge on
+    assert gate["why"] == GateReason.FIRST
+    assert gate["counts"]["problems"] >= 8
+    assert gate["figures"]["risk_set_auc_length_matched"]["interval"]
+    # Twice is no more: nothing is left to look at, and nothing is made again.
+    before = Submission.objects.count()
+    make_projects.make_demo(now=now)
+    assert (Submission.objects.count(), Settlement.objects.filter(is_due=True).count()) == (before, 0)
+
+
+def test_rate_marks_who_is_simulated_and_pauses_who_hurries(demo: make_projects.DemoProjects) -> None:
+    maths = demo.projects[0]
+    crew = Rater.objects.filter(project=maths, user__username__startswith="simulated-").select_related("user")
+    assert {rater.user.name for rater in crew if rater.user} == {
+        rater.name for rater in simulated_raters.SIMULATED_RATERS
+    }
+    assert all("Simulated" in rater.name for rater in simulated_raters.SIMULATED_RATERS)
+    assert [rater.user.username for rater in crew if rater.paused_at and rater.user] == ["simulated-6"]
+    assert set(GoldAnswer.objects.values_list("rater", flat=True)) == {rater.pk for rater in crew}
+    assert not Submission.objects.exclude(assignment__rater__user__username__startswith="simulated-").exists()
+
+
+def test_rate_leaves_most_of_the_truth_standing_and_work_for_people(
+    demo: make_projects.DemoProjects, now: dt.datetime
+) -> None:
+    """What the simulated raters agree on is what the generator knows, far more often than not."""
+    maths = demo.projects[0]
+    plan = make_projects.PLANS[0]
+    told = {
+        records.record_digest(records.build_record(trace, policy=plan.policy)): trace
+        for trace in plan.generate(seed=make_projects.SEED)
+    }
+    truth = rate_traces.load_truths(maths, told)
+    settled = list(consensus.current_revisions(project_id=maths.pk))
+    right = sum(row.first_error == truth[row.trace_id].first_error for row in settled)
+    assert right / len(settled) > 0.8
+    for project in demo.projects:
+        rater = Rater.objects.get(project=project, user=demo.annotator)
+        walk_in(rater, now)
+        assert queue.claim_trace(rater_id=rater.pk, now=now, chance=0.9).trace_id
+    assert AgreementTally.objects.filter(project=maths, second=None).count() < 10
+
+
+def test_make_demo_prints_links_that_work_once(
+    demo: make_projects.DemoProjects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("make_demo", "--origin", "http://127.0.0.1:8123/")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[0] for line in lines] == ["lead", "annotator", "engineer"]
+    address = lines[1].split(": ")[1]
+    assert address.startswith("http://127.0.0.1:8123/")
+    token = address.rstrip("/").rpartition("/")[2]
+    now = dt.datetime.now(dt.UTC)
+    assert login_links.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now).username == "annotator"
+    with pytest.raises(login_links.LoginLinkInvalid):
+        login_links.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now)

@@ -1,0 +1,165 @@
+"""People at the work page in a real browser, who press keys and remember what they meant, whatever breaks meanwhile."""
+
+import contextlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+
+from accounts.models import User
+from supervisor import paths
+from tests import servers
+
+KEYS = {-1: "1", 0: "2", 1: "3"}
+COLLECT = "import django; django.setup(); from supervisor.prepare import collect_static_files as c; c()"
+
+
+class KillableServer:
+    """A web server on the test's own database, which can be killed and comes back at the same address."""
+
+    def __init__(self, folder: Path, broker: str) -> None:
+        self.port, self.log = paths.find_free_port(0), folder / "web.log"
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.env = {
+            **servers.process_environment(folder, broker=broker),
+            "SECRET_KEY": settings.SECRET_KEY,
+            "STEPMARK_ORIGIN": self.url,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        }
+        subprocess.run([sys.executable, "-c", COLLECT], env={**os.environ, **self.env}, cwd=servers.ROOT, check=True)
+        self.start()
+
+    def start(self) -> None:
+        command = ["-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{self.port}"]
+        self.server = servers.ServerProcess(sys.executable, *command, "config.wsgi", env=self.env, log=self.log)
+
+    def kill(self) -> None:
+        self.server.kill()
+
+
+@contextlib.contextmanager
+def running_chromium() -> Iterator[Browser]:
+    """Without pytest's plugin, which the phases that kill processes do not load."""
+    program = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        pytest.skip("no chromium: install Debian's package, or name one in STEPMARK_CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def logged_in_context(browser: Browser, house: KillableServer, user: User) -> BrowserContext:
+    client = Client()
+    client.force_login(user)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    context = browser.new_context(base_url=house.url)
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": house.url}])
+    return context
+
+
+class BrowserRater:
+    """One person at one page. `meant` is what they said last of each step; `pressed` all that they ever said."""
+
+    def __init__(self, context: BrowserContext, slug: str, disturb: "FaultInjector") -> None:
+        self.context, self.slug, self.disturb = context, slug, disturb
+        self.meant: dict[tuple[int, int], int | None] = {}
+        self.pressed: list[tuple[int, int, int | None]] = []
+        self.page = context.new_page()
+        self.open()
+
+    def open(self) -> None:
+        for _ in range(40):
+            with contextlib.suppress(Exception):  # nobody answers: a person loads the page again
+                self.page.goto(f"/work/{self.slug}/", timeout=5_000)
+                break
+            self.page.wait_for_timeout(250)
+        self.ready()
+
+    def ready(self) -> int:
+        """The assignment that stands on the page, once there is one."""
+        expect(self.page.locator("html[data-ready] .step.is-now")).to_be_visible(timeout=30_000)
+        return int(self.page.locator("html").get_attribute("data-ready") or 0)
+
+    def close_the_tab(self) -> None:
+        self.page.close(run_before_unload=False)
+        self.page = self.context.new_page()
+        self.open()
+
+    def rate(self, assignment: int, step: int, rating: int) -> None:
+        self._say(assignment, step, rating, KEYS[rating])
+
+    def undo(self, assignment: int, step: int, former: int | None) -> None:
+        self._say(assignment, step, former, "z")
+
+    def _say(self, assignment: int, step: int, rating: int | None, key: str) -> None:
+        self.disturb()
+        self.page.keyboard.press(key)
+        self.meant[assignment, step] = rating
+        self.pressed.append((assignment, step, rating))
+
+    def submit(self) -> None:
+        """Where no next trace was fetched ahead and none can be fetched, somebody must mend the network first."""
+        shown = self.ready()
+        self.page.keyboard.press("Enter")
+        following = self.page.locator(f"html:not([data-ready='{shown}']) .step.is-now")
+        with contextlib.suppress(AssertionError):
+            expect(following).to_be_visible(timeout=2_000)
+            return
+        self.disturb.clear_up()
+        expect(following).to_be_visible(timeout=30_000)
+
+    def wait_until_saved(self) -> None:
+        expect(self.page.locator("#save[data-state=saved]")).to_be_visible(timeout=45_000)
+
+
+class FaultInjector:
+    """Kills the server and cuts the network at moments that a seed decides, counted in key presses: the same seed, the
+    same moments."""
+
+    def __init__(self, house: KillableServer, chance: random.Random, *, every: int) -> None:
+        self.house, self.chance, self.every = house, chance, every
+        self.contexts: list[BrowserContext] = []
+        self.kills = self.cuts = 0
+        self.until_next, self.mend = every // 2, self._nothing
+
+    def __call__(self) -> None:
+        self.until_next -= 1
+        if self.until_next > 0:
+            return
+        mend, self.mend = self.mend, self._nothing
+        if mend == self._nothing:
+            self.mend = self.chance.choice([self._kill, self._cut])()
+            self.until_next = self.chance.randint(3, self.every)
+        else:
+            mend()
+            self.until_next = self.chance.randint(self.every // 2, self.every)
+
+    def clear_up(self) -> None:
+        self.mend()
+        self.mend = self._nothing
+        self.until_next = self.every
+
+    def _kill(self) -> Callable[[], None]:
+        self.kills += 1
+        self.house.kill()
+        return self.house.start
+
+    def _cut(self) -> Callable[[], None]:
+        self.cuts += 1
+        context = self.chance.choice(self.contexts)
+        context.set_offline(True)
+        return lambda: context.set_offline(False)
+
+    def _nothing(self) -> None:
+        pass

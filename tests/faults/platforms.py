@@ -1,0 +1,122 @@
+"""Start the whole platform, on one machine or as on many, and kill any part of it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from host import socket_paths
+from supervisor import paths
+from tests import servers
+from tests.supervisor import platform_process
+
+
+class OneMachine:
+    """`./run`: the supervisor starts again what dies, and a person starts the supervisor again."""
+
+    parts = ("web", "worker", "broker", "database", "trunk", "supervisor")
+    _words: Mapping[str, str] = {"broker": "valkey-server", "database": "bin/postgres"}
+
+    def __init__(self, folder: Path) -> None:
+        self.data, self.port = folder / "data", paths.find_free_port(0)
+        self.broker = f"unix://{socket_paths.broker_socket_path(self.data)}"
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        command = [str(platform_process.BASE / "run"), "--no-demo", "--port", str(self.port), "--data", str(self.data)]
+        env = {**platform_process.clean_environment(), "SECRET_KEY": settings.SECRET_KEY}
+        pipe, out = subprocess.PIPE, subprocess.STDOUT
+        process = subprocess.Popen(command, stdout=pipe, stderr=out, text=True, env=env)
+        self.running = platform_process.PlatformProcess(self.data, process)
+        self.running.wait_for("Stepmark is ready at")
+
+    def kill(self, part: str, chance: random.Random) -> None:
+        if part == "supervisor":
+            self.running.process.kill()
+            self.running.process.wait()
+            servers.wait_until(lambda: not self.running.family(), what="the end of the family")
+            self.start()
+            return
+        word = self._words.get(part, f"stepmark-{part}")
+        pids = [pid for pid, command in self.running.family().items() if word in command]
+        if pids:
+            os.kill(chance.choice(pids), signal.SIGKILL)
+
+    def end(self) -> None:
+        self.running.end()
+
+
+class ManyMachines:
+    """The test's PostgreSQL, a broker, and web, worker and beat as separate processes that are restarted at once."""
+
+    parts = ("web", "worker", "broker")
+
+    def __init__(self, folder: Path, sockets: Path) -> None:
+        self.folder, self.socket, self.port = folder, sockets / "redis.sock", paths.find_free_port(0)
+        self.broker = f"unix://{self.socket}"
+        self.env = {
+            **servers.process_environment(folder, broker=self.broker),
+            "SECRET_KEY": settings.SECRET_KEY,
+            "STEPMARK_ORIGIN": self.url.rstrip("/"),
+            "STEPMARK_WEB_WORKERS": "2",
+        }
+        self.servers = {part: self._start(part) for part in ("broker", "web", "worker", "beat")}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def kill(self, part: str, chance: random.Random) -> None:
+        self.servers[part].kill()
+        self.servers[part] = self._start(part)
+
+    def end(self) -> None:
+        for server in self.servers.values():
+            server.kill()
+
+    def _start(self, part: str) -> servers.ServerProcess:
+        log = self.folder / f"{part}.log"
+        if part == "broker":  # it keeps nothing: what it had to tell is lost with it
+            self.socket.unlink(missing_ok=True)
+            return servers.start_redis(self.socket, log)
+        if part == "worker":
+            return servers.start_worker(env=self.env, log=log, concurrency=2)
+        python = [sys.executable, "-m"]
+        if part == "web":
+            web = ["gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{self.port}", "config.wsgi"]
+            return servers.ServerProcess(*python, *web, env=self.env, log=log)
+        beat = [
+            "celery",
+            "--app",
+            "config.celery",
+            "beat",
+            "--schedule",
+            str(self.folder / "schedule"),
+            "--pidfile",
+            "",
+        ]
+        return servers.ServerProcess(*python, *beat, env=self.env, log=log)
+
+
+PlatformUnderTest = OneMachine | ManyMachines
+
+
+@contextmanager
+def running_platform(folder: Path, kind: type[PlatformUnderTest]) -> Iterator[PlatformUnderTest]:
+    """Open a platform. This process works on the same database."""
+    with servers.short_folder() as sockets, ExitStack() as closing:
+        house = OneMachine(folder) if kind is OneMachine else ManyMachines(folder, sockets)
+        closing.callback(house.end)
+        if isinstance(house, OneMachine):
+            closing.enter_context(servers.looking_into(house.data))
+        yield house

@@ -1,0 +1,92 @@
+"""Texts cut into steps."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats import segmenters
+
+TEXTS = st.text(st.sampled_from("aA1. \n\t\r)?!$\\:é。”"), max_size=40) | st.lists(
+    st.sampled_from(
+        ["Step 1: a", "## Step 2: b", "1. x", "2) y", "\n", "\n\n", " ", "So. Then", "step 3", "第二步", "好。", "\n  "]
+    )
+    | st.sampled_from(["```", "```py", "$$", "\\[", "\\]", "\\begin{a}", "\\end{a}", "\\end{b}"]),
+    max_size=12,
+).map("".join)
+
+CODE = "We write:\n\n```python\ndef f(x):\n\n    return x\n```\n\nIt works.\n\nDone."
+FORMULA = "We have\n\\[\nx\n= 1.\n\\]\nso done.\n$$\na\n$$\nEnd."
+CHINESE = "设速度为 $x$。则有 $3x = 6$，所以 $x = 2$。他说：“好。”答案是 2！"
+
+
+@given(TEXTS, st.sampled_from(segmenters.SEGMENTER_NAMES))
+def test_cut_loses_nothing(text: str, segmenter: str) -> None:
+    pieces = segmenters.cut_text(text, segmenter=segmenter)
+    assert segmenters.join_pieces(pieces) == text
+    assert len(pieces) == 1 or all(piece.text.strip() for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("segmenter", "text", "expected"),
+    [
+        ("lines 2", "a\nb\n\n c\n", ["a", "b", " c\n"]),
+        ("lines 2", "if a:\n    b\n\n  \n    c", ["if a:", "    b", "    c"]),
+        ("lines 2", FORMULA, ["We have", "\\[\nx\n= 1.\n\\]", "so done.", "$$\na\n$$", "End."]),
+        ("lines 2", "a\n```\nb\nc", ["a", "```", "b", "c"]),  # what is never closed is no code
+        ("blank lines 2", "a\nb\n\nc\n \n\nd", ["a\nb", "c", "d"]),
+        ("blank lines 2", CODE, ["We write:", CODE.split("\n\n", 1)[1].rsplit("\n\n", 2)[0], "It works.", "Done."]),
+        ("blank lines 2", "\\begin{align}\na\n\nb\n\\end{align}\n\nc", ["\\begin{align}\na\n\nb\n\\end{align}", "c"]),
+        ("sentences 2", "It is 3.5. So we add $x$. Done!", ["It is 3.5.", "So we add $x$.", "Done!"]),
+        (
+            "sentences 2",
+            "Ask Mr. Fox, i.e. Bob. He said “No.” Then Fig. 2.",
+            ["Ask Mr. Fox, i.e. Bob.", "He said “No.”", "Then Fig. 2."],
+        ),
+        ("sentences 2", CHINESE, ["设速度为 $x$。", "则有 $3x = 6$，所以 $x = 2$。", "他说：“好。”", "答案是 2！"]),
+        ("numbered list 2", "1. a\n b\n2. c\n10) d", ["1. a\n b", "2. c", "10) d"]),
+        ("step k 2", "Step 1: a\nmore\n\nStep 2: b", ["Step 1: a\nmore", "Step 2: b"]),
+        (
+            "step k 2",
+            "So.\n## Step 1: a\n\n**Step 2**: b\nStep3 c",
+            ["So.", "## Step 1: a", "**Step 2**: b", "Step3 c"],
+        ),
+        ("step k 2", "第一步：甲\n乙\n步骤2：丙", ["第一步：甲\n乙", "步骤2：丙"]),
+        ("lines 2", "", [""]),
+        ("lines 2", "\n \n", ["\n \n"]),
+    ],
+)
+def test_cut_gives_the_steps_that_a_reader_expects(segmenter: str, text: str, expected: list[str]) -> None:
+    assert [piece.text for piece in segmenters.cut_text(text, segmenter=segmenter)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Step 1: a\nStep 2: b", "step k 2"),
+        ("### Step 1: a\n\nb\n\n### Step 2: b\n\nc", "step k 2"),
+        ("第一步：甲\n第二步：乙", "step k 2"),
+        ("First:\n\n1. a\n\n   b\n\n2. c\n\n3. d", "numbered list 2"),
+        ("1. a\n2. b\n\nc\n\n1. d", "blank lines 2"),
+        ("a\n\nb\n\nc", "blank lines 2"),
+        (CODE, "blank lines 2"),
+        ("a\nb", "lines 2"),
+        (FORMULA, "lines 2"),
+        ("One. Two.", "sentences 2"),
+        (CHINESE, "sentences 2"),
+    ],
+)
+def test_choose_takes_the_segmenter_that_fits(text: str, expected: str) -> None:
+    assert segmenters.choose_segmenter(text) == expected
+
+
+@pytest.mark.parametrize("unit", [" ", "\n", " \n", "\\[", "$$", "```\n", "\\begin{a}", "1. ", "。", ". ", "Step 1 "])
+def test_cut_takes_no_longer_than_the_text_is_long(unit: str) -> None:
+    """Some patterns would look at a long run of one thing again from each of its characters: minutes, not moments."""
+    text = "a" + unit * (20_000 // len(unit)) + "b"
+    began = time.process_time()
+    for segmenter in segmenters.SEGMENTER_NAMES:
+        assert segmenters.join_pieces(segmenters.cut_text(text, segmenter=segmenter)) == text
+    segmenters.choose_segmenter(text)
+    assert time.process_time() - began < 2

@@ -1,0 +1,98 @@
+"""Formats that come in tables."""
+
+import io
+import json
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from formats import catalog, table_reader
+from formats.catalog import UnknownFormat
+from formats.records import BadLine, TraceRecord
+
+CSV = """problem,answer,steps,is_right,ref
+"What is 2 + 2?",4,"[""2 + 2"", ""= 4""]",true,a
+"Two
+lines, and a comma",,"[""x""]",,b
+"""
+
+
+def read(content: bytes, format: str, table: str) -> list[TraceRecord | BadLine]:
+    return list(catalog.read_traces(io.BytesIO(content), format=format, table=table))
+
+
+def parquet_of(rows: list[dict[str, object]]) -> bytes:
+    sink = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_read_takes_csv(mark: bytes) -> None:
+    content = mark + CSV.encode()
+    assert catalog.detect_format(io.BytesIO(content), table="csv").name == "native"
+    first, second = read(content, "native", "csv")
+    assert isinstance(first, TraceRecord)
+    assert isinstance(second, TraceRecord)
+    assert [step.options[0].text for step in first.steps] == ["2 + 2", "= 4"]
+    assert (first.problem.answer, first.is_right, first.ref) == ("4", True, "a")
+    assert (second.problem.text, second.is_right) == ("Two\nlines, and a comma", None)
+
+
+def test_read_takes_texts_that_begin_like_json() -> None:
+    """Problems of MATH begin with a drawing, those of exams with their points."""
+    content = b'problem,text\n"[asy] draw(x); [/asy] Say.","{a} is one. So it is."\n[1],[2]\n'
+    drawn, short = read(content, "native", "csv")
+    assert isinstance(drawn, TraceRecord)
+    assert isinstance(short, TraceRecord)
+    assert (drawn.problem.text, short.problem.text) == ("[asy] draw(x); [/asy] Say.", "[1]")
+    assert drawn.steps[0].options[0].text == "{a} is one."
+
+
+def test_read_takes_parquet_of_any_format() -> None:
+    rows: list[dict[str, object]] = [
+        {"problem": "p", "steps": ["a", "b"], "label": 1, "id": "x", "final_answer_correct": False},
+        {"problem": "p", "steps": ["a", "c"], "label": -1, "id": "y", "final_answer_correct": None},
+    ]
+    content = parquet_of(rows)
+    assert catalog.detect_format(io.BytesIO(content), table="parquet").name == "processbench"
+    found = read(content, "processbench", "parquet")
+    assert [record.ref for record in found if isinstance(record, TraceRecord)] == ["x", "y"]
+    assert [record.is_right for record in found if isinstance(record, TraceRecord)] == [False, None]
+
+
+@pytest.mark.parametrize(
+    ("content", "table", "expected"),
+    [
+        (b"problem,steps\np\n", "csv", "line 2, column 1: 1 cells under 2 names"),
+        (b'problem,steps\np,"[1"\n', "csv", "line 2, column 2: Expected `array`, got `str`, in steps"),
+        (b'problem,steps\np,"[1]"\n', "csv", "line 2, column 2: Expected `str | object`, got `int`, in steps[0]"),
+        (b'problem,steps\n"p\nq","[1]"\n', "csv", "line 2, column 2: Expected"),
+        (b'problem,ref,steps\np,,"[{""text"": ""a"", ""text"": ""b""}]"\n', "csv", 'line 2, column 3: the key "text"'),
+        (b"problem,problem\np,x\n", "csv", "line 2, column 1: two columns have one name: problem, problem"),
+        (b'problem,steps\n"p,x\n', "csv", "line 2, column 1: not CSV"),
+        (b"problem,steps\n\xff,x\n", "csv", "line 2, column 1: the byte 0xff is not UTF-8: save the file as UTF-8"),
+        (b'problem,steps\n"p\x00","[""a""]"\n', "csv", "line 2, column 1: a NUL"),
+        (b"nothing of the kind", "parquet", "not a Parquet file that can be read"),
+    ],
+)
+def test_read_refuses_bad_tables(content: bytes, table: str, expected: str) -> None:
+    bad = [str(item) for item in read(content, "native", table) if isinstance(item, BadLine)]
+    assert len(bad) == 1
+    assert expected in bad[0]
+
+
+def test_read_refuses_nul_in_parquet() -> None:
+    (bad,) = read(parquet_of([{"problem": "a\x00", "steps": ["x"]}]), "native", "parquet")
+    assert "NUL" in str(bad)
+
+
+def test_read_says_what_does_not_come_in_tables() -> None:
+    with pytest.raises(UnknownFormat, match="does not come in tables"):
+        read(json.dumps({}).encode(), "prm800k", "csv")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("x.csv", "csv"), ("x.PARQUET", "parquet"), ("x.jsonl", None)])
+def test_kind_of_goes_by_the_name(name: str, expected: str | None) -> None:
+    assert table_reader.detect_table_kind(name) == expected

@@ -1,0 +1,40 @@
+"""The guard of systems whose kernel does not tie a child to its parent."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from host import parent_guard
+from tests.supervisor import platform_process
+
+# A parent that starts a guard as on systems whose kernel promises nothing, and then says who the grandchild is.
+PARENT = """
+import os, subprocess, sys, time
+guard = "import sys; from machine import lifeline; sys.exit(lifeline.watch_parent({}, ['sleep', '600']))"
+child = subprocess.Popen([sys.executable, "-c", guard.format(os.getpid())], start_new_session=True)
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.fault
+def test_watch_parent_takes_its_program_along_when_the_parent_is_killed() -> None:
+    root = Path(parent_guard.__file__).resolve().parents[1]
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)}
+    ) as parent:
+        assert parent.stdout
+        guard = int(parent.stdout.readline())
+        ends = time.monotonic() + platform_process.PATIENCE
+        while "sleep" not in platform_process.commands_of_group(guard):
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        os.kill(parent.pid, signal.SIGKILL)
+    while platform_process.commands_of_group(guard):
+        assert time.monotonic() < ends
+        time.sleep(0.05)

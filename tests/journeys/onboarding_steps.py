@@ -1,0 +1,112 @@
+"""The way into a project as journeys walk it: the project, and the keys that are pressed on the way."""
+
+from typing import Any, Literal
+
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from labeling import onboarding, quality
+from labeling.models import Project
+from labeling.models.gold import GoldUse
+from labeling.projects import lifecycle
+from people import invitations, members
+from people import owned_projects as projects_of_people
+from people.models import Role
+from tests import factories
+
+STEPS = ["The radius of the circle is $12$.", r"So \(12^2 = 124\) is its square.", "The area is $\\boxed{124\\pi}$."]
+
+
+CONTROLS: tuple[Literal["link", "button", "checkbox", "textbox"], ...] = ("link", "button", "checkbox", "textbox")
+
+
+class OnboardingJourney:
+    """A project with the whole way in, a lead, and an invitation into it."""
+
+    def __init__(self, *, training: int = 1, screening: int = 1, **settings: Any) -> None:
+        now = timezone.now()
+        self.lead = factories.make_user("marchetti", name="Elena Marchetti", is_staff=True)
+        self.project: Project = projects_of_people.create_owned_project(
+            name="Circles", slug="circles", by=self.lead, now=now, gold_share=0, overlap=1, **settings
+        )
+        lifecycle.publish_guideline_template(project=self.project, template="maths", by=self.lead, now=now)
+        lifecycle.publish_consent_text(project=self.project, body="# Taking part\n\nYes?", by=self.lead, now=now)
+        for use, number in ((GoldUse.TRAINING, training), (GoldUse.SCREENING, screening)):
+            self.put_up(use, number)
+        lane = factories.make_lane(self.project)
+        for number in range(3):
+            factories.make_entry(
+                lane, factories.make_trace(self.project, [f"Work {number}.", "And so on."]), key=-number
+            )
+
+    def put_up(self, use: GoldUse, number: int) -> None:
+        for n in range(number):
+            trace = factories.make_trace(self.project, [f"{use.capitalize()} {n + 1}: {STEPS[0]}", *STEPS[1:]])
+            own = {step.position: step.options.get(position=0).pk for step in trace.steps.all()}
+            quality.make_gold(
+                trace=trace,
+                use=use,
+                accepted_first_errors=[1],
+                ratings={own[0]: 1, own[1]: -1},
+                explanations={own[1]: "$12^2$ is $144$. One slip makes the whole step negative."},
+                by=self.lead,
+                now=timezone.now(),
+            )
+        if number:
+            onboarding.serve_gold_set(project=self.project, use=use, now=timezone.now())
+
+    def invite(self, uses: int = 1) -> str:
+        _, token = invitations.create_invitation(
+            project=self.project, role=Role.ANNOTATOR, by=self.lead, now=timezone.now(), uses_allowed=uses
+        )
+        return reverse("annotate:join", args=[token])
+
+    def annotator(self) -> User:
+        user = factories.make_user("haddad", name="Amal Haddad")
+        members.add_member(project=self.project, user=user, role=Role.ANNOTATOR, now=timezone.now())
+        return user
+
+
+def focus_by_tab(page: Page, name: str) -> None:
+    """Press Tab until the control of this name has the focus, once the page that has it is there."""
+    roles = [page.get_by_role(role, name=name) for role in CONTROLS]
+    expect(roles[0].or_(roles[1]).or_(roles[2]).or_(roles[3]).first).to_be_visible()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(
+            "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
+        )
+        if name in focused:
+            return
+    raise AssertionError(f"{name!r} cannot be reached by Tab")
+
+
+def press_control(page: Page, name: str) -> None:
+    focus_by_tab(page, name)
+    page.keyboard.press("Enter")
+
+
+def rate_trace(page: Page, text: str, keys: str) -> None:
+    """Wait until this trace is lit, then rate and submit it, all by keyboard."""
+    expect(page.locator("#step-0")).to_contain_text(text)
+    expect(page.locator(".step.is-now")).to_be_visible()
+    for key in keys:
+        page.keyboard.press(key)
+    expect(page.locator("#submit")).to_have_attribute("aria-disabled", "false")
+    page.keyboard.press("Enter")
+
+
+def wait_for_heading(page: Page, name: str) -> None:
+    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+
+
+def agree_and_read(page: Page) -> None:
+    """Agree and read, by keyboard."""
+    wait_for_heading(page, "What you agree to")
+    focus_by_tab(page, "I have read this and agree to it")
+    page.keyboard.press("Space")
+    press_control(page, "Go on")
+    wait_for_heading(page, "Guideline")
+    press_control(page, "I have read it")

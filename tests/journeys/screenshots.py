@@ -1,0 +1,98 @@
+"""Pictures of the pages for README and guides, made from the demo: not a test, and not run with them.
+
+    make pictures
+
+They land in docs/pictures/, or in the folder that STEPMARK_PICTURES names."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from demo import make_projects
+from labeling.models import Project, Rater, Settlement
+from labeling.models.consensus import SettlementState
+from labeling.models.rater import RaterStage
+from tests.journeys.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FOLDER = Path(os.environ.get("STEPMARK_PICTURES", Path(__file__).resolve().parents[2] / "docs" / "pictures"))
+MATHS, AGENTS = "demo-maths", "demo-agents"
+
+
+def test_shoot(visit: Visit) -> None:
+    random.seed(7)  # which trace is handed out
+    demo = make_projects.make_demo(now=timezone.now())
+    page = visit(demo.annotator, width=1440)
+    _shoot(page, "save_consent_text", reverse("annotate:enter", args=[MATHS]))
+    for rater in Rater.objects.filter(user=demo.annotator).select_related("project"):
+        project = rater.project
+        Rater.objects.filter(pk=rater.pk).update(
+            stage=RaterStage.WORKING, read_guideline=project.guideline_id, agreed_text=project.consent_text_id
+        )
+    _shoot(page, "work", _work(MATHS), _rate("333"))
+    _shoot(page, "first-error", _work(MATHS), _rate("1"))
+    page.keyboard.press("z")
+    _shoot(page, "keys", _work(MATHS), _rate("?"))
+    _shoot(page, "work-agent", _work(AGENTS), _rate("3"))
+    _submit_a_few(page)
+    _shoot(page, "home", reverse("annotate:home"))
+    _shoot_as_lead(visit(demo.lead, width=1440), demo.projects[0])
+    phone = visit(demo.annotator, width=390, device_scale_factor=2)
+    _shoot(phone, "work-phone", _work(MATHS))
+
+
+def _shoot_as_lead(page: Page, project: Project) -> None:
+    settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED, n_readings__gte=3)
+    for name in ("overview", "annotators", "agreement", "adjudication"):
+        _shoot(page, f"lead-{name}", reverse(f"dashboard:{name}", args=[project.slug]))
+    paused = Rater.objects.filter(project=project, paused_at__isnull=False).earliest("pk")
+    _shoot(page, "lead-annotator", reverse("dashboard:annotator", args=[project.slug, paused.pk]))
+    _shoot(page, "lead-trace", reverse("dashboard:trace", args=[project.slug, settled.earliest("pk").pk]))
+
+
+def _work(slug: str) -> str:
+    return reverse("annotate:work", args=[slug])
+
+
+def _rate(keys: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+
+    return act
+
+
+def _submit_a_few(page: Page) -> None:
+    page.goto(_work(MATHS))
+    for _ in range(3):
+        _wait(page)
+        shown = page.locator("html").get_attribute("data-ready")
+        for _ in range(page.locator(".step[data-number]").count()):
+            page.keyboard.press("3")
+        page.keyboard.press("Enter")
+        expect(page.locator(f"html:not([data-ready='{shown}'])[data-ready]")).to_be_attached()
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()
+
+
+def _wait(page: Page) -> None:
+    expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()
+
+
+def _shoot(page: Page, name: str, address: str, act: Callable[[Page], None] | None = None) -> None:
+    page.goto(address)
+    if "/work/" in address:
+        _wait(page)
+    if act:
+        act(page)
+    if page.locator("[data-tex]").count():
+        expect(page.locator("[data-tex]")).to_have_count(0)
+    page.evaluate("document.fonts.ready.then(() => 1)")
+    page.mouse.move(0, 0)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=FOLDER / f"{name}.png", animations="disabled")

@@ -1,0 +1,204 @@
+"""Deciding by keyboard alone, with everything beside it."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from labeling import assignments
+from labeling.models import Consensus, Gold, Option, OptionPart, Rater, Settlement
+from labeling.models.project import Guideline
+from people import members
+from people.models import Role
+from tests import factories
+from tests.factories import NOW
+from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.example_project import ExampleProject, make_example_project
+from tests.labeling.assignments.clients import WorkPageClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FOCUSED = "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
+STEPS: list[str | list[str]] = [
+    "Place the square $ABCD$ with side $2$ so that $A = (0,0)$, $B = (2,0)$, $C = (2,2)$, $D = (0,2)$.",
+    "The midpoint of $BC$ is $M = (2,1)$, and the midpoint of $CD$ is $N = (1,2)$.",
+    "The triangle is isosceles, because reflecting in the diagonal $AC$ swaps $M$ and $N$.",
+    r"This height is $\tfrac34$ of the diagonal: $h = \tfrac34 \cdot 2\sqrt2 = \tfrac{3\sqrt2}{2}$.",
+    r"The area of the triangle $AMN$ is $\boxed{\tfrac32}$.",
+]
+
+
+@pytest.fixture
+def scene() -> ExampleProject:
+    return make_example_project()
+
+
+def contest(scene: ExampleProject, name: str = "AMN", steps: list[str | list[str]] = STEPS) -> int:
+    """Three readings that see the first error at the third step, at the fourth, and nowhere."""
+    problem = factories.make_problem(
+        scene.project,
+        f"In a square $ABCD$ with side $2$, $M$ and $N$ are the midpoints of $BC$ and $CD$. Find the area of ${name}$.",
+        domain="Geometry",
+    )
+    trace = factories.make_trace(scene.project, steps, problem=problem)
+    for ratings, comment in (
+        ([1, 1, -1], "Height on AC is claimed, not shown."),
+        ([1, 1, 1, -1], "Where does 3/4 come from?"),
+        ([1, 1, 0, *[1] * (len(steps) - 3)], "Symmetry about AC is enough."),
+    ):
+        client = WorkPageClient(factories.make_assignment(factories.make_rater(scene.project), trace))
+        client.rate(ratings)
+        client.send(client.comment(2, comment))
+        assignments.submit(**client.place, now=NOW, by=None)
+    Settlement.objects.filter(trace=trace).update(state="contested", reason="differ_at_limit", differs_at=2)
+    return trace.pk
+
+
+def test_reviewer_decides_by_keyboard_alone(scene: ExampleProject, visit: Visit) -> None:
+    first, second = contest(scene), contest(scene, "MNC")
+    page = visit(scene.lead)
+    page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    expect(page.locator("tr.is-now .no")).to_have_text("3")
+    page.keyboard.press("3")
+    expect(page.locator("tr.is-now .no")).to_have_text("4")
+    page.keyboard.press("1")
+    expect(page.get_by_role("radio", name="First error at step 4")).to_be_checked()
+    page.keyboard.press("a")
+    expect(page.get_by_role("radio", name="First error at step 3")).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Decided: first error at step 3.")
+    expect(page.get_by_role("heading", name=f"Trace {second}")).to_be_visible()
+    assert Consensus.objects.get().first_error == 2
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    page.keyboard.press("x")
+    expect(page.get_by_text("Nothing is contested.")).to_be_visible()
+    assert Settlement.objects.get(trace=first).state == "decided"
+    assert Settlement.objects.get(trace=second).state == "asked"
+
+
+def tab_to(page: Page, name: str) -> None:
+    """As somebody without a mouse goes there; what is reached is seen to be reached."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        text = str(page.evaluate(FOCUSED)).strip()
+        if name == text or (len(name) > 3 and name in text):
+            style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert style != "none", name
+            return
+    raise AssertionError(f"no key leads to {name}")
+
+
+def follow(page: Page, name: str) -> None:
+    tab_to(page, name)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def test_reviewer_goes_everywhere_by_keyboard(scene: ExampleProject, visit: Visit) -> None:
+    trace = contest(scene)
+    reviewer = factories.make_user("reviewer")
+    members.add_member(project=scene.project, user=reviewer, role=Role.REVIEWER, now=NOW)
+    page = visit(reviewer)
+    page.goto(reverse("annotate:home"))
+    follow(page, scene.project.name)
+    follow(page, "Traces")
+    follow(page, str(trace))
+    expect(page.get_by_role("heading", name=f"Trace {trace}")).to_be_visible()
+    follow(page, str(Rater.objects.filter(assignments__trace=trace).earliest("pk"))[:8])
+    tab_to(page, "What to look at again")
+    page.keyboard.type("Is 3/4 not shown in step 3?")
+    follow(page, "Ask")
+    expect(page.get_by_text("The rater has not answered yet.")).to_be_visible()
+    follow(page, "Adjudicate")
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    page.keyboard.press("3")
+    page.keyboard.press("3")  # nobody else came further: what one alone says of the rest is passed over
+    expect(page.locator("tr.is-now")).to_contain_text("Finding")
+    page.keyboard.press("n")
+    page.keyboard.type("g 1 a")  # in a note these are letters
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    expect(page.get_by_label("Use it as hidden gold")).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Decided: first error at step 4.")
+    assert (Consensus.objects.get().note, Gold.objects.get().trace_id) == ("g 1 a", trace)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_readings_and_decision_stay_in_sight_beside_a_long_line(
+    width: int, scene: ExampleProject, visit: Visit
+) -> None:
+    contest(scene)
+    for option in Option.objects.filter(position=0):
+        OptionPart.objects.create(option=option, position=0, kind="call", name="grep", text="a very long line | " * 40)
+    page = visit(scene.lead, width=width)
+    page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    last = page.get_by_role("radio", name="First error at step 5")
+    seen = [*page.locator("tr[data-step]:has(input[value='4']) .c").all(), last]
+    assert len(seen) == 4
+    table = page.locator(".adjmain .tablewrap").bounding_box()
+    assert table
+    for each in seen:
+        box = each.bounding_box()
+        assert box
+        assert table["x"] <= box["x"] <= table["x"] + table["width"] - box["width"]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+def test_page_has_no_barrier(width: int, dark: bool, scene: ExampleProject, visit: Visit) -> None:
+    contest(scene)
+    body = "## What counts\n\nA claim that a reader can confirm in about 30 seconds counts as checkable: $2 + 2 = 4$."
+    scene.project.guideline = Guideline.objects.create(
+        project=scene.project, version=7, body=body, published_at=NOW, published_by=scene.lead
+    )
+    scene.project.save()
+    page = visit(scene.lead, width=width, dark=dark)
+    page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    expect(page.locator(".katex").first).to_be_visible()
+    assert not accessibility_violations(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_lit_step_of_a_long_trace_stays_in_the_middle_under_its_readings(
+    scene: ExampleProject, visit: Visit
+) -> None:
+    contest(scene, steps=[*STEPS, *["More."] * 60])
+    page = visit(scene.lead)
+    page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
+    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    for _ in range(40):
+        page.keyboard.press("j")
+    expect(page.locator("tr.is-now .no")).to_have_text("43")
+    expect(page.get_by_role("columnheader", name="B", exact=True)).to_be_in_viewport()
+    box = page.locator("tr.is-now").bounding_box()
+    assert box
+    assert 300 < box["y"] < 600
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_long_words_of_people_and_models_stay_in_their_place(width: int, scene: ExampleProject, visit: Visit) -> None:
+    word = "w" * 900
+    trace = factories.make_trace(
+        scene.project, [word, f"```\n{word}\n```", "Done."], problem=factories.make_problem(scene.project, word)
+    )
+    user = factories.make_user("long", name="W" * 150)
+    members.add_member(project=scene.project, user=user, role=Role.ANNOTATOR, now=NOW)
+    client = WorkPageClient(factories.make_assignment(scene.project.raters.get(user=user), trace))
+    client.rate([1, 1, -1])
+    client.send(client.comment(0, word), client.comment(2, "\u202eturned"))
+    assignments.submit(**client.place, now=NOW, by=user)
+    page = visit(scene.lead, width=width)
+    slug = scene.project.slug
+    pages = (
+        ("annotators", slug),
+        ("members", slug),
+        ("trace", slug, trace.pk),
+        ("submission", slug, client.assignment.pk),
+    )
+    for name, *where in pages:
+        page.goto(reverse(f"dashboard:{name}", args=where))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        for body in page.locator(".rung__body").all():
+            assert body.evaluate("node => node.scrollWidth <= node.clientWidth"), name

@@ -1,0 +1,72 @@
+"""A lead brings a file in: chooses it, sees how it would come in, follows it, reads its report, takes it back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from jobs import runner
+from jobs.models import Job
+from labeling.models import Trace
+from labeling.traces import import_job, undo_job
+from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.example_project import make_example_project
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run(handler: Any) -> None:
+    """What a worker would do."""
+    job = Job.objects.filter(kind=handler.KIND).latest("pk")
+    runner.run_job(job.pk, handler.chunks)
+
+
+def lines(n: int) -> bytes:
+    steps = ["First, $1 + 1 = 2$.", "Then we add one more, so that it is $x^2 = 4$."]
+    records = [{"problem": f"What is ${number} + 2$?", "steps": steps, "labels": [1, -1]} for number in range(n)]
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def see_that_it_can_be_used(page: Page) -> None:
+    assert accessibility_violations(page) == []
+    assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+def test_a_file_comes_in_and_is_taken_back(visit: Visit, settings: Any, tmp_path: Path, width: int, dark: bool) -> None:
+    settings.DATA_DIR = tmp_path
+    scene = make_example_project()
+    before = Trace.objects.count()
+    page = visit(scene.lead, width=width, dark=dark)
+    page.goto(reverse("dashboard:imports", args=[scene.project.slug]))
+    see_that_it_can_be_used(page)
+    page.get_by_label("From this computer").set_input_files(
+        {"name": "sums.jsonl", "mimeType": "application/jsonl", "buffer": lines(12) + b"{\n"}
+    )
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.get_by_role("heading", name="sums.jsonl")).to_be_visible()
+    expect(page.get_by_text("malformed JSON")).to_be_visible()
+    expect(page.locator(".rung").first.get_by_role("img", name="positive")).to_be_visible()
+    see_that_it_can_be_used(page)
+    page.get_by_label("The ratings in the file are").select_option("judge")
+    page.get_by_label("Name of the one that rated").fill("a small model, prompt 3")
+    page.get_by_label("Leave bad lines out").check()
+    page.get_by_role("button", name="Import it").click()
+    expect(page.get_by_text("Waiting for a worker")).to_be_visible()
+    see_that_it_can_be_used(page)
+    run(import_job)
+    # The page finds out by itself.
+    expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
+    expect(page.get_by_text("judge: a small model, prompt 3")).to_be_visible()
+    assert Trace.objects.count() == before + 12
+    see_that_it_can_be_used(page)
+    with page.expect_download() as fetched:
+        page.get_by_role("link", name="All of them").click()
+    assert fetched.value.path().read_text().splitlines()[1].startswith("13,2,")
+    page.get_by_role("button", name="Take the import back").click()
+    expect(page.get_by_role("heading", name="Being taken back")).to_be_visible()
+    run(undo_job)
+    expect(page.get_by_text("Taken back on")).to_be_visible()

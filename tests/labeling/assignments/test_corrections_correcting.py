@@ -1,0 +1,111 @@
+"""A correction is a copy; what was submitted stays."""
+
+import datetime as dt
+
+import pytest
+
+from events.models import Event
+from labeling import assignments, raters
+from labeling.models import Assignment, Submission
+from tests import factories
+from tests.labeling.assignments.clients import WorkPageClient, current_ratings, rating_history
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(now: dt.datetime) -> WorkPageClient:
+    """One that has submitted a first revision."""
+    project = factories.make_project()
+    trace = factories.make_trace(project, ["One.", "Two."])
+    client = WorkPageClient(factories.make_assignment(factories.make_rater(project), trace))
+    client.send(client.write(0, 1, active_ms=10), client.comment(0, "Fine."))
+    client.rate([1, -1])
+    assignments.submit(**client.place, now=now, by=None)
+    return client
+
+
+def reopen(client: WorkPageClient, now: dt.datetime) -> Assignment:
+    return assignments.reopen_submission(
+        assignment_id=client.assignment.pk, rater_id=client.assignment.rater_id, now=now, by=None
+    )
+
+
+def test_reopen_works_on_a_copy(client: WorkPageClient, now: dt.datetime) -> None:
+    assignment = reopen(client, now)
+    assert (assignment.state, assignment.revision, assignment.submitted_revision) == ("submitted", 2, 1)
+    client.seen = assignment.version
+    client.rate([1, 1])
+    assert current_ratings(assignment) == {(0, 0): 1, (1, 0): -1}
+    assert current_ratings(assignment, revision=2) == {(0, 0): 1, (1, 0): 1}
+    assert [turn.comment for turn in assignment.turns.filter(revision=2, step__position=0)] == ["Fine."]
+    later = now + dt.timedelta(days=1)
+    made = assignments.submit(**client.place, now=later, by=None)
+    assert (made.revision, made.finish_reason, made.total_ms) == (2, "solution", 10)
+    assignment.refresh_from_db()
+    assert (assignment.submitted_revision, assignment.reopened_at) == (2, None)
+    assert assignment.submitted_at == now
+    assert Submission.objects.get(revision=1).finish_reason == "found_error"
+
+
+def test_reopen_again_goes_on(client: WorkPageClient, now: dt.datetime) -> None:
+    first = reopen(client, now)
+    assert reopen(client, now + dt.timedelta(hours=1)).reopened_at == first.reopened_at
+    assert Event.objects.filter(what="assignment.reopened").count() == 1
+
+
+def test_a_submit_that_was_long_on_its_way_does_not_end_a_correction(client: WorkPageClient, now: dt.datetime) -> None:
+    assignment = reopen(client, now)
+    made = assignments.submit(**client.place, now=now, by=None, revision=1)
+    assert made.revision == 1
+    assignment.refresh_from_db()
+    assert assignment.reopened_at is not None
+
+
+def test_discard_correction_leaves_what_was_submitted(client: WorkPageClient, now: dt.datetime) -> None:
+    client.seen = reopen(client, now).version
+    client.rate([-1])
+    n_writes = len(rating_history(client.assignment))
+    assignment = assignments.discard_correction(
+        assignment_id=client.assignment.pk, rater_id=client.assignment.rater_id, now=now, by=None
+    )
+    assert (assignment.revision, assignment.reopened_at) == (1, None)
+    assert current_ratings(assignment) == {(0, 0): 1, (1, 0): -1}
+    assert current_ratings(assignment, revision=2) == {}
+    assert len(rating_history(assignment)) == n_writes
+    client.seen = reopen(client, now).version
+    assert client.rate([0]).lost == ()
+    assert current_ratings(assignment, revision=2) == {(0, 0): 0, (1, 0): -1}
+
+
+def test_reopen_refuses_what_is_not_submitted(now: dt.datetime) -> None:
+    project = factories.make_project()
+    open_one = WorkPageClient(factories.make_assignment(factories.make_rater(project), factories.make_trace(project)))
+    with pytest.raises(assignments.CorrectionRefused, match="not submitted"):
+        reopen(open_one, now)
+
+
+def test_reopen_ends_with_the_days_of_correction(client: WorkPageClient, now: dt.datetime) -> None:
+    with pytest.raises(assignments.CorrectionRefused, match="7 days"):
+        reopen(client, now + dt.timedelta(days=7, seconds=1))
+    assert reopen(client, now + dt.timedelta(days=7)).revision == 2
+
+
+def test_reopen_ends_with_the_project(client: WorkPageClient, now: dt.datetime) -> None:
+    client.assignment.project.state = "closed"
+    client.assignment.project.save()
+    with pytest.raises(assignments.CorrectionRefused, match="closed"):
+        reopen(client, now)
+
+
+def test_reopen_ends_with_the_rater(client: WorkPageClient, now: dt.datetime) -> None:
+    """Whoever was taken out could otherwise change what they had submitted before."""
+    raters.remove_rater(rater=client.assignment.rater, now=now)
+    with pytest.raises(assignments.CorrectionRefused, match="no longer rate"):
+        reopen(client, now)
+
+
+def test_reopen_is_for_the_rater_alone(client: WorkPageClient, now: dt.datetime) -> None:
+    stranger = factories.make_rater(client.assignment.project)
+    with pytest.raises(assignments.AssignmentUnknown):
+        assignments.reopen_submission(assignment_id=client.assignment.pk, rater_id=stranger.pk, now=now, by=None)

@@ -1,0 +1,195 @@
+"""A submit keeps what came with it, asks the protocol, and makes one revision that never changes."""
+
+import datetime as dt
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from events.models import Event
+from labeling import assignments
+from labeling.models import Assignment, RatingEdit, StepReview, Submission
+from tests import factories
+from tests.labeling.assignments.clients import WorkPageClient, current_ratings
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def assignment() -> Assignment:
+    project = factories.make_project()
+    trace = factories.make_trace(project, ["One.", ["Two.", "Too.", "To."], "Three."])
+    return factories.make_assignment(factories.make_rater(project), trace)
+
+
+def submit(
+    client: WorkPageClient, *writes: assignments.IncomingEdit, now: dt.datetime = factories.NOW, **more: object
+) -> Submission:
+    by = client.assignment.rater.user
+    return assignments.submit(**client.place, writes=writes, now=now, by=by, **more)  # type: ignore[arg-type]  # passed on
+
+
+def turns(assignment: Assignment, revision: int = 1) -> list[tuple[int, str | None, int | None]]:
+    rows = StepReview.objects.filter(assignment=assignment, revision=revision).order_by("step__position")
+    return list(rows.values_list("step__position", "shown", "chosen"))
+
+
+def test_submit_of_a_trace_without_an_error(assignment: Assignment, now: dt.datetime) -> None:
+    client = WorkPageClient(assignment)
+    client.send(client.write(0, 1, active_ms=900), client.write(1, 0, active_ms=100))
+    submission = submit(client, client.write(2, 1, active_ms=50), reason="Nice.")
+    assert (submission.revision, submission.finish_reason, submission.total_ms) == (1, "solution", 1050)
+    assert (submission.finish_note, submission.submitted_at) == ("Nice.", now)
+    assignment.refresh_from_db()
+    assert (assignment.state, assignment.submitted_at, assignment.finish_reason) == ("submitted", now, "solution")
+    assert (assignment.submitted_revision, assignment.population, assignment.holds_slot) == (1, "scheduled", True)
+    assert turns(assignment) == [(0, "0", 0), (1, "0", 0), (2, "0", 0)]
+    event = Event.objects.get(what="submission.made")
+    assert (event.by, event.subject) == (assignment.rater.user_id, f"assignment:{assignment.pk}")
+    assert event.detail == {"revision": 1, "finish_reason": "solution", "was_late": False, "counts_as": None}
+
+
+def test_submit_of_an_error_ends_there_and_has_its_alternatives(assignment: Assignment) -> None:
+    client = WorkPageClient(assignment)
+    client.rate([1, 1, 1])
+    submission = submit(client, client.write(1, -1), client.write(1, 1, option=1), client.write(1, 0, option=2))
+    assert submission.finish_reason == "found_error"
+    assert current_ratings(assignment) == {(0, 0): 1, (1, 0): -1, (1, 1): 1, (1, 2): 0}
+    assert turns(assignment) == [(0, "0", 0), (1, "0 1 2", None)]
+    assert RatingEdit.objects.filter(step=2).exists()
+
+
+def test_submit_of_every_step_goes_past_an_error(assignment: Assignment) -> None:
+    assignment.project.protocol = "every_step"
+    assignment.project.save()
+    client = WorkPageClient(assignment)
+    client.rate([1, -1, 1])
+    assert submit(client).finish_reason == "solution"
+    assert turns(assignment) == [(0, "0", 0), (1, "0", 0), (2, "0", 0)]
+
+
+def test_submit_refuses_what_is_incomplete_and_keeps_what_came(assignment: Assignment) -> None:
+    client = WorkPageClient(assignment)
+    with pytest.raises(assignments.SubmissionIncomplete, match="Find the first negative, or rate 1 more"):
+        submit(client, client.write(0, 1), client.write(1, 1))
+    assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1}
+    assignment.refresh_from_db()
+    assert (assignment.state, assignment.version) == ("opened", 1)
+
+
+def test_submit_again_gives_the_same_submission(assignment: Assignment) -> None:
+    client = WorkPageClient(assignment)
+    writes = [client.write(step, 1) for step in range(3)]
+    first = submit(client, *writes)
+    assert submit(client, *writes) == first
+    assert submit(client, *writes, revision=1) == first
+    assert Submission.objects.count() == 1
+    assert RatingEdit.objects.count() == 3
+
+
+def test_submit_keeps_late_writes_apart(assignment: Assignment) -> None:
+    client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
+    client.rate([1, 1, 1])
+    submit(client)
+    late = other.write(0, -1)
+    answer = other.send(late)
+    assert answer.is_late
+    [lost] = answer.lost
+    assert (lost.sequence, lost.judgment.rating, lost.client) == (1, 1, "window")
+    assert other.send(late).lost == answer.lost
+    assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1, (2, 0): 1}
+    kept = RatingEdit.objects.get(client="other")
+    assert (kept.was_late, kept.was_applied) == (True, False)
+
+
+def test_submit_waits_when_another_window_stands_unseen(assignment: Assignment) -> None:
+    client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
+    offline = [client.write(step, 1) for step in range(3)]
+    other.rate([1, 0, 1])
+    other.rate([1, 0, 1])
+    with pytest.raises(assignments.ConflictingEdits, match="at step 1, 2, 3") as refused:
+        submit(client, *offline)
+    assert [each.judgment.rating for each in refused.value.lost] == [1, 0, 1]
+    assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 0, (2, 0): 1}
+    client.seen = Assignment.objects.get().version
+    assert submit(client, client.write(1, 1)).finish_reason == "solution"
+    assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1, (2, 0): 1}
+
+
+@pytest.mark.parametrize("state", ["released", "lapsed"])
+def test_submit_of_what_went_back_is_extra_where_no_slot_is_free(
+    assignment: Assignment, now: dt.datetime, state: str
+) -> None:
+    Assignment.objects.update(state=state, holds_slot=False, ended_at=now)
+    client = WorkPageClient(assignment)
+    submit(client, *(client.write(step, 1) for step in range(3)))
+    assignment.refresh_from_db()
+    assert (assignment.state, assignment.population, assignment.holds_slot) == ("submitted", "extra", False)
+
+
+def test_submit_of_what_lapsed_takes_its_slot_back(assignment: Assignment, now: dt.datetime) -> None:
+    entry = factories.make_entry(factories.make_lane(assignment.project), assignment.trace, slots=1)
+    Assignment.objects.update(state="lapsed", holds_slot=False, ended_at=now)
+    client = WorkPageClient(assignment)
+    submit(client, *(client.write(step, 1) for step in range(3)))
+    assignment.refresh_from_db()
+    assert (assignment.population, assignment.holds_slot) == ("scheduled", True)
+    entry.refresh_from_db()
+    assert entry.slots_left == 0
+
+
+def test_submit_of_a_removed_rater_leaves_the_slot_to_others(assignment: Assignment, now: dt.datetime) -> None:
+    entry = factories.make_entry(factories.make_lane(assignment.project), assignment.trace, slots=1)
+    Assignment.objects.update(state="lapsed", holds_slot=False, ended_at=now)
+    assignment.rater.removed_at = now
+    assignment.rater.save()
+    client = WorkPageClient(assignment)
+    submit(client, *(client.write(step, 1) for step in range(3)))
+    assignment.refresh_from_db()
+    assert (assignment.population, assignment.holds_slot) == ("extra", False)
+    entry.refresh_from_db()
+    assert entry.slots_left == 1
+
+
+def test_give_up_and_report_ask_no_protocol(assignment: Assignment, now: dt.datetime) -> None:
+    client = WorkPageClient(assignment)
+    by = assignment.rater.user
+    made = assignments.give_up(**client.place, writes=[client.write(0, 1)], reason="Too long.", now=now, by=by)
+    assert (made.finish_reason, made.finish_note) == ("give_up", "Too long.")
+    other = factories.make_assignment(assignment.rater, factories.make_trace(assignment.project))
+    made = assignments.report_problem(**WorkPageClient(other).place, reason="No figure.", now=now, by=by)
+    assert (made.finish_reason, made.finish_note) == ("bad_problem", "No figure.")
+    assert list(Event.objects.order_by("id").values_list("what", flat=True)) == ["trace.given_up", "problem.reported"]
+
+
+def test_report_problem_opens_what_was_fetched_ahead(assignment: Assignment, now: dt.datetime) -> None:
+    Assignment.objects.update(state="held", opened_at=None)
+    assignments.report_problem(**WorkPageClient(assignment).place, reason="Unclear.", now=now, by=None)
+    assignment.refresh_from_db()
+    assert (assignment.state, assignment.opened_at) == ("submitted", now)
+
+
+def test_submit_takes_few_statements(assignment: Assignment) -> None:
+    client = WorkPageClient(assignment)
+    client.rate([1, 1, 1])
+    with CaptureQueriesContext(connection) as queries:
+        submit(client)
+    # What stands, and inside a savepoint of the test's transaction what is written: the submission with its assignment,
+    # the event, the count.
+    assert len(queries) == 6
+
+
+def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:
+    """Somebody who looks it all over, or gives up after minutes without a rating, has worked."""
+    client = WorkPageClient(assignment)
+    client.send(client.write(0, 1, active_ms=900))
+    submission = assignments.give_up(**client.place, reason="No figure.", now=factories.NOW, by=None, active_ms=2_000)
+    assert submission.total_ms == 2_900
+
+
+def test_submit_believes_no_more_time_than_the_trace_was_in_hand(assignment: Assignment, now: dt.datetime) -> None:
+    client = WorkPageClient(assignment)
+    writes = [client.write(step, 1, active_ms=40_000) for step in range(3)]
+    submission = submit(client, *writes, now=now + dt.timedelta(minutes=1), active_ms=86_400_000)
+    assert submission.total_ms == 65_000
+    assert list(StepReview.objects.values_list("active_ms", flat=True)) == [40_000] * 3

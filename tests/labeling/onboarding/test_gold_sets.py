@@ -1,0 +1,58 @@
+"""What is gold is handed out as such, and no longer as work."""
+
+import datetime as dt
+
+import pytest
+
+from labeling import onboarding, quality, queue, raters
+from labeling.models import Gold, QueueEntry
+from labeling.models.assignment import AssignmentPurpose
+from labeling.models.gold import GoldUse
+from tests import factories
+from tests.labeling.onboarding import onboarding_project
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(("use", "arm"), [("training", "training"), ("screening", "screening"), ("hidden", "gold")])
+def test_make_gold_hands_it_out_at_once_and_takes_it_out_of_the_work(use: str, arm: str, now: dt.datetime) -> None:
+    project = onboarding_project.make_project(work=1)
+    trace = project.traces.get()
+    onboarding.make_served_gold(trace=trace, use=GoldUse(use), accepted_first_errors=[1], by=None, now=now)
+    entries = QueueEntry.objects.filter(trace=trace, is_open=True)
+    assert list(entries.values_list("lane__arm", flat=True)) == [arm]
+
+
+def test_make_gold_of_a_canary_shows_it_to_nobody(now: dt.datetime) -> None:
+    project = onboarding_project.make_project(work=1)
+    onboarding.make_served_gold(
+        trace=project.traces.get(), use=GoldUse.CANARY, accepted_first_errors=[1], by=None, now=now
+    )
+    assert not QueueEntry.objects.filter(is_open=True).exists()
+
+
+def test_make_gold_that_cannot_be_known_leaves_the_trace_at_work(now: dt.datetime) -> None:
+    project = onboarding_project.make_project(work=1)
+    with pytest.raises(quality.InvalidGold):
+        onboarding.make_served_gold(
+            trace=project.traces.get(), use=GoldUse.TRAINING, accepted_first_errors=[99], by=None, now=now
+        )
+    assert QueueEntry.objects.get(is_open=True).lane.arm == "uniform"
+
+
+def test_retired_gold_leaves_the_set(now: dt.datetime) -> None:
+    project = onboarding_project.make_project(training=2)
+    quality.retire_gold(gold=Gold.objects.order_by("pk")[0], by=None, now=now)
+    rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
+    assert onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING) == (0, 1)
+    onboarding_project.finish_training_trace(rater, now)
+    assert onboarding_project.current_stage(rater) == "working"
+
+
+def test_place_counts_what_was_fetched_ahead_after_what_is_in_hand(now: dt.datetime) -> None:
+    project = onboarding_project.make_project(screening=3)
+    rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
+    in_hand = onboarding_project.claim_next(rater, now).assignment_id
+    ahead = queue.claim_trace(rater_id=rater.pk, now=now + dt.timedelta(seconds=1)).assignment_id
+    of = rater.assignments.select_related("rater")
+    assert [onboarding.position_in_set(of.get(pk=pk)) for pk in (in_hand, ahead)] == [(1, 3), (2, 3)]

@@ -1,0 +1,100 @@
+"""Projects, their guidelines and whether work goes on."""
+
+import datetime as dt
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+
+from events.models import Event
+from labeling import queue
+from labeling.models import Assignment, Guideline
+from labeling.models.assignment import AssignmentState
+from labeling.models.project import ProjectState
+from labeling.projects import lifecycle
+from tests import factories
+from tests.concurrency import run_at_once
+
+pytestmark = pytest.mark.django_db
+
+
+def test_create_says_that_an_address_is_taken(now: dt.datetime) -> None:
+    lifecycle.create_project(name="Sums", slug="sums", by=None, now=now)
+    with pytest.raises(lifecycle.ProjectSlugTaken):
+        lifecycle.create_project(name="Sums again", slug="sums", by=None, now=now)
+    assert Event.objects.filter(what="project.created").count() == 1
+    with pytest.raises(IntegrityError):  # which is another matter
+        lifecycle.create_project(name="Other sums", slug="other", by=None, now=now, overlap=0)
+
+
+def test_publish_guideline_makes_the_next_version(now: dt.datetime) -> None:
+    project, anna = factories.make_project(), factories.make_user()
+    first = lifecycle.publish_guideline(project=project, body="Rate.", by=anna, now=now)
+    second = lifecycle.publish_guideline(project=project, body="Rate well.", by=anna, now=now)
+    project.refresh_from_db()
+    assert (first.version, second.version, project.guideline) == (1, 2, second)
+    assert list(Event.objects.order_by("id").values_list("what", "by", "detail")) == [
+        ("guideline.published", anna.pk, {"version": 1}),
+        ("guideline.published", anna.pk, {"version": 2}),
+    ]
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_publish_guideline_at_once_makes_one_version_each(now: dt.datetime) -> None:
+    project = factories.make_project()
+    run_at_once(
+        *[partial(lifecycle.publish_guideline, project=project, body=str(n), by=None, now=now) for n in range(4)]
+    )
+    assert sorted(Guideline.objects.values_list("version", flat=True)) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("verb", "before", "after"),
+    [
+        (lifecycle.pause_project, "open", "paused"),
+        (lifecycle.resume_project, "paused", "open"),
+        (lifecycle.resume_project, "closed", "open"),
+        (lifecycle.close_project, "open", "closed"),
+        (lifecycle.close_project, "archived", "closed"),
+        (lifecycle.archive_project, "closed", "archived"),
+    ],
+)
+def test_states_move(verb: Callable[..., Any], before: str, after: str, now: dt.datetime) -> None:
+    project = factories.make_project(state=before)
+    verb(project=project, by=None, now=now)
+    project.refresh_from_db()
+    assert project.state == after
+    assert Event.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "before"),
+    [
+        (lifecycle.archive_project, ProjectState.OPEN),  # closed first: corrections end, and somebody looks
+        (lifecycle.resume_project, ProjectState.ARCHIVED),
+        (lifecycle.pause_project, ProjectState.PAUSED),
+    ],
+)
+def test_states_do_not_jump(verb: Callable[..., Any], before: str, now: dt.datetime) -> None:
+    project = factories.make_project(state=before)
+    with pytest.raises(lifecycle.ProjectTransitionRefused, match="cannot become"):
+        verb(project=project, by=None, now=now)
+    project.refresh_from_db()
+    assert project.state == before
+    assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "verb", [lifecycle.pause_project, lifecycle.close_project, partial(lifecycle.publish_guideline, body="Rate.")]
+)
+def test_what_was_fetched_ahead_goes_back(verb: Callable[..., Any], now: dt.datetime) -> None:
+    project = factories.make_project()
+    rater = factories.make_rater(project)
+    factories.make_entry(factories.make_lane(project), factories.make_trace(project))
+    held = queue.claim_trace(rater_id=rater.pk, now=now)
+    opened = factories.make_assignment(rater, factories.make_trace(project))
+    verb(project=project, by=None, now=now)
+    assert Assignment.objects.get(pk=held.assignment_id).state == AssignmentState.RELEASED
+    assert Assignment.objects.get(pk=opened.pk).state == AssignmentState.OPENED

@@ -1,0 +1,132 @@
+"""Every trace and every project has its turn: what cannot be settled or computed keeps no other waiting."""
+
+import datetime as dt
+from functools import partial
+
+import pytest
+
+from labeling import quality
+from labeling.models import AgreementTally, Assignment, DailyProjectStats, Project, ProjectStats, Settlement, Trace
+from labeling.quality import background_refresh, project_stats, resolve
+from tests import factories
+from tests.concurrency import run_at_once
+from tests.labeling.quality import submitted_work
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+LATER = NOW + dt.timedelta(minutes=1)
+
+
+@pytest.fixture
+def project() -> Project:
+    return submitted_work.project_with_two_submissions()
+
+
+def test_refresh_rests_between_two_rounds(project: Project) -> None:
+    submitted_work.refresh_quality(now=NOW)
+    trace = factories.make_trace(project)
+    submitted_work.submit_trace(factories.make_rater(project), trace, [-1])
+    submitted_work.refresh_quality(now=NOW + dt.timedelta(seconds=1))
+    assert ProjectStats.objects.get().is_stale
+    submitted_work.refresh_quality(now=LATER)
+    row = ProjectStats.objects.get()
+    assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
+    assert DailyProjectStats.objects.get().content["n_traces"] == 13
+    assert [each.day for each in quality.list_daily_stats(project_id=project.pk)] == [NOW.date()]
+
+
+def test_look_again_marks_what_is_not_settled(project: Project) -> None:
+    background_refresh.resolve_due_traces(now=NOW)
+    Settlement.objects.filter(state="asked").update(state="contested")
+    waiting = Settlement.objects.filter(state="contested").count()
+    assert waiting
+    assert quality.mark_unsettled_due(project_id=project.pk, now=NOW) == waiting
+    assert Settlement.objects.filter(is_due=True).count() == waiting
+
+
+def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Project) -> None:
+    broken, *others = Trace.objects.filter(project=project).order_by("pk")
+    Assignment.objects.filter(trace=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
+    background_refresh.resolve_due_traces(now=NOW)
+    assert list(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == [broken.pk]
+    assert Settlement.objects.filter(is_due=False).count() == len(others)
+
+
+def test_settle_due_gives_every_trace_its_turn_behind_more_broken_ones_than_a_round_takes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "CHUNK", 2)
+    broken = list(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:8])
+    Assignment.objects.filter(trace__in=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
+    at = NOW
+    for _ in range(3):  # of six traces each: the twelve there are, and the first of those tried again
+        background_refresh.resolve_due_traces(now=at, limit=6)
+        at += dt.timedelta(seconds=3)
+    assert set(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == set(broken)
+    failures = Settlement.objects.filter(pk__in=broken).values_list("n_failures", flat=True)
+    assert set(failures) == {1, 2}
+    Assignment.objects.filter(trace__in=broken).update(submitted_revision=1, revision=1)
+    background_refresh.resolve_due_traces(now=at, limit=6)
+    assert Settlement.objects.filter(is_due=True).exists()  # their time has not come
+    background_refresh.resolve_due_traces(now=at + dt.timedelta(hours=1), limit=100)
+    assert not Settlement.objects.filter(is_due=True).exists()
+    assert not Settlement.objects.exclude(n_failures=0, retry_at=None).exists()
+
+
+def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolve, "CHUNK", 2)
+    small = factories.make_project()
+    trace = factories.make_trace(small)
+    submitted_work.submit_trace(factories.make_rater(small), trace, [1, 1, 1])
+    found = resolve.find_due_traces(now=NOW, limit=1)
+    assert [pk for pk, _ in found] == [project.pk, small.pk]  # two of the many of the one, then the other
+    background_refresh.resolve_due_traces(now=NOW, limit=1)
+    assert not Settlement.objects.filter(project=small, is_due=True).exists()
+    assert Settlement.objects.filter(project=project, is_due=True).exists()
+
+
+def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Project) -> None:
+    AgreementTally.objects.filter(project=project).update(first_end=99)  # behind the end of its trace
+    other = factories.make_project()
+    submitted_work.submit_trace(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
+    submitted_work.refresh_quality(now=NOW)
+    assert quality.load_project_stats(project_id=other.pk) is not None
+    assert quality.load_project_stats(project_id=project.pk) is None
+    assert background_refresh.list_stale_projects(now=LATER) == []  # not every three seconds
+    assert project.pk in background_refresh.list_stale_projects(now=NOW + 2 * project_stats.LOST_AFTER)
+
+
+def test_compute_is_done_by_one_of_several_who_ask(project: Project) -> None:
+    background_refresh.resolve_due_traces(now=NOW)
+    assert project_stats.claim_computation(project_id=project.pk, now=NOW)
+    later = NOW + dt.timedelta(seconds=30)
+    assert not project_stats.claim_computation(project_id=project.pk, now=later)
+    project_stats.mark_stats_stale(project_id=project.pk, now=later)  # somebody submits meanwhile
+    assert project.pk not in background_refresh.list_stale_projects(now=later)
+    background_refresh.refresh_project_stats(project_id=project.pk, now=later)
+    assert quality.load_project_stats(project_id=project.pk) is None
+    project_stats.compute_project_stats(project_id=project.pk, now=NOW)
+
+
+def test_compute_is_taken_over_where_a_worker_was_killed(project: Project) -> None:
+    background_refresh.resolve_due_traces(now=NOW)
+    assert project_stats.claim_computation(project_id=project.pk, now=NOW)
+    late = NOW + project_stats.LOST_AFTER + dt.timedelta(seconds=1)
+    assert background_refresh.list_stale_projects(now=late) == [project.pk]
+    background_refresh.refresh_project_stats(project_id=project.pk, now=late)
+    project_stats.compute_project_stats(project_id=project.pk, now=NOW)  # who was slow, and not dead, comes too late
+    shown = quality.load_project_stats(project_id=project.pk)
+    assert shown is not None
+    assert (shown.computed_at, ProjectStats.objects.get().began_at) == (late, None)
+    assert background_refresh.list_stale_projects(now=late + LONG) == []
+
+
+LONG = dt.timedelta(hours=1)
+
+
+@pytest.mark.usefixtures("real_connections")
+def test_begin_at_the_same_moment_is_the_work_of_one() -> None:
+    project = submitted_work.project_with_two_submissions()
+    background_refresh.resolve_due_traces(now=NOW)
+    began = run_at_once(*[partial(project_stats.claim_computation, project_id=project.pk, now=NOW)] * 4)
+    assert sorted(map(str, began)) == ["False", "False", "False", "True"]

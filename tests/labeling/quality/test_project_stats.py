@@ -1,0 +1,240 @@
+"""The figures of a project are those that one computes from its ratings by hand."""
+
+import datetime as dt
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from events.models import Event
+from jobs import runner
+from jobs.models import Job, JobState
+from labeling import quality, queue
+from labeling.models import AgreementTally, Judgment, Project, Rater, Settlement, Step, Trace, TraceDraw
+from labeling.models.gold import GoldUse
+from labeling.quality import background_refresh, project_stats, recount_job, tallies, tally_arrays
+from rawsql import integer_columns
+from stats import estimation, rating_patterns, step_agreement
+from tests import factories
+from tests.labeling.quality import submitted_work
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+LATER = NOW + dt.timedelta(minutes=1)
+
+
+@pytest.fixture
+def project() -> Project:
+    return submitted_work.project_with_two_submissions()
+
+
+def by_hand(project: Project, **only: Any) -> dict[str, float | None]:
+    """Every step statistic from the ratings themselves."""
+    rows = list(
+        Judgment.objects.filter(turn__assignment__project=project, **only).values_list(
+            "option_id", "rating", "option__step__trace__problem_id"
+        )
+    )
+    options, units = np.unique([row[0] for row in rows], return_inverse=True)
+    problems = {row[0]: row[2] for row in rows}
+    numbers = np.unique([problems[option] for option in options.tolist()], return_inverse=True)[1]
+    counted = rating_patterns.count_patterns(
+        units=units, labels=np.array([(row[1] or 0) + 1 for row in rows]), problem_of_unit=numbers
+    )
+    return {name: estimate.value for name, estimate in step_agreement.estimate_step_statistics(counted).items()}
+
+
+def values(estimates: dict[str, Any]) -> dict[str, float | None]:
+    return {name: estimate["value"] for name, estimate in estimates.items()}
+
+
+def test_compute_gives_what_the_ratings_give(project: Project) -> None:
+    submitted_work.refresh_quality(now=NOW)
+    shown = quality.load_project_stats(project_id=project.pk)
+    assert shown is not None
+    assert not shown.is_stale
+    found = shown.content
+    assert values(found["headline"]["steps"]) == pytest.approx(by_hand(project))
+    assert (found["headline"]["n_traces"], found["headline"]["n_traces_read_twice"]) == (12, 12)
+    assert sum(found["headline"]["labels"].values()) == pytest.approx(1)
+    for row in found["domain"]:
+        wanted = by_hand(project, turn__step__trace__problem__domain=row["key"])
+        assert values(row["steps"]) == pytest.approx({name: wanted[name] for name in row["steps"]})
+        assert row["n_traces"] == 6
+    assert sum(row["first_error"]["pairs"] for row in found["pair"]) == 12
+    json.dumps(found)
+
+
+def test_compute_tells_first_errors_and_raters(project: Project) -> None:
+    submitted_work.refresh_quality(now=NOW)
+    content = project_stats.build_stats_content(project_id=project.pk, now=NOW)
+    same = Settlement.objects.filter(state="settled").count()
+    exact = content["headline"]["first_error"]["exact"]
+    assert exact["value"] == pytest.approx(same / 12)
+    assert content["settlements"] == {"settled": same, "asked": 12 - same}
+    told = content["raters"]
+    assert set(told) == {str(pk) for pk in Rater.objects.values_list("pk", flat=True)}
+    assert sum(row["readings"] for row in told.values()) == 24
+    assert sum(row["others"]["pairs"] for row in told.values()) == 24
+    assert all(row["consensus"]["right"] == row["consensus"]["n"] for row in told.values() if "consensus" in row)
+    over_credit = content["confusion"]["over_credit"]
+    assert (over_credit["value"], over_credit["reason"]) in (
+        (0.0, None),
+        (None, "nothing to count: no case of this kind"),
+    )
+    negative, *others = content["confusion"]["counts"]
+    assert over_credit["n_paired"] == sum(negative)  # the steps that it is a share of, no others
+    assert content["confusion"]["over_blame"]["n_paired"] == sum(map(sum, others)) > 0
+    assert content["everything"] is None  # no policy chose: the headline is of all
+    assert set(content["confusion"]["recall"]) == {"-1", "0", "1"}
+    assert content["days"] == [{"day": "2026-11-18", "readings": 24, "active_ms": 0, "paid_ms": 0}]
+
+
+def test_withdrawn_traces_count_nowhere(project: Project) -> None:
+    trace = Trace.objects.filter(project=project).order_by("pk")[0]
+    queue.withdraw_traces(trace_ids=[trace.pk], now=NOW, reason="broken", by=None)
+    found = project_stats.build_stats_content(project_id=project.pk, now=NOW)["headline"]
+    others = Trace.objects.filter(project=project).exclude(pk=trace.pk)
+    assert found["n_traces"] == 11
+    assert values(found["steps"]) == pytest.approx(by_hand(project, turn__step__trace__in=others))
+
+
+@pytest.mark.parametrize("at_once", [1, 5])
+def test_figures_read_in_stretches_are_those_read_in_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    told = project_stats.build_stats_content(project_id=project.pk, now=NOW)
+    monkeypatch.setattr(integer_columns, "_ROWS_PER_BLOCK", at_once)
+    assert project_stats.build_stats_content(project_id=project.pk, now=NOW) == told
+    assert told["headline"]["n_traces"] == 12
+
+
+def test_figures_of_nothing_say_why() -> None:
+    empty = factories.make_project()
+    assert quality.load_project_stats(project_id=empty.pk) is None
+    found = project_stats.compute_project_stats(project_id=empty.pk, now=NOW)
+    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == "no unit has two ratings"
+    assert found["headline"]["first_error"]["exact"]["value"] is None
+    assert found["confusion"]["over_credit"]["reason"] == "nothing to count: no case of this kind"
+
+
+def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
+    rater = Rater.objects.all()[0]
+    gold = factories.make_trace(project)
+    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    submitted_work.submit_trace(rater, gold, [1, 1, 1], purpose="gold")
+    background_refresh.resolve_due_traces(now=NOW)
+    told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(rater.pk)]["gold"]
+    assert (told["n"], told["right"], told["missed"], told["low"]) == (1, 0, 1, 0.0)
+    assert told["high"] > 0.5
+    Project.objects.update(gold_bar=0.8)
+    watching = project_stats.build_stats_content(project_id=project.pk, now=NOW)["watching"]
+    assert (watching["bar"], watching["gold_a_rater"], watching["false_pauses"]) == (0.8, 1, 0.0)
+    assert (watching["reason"], watching["screens"]) == (None, False)
+
+
+def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
+    submitted_work.refresh_quality(now=NOW)
+    first = AgreementTally.objects.order_by("pk")[0]
+    AgreementTally.objects.filter(pk=first.pk).update(positive_positive=9)
+    assert recount_job.enqueue_recounts(now=NOW) == 1
+    assert recount_job.enqueue_recounts(now=NOW) == 0
+    job = Job.objects.get(kind=recount_job.KIND)
+    assert runner.run_job(job.pk, recount_job.chunks) == JobState.DONE
+    job.refresh_from_db()
+    assert job.result == {
+        "traces": 12,
+        "drifted": 1,
+        "counts_drifted": 0,
+        "gold_retired": 0,
+        "proven": 0,
+        "work_days": 0,
+    }
+    shown = quality.load_project_stats(project_id=project.pk)
+    assert shown is not None
+    assert (shown.drifted_traces, shown.is_stale) == (1, True)
+    assert Event.objects.filter(what="figures.drifted").count() == 1
+
+
+@pytest.fixture
+def kept(project: Project) -> Iterator[set[int]]:
+    """The traces that whoever draws calls the audit slice."""
+    traces = set(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:5])
+    others, tally_arrays._audit_slices[:] = tally_arrays._audit_slices[:], [lambda project_id: traces]
+    yield traces
+    tally_arrays._audit_slices[:] = others
+
+
+def test_headline_rests_on_the_audit_slice_where_a_policy_chose(project: Project, kept: set[int]) -> None:
+    whole = project_stats.build_stats_content(project_id=project.pk, now=NOW)["headline"]
+    assert (whole["is_audit_slice"], whole["n_traces"]) == (False, 12)
+    numbers: dict[str, Any] = {"batch": 1, "rank": 0, "q": 0.5, "pool_size": 12, "n_left": 12, "drawn_at": NOW}
+    trace = Trace.objects.filter(project=project).order_by("-pk")[0]
+    TraceDraw.objects.create(project=project, trace=trace, arm="policy", **numbers)
+    found = project_stats.build_stats_content(project_id=project.pk, now=NOW)
+    assert (found["headline"]["is_audit_slice"], found["headline"]["n_traces"]) == (True, 5)
+    assert found["everything"]["n_traces"] == 12  # beside it, for who asks
+    assert values(found["headline"]["steps"]) == pytest.approx(by_hand(project, turn__step__trace__in=kept))
+    assert sum(row["first_error"]["pairs"] for row in found["pair"]) == 12
+
+
+def test_positions_compare_those_who_had_come_so_far(project: Project) -> None:
+    rows = project_stats.build_stats_content(project_id=project.pk, now=NOW)["position"]
+    assert [row["step"] for row in rows] == [0, 1, 2]
+    assert rows[0]["n"] == 12
+    ends = AgreementTally.objects.values_list("first_end", "second_end", "problem_id")
+    for row in rows:
+        step, by_problem = row["step"], defaultdict(list)
+        for first, second, problem in ends:
+            if min(first, second or 0) >= step:
+                by_problem[problem].append((first == step) + (second == step))
+        wrong = [each for of_one in by_problem.values() for each in of_one]
+        assert (row["n"], row["both"], row["one"]) == (len(wrong), wrong.count(2), wrong.count(1))
+        same = estimation.estimate_share_by_problem(
+            {key: (len(of) - of.count(1), len(of)) for key, of in by_problem.items()}
+        )
+        assert (row["agree"], row["n_problems"], row["interval_reason"]) == (
+            pytest.approx(same.value),
+            len(by_problem),
+            same.interval_reason,
+        )
+        around = (same.interval.low, same.interval.high) if same.interval else (None, None)
+        assert (row["low"], row["high"]) == pytest.approx(around)
+    assert any(row["low"] is not None for row in rows)
+
+
+def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt.datetime) -> None:
+    """Also right after the nightly recount; a trace whose readings differ counts for both kinds."""
+    project = factories.make_project()
+    raters = submitted_work.make_raters(project, 2)
+    for ends in ((0, 0), (0, 1), (1, 1), (None, 1), (None, None), (2, 2)):
+        trace = factories.make_trace(project, ["Think.", "Call.", "Say."])
+        Step.objects.filter(trace=trace, position=1).update(kind="action")
+        for rater, end in zip(raters, ends, strict=True):
+            submitted_work.submit_trace(rater, trace, [1, 1, 1] if end is None else [*[1] * end, -1])
+    expected = {"action": (1 / 3, 3), "reasoning": (2 / 3, 3)}
+    for wipes in (False, True):
+        if wipes:
+            AgreementTally.objects.all().delete()
+            assert tallies.recount_tallies(trace_ids=list(Trace.objects.values_list("pk", flat=True)), now=now) == 6
+        found = project_stats.build_stats_content(project_id=project.pk, now=now)["step_kind"]
+        exact = {row["key"]: row["first_error"]["exact"] for row in found}
+        assert {key: (one["value"], one["n_paired"]) for key, one in exact.items()} == expected
+        assert {row["key"]: row["n_traces"] for row in found} == {"action": 3, "reasoning": 3}
+        assert "has_error_kappa" not in found[0]["first_error"]
+        assert exact["action"]["interval_reason"] == "fewer than 5 problems"
+
+
+def test_what_one_reading_settled_is_no_yardstick_for_it(now: dt.datetime) -> None:
+    project = factories.make_project(overlap=1)
+    trace = factories.make_trace(project, ["One.", "Two."])
+    rater = factories.make_rater(project)
+    submitted_work.submit_trace(rater, trace, [1, -1])
+    quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=now)
+    told = project_stats.build_stats_content(project_id=project.pk, now=now)
+    assert told["settled"]["traces"] == 1
+    assert "consensus" not in told["raters"][str(rater.pk)]
+    assert told["confusion"]["n_traces"] == 0

@@ -1,0 +1,64 @@
+"""Submit, and what beat sends: a worker process settles and computes the figures, by everything they are told by."""
+
+import datetime as dt
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from labeling import quality, tasks
+from labeling.models import Project, ProjectStats, Rater, Step
+from labeling.projects import lifecycle
+from tests import factories, servers
+from tests.labeling.quality import submitted_work
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_connections")]
+DIMENSIONS: dict[str, set[str] | set[int]] = {
+    "domain": {"algebra", "geometry"},
+    "generation": {0},
+    "guideline": {1},
+    "step_kind": {"reasoning", "action"},
+}
+
+
+def read_one(project: Project, raters: list[Rater], domain: str) -> None:
+    trace = factories.make_trace(project, ["Think.", "Call."], problem=factories.make_problem(project, domain=domain))
+    Step.objects.filter(trace=trace, position=1).update(kind="action")
+    for rater in raters:
+        submitted_work.submit_trace(rater, trace, [1, -1], guideline=project.guideline)
+
+
+def content(project: Project) -> dict[str, Any]:
+    shown = quality.load_project_stats(project_id=project.pk)
+    return shown.content if shown else {"headline": {"n_traces": 0}}
+
+
+def is_told(project: Project, n_traces: int) -> bool:
+    return bool(content(project)["headline"]["n_traces"] == n_traces)
+
+
+def test_figures_follow_each_submit_by_everything_they_are_told_by(broker: str, tmp_path: Path) -> None:
+    project = factories.make_project()
+    lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=factories.NOW)
+    raters = submitted_work.make_raters(project, 2)
+    environment = servers.process_environment(tmp_path, broker=broker)
+    worker = servers.start_worker(env=environment, log=tmp_path / "worker.log")
+    try:
+        with servers.publish_to(broker):
+            for n, domain in enumerate(("algebra", "geometry"), start=1):
+                read_one(project, raters, domain)
+                rested = timezone.now() - dt.timedelta(minutes=1)
+                ProjectStats.objects.update(computed_at=rested)
+                tasks.refresh_quality.delay()
+                servers.wait_until(partial(is_told, project, n), what="the figures")
+    finally:
+        worker.kill()
+    found = content(project)
+    for by, keys in DIMENSIONS.items():
+        assert {row["key"] for row in found[by]} == keys
+        assert all(row["steps"]["pairwise_agreement"]["value"] == 1 for row in found[by])
+        assert all(row["first_error"]["exact"]["value"] == 1 for row in found[by] if row["key"] != "reasoning")
+    assert [row["raters"] for row in found["pair"]] == [sorted(rater.pk for rater in raters)]
+    assert found["settlements"] == {"settled": 2}

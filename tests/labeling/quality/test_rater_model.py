@@ -1,0 +1,283 @@
+"""Raters' errors are learned by night, held against gold, and say how probable a consensus is."""
+
+import random
+
+import pytest
+
+from events.models import Event
+from jobs import runner
+from labeling.models import (
+    Assignment,
+    Consensus,
+    FirstErrorReport,
+    Gold,
+    GoldAnswer,
+    Project,
+    Rater,
+    RaterModelFit,
+    Settlement,
+    Step,
+    Trace,
+)
+from labeling.models.gold import GoldUse
+from labeling.models.rater_model import FitBasis
+from labeling.quality import background_refresh, posteriors, rater_model
+from labeling.quality.posteriors import ObservedFirstError, TraceShape
+from tests import factories
+from tests.labeling.quality import submitted_work
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+SHAPE = TraceShape([0, 1, 2], 3, "", 1)
+GOOD, CARELESS = 0.95, 0.5
+
+
+class Crowd:
+    """Three raters of known quality whose reports are put down without their ratings: a fit reads nothing else."""
+
+    def __init__(self, project: Project, seed: int = 0) -> None:
+        self.project, self.random = project, random.Random(seed)
+        self.raters = submitted_work.make_raters(project, 3)
+        self.quality = dict(zip(self.raters, (GOOD, GOOD, CARELESS), strict=True))
+        self.problem = factories.make_problem(project)
+
+    def says(self, rater: Rater, truth: int | None) -> int | None:
+        if self.random.random() < self.quality[rater]:
+            return truth
+        return self.random.choice([each for each in (0, 1, 2, None) if each != truth])
+
+    def read(self, n: int) -> None:
+        assignments, reports = [], []
+        for trace in self._traces(n):
+            truth = self.random.choice([0, 1, None])
+            for rater in self.raters:
+                place = self.says(rater, truth)
+                assignments.append(self._assignment(rater, trace, "work"))
+                told = {"first_error": place, "n_passed": 3 if place is None else place, "revision": 1}
+                reports.append(
+                    FirstErrorReport(trace=trace, project=self.project, rater=rater, is_censored=False, **told)
+                )
+        for report, assignment in zip(reports, Assignment.objects.bulk_create(assignments), strict=True):
+            report.assignment = assignment
+        FirstErrorReport.objects.bulk_create(reports)
+
+    def meet_gold(self, n: int) -> None:
+        traces = self._traces(n)
+        truths = [self.random.choice([0, 1, None]) for _ in traces]
+        golds = Gold.objects.bulk_create(
+            Gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[truth], made_at=NOW)
+            for trace, truth in zip(traces, truths, strict=True)
+        )
+        known = [(gold, truth, rater) for gold, truth in zip(golds, truths, strict=True) for rater in self.raters]
+        made = Assignment.objects.bulk_create(self._assignment(rater, gold.trace, "gold") for gold, _, rater in known)
+        GoldAnswer.objects.bulk_create(
+            GoldAnswer(
+                assignment=assignment,
+                gold=gold,
+                project=self.project,
+                rater=rater,
+                use=GoldUse.HIDDEN,
+                first_error=self.says(rater, truth),
+                verdict="right",
+                answered_at=NOW,
+            )
+            for assignment, (gold, truth, rater) in zip(made, known, strict=True)
+        )
+
+    def _traces(self, n: int) -> list[Trace]:
+        before = Trace.objects.count()
+        made = Trace.objects.bulk_create(
+            Trace(project=self.project, problem=self.problem, digest=f"{before + k}", n_steps=3, added_at=NOW)
+            for k in range(n)
+        )
+        Step.objects.bulk_create(Step(trace=trace, position=at) for trace in made for at in range(3))
+        return made
+
+    def _assignment(self, rater: Rater, trace: Trace, purpose: str) -> Assignment:
+        return Assignment(
+            project=self.project,
+            rater=rater,
+            trace=trace,
+            purpose=purpose,
+            state="submitted",
+            submitted_at=NOW,
+            finish_reason="solution",
+            submitted_revision=1,
+        )
+
+
+@pytest.fixture
+def crowd() -> Crowd:
+    return Crowd(factories.make_project(overlap=2, overlap_limit=3))
+
+
+def test_learn_waits_until_there_is_enough(crowd: Crowd) -> None:
+    crowd.read(rater_model.MIN_TRACES - 1)
+    assert rater_model.fit_raters(project_id=crowd.project.pk, now=NOW) is None
+    crowd.read(1)
+    made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
+    assert made is not None
+    assert (made.number, made.n_gold, made.temperature, made.threshold) == (1, 0, 1.0, None)
+    assert made.temperature_reason == made.threshold_reason == "too few gold traces"
+    detail = {"basis": "blind", "fit": 1, "gold": 0, "threshold": None}
+    assert Event.objects.get(what="raters.fitted").detail == detail
+
+
+def test_learn_tells_careful_raters_from_careless_ones_and_cools_on_gold(crowd: Crowd) -> None:
+    crowd.read(120)
+    crowd.meet_gold(110)
+    made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
+    assert made is not None
+    careful, careless = crowd.raters[0], crowd.raters[2]
+    assert made.rates[str(careful.pk)][0] < made.rates[str(careless.pk)][0]  # false alarms
+    assert made.rates[str(careful.pk)][1] > made.rates[str(careless.pk)][1]  # detections
+    assert (made.n_gold, made.temperature_reason) == (110, "")
+    assert made.gap_before is not None
+    assert made.gap_after is not None
+    assert made.threshold is not None
+    assert made.lower_bound is not None
+    assert made.lower_bound >= rater_model.PROMISED_ACCURACY
+    assert rater_model.load_current_fit(crowd.project.pk) == made
+
+
+def test_posterior_follows_whoever_errs_less_and_says_p_of_survival(crowd: Crowd) -> None:
+    crowd.read(150)
+    made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
+    assert made is not None
+    careful, _, careless = crowd.raters
+    seen = [ObservedFirstError(7, careful.pk, 1, 1, False), ObservedFirstError(7, careless.pk, None, 3, False)]
+    found = posteriors.compute_posteriors(made, {7: SHAPE}, seen)[7]
+    assert found.leading == 1
+    assert found.of(1) > 0.5
+    assert sum(found.places) == pytest.approx(1)
+    assert found.after(0) == pytest.approx(1 - found.of(0))
+    assert [round(each, 6) for each in found.places] == found.listed()
+    stranger = posteriors.compute_posteriors(made, {7: SHAPE}, [ObservedFirstError(7, 10**9, 1, 1, False)])
+    assert stranger[7].leading == 1
+
+
+def test_consensus_carries_the_probability_of_its_place(crowd: Crowd) -> None:
+    """Also what was settled before the first fit: it is looked at anew, once."""
+    crowd.read(60)
+    trace = factories.make_trace(crowd.project)
+    for rater in crowd.raters[:2]:
+        submitted_work.submit_trace(rater, trace, [1, -1])
+    background_refresh.resolve_due_traces(now=NOW)
+    assert Consensus.objects.get().fit is None
+    job = rater_model.enqueue_fit(project_id=crowd.project.pk, by=None, now=NOW)
+    assert job is not None
+    assert rater_model.enqueue_fit(project_id=crowd.project.pk, by=None, now=NOW) is None
+    assert runner.run_job(job.pk, rater_model.chunks) == "done"
+    background_refresh.resolve_due_traces(now=NOW)
+    row = Consensus.objects.get(revision=2)
+    assert row.fit == RaterModelFit.objects.get()
+    assert row.posterior is not None
+    assert row.probability == row.posterior[1] > 0.9
+    assert sum(row.posterior) == pytest.approx(1, abs=1e-5)
+    # P(E > 0) for the step before, P(E = 1) at it: not the shares of votes, which are 1.
+    assert [label[3] for label in row.labels] == [
+        pytest.approx(1 - row.posterior[0], abs=1e-5),
+        pytest.approx(row.probability, abs=1e-5),
+    ]
+    rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
+    Settlement.objects.update(is_due=True)
+    background_refresh.resolve_due_traces(now=NOW)
+    assert Consensus.objects.count() == 2  # another fit makes no revision by itself
+
+
+def test_assisted_readings_are_learned_and_stored_apart(crowd: Crowd) -> None:
+    """What machines and whoever saw scores said moves nothing of what people are held for, and settles nothing."""
+    crowd.read(60)
+    judge = factories.make_machine_rater(crowd.project)
+    trace = factories.make_trace(crowd.project)
+    for rater in crowd.raters[:2]:
+        submitted_work.submit_trace(rater, trace, [1, -1])
+    background_refresh.resolve_due_traces(now=NOW)
+    blind = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
+    assert blind is not None
+    assert (
+        rater_model.fit_raters(project_id=crowd.project.pk, now=NOW, basis=FitBasis.ASSISTED) is None
+    )  # nobody was assisted
+    Settlement.objects.update(is_due=True)
+    background_refresh.resolve_due_traces(now=NOW)
+    machine = submitted_work.submit_trace(judge, trace, [-1])
+    shown = submitted_work.submit_trace(factories.make_rater(crowd.project), trace, [-1], is_assisted=True)
+    again, assisted = (rater_model.fit_raters(project_id=crowd.project.pk, now=NOW, basis=basis) for basis in FitBasis)
+    assert again is not None
+    assert assisted is not None
+    assert (again.number, assisted.number, again.rates) == (2, 1, blind.rates)
+    assert {str(judge.pk), str(-shown.rater_id)} <= set(assisted.rates)
+    assert not {str(judge.pk), str(-shown.rater_id)} & set(again.rates)
+    Settlement.objects.update(is_due=True)
+    background_refresh.resolve_due_traces(now=NOW)
+    _votes_alone, before, row = Consensus.objects.order_by("revision")
+    assert (before.assisted_votes, before.assisted_posterior) == ([], None)
+    assert (row.first_error, row.n_votes, row.labels, row.posterior) == (1, 2, before.labels, before.posterior)
+    assert (row.assisted_votes, row.assisted_fit) == ([1, 1, 0, 0], assisted)
+    assert row.assisted_posterior is not None
+    assert row.posterior is not None
+    assert row.assisted_posterior[0] > row.posterior[0]
+    assert FirstErrorReport.objects.filter(assignment=machine).count() == 0
+    Settlement.objects.update(is_due=True)
+    rater_model.fit_raters(project_id=crowd.project.pk, now=NOW, basis=FitBasis.ASSISTED)
+    background_refresh.resolve_due_traces(now=NOW)
+    assert Consensus.objects.count() == 3  # another fit makes no revision by itself
+
+
+def make_fit(project: Project, threshold: float | None) -> RaterModelFit:
+    """Everybody finds nine of ten errors and sees few where none are."""
+    return RaterModelFit.objects.create(
+        project=project,
+        number=1,
+        made_at=NOW,
+        n_traces=1,
+        n_readings=1,
+        rates={"others": [0.02, 0.9, 0.5]},
+        hazards={"domains": {}, "all": [0.2] * 25},
+        n_gold=100,
+        threshold=threshold,
+    )
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+def test_settle_by_probability_where_the_project_says_so(accepts: bool) -> None:
+    project = factories.make_project(overlap=2, overlap_limit=3, uses_probability=accepts)
+    make_fit(project, 0.6)
+    trace = factories.make_trace(project)
+    first, second = submitted_work.make_raters(project, 2)
+    submitted_work.submit_trace(first, trace, [1, 1, -1])
+    submitted_work.submit_trace(second, trace, [1, -1])
+    background_refresh.resolve_due_traces(now=NOW)
+    row = Settlement.objects.get()
+    # A false alarm is rare, a missed error is not: the earlier place is the likelier one.
+    assert (row.state, row.reason) == (("settled", "accepted") if accepts else ("asked", "differ"))
+    if accepts:
+        assert (Consensus.objects.get().first_error, Consensus.objects.get().confidence) == (1, 0.5)
+
+
+def test_settle_by_probability_asks_again_where_agreement_is_not_sure_enough() -> None:
+    project = factories.make_project(overlap=2, overlap_limit=3, uses_probability=True)
+    make_fit(project, 0.9999999)
+    trace = factories.make_trace(project)
+    lane = factories.make_lane(project)
+    factories.make_entry(lane, trace, slots=2)
+    readers = submitted_work.make_raters(project, 3)
+    states = []
+    for rater in readers:
+        submitted_work.submit_trace(rater, trace, [1, 1, 1])
+        background_refresh.resolve_due_traces(now=NOW)
+        row = Settlement.objects.get()
+        states.append((row.state, row.reason))
+    assert states == [
+        ("reading", "first_readings"),
+        ("asked", "doubtful"),
+        ("contested", "doubtful_at_limit"),
+    ]
+
+
+def test_settle_by_probability_without_a_threshold_goes_by_the_votes() -> None:
+    project = factories.make_project(overlap=1, uses_probability=True)
+    make_fit(project, None)
+    submitted_work.submit_trace(factories.make_rater(project), factories.make_trace(project), [1, 1, 1])
+    background_refresh.resolve_due_traces(now=NOW)
+    assert Settlement.objects.get().reason == "all_agree"

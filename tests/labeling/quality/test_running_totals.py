@@ -1,0 +1,179 @@
+"""What is counted as traces move is what one finds by going through all of them."""
+
+import datetime as dt
+import random
+from functools import partial
+
+import pytest
+
+from labeling import quality, queue
+from labeling.models import Project, ProjectStats, ReportCount, Settlement, SettlementDay, Trace
+from labeling.quality import background_refresh, consensus, project_stats, resolve, running_totals, trace_counts
+from tests import concurrency, factories
+from tests.labeling.quality import submitted_work
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+TOMORROW = NOW + dt.timedelta(days=1)
+NOTHING: running_totals.TotalsDrift = {"labeling_settlementday": {}, "labeling_reportcount": {}}
+
+
+def read_by_two(project: Project, *readings: tuple[int | None, int | None]) -> list[Trace]:
+    """Traces of three steps; each of two raters sees the first error there, or none."""
+    raters = submitted_work.make_raters(project, 2)
+    made = [factories.make_trace(project, ["One.", "Two.", "Three."]) for _ in readings]
+    for trace, ends in zip(made, readings, strict=True):
+        for rater, end in zip(raters, ends, strict=True):
+            submitted_work.submit_trace(rater, trace, [1, 1, 1] if end is None else [*[1] * end, -1])
+    return made
+
+
+def test_counts_follow_a_trace_through_settling_correcting_and_deciding() -> None:
+    project = factories.make_project()
+    same, apart = read_by_two(project, (1, 1), (None, 2))
+    background_refresh.resolve_due_traces(now=NOW)
+    assert running_totals.count_by_state(project.pk) == {"settled": 1, "asked": 1}
+    assert running_totals.count_resolved(project.pk) == (1, 2)
+    lead = factories.make_user()
+    quality.decide_trace(trace_id=apart.pk, first_error=2, by=lead, now=TOMORROW)
+    assert running_totals.count_by_state(project.pk) == {"settled": 1, "decided": 1}
+    assert running_totals.count_by_day(project.pk) == [
+        {"day": "2026-11-18", "settled": 1, "contested": 0, "steps": 2},
+        {"day": "2026-11-19", "settled": 1, "contested": 0, "steps": 3},
+    ]
+    first, second = ReportCount.objects.order_by("rater")
+    assert (first.readings, first.steps, first.compared, first.same, first.missed) == (2, 5, 2, 1, 1)
+    assert (second.readings, second.steps, second.compared, second.same, second.missed) == (2, 5, 2, 2, 0)
+    quality.send_back_trace(trace_id=apart.pk, by=lead, now=TOMORROW)
+    assert running_totals.count_by_state(project.pk) == {"settled": 1, "asked": 1}
+    submitted_work.correct_step(same.assignments.order_by("pk")[0], 1, 1, more={2: 1})
+    background_refresh.resolve_due_traces(now=TOMORROW)
+    assert running_totals.count_resolved(project.pk) == (0, 0)
+    assert running_totals.compute_drift(project_id=project.pk) == NOTHING
+
+
+def test_counts_are_those_of_all_rows_whatever_happens() -> None:
+    dice = random.Random(5)
+    project = factories.make_project()
+    lead = factories.make_user()
+    traces = read_by_two(project, *[(dice.choice([None, 0, 1, 2]), dice.choice([None, 0, 1])) for _ in range(10)])
+    for n in range(12):
+        at = NOW + dt.timedelta(hours=7 * n)
+        chosen = dice.choice(traces)
+        if n % 3 == 1:
+            quality.send_back_trace(trace_id=chosen.pk, by=lead, now=at)
+        elif n:
+            quality.decide_trace(trace_id=chosen.pk, first_error=dice.choice([None, 0, 2]), by=lead, now=at)
+            Settlement.objects.filter(pk=dice.choice(traces).pk).update(is_due=True)
+        background_refresh.resolve_due_traces(now=at)
+        assert running_totals.compute_drift(project_id=project.pk) == NOTHING
+
+
+def test_drift_is_said_and_put_right() -> None:
+    project = factories.make_project()
+    read_by_two(project, (1, 1), (None, 2))
+    background_refresh.resolve_due_traces(now=NOW)
+    SettlementDay.objects.filter(state="settled").update(steps=40)
+    SettlementDay.objects.filter(state="asked").delete()
+    ReportCount.objects.order_by("pk")[:1].get().delete()
+    drift = running_totals.compute_drift(project_id=project.pk)
+    assert [len(drift[table]) for table in NOTHING] == [2, 1]
+    assert running_totals.apply_drift(project_id=project.pk, drift=drift) == 3
+    assert running_totals.compute_drift(project_id=project.pk) == NOTHING
+    assert running_totals.count_resolved(project.pk) == (1, 2)
+
+
+def test_counts_below_zero_are_told_as_none() -> None:
+    project = factories.make_project()
+    read_by_two(project, (1, 1), (None, 2))
+    background_refresh.resolve_due_traces(now=NOW)
+    SettlementDay.objects.filter(project=project).update(traces=-8, steps=-8)
+    ReportCount.objects.filter(project=project).update(compared=1, same=2, missed=-1)
+    told = project_stats.compute_project_stats(project_id=project.pk, now=NOW)
+    assert (told["settlements"], told["settled_days"]) == ({}, [])
+    assert {tuple(each["consensus"].values()) for each in told["raters"].values()} == {(2, 2, 0, 0)}
+
+
+def test_withdrawn_traces_count_nowhere_until_they_are_brought_in_again() -> None:
+    project = factories.make_project(overlap_limit=2)
+    agreed, other, apart = read_by_two(project, (1, 1), (None, None), (None, 2))
+    background_refresh.resolve_due_traces(now=NOW)
+    Settlement.objects.filter(trace=apart).update(state="contested")
+    running_totals.apply_drift(project_id=project.pk, drift=running_totals.compute_drift(project_id=project.pk))
+    before = (
+        running_totals.count_by_state(project.pk),
+        running_totals.count_resolved(project.pk),
+        running_totals.count_by_day(project.pk),
+    )
+    assert before[:2] == ({"contested": 1, "settled": 2}, (2, 5))
+    gone = [agreed.pk, apart.pk]
+    queue.withdraw_traces(trace_ids=gone, now=NOW, reason="broken", by=None)
+    assert (running_totals.count_by_state(project.pk), running_totals.count_resolved(project.pk)) == (
+        {"settled": 1},
+        (1, 3),
+    )
+    assert running_totals.count_by_day(project.pk) == [{"day": "2026-11-18", "settled": 1, "contested": 0, "steps": 3}]
+    assert [each.trace for each in consensus.current_revisions(project_id=project.pk)] == [other]
+    assert not quality.list_contested(project_id=project.pk).exists()
+    assert running_totals.compute_drift(project_id=project.pk) == NOTHING
+    queue.reinstate_traces(trace_ids=gone, now=NOW, reason="brought in again", by=None)
+    assert (
+        running_totals.count_by_state(project.pk),
+        running_totals.count_resolved(project.pk),
+        running_totals.count_by_day(project.pk),
+    ) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_counts_stay_right_where_many_settle_at_once() -> None:
+    project = factories.make_project()
+    traces = [each.pk for each in read_by_two(project, *[(n % 3, n % 2) for n in range(12)])]
+    parts = [traces[start::4] for start in range(4)]
+    concurrency.run_at_once(
+        *[partial(resolve.resolve_traces, project_id=project.pk, trace_ids=part, now=NOW) for part in parts]
+    )
+    background_refresh.resolve_due_traces(now=NOW)  # whoever had to skip a trace
+    assert sum(running_totals.count_by_state(project.pk).values()) == 12
+    assert running_totals.compute_drift(project_id=project.pk) == NOTHING
+
+
+def test_arrivals_are_counted_once_they_are_an_hour_old() -> None:
+    project = factories.make_project()
+    old = [factories.make_trace(project).pk for _ in range(3)]
+    factories.make_trace(factories.make_project())
+    young = factories.make_trace(project)
+    late = factories.make_trace(project).pk
+    Trace.objects.filter(pk=young.pk).update(added_at=NOW + dt.timedelta(hours=2))
+    project_stats.mark_stats_stale(project_id=project.pk, now=NOW)
+    assert trace_counts.count_traces(project_id=project.pk) == 5
+    trace_counts.advance_trace_count(project_id=project.pk, now=NOW + dt.timedelta(hours=2))
+    row = ProjectStats.objects.get()
+    assert (row.n_traces, row.last_trace) == (3, old[-1])  # the last is old too, and stands behind a young one
+    queue.withdraw_traces(trace_ids=[late, old[0]], now=NOW, reason="broken", by=None)
+    assert trace_counts.count_traces(project_id=project.pk) == 3
+    ProjectStats.objects.update(n_traces=7)
+    assert [trace_counts.recount_traces(project_id=project.pk) for _ in range(2)] == [1, 0]
+    trace_counts.reset_trace_count(project_id=project.pk)
+    assert trace_counts.count_traces(project_id=project.pk) == 3
+
+
+def test_who_was_cut_off_is_held_against_nothing() -> None:
+    """Giving up says nothing of what comes behind: it is no error missed, and no agreement that there is none."""
+    project = factories.make_project()
+    wrong, sound = read_by_two(project, (1, 1), (None, None))
+    rater = factories.make_rater(project)
+    submitted_work.give_up(rater, wrong, [1], population="extra")
+    submitted_work.give_up(rater, sound, [1], population="extra")
+    background_refresh.resolve_due_traces(now=NOW)
+    rows = ReportCount.objects.values_list("rater_id", "readings", "compared", "same", "missed")
+    counted = {rater_id: counts for rater_id, *counts in rows}
+    assert counted[rater.pk] == [2, 0, 0, 0]
+    assert sorted(counted.values())[1:] == [[2, 2, 2, 0]] * 2
+
+
+def test_what_one_reading_settled_is_not_held_against_it() -> None:
+    project = factories.make_project(overlap=1)
+    trace = factories.make_trace(project, ["One.", "Two."])
+    submitted_work.submit_trace(factories.make_rater(project), trace, [1, -1])
+    background_refresh.resolve_due_traces(now=NOW)
+    assert [(each.readings, each.compared) for each in running_totals.load_rater_totals(project.pk)] == [(1, 0)]

@@ -1,0 +1,112 @@
+"""Whose work is to be looked at, in figures with intervals and in words."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+import pytest
+
+from labeling import quality
+from labeling.models import FirstErrorReport, Rater, StepReview, Trace
+from labeling.models.gold import GoldUse
+from labeling.quality import background_refresh, error_breakdowns, gold_monitor, project_stats, signals
+from stats import intervals
+from stats.estimates import Reason
+from tests import factories
+from tests.labeling.quality import submitted_work
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+
+
+def test_flags_tell_who_hurries_and_who_finds_little() -> None:
+    """Each sign says its figure, its interval and what is usual, and in words what it is."""
+    project = factories.make_project()
+    hasty, careful = submitted_work.make_raters(project, 2)
+    for number in range(20):
+        trace = factories.make_trace(project)
+        submitted_work.submit_trace(hasty, trace, [1, 1, 1])
+        submitted_work.submit_trace(careful, trace, [1, -1] if number % 2 else [1, 1, 1])
+    StepReview.objects.filter(assignment__rater=hasty).update(active_ms=200)
+    StepReview.objects.filter(assignment__rater=careful).update(active_ms=2000)
+    background_refresh.resolve_due_traces(now=NOW)
+    found = signals.compute_signals(project_id=project.pk)
+    assert signals.list_raised_kinds(found[hasty.pk]) == ["fast", "unread", "alike", "no_errors"]
+    assert signals.list_raised_kinds(found[careful.pk]) == []
+    sign = found[hasty.pk]["no_errors"]
+    assert (sign.value, sign.low, sign.n, sign.usual) == (0.0, 0.0, 20, 0.5)
+    told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(hasty.pk)]
+    assert told["flags"] == ["fast", "unread", "alike", "no_errors"]
+    shown = gold_monitor.describe_signals(told)
+    assert [each.is_raised for each in shown[:4]] == [True, True, True, True]
+    assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
+
+
+def test_flags_tell_who_tires() -> None:
+    project = factories.make_project()
+    rater = factories.make_rater(project)
+    for n in range(24):
+        trace = factories.make_trace(project)
+        quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+        at = NOW + dt.timedelta(minutes=5.5 * n)  # one sitting of two hours
+        submitted_work.submit_trace(rater, trace, [-1] if n < 12 else [1, 1, 1], purpose="gold", now=at)
+    assert signals.compute_signals(project_id=project.pk) == {}  # nobody is told of who has read no work
+    submitted_work.submit_trace(rater, factories.make_trace(project), [1, 1, 1], now=NOW)
+    background_refresh.resolve_due_traces(now=NOW)
+    sign = signals.compute_signals(project_id=project.pk)[rater.pk]["falling"]
+    assert (sign.n, sign.is_raised) == (24, True)
+    assert sign.value == pytest.approx(-1, abs=0.1)
+
+
+def test_bias_tells_misses_by_step_and_blame_by_length() -> None:
+    project = factories.make_project()
+    raters = submitted_work.make_raters(project, 2)
+    for accepted, said in (([2], ([1, 1, -1], [1, 1, 1])), ([None], ([1, 1, 1], [-1])), ([0, None], ([-1], [-1]))):
+        meet(raters, factories.make_trace(project), accepted, said)
+    found = project_stats.build_stats_content(project_id=project.pk, now=NOW)["bias"]
+    assert [(row["step"], row["n"], row["value"]) for row in found["missed"]] == [(2, 2, 0.5)]
+    assert [(row["from"], row["to"], row["n"], row["value"]) for row in found["blamed"]] == [(1, 4, 2, 0.5)]
+    row = found["missed"][0]
+    assert (row["n_problems"], row["low"], row["interval_reason"]) == (1, None, Reason.FEW_PROBLEMS)
+
+
+def meet(raters: list[Rater], trace: Trace, accepted: Sequence[int | None], said: Sequence[list[int]]) -> None:
+    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
+    for rater, ratings in zip(raters, said, strict=True):
+        submitted_work.submit_trace(rater, trace, ratings, purpose="gold")
+
+
+def test_bias_takes_problems_not_answers_for_its_interval() -> None:
+    """Six problems of two traces each, two of them missed by both raters: by answers the interval would be narrower."""
+    project = factories.make_project()
+    raters = submitted_work.make_raters(project, 2)
+    for number in range(6):
+        problem = factories.make_problem(project)
+        for _ in range(2):
+            said = [[1, 1, 1]] * 2 if number < 2 else [[-1]] * 2
+            meet(raters, factories.make_trace(project, problem=problem), [0], said)
+    (row,) = error_breakdowns.compute_gold_bias(project.pk)["missed"]
+    around = intervals.wilson_interval(right=8, n=24)
+    assert (row["n"], row["n_problems"], row["value"]) == (24, 6, pytest.approx(1 / 3))
+    assert row["high"] - row["low"] > 1.5 * (around.high - around.low)
+
+
+def test_flags_hold_each_against_the_others_and_nobody_against_themselves() -> None:
+    """One reads most of the project, in a line and in a hurry; alone in a project nobody is unlike the others."""
+    project = factories.make_project()
+    most, careful = submitted_work.make_raters(project, 2)
+    for number in range(24):
+        submitted_work.submit_trace(most, factories.make_trace(project), [1, 1, 1])
+        if number < 20:
+            submitted_work.submit_trace(careful, factories.make_trace(project), [1, -1] if number % 2 else [1, 1, 1])
+    StepReview.objects.filter(assignment__rater=most).update(active_ms=100)
+    for turn in StepReview.objects.filter(assignment__rater=careful):
+        turn.active_ms = 4000 + 100 * (turn.assignment_id % 7)
+        turn.save(update_fields=["active_ms"])
+    background_refresh.resolve_due_traces(now=NOW)
+    found = signals.compute_signals(project_id=project.pk)
+    assert {"quick", "alike", "no_errors"} <= set(signals.list_raised_kinds(found[most.pk]))
+    assert signals.list_raised_kinds(found[careful.pk]) == []
+    assert found[most.pk]["alike"].value == 24
+    assert found[most.pk]["alike"].usual == pytest.approx(24 * 0.5**24)
+    FirstErrorReport.objects.filter(rater=careful).delete()
+    assert set(signals.compute_signals(project_id=project.pk)[most.pk]) == {"fast", "unread"}

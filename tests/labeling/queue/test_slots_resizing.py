@@ -1,0 +1,94 @@
+"""Other overlaps in the middle of a project: what is free follows, what is in hand or settled stays."""
+
+import datetime as dt
+
+import pytest
+
+from labeling import queue
+from labeling.models import Project, QueueEntry, Settlement, Trace
+from labeling.models.queue import Lane
+from tests import factories
+from tests.labeling.queue import queues
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+
+
+def entry(lane: Lane, *, slots: int, left: int, state: str = "") -> Trace:
+    trace = factories.make_trace(lane.project)
+    made = factories.make_entry(lane, trace, slots=slots)
+    QueueEntry.objects.filter(pk=made.pk).update(slots_left=left)
+    if state:
+        Settlement.objects.create(trace=trace, project=lane.project, state=state, changed_at=factories.NOW)
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("slots", "left", "state", "overlap", "expected"),
+    [
+        (2, 2, "", 3, (3, 3)),
+        (2, 1, "", 3, (3, 2)),
+        (2, 0, "reading", 3, (3, 1)),
+        (2, 0, "asked", 3, (3, 1)),
+        (2, 0, "settled", 3, (2, 0)),
+        (2, 0, "contested", 3, (2, 0)),
+        (2, 0, "decided", 3, (2, 0)),
+        (3, 3, "", 1, (1, 1)),
+        (3, 1, "reading", 1, (2, 0)),  # two are in hand or done: they count
+        (3, 0, "reading", 2, (3, 0)),
+    ],
+)
+def test_resize_follows_what_is_free(
+    slots: int, left: int, state: str, overlap: int, expected: tuple[int, int]
+) -> None:
+    lane = factories.make_lane(factories.make_project())
+    trace = entry(lane, slots=slots, left=left, state=state)
+    queue.resize_slots(project_id=lane.project_id, overlap=overlap, after=0, now=factories.NOW)
+    assert QueueEntry.objects.values_list("slots", "slots_left").get(trace=trace) == expected
+
+
+def test_resize_leaves_gold_and_other_projects_and_goes_on_in_pieces() -> None:
+    project = factories.make_project()
+    gold, uniform = factories.make_lane(project, arm="gold"), factories.make_lane(project)
+    elsewhere = factories.make_lane(factories.make_project())
+    entry(gold, slots=50, left=50)
+    entry(elsewhere, slots=2, left=2)
+    for _ in range(3):
+        entry(uniform, slots=2, left=2)
+    after = 0
+    pieces: list[int] = []
+    while True:
+        done = queue.resize_slots(project_id=project.pk, overlap=4, after=after, now=factories.NOW, limit=2)
+        if not done.trace_ids:
+            break
+        after, pieces = max(done.trace_ids), [*pieces, done.changed]
+    assert pieces == [1, 2]
+    assert sorted(QueueEntry.objects.values_list("slots", flat=True)) == [2, 4, 4, 4, 50]
+
+
+@pytest.mark.parametrize("lapses_before", [True, False])
+def test_resize_gives_out_no_reading_more_for_one_that_comes_back(lapses_before: bool) -> None:
+    """Two of three have submitted. The third lapses, before or after two have become enough: nobody is asked for it."""
+    project = factories.make_project(overlap=3)
+    (trace,) = queues.fill_lane(project, 1, slots=3)
+    claims = [queue.claim_trace(rater_id=each.pk, now=NOW, opened=True) for each in queues.make_raters(project, 3)]
+    for claim in claims[:2]:
+        queues.submit_assignment(claim.assignment_id, NOW)
+    for lapses in (lapses_before, not lapses_before):
+        if lapses:
+            assert queue.lapse_expired_leases(now=NOW + dt.timedelta(hours=1)) == 1
+        else:
+            Project.objects.update(overlap=2)
+            queue.resize_slots(project_id=project.pk, overlap=2, after=0, now=NOW)
+    assert not QueueEntry.objects.filter(is_open=True).exists()
+    assert queues.is_balanced([trace])
+    queue.resize_slots(project_id=project.pk, overlap=3, after=0, now=NOW)
+    assert sum(QueueEntry.objects.values_list("slots_left", flat=True)) == 1
+
+
+def test_resize_passes_over_what_was_withdrawn() -> None:
+    lane = factories.make_lane(factories.make_project())
+    trace = entry(lane, slots=2, left=2)
+    queue.withdraw_traces(trace_ids=[trace.pk], now=factories.NOW + dt.timedelta(1), reason="twice", by=None)
+    queue.resize_slots(project_id=lane.project_id, overlap=5, after=0, now=factories.NOW)
+    assert QueueEntry.objects.get(trace=trace).slots_left == 0

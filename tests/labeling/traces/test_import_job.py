@@ -1,0 +1,294 @@
+"""A file brought in as a job and from the command line."""
+
+import datetime as dt
+import gzip
+import json
+import random
+from collections import Counter
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from django.core.management import CommandError, call_command
+
+from events.models import Event
+from formats.normalization import digest_normalized
+from jobs import runner
+from jobs.models import Job, JobState
+from jobs.runner import JobProgress
+from labeling import benchmarks
+from labeling.models import BenchmarkProblem, Gold, Problem, Project, QueueEntry, Rater, Source, Submission, Trace
+from labeling.traces import bad_lines, import_job
+from labeling.traces.import_job import ImportOptions
+from tests import factories
+from tests.formats import prm800k_lines as prm
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+
+
+def written(folder: Path, *lines: bytes, name: str = "traces.jsonl") -> Path:
+    path = folder / name
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def asked(project: Project, path: Path, now: dt.datetime, **choices: Any) -> Job:
+    return import_job.request_import(project=project, path=path, choices=ImportOptions(**choices), by=None, now=now)
+
+
+def run(job: Job) -> Job:
+    runner.run_job(job.pk, import_job.chunks)
+    job.refresh_from_db()
+    return job
+
+
+def kept(last: JobProgress) -> dict[str, Any]:
+    """What a job keeps of its last chunk."""
+    return {"checkpoint": last.checkpoint, "report": (last.result or {}).get("report"), "by": None}
+
+
+def native(number: int) -> bytes:
+    return json.dumps({"problem": f"What is {number}?", "steps": ["a", "b"]}).encode()
+
+
+def test_bring_in_as_a_job_loads_and_reports(tmp_path: Path, now: dt.datetime) -> None:
+    project = factories.make_project()
+    job = run(asked(project, written(tmp_path, prm.make_line(), prm.make_line(labeler="ben")), now))
+    assert (job.state, job.done, job.total) == (JobState.DONE, 2, 2)
+    assert job.result["report"]["submissions_added"] == 2
+    assert Event.objects.filter(what="import.done", project=project.pk).count() == 1
+
+
+@pytest.mark.parametrize("name", ["traces.jsonl", "traces.jsonl.gz", "traces.jsonl.zst"])
+def test_bring_in_says_how_far_it_has_looked(
+    tmp_path: Path, now: dt.datetime, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(import_job, "PROGRESS_EVERY", 100)
+    lines = [prm.make_line(problem=str(random.Random(n).random()) * 40) for n in range(500)]
+    path, content = tmp_path / name, b"\n".join(lines)
+    packed = {".gz": gzip.compress(content), ".zst": zstandard.compress(content)}
+    path.write_bytes(packed.get(path.suffix, content))
+    wanted = import_job.prepare_import(project=factories.make_project(), path=path, choices=ImportOptions(), now=now)
+    steps = import_job.run_import(wanted, checkpoint={}, by=None)
+    told = [step.result for step in steps if isinstance(step, JobProgress) and step.result]
+    assert {each["size"] for each in told} == {path.stat().st_size}
+    read = [each["read"] for each in told]
+    assert read == sorted(read)
+    assert read[0] < read[-1] <= path.stat().st_size
+
+
+def test_bring_in_strictly_leaves_nothing_of_a_bad_file(tmp_path: Path, now: dt.datetime) -> None:
+    project = factories.make_project()
+    job = run(asked(project, written(tmp_path, prm.make_line(), b'{"question": 1}'), now))
+    assert job.state == JobState.FAILED
+    assert "line 2, column 14: Expected `object`, got `int`, in question" in job.failure
+    assert not Problem.objects.exists()
+
+
+def test_bring_in_leniently_leaves_bad_lines_out_and_says_which(tmp_path: Path, now: dt.datetime) -> None:
+    project = factories.make_project()
+    job = run(
+        asked(project, written(tmp_path, prm.make_line(), b"{", prm.make_line(labeler="ben")), now, is_lenient=True)
+    )
+    assert job.state == JobState.DONE
+    assert [line["line"] for line in job.result["report"]["bad_lines"]] == [2]
+    assert bad_lines.path_for_job(job.pk).read_text().splitlines()[1].startswith('2,2,"malformed JSON')
+    assert Submission.objects.count() == 2
+
+
+def test_bring_in_goes_on_where_it_broke_off(tmp_path: Path, now: dt.datetime) -> None:
+    """The same records again and again: each is told from the others by how often it came before."""
+    project = factories.make_project()
+    lines = [prm.make_line(labeler=None)] * 1200
+    arguments = import_job.prepare_import(
+        project=project, path=written(tmp_path, *lines), choices=ImportOptions(), now=now
+    )
+    last = JobProgress(0, checkpoint={}, result={})
+    for _ in range(3):  # each time the process dies after its second chunk
+        n_written = 0
+        for chunk in import_job.run_import(arguments, **kept(last)):
+            if callable(chunk):
+                last = chunk(now)
+                n_written += 1
+            if n_written == 2:
+                break
+    for chunk in import_job.run_import(arguments, **kept(last)):
+        if callable(chunk):
+            last = chunk(now)
+    assert Submission.objects.count() == 1200
+    assert import_job.report_from_progress(last).submissions_added == 1200
+
+
+def test_bring_in_queues_what_nobody_rated(tmp_path: Path, now: dt.datetime) -> None:
+    project = factories.make_project(reserve_problem_share=0.4, overlap=3)
+    run(asked(project, written(tmp_path, *map(native, range(30))), now))
+    entries = QueueEntry.objects.filter(lane__project=project)
+    assert entries.count() == 30
+    assert set(entries.values_list("slots_left", flat=True)) == {3}
+    for arm, is_reserve in (("reserve", True), ("uniform", False)):
+        found = entries.filter(lane__arm=arm).values_list("trace__problem__is_reserve", flat=True)
+        assert set(found) == {is_reserve}
+
+
+def test_bring_in_queues_nothing_that_came_with_ratings(tmp_path: Path, now: dt.datetime) -> None:
+    project = factories.make_project()
+    run(asked(project, written(tmp_path, prm.make_line()), now))
+    assert not QueueEntry.objects.filter(lane__project=project).exists()
+
+
+def test_bring_in_makes_gold_of_people_s_ratings_alone(tmp_path: Path, now: dt.datetime) -> None:
+    """One trace, three readings: two see an error at different steps, one gave up. Nothing is asked of it again."""
+    project = factories.make_project()
+    lines = [
+        prm.make_line(labeler="ann"),
+        prm.make_line(labeler="ben", steps=[prm.make_step("2 + 2 = 4", -1, "not of the trace", chosen=None)]),
+        prm.make_line(labeler="cy", steps=[], finish_reason="give_up"),
+    ]
+    job = run(asked(project, written(tmp_path, *lines), now, labels="gold"))
+    gold = Gold.objects.get()
+    assert gold.accepted_first_errors == [1, 0]
+    assert sorted(gold.ratings.values_list("option__text", "rating")) == [("4 + 2 = 7", -1)]  # of the first, two things
+    assert job.result["report"]["not_gold"] == 1
+    assert not Submission.objects.exists()
+    assert list(QueueEntry.objects.values_list("lane__arm", flat=True)) == ["gold"]
+    run(asked(project, written(tmp_path, *lines), now, labels="gold"))
+    assert Gold.objects.count() == 1
+
+
+@pytest.mark.parametrize("labels", ["gold", "human"])
+def test_bring_in_refuses_a_machine_s_ratings_as_people_s(
+    shared_data: Path, tmp_path: Path, now: dt.datetime, labels: str
+) -> None:
+    job = asked(
+        factories.make_project(), shared_data / "other/math_shepherd_sample.jsonl", now, labels=labels, labels_by="us"
+    )
+    assert run(job).state == JobState.FAILED
+    assert job.failure.startswith("7 of 7 records are bad, nothing was imported: line 1, column 1: the file says that")
+    assert not Trace.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "machine"),
+    [("human", "imported", ""), ("monte_carlo", "machine", "Monte Carlo: us"), ("judge", "machine", "judge: us")],
+)
+def test_bring_in_gives_ratings_to_whom_the_lead_names(
+    tmp_path: Path, now: dt.datetime, labels: str, kind: str, machine: str
+) -> None:
+    project = factories.make_project()
+    path = written(tmp_path, prm.make_line(labeler="ann"), prm.make_line(labeler=None))
+    assert run(asked(project, path, now, labels=labels, labels_by="us")).state == JobState.DONE
+    rater = Rater.objects.get()
+    assert (rater.kind, rater.machine) == (kind, machine)
+    assert machine or rater.labeler == "us"
+    assert (Source.objects.get().labels_are, Source.objects.get().labels_by) == (labels, "us")
+
+
+def test_bring_in_asks_for_the_name(tmp_path: Path, now: dt.datetime) -> None:
+    with pytest.raises(import_job.LabelerNotNamed, match='"judge" need the name'):
+        asked(factories.make_project(), written(tmp_path, native(1)), now, labels="judge", labels_by=" ")
+
+
+def test_bring_in_as_a_benchmark_lists_its_problems_and_queues_nothing(tmp_path: Path, now: dt.datetime) -> None:
+    project = factories.make_project()
+    run(asked(project, written(tmp_path, native(1), native(2)), now))
+    assert QueueEntry.objects.count() == 2
+    job = run(asked(project, written(tmp_path, native(2), native(3), name="b"), now, purpose="benchmark"))
+    assert job.result["report"]["benchmark_problems"] == BenchmarkProblem.objects.count() == 2
+    assert QueueEntry.objects.count() == 2
+    digests = [digest_normalized(f"what is {number}") for number in (1, 2, 3)]
+    assert benchmarks.find_lists(digests) == {digests[1]: ("b",), digests[2]: ("b",)}
+
+
+PRIVATE = json.dumps({"problem": "Mail jo@example.org", "steps": ["To jo@example.org"], "labels": [1]}).encode()
+
+
+def test_bring_in_counts_masks_or_refuses_what_is_private(tmp_path: Path, now: dt.datetime) -> None:
+    path = written(tmp_path, native(1), PRIVATE)
+    projects = {how: factories.make_project() for how in ("count", "mask", "refuse")}
+    jobs = {how: run(asked(project, path, now, private=how)) for how, project in projects.items()}
+    assert "line 2, column 1: this record seems to hold an e-mail address" in jobs["refuse"].failure
+    for how, text in (("count", "Mail jo@example.org"), ("mask", "Mail [e-mail]")):
+        assert jobs[how].result["report"]["private"] == {"email": 2}
+        trace = Trace.objects.get(project=projects[how], problem__text=text)
+        assert trace.steps.get().options.count() == 1  # what was rated is what is there
+
+
+def test_bring_in_tells_problems_that_are_nearly_alike(tmp_path: Path, now: dt.datetime) -> None:
+    long = "A train leaves at noon and goes {} miles an hour for two hours and then stops, and so how far did it go?"
+    lines = [json.dumps({"problem": long.format(n), "steps": ["a"]}).encode() for n in (50, 60)]
+    job = run(asked(factories.make_project(), written(tmp_path, *lines, native(1)), now))
+    near = job.result["report"]["near_duplicates"]
+    assert (near["problems"], near["groups"]) == (2, 1)
+    assert near["examples"][0] == [long.format(50), long.format(60)]
+
+
+@pytest.mark.parametrize(("name", "right", "with_error"), [("gsm8k", 200, 7), ("math", 500, 94)])
+def test_bring_in_reports_right_answers_that_came_by_a_wrong_way(
+    shared_data: Path, now: dt.datetime, name: str, right: int, with_error: int
+) -> None:
+    """3.5 and 18.8 per cent: what whoever looks at answers alone does not see."""
+    job = run(asked(factories.make_project(), shared_data / f"processbench/{name}.json", now))
+    report = job.result["report"]
+    assert (report["outcomes"]["right"], report["right_and_rated"]) == (right, right)
+    assert report["right_with_error"] == with_error
+
+
+def test_bring_in_counts_what_a_known_file_holds(shared_data: Path, now: dt.datetime) -> None:
+    """The same figures by a plain count over the file, as they are published of the whole of it."""
+    path = shared_data / "prm800k/phase1_train.reconstructed.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    steps = [step for line in lines for step in line["label"]["steps"]]
+    rated = Counter(str(option["rating"]) for step in steps for option in step["completions"] or ())
+    report = run(asked(factories.make_project(), path, now)).result["report"]
+    assert report["ratings"] == rated
+    assert report["problems"] == len({line["question"]["problem"] for line in lines})
+    assert report["written_steps"] == sum(step["human_completion"] is not None for step in steps)
+    assert report["finish_reasons"] == Counter(str(line["label"]["finish_reason"]) for line in lines)
+    assert (report["records"], report["labels_by"]) == (600, {"unknown": 600})
+
+
+def import_traces(path: Path, *arguments: str) -> str:
+    out = StringIO()
+    call_command("import_traces", str(path), "--project", "maths", *arguments, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def test_import_traces_and_build_snapshot_give_a_file_back(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, prm.make_line(), prm.make_line(labeler="ben").replace(b": ", b":"), prm.make_line(labeler=None)
+    )
+    assert "3  new submissions" in import_traces(path)
+    assert "0  new submissions" in import_traces(path)
+    call_command("build_snapshot", "--project", "maths", "--out", str(tmp_path / "out"), stdout=StringIO())
+    (written_again,) = [each for each in (tmp_path / "out").rglob("*") if each.suffix == ".jsonl"]
+    assert written_again.read_bytes() == path.read_bytes()
+
+
+def test_import_traces_reads_real_files_twice(shared_data: Path) -> None:
+    path = shared_data / "gsm8k/example_model_solutions.jsonl"
+    assert "150  new problems" in import_traces(path)
+    assert " 0  new traces" in import_traces(path)
+    assert Trace.objects.filter(is_right=True).exists()
+    assert Source.objects.get().format == "gsm8k"
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (b'{"a": 1}\n', [], "none of the formats"),
+        (prm.make_line() + b"\n{\n", [], "1 of 2 records are bad, nothing was imported"),
+    ],
+)
+def test_import_traces_refuses_in_one_line(tmp_path: Path, content: bytes, arguments: list[str], message: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(CommandError, match=message):
+        import_traces(path, *arguments)
+    assert not Problem.objects.exists()

@@ -1,0 +1,181 @@
+"""Records into rows and back, on the engine at hand."""
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from formats import prm800k
+from formats import prm800k as writer
+from labeling.datasets import manifest
+from labeling.datasets.selection import ManifestFilters
+from labeling.models import Assignment, Option, Problem, Project, Rater, Step, StepReview, Submission, Trace
+from labeling.traces import bulk_insert, import_rows
+from labeling.traces.import_report import ImportReport
+from labeling.traces.labelers import LabelsKind
+from labeling.traces.load import load_records
+from tests import factories
+from tests.formats import prm800k_lines as prm
+
+pytestmark = pytest.mark.django_db
+
+
+def bring_in(project: Project, *lines: bytes, labels: LabelsKind = "judgments", chunk: int = 3) -> ImportReport:
+    stream = io.BytesIO(b"".join(line + b"\n" for line in lines))
+    return load_records(
+        project=project,
+        source=factories.make_source(project),
+        records=prm800k.read(stream),
+        now=factories.NOW,
+        labels=labels,
+        chunk=chunk,
+    )
+
+
+def take_out(project: Project) -> list[bytes]:
+    frozen = manifest.freeze_manifest(
+        project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
+    )
+    lines = [line for found in manifest.read_row_chunks(frozen, chunk=3) for line in writer.write_lines(found)]
+    assert lines == list(writer.write(manifest.stream_records(frozen, chunk=3)))
+    return [line.removesuffix(b"\n") for line in lines]
+
+
+@pytest.mark.parametrize("name", ["genuine.jsonl", "phase1_train.reconstructed.jsonl"])
+def test_load_gives_every_real_record_back_from_columns_alone(shared_data: Path, name: str) -> None:
+    project = factories.make_project()
+    lines = (shared_data / "prm800k" / name).read_bytes().splitlines()
+    report = bring_in(project, *lines, chunk=200)
+    assert (report.records, report.residues, report.bad) == (len(lines), 0, 0)
+    assert take_out(project) == lines
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(prm.lines(), min_size=1, max_size=5))
+@example([prm.make_line(steps=[]), prm.make_line()])
+def test_load_gives_any_record_back_byte_for_byte(lines: list[bytes]) -> None:
+    project = factories.make_project()
+    assert bring_in(project, *lines).bad == 0
+    assert take_out(project) == lines
+
+
+def test_load_again_adds_nothing() -> None:
+    project = factories.make_project()
+    lines = [prm.make_line(), prm.make_line(labeler=None), prm.make_line(labeler=None)]
+    bring_in(project, *lines)
+    before = [model.objects.count() for model in (Problem, Trace, Step, Option, Submission, StepReview, Rater)]
+    again = bring_in(project, *lines)
+    assert before == [model.objects.count() for model in (Problem, Trace, Step, Option, Submission, StepReview, Rater)]
+    assert (again.records, again.traces_added, again.submissions_added) == (3, 0, 0)
+
+
+def test_load_counts_attempts_of_the_unknown_rater() -> None:
+    project = factories.make_project()
+    lines = [prm.make_line(labeler=None), prm.make_line(labeler=None), prm.make_line(labeler=None, total_time=5)]
+    bring_in(project, *lines, chunk=2)
+    assert list(Assignment.objects.order_by("pk").values_list("attempt", flat=True)) == [1, 2, 3]
+    assert take_out(project) == lines
+
+
+def test_load_makes_one_trace_of_what_several_people_labelled() -> None:
+    project = factories.make_project()
+    first, last = prm.make_step("2 + 2 = 4"), "4 + 2 = 7"
+    lines = [
+        prm.make_line(labeler="ann", steps=[first, prm.make_step(last, -1, "a", "b", "a", chosen=None)]),
+        prm.make_line(labeler="ben", steps=[first, prm.make_step(last, -1, "b", "c", "a", "a", "a", chosen=None)]),
+        prm.make_line(labeler="cid", steps=[first, prm.make_step(last, -1, "a", "b", "a", chosen=None)]),
+    ]
+    bring_in(project, *lines, chunk=1)
+    trace = Trace.objects.get()
+    options = Option.objects.filter(step__trace=trace, step__position=1).order_by("position")
+    assert list(options.values_list("text", flat=True)) == [last, "a", "b", "a", "c", "a"]
+    shown = StepReview.objects.filter(step__position=1).order_by("pk").values_list("shown", flat=True)
+    assert list(shown) == ["0 1 2 3", "0 2 4 1 3 5", "0 1 2 3"]
+    assert take_out(project) == lines
+
+
+def test_load_finds_steps_past_the_end_again_that_have_no_options() -> None:
+    project = factories.make_project()
+    nothing = {"completions": None, "human_completion": None, "chosen_completion": None}
+    steps = [*(prm.make_step(text) for text in ("2 + 2 = 4", "4 + 2 = 7", "So 7.")), nothing]
+    lines = [prm.make_line(labeler="ann", steps=steps), prm.make_line(labeler="ben", steps=steps)]
+    bring_in(project, *lines, chunk=1)
+    assert Step.objects.count() == 4
+    assert take_out(project) == lines
+
+
+def test_load_keeps_screening_and_gold_apart_from_work() -> None:
+    project = factories.make_project()
+    bring_in(
+        project,
+        prm.make_line(),
+        prm.make_line(is_quality_control_question=True),
+        prm.make_line(is_initial_screening_question=True),
+        prm.make_line(is_initial_screening_question=None, is_quality_control_question=None),
+    )
+    found = Assignment.objects.order_by("pk").values_list("purpose", "attempt", "origin", "state")
+    assert list(found) == [
+        ("work", 1, "imported", "submitted"),
+        ("gold", 1, "imported", "submitted"),
+        ("screening", 1, "imported", "submitted"),
+        ("work", 2, "imported", "submitted"),
+    ]
+
+
+def test_load_without_labels_makes_traces_alone() -> None:
+    project = factories.make_project()
+    report = bring_in(project, prm.make_line(), labels="none")
+    assert (report.traces_added, report.steps_added, report.submissions_added) == (1, 3, 0)
+    assert not Rater.objects.filter(project=project).exists()
+
+
+def test_load_tells_the_same_text_with_another_answer_from_it() -> None:
+    project = factories.make_project()
+    bring_in(
+        project,
+        prm.make_line(),
+        prm.make_line(ground_truth_answer=None),
+        prm.make_line(pre_generated_verifier_score=0.5),
+    )
+    assert Problem.objects.count() == 2
+    assert Trace.objects.count() == 3
+
+
+def test_load_sets_the_same_problems_aside_in_every_project() -> None:
+    lines = [prm.make_line(problem=f"What is {number}?") for number in range(60)]
+    reserves = []
+    for _ in range(2):
+        project = factories.make_project(reserve_problem_share=0.3)
+        bring_in(project, *lines)
+        reserves.append(set(Problem.objects.filter(project=project, is_reserve=True).values_list("text", flat=True)))
+    assert reserves[0] == reserves[1]
+    assert 5 < len(reserves[0]) < 35
+
+
+@pytest.mark.parametrize(
+    "table",
+    [import_rows.STEP, import_rows.OPTION, import_rows.TURN, import_rows.JUDGMENT],
+    ids=lambda table: table.name,
+)
+def test_tables_with_many_rows_leave_no_column_to_a_default(table: bulk_insert.BulkTable) -> None:
+    assert table.defaults == ()
+
+
+def test_ids_of_people_who_judge_meanwhile_do_not_collide() -> None:
+    project = factories.make_project()
+    bring_in(project, prm.make_line())
+    factories.make_trace(project)
+    bring_in(project, prm.make_line(problem="Another?"))
+    factories.make_trace(project)
+    assert Trace.objects.count() == 4
+
+
+def test_load_of_a_bad_line_reports_it_and_goes_on() -> None:
+    project = factories.make_project()
+    report = bring_in(project, prm.make_line(), b"{", prm.make_line(labeler="ben"))
+    assert [str(line) for line in report.bad_lines] == [
+        "line 2, column 2: malformed JSON: the text ends here, expected a string"
+    ]
+    assert report.submissions_added == 2

@@ -1,0 +1,68 @@
+"""A reference leads to what may be read, and nowhere else."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labeling.traces import locations, uploads
+
+
+@pytest.fixture(autouse=True)
+def places(settings: Any, tmp_path: Path) -> Path:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.INCOMING_DIR = tmp_path / "incoming"
+    settings.INCOMING_ADDRESSES = ["s3://traces/in"]
+    (settings.INCOMING_DIR / "a").mkdir(parents=True)
+    (settings.INCOMING_DIR / "a/b.jsonl").write_text("{}")
+    (tmp_path / "secret").write_text("no")
+    (settings.INCOMING_DIR / "link").symlink_to(tmp_path / "secret")
+    return tmp_path
+
+
+def test_find_leads_to_what_was_sent() -> None:
+    path = uploads.save_upload(name="a b.jsonl", parts=[b"{}"])
+    assert locations.resolve_location(locations.make_upload_reference(path)).path == path.resolve()
+
+
+def test_find_leads_to_the_folder_beside_the_server(places: Path) -> None:
+    assert locations.list_incoming_files() == ["beside:a/b.jsonl", "beside:link"]
+    assert locations.resolve_location("beside:a/b.jsonl").path == (places / "incoming/a/b.jsonl").resolve()
+
+
+def test_find_leads_to_opened_addresses() -> None:
+    place = locations.resolve_location("s3://traces/in/x/y.jsonl.gz")
+    assert (place.address, place.name, place.path) == ("s3://traces/in/x/y.jsonl.gz", "y.jsonl.gz", None)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "beside:../secret",
+        "beside:link",
+        "beside:",
+        "beside:a",
+        "beside:a/b.jsonl\0",
+        "beside:/etc/hostname",
+        "sent:../../secret",
+        "sent:0123456789abcdef/../../../secret",
+        "sent:0123456789abcdef/none",
+        "s3://traces/other/x",
+        "s3://traces/incoming/x",
+        "s3://traces/in/../other/x",
+        "s3://other/in/x",
+        "http://169.254.169.254/latest",
+        "file:///etc/hostname",
+        "",
+    ],
+)
+def test_find_leads_nowhere_else(reference: str) -> None:
+    with pytest.raises(locations.LocationNotFound):
+        locations.resolve_location(reference)
+
+
+def test_find_leads_to_no_folder_that_nobody_opened(settings: Any) -> None:
+    settings.INCOMING_DIR = None
+    assert locations.list_incoming_files() == []
+    with pytest.raises(locations.LocationNotFound):
+        locations.resolve_location("beside:a/b.jsonl")

@@ -1,0 +1,74 @@
+"""The people that permission tests are told with."""
+
+from typing import NamedTuple
+
+from django.conf import settings
+from django.test import Client
+from django.test.client import ClientHandler
+
+from accounts.models import User
+from labeling.models import Project
+from people import members, owned_projects
+from people.models import Membership, Role
+from tests import factories
+
+
+class Personas(NamedTuple):
+    """A project with somebody of each role, somebody of another project, and a stranger."""
+
+    project: Project
+    owner: User
+    lead: User
+    reviewer: User
+    engineer: User
+    annotator: User
+    neighbour: User  # owner of another project
+    stranger: User  # logged in, member of nothing
+
+    def membership(self, user: User) -> Membership:
+        return members.get_membership(project=self.project, user=user)
+
+
+def make_personas(prefix: str = "") -> Personas:
+    owner = factories.make_user(f"{prefix}owner")
+    project = owned_projects.create_owned_project(name="Sums", slug=f"{prefix}sums", by=owner, now=factories.NOW)
+    neighbour = factories.make_user(f"{prefix}neighbour")
+    owned_projects.create_owned_project(name="Next door", slug=f"{prefix}next-door", by=neighbour, now=factories.NOW)
+    others = {}
+    for role in (Role.LEAD, Role.REVIEWER, Role.ENGINEER, Role.ANNOTATOR):
+        others[role.value] = factories.make_user(f"{prefix}{role.value}")
+        members.add_member(project=project, user=others[role.value], role=role, now=factories.NOW)
+    return Personas(
+        project, owner=owner, neighbour=neighbour, stranger=factories.make_user(f"{prefix}stranger"), **others
+    )
+
+
+# The cast, each of them logged in, for walks through many doors.
+
+
+OUTSIDERS = ("visitor", "stranger", "neighbour")
+MEMBERS = ("annotator", "engineer", "reviewer", "lead", "owner")
+# One for all walks: a client that comes with a handler of its own builds the whole row of middleware first.
+_HANDLERS = {checks_forms: ClientHandler(enforce_csrf_checks=checks_forms) for checks_forms in (False, True)}
+
+
+class LoggedInPersonas(NamedTuple):
+    """Who walks, and what each of them holds who has logged in."""
+
+    cast: Personas
+    sessions: dict[str, str]
+
+    def client(self, person: str, *, checks_forms: bool = False) -> Client:
+        client = Client(enforce_csrf_checks=checks_forms)
+        client.handler = _HANDLERS[checks_forms]
+        if person in self.sessions:
+            client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[person]
+        return client
+
+
+def log_in_personas() -> LoggedInPersonas:
+    cast, clients = make_personas(), {person: Client() for person in (*OUTSIDERS, *MEMBERS) if person != "visitor"}
+    for person, client in clients.items():
+        client.force_login(getattr(cast, person))
+    sessions = {person: client.cookies[settings.SESSION_COOKIE_NAME].value for person, client in clients.items()}
+    return LoggedInPersonas(cast, sessions)

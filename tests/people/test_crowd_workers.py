@@ -1,0 +1,140 @@
+"""Workers of a crowd platform come in by the invitation and their id, and come back to the same account."""
+
+import datetime as dt
+from functools import partial
+
+import pytest
+from django.http import QueryDict
+
+from accounts.models import User
+from events.models import Event
+from labeling.models import Project
+from people import crowd_workers, invitations, members
+from people.crowd_workers import CrowdVisit
+from people.models import Invitation, Membership, Role, WorkerId
+from tests.concurrency import run_at_once
+from tests.people.personas import Personas, make_personas
+
+ANN = CrowdVisit("5f3a91d2c4", "study-1", "session-1")
+
+
+def invite(cast: Personas, now: dt.datetime, uses_allowed: int = 1, days: int = 14) -> str:
+    Project.objects.filter(pk=cast.project.pk).update(takes_worker_ids=True)
+    _, token = invitations.create_invitation(
+        project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now, uses_allowed=uses_allowed, days=days
+    )
+    return token
+
+
+@pytest.fixture
+def cast() -> Personas:
+    return make_personas()
+
+
+@pytest.mark.django_db
+def test_enter_makes_one_account_and_leads_back_to_it(cast: Personas, now: dt.datetime) -> None:
+    token = invite(cast, now)
+    first = crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+    again = crowd_workers.admit_worker(
+        token=token, arrival=ANN._replace(session="session-2"), now=now + dt.timedelta(days=1)
+    )
+    assert first.user == again.user
+    assert (first.role, Invitation.objects.get().uses) == (Role.ANNOTATOR, 1)
+    known = WorkerId.objects.get()
+    assert (known.worker, known.study, known.session) == (ANN.worker, "study-1", "session-2")
+    assert not first.user.has_usable_password()
+    assert ANN.worker not in f"{first.user.username} {first.user.name} {list(Event.objects.values())}"
+
+
+@pytest.mark.django_db
+def test_enter_takes_the_invitation_as_the_secret(cast: Personas, now: dt.datetime) -> None:
+    token = invite(cast, now, days=1)
+    crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+    with pytest.raises(invitations.InvitationInvalid):  # used up: it lets nobody else in
+        crowd_workers.admit_worker(token=token, arrival=CrowdVisit("other"), now=now)
+    with pytest.raises(invitations.InvitationInvalid):  # guessed
+        crowd_workers.admit_worker(token="guess", arrival=ANN, now=now)
+    with pytest.raises(invitations.InvitationInvalid):  # too old, for who came by it too
+        crowd_workers.admit_worker(token=token, arrival=ANN, now=now + dt.timedelta(days=2))
+    Project.objects.update(takes_worker_ids=False)
+    with pytest.raises(invitations.InvitationInvalid):
+        crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+    assert WorkerId.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_enter_takes_no_invitation_of_another_role(cast: Personas, now: dt.datetime) -> None:
+    Project.objects.update(takes_worker_ids=True)
+    _, token = invitations.create_invitation(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
+    with pytest.raises(invitations.InvitationInvalid):
+        crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("what", ["left", "promoted", "staff", "lead elsewhere"])
+def test_enter_opens_no_account_that_may_do_more(what: str, cast: Personas, now: dt.datetime) -> None:
+    token = invite(cast, now, uses_allowed=5)
+    user = crowd_workers.admit_worker(token=token, arrival=ANN, now=now).user
+    if what == "left":
+        members.leave_project(membership=cast.membership(user), now=now)
+    elif what == "promoted":
+        members.change_role(membership=cast.membership(user), role=Role.REVIEWER, by=cast.lead, now=now)
+    elif what == "staff":
+        User.objects.filter(pk=user.pk).update(is_staff=True)
+    else:
+        elsewhere = Membership.objects.get(user=cast.neighbour).project
+        members.add_member(project=elsewhere, user=user, role=Role.LEAD, now=now)
+    with pytest.raises(crowd_workers.WorkerCannotReturn):
+        crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+
+
+@pytest.mark.django_db
+def test_erasing_somebody_takes_the_worker_id_away(cast: Personas, now: dt.datetime) -> None:
+    user = crowd_workers.admit_worker(token=invite(cast, now), arrival=ANN, now=now).user
+    members.erase_person(user=user, by=cast.owner, now=now)
+    assert not WorkerId.objects.exists()
+
+
+@pytest.mark.django_db
+def test_arrival_reads_the_parameters_that_the_project_names(cast: Personas) -> None:
+    project = cast.project
+    values = QueryDict("PROLIFIC_PID=abc&STUDY_ID=s&SESSION_ID=t&workerId=def").getlist
+    assert crowd_workers.read_visit(project=project, values_of=values) is None
+    project.takes_worker_ids = True
+    assert crowd_workers.read_visit(project=project, values_of=values) == CrowdVisit("abc", "s", "t")
+    project.worker_parameter, project.study_parameter, project.session_parameter = "workerId", "", "assignmentId"
+    assert crowd_workers.read_visit(project=project, values_of=values) == CrowdVisit("def")
+    assert crowd_workers.read_visit(project=project, values_of=QueryDict("PROLIFIC_PID=abc").getlist) is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PROLIFIC_PID=",
+        "PROLIFIC_PID={{%25PROLIFIC_PID%25}}",
+        "PROLIFIC_PID=a&PROLIFIC_PID=b",
+        "PROLIFIC_PID=" + "a" * 65,
+        "PROLIFIC_PID=a%00b",
+        "PROLIFIC_PID=%3Cscript%3E",
+        "PROLIFIC_PID=a%20b",
+        "PROLIFIC_PID=abc%0A",
+        "PROLIFIC_PID=%D0%B0bc",
+        "PROLIFIC_PID=abc&STUDY_ID='; DROP TABLE",
+        "PROLIFIC_PID=abc&SESSION_ID=../..",
+    ],
+)
+def test_arrival_refuses_what_is_no_id(query: str, cast: Personas) -> None:
+    cast.project.takes_worker_ids = True
+    with pytest.raises(crowd_workers.InvalidWorkerId):
+        crowd_workers.read_visit(project=cast.project, values_of=QueryDict(query).getlist)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_visits_at_once_make_one_account(now: dt.datetime) -> None:
+    cast = make_personas()
+    token = invite(cast, now, uses_allowed=5)
+    come = partial(crowd_workers.admit_worker, token=token, arrival=ANN, now=now)
+    came = run_at_once(come, come, come)
+    assert len({one.user_id for one in came if isinstance(one, Membership)}) == 1
+    assert (WorkerId.objects.count(), Invitation.objects.get().uses) == (1, 1)

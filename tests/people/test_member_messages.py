@@ -1,0 +1,147 @@
+"""Leads write to those who rate, who read, and answer once."""
+
+import datetime as dt
+from functools import partial
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from events.models import Event
+from people import member_messages, members, roles
+from people.models import MemberMessage, Role
+from tests import factories
+from tests.concurrency import run_at_once
+from tests.people.personas import Personas, make_personas
+
+pytestmark = pytest.mark.django_db
+LATER = dt.timedelta(hours=1)
+
+
+@pytest.fixture
+def cast() -> Personas:
+    return make_personas()
+
+
+def write(cast: Personas, now: dt.datetime, text: str = "Look at section 3 again.") -> MemberMessage:
+    return member_messages.send_message(membership=cast.membership(cast.annotator), text=text, by=cast.lead, now=now)
+
+
+def events() -> list[tuple[str, str]]:
+    return list(Event.objects.filter(what__startswith="message.").order_by("id").values_list("what", "subject"))
+
+
+def test_write_stands_with_its_reader_until_it_is_read(cast: Personas, now: dt.datetime) -> None:
+    message = write(cast, now)
+    assert list(MemberMessage.objects.unread_by(cast.annotator)) == [message]
+    assert MemberMessage.objects.unread_in(cast.project, cast.annotator) == message
+    assert member_messages.mark_read(message=message, by=cast.annotator, now=now + LATER)
+    assert not member_messages.mark_read(message=message, by=cast.annotator, now=now + 2 * LATER)
+    assert not MemberMessage.objects.unread_by(cast.annotator).exists()
+    assert MemberMessage.objects.get().read_at == now + LATER  # when it was read first
+    me = f"user:{cast.annotator.pk}"
+    assert events() == [("message.written", me), ("message.read", me)]
+
+
+def test_log_holds_no_word_of_a_message(cast: Personas, now: dt.datetime) -> None:
+    member_messages.answer_message(
+        message=write(cast, now, "Secret one."), text="Secret two.", by=cast.annotator, now=now
+    )
+    assert "Secret" not in str(list(Event.objects.values()))
+
+
+def test_write_to_all_reaches_each_who_rates_but_the_writer(cast: Personas, now: dt.datetime) -> None:
+    members.begin_rating(project=cast.project, by=cast.lead, now=now)
+    members.begin_rating(project=cast.project, by=cast.reviewer, now=now)
+    gone = factories.make_user()
+    theirs = members.add_member(project=cast.project, user=gone, role=Role.ANNOTATOR, now=now)
+    members.remove_member(membership=theirs, by=cast.lead, now=now)
+    assert member_messages.send_to_all(project=cast.project, text="Thank you.", by=cast.lead, now=now) == 2
+    assert set(MemberMessage.objects.values_list("membership__user__username", "is_to_all")) == {
+        ("annotator", True),
+        ("reviewer", True),
+    }
+    assert len(events()) == 2
+
+
+def test_answer_is_given_once_and_says_that_it_was_read(cast: Personas, now: dt.datetime) -> None:
+    message = write(cast, now)
+    assert member_messages.answer_message(message=message, text="I did.", by=cast.annotator, now=now + LATER)
+    assert not member_messages.answer_message(message=message, text="No.", by=cast.annotator, now=now + LATER)
+    told = MemberMessage.objects.get()
+    assert (told.answer, told.answered_at, told.read_at) == ("I did.", now + LATER, now + LATER)
+    assert [what for what, _ in events()] == ["message.written", "message.read", "message.answered"]
+
+
+def test_see_answers_is_for_leads(cast: Personas, now: dt.datetime) -> None:
+    member_messages.answer_message(message=write(cast, now), text="I did.", by=cast.annotator, now=now)
+    theirs = cast.membership(cast.annotator)
+    with pytest.raises(roles.NotAllowed):
+        member_messages.mark_answers_seen(membership=theirs, by=cast.reviewer, now=now)
+    assert MemberMessage.objects.with_new_answer(cast.project.pk).count() == 1
+    assert member_messages.mark_answers_seen(membership=theirs, by=cast.owner, now=now) == 1
+    assert member_messages.mark_answers_seen(membership=theirs, by=cast.owner, now=now) == 0
+
+
+def test_nobody_reads_or_answers_for_another(cast: Personas, now: dt.datetime) -> None:
+    message = write(cast, now)
+    assert not member_messages.mark_read(message=message, by=cast.reviewer, now=now)
+    assert not member_messages.answer_message(message=message, text="Me.", by=cast.reviewer, now=now)
+    assert MemberMessage.objects.get().read_at is None
+
+
+@pytest.mark.parametrize("person", ["annotator", "reviewer", "engineer", "neighbour"])
+def test_write_is_for_leads(person: str, cast: Personas, now: dt.datetime) -> None:
+    membership, by = cast.membership(cast.annotator), getattr(cast, person)
+    with pytest.raises(roles.NotAllowed):
+        member_messages.send_message(membership=membership, text="x", by=by, now=now)
+    with pytest.raises(roles.NotAllowed):
+        member_messages.send_to_all(project=cast.project, text="x", by=by, now=now)
+
+
+def test_what_was_written_waits_no_more_for_who_has_left(cast: Personas, now: dt.datetime) -> None:
+    write(cast, now)
+    theirs = cast.membership(cast.annotator)
+    members.remove_member(membership=theirs, by=cast.lead, now=now)
+    assert not MemberMessage.objects.unread_by(cast.annotator).exists()
+    theirs.refresh_from_db()
+    with pytest.raises(roles.NotAllowed):
+        member_messages.send_message(membership=theirs, text="x", by=cast.lead, now=now)
+
+
+def test_erase_takes_the_words_of_both_sides_away(cast: Personas, now: dt.datetime) -> None:
+    write(cast, now)
+    member_messages.send_to_all(project=cast.project, text="x", by=cast.owner, now=now)
+    members.erase_person(user=cast.lead, by=None, now=now)
+    assert MemberMessage.objects.get().written_by == cast.owner
+    members.erase_person(user=cast.annotator, by=None, now=now)
+    assert not MemberMessage.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields"),
+    [
+        ("a_message_says_something", {"text": ""}),
+        ("an_answer_says_something_and_when", {"answer": "Yes."}),
+        ("what_is_answered_was_read", {"answer": "Yes.", "answered_at": factories.NOW}),
+        ("an_answer_is_there_to_be_seen", {"answer_seen_at": factories.NOW}),
+    ],
+)
+def test_database_keeps_messages_in_order(
+    rule: str, fields: dict[str, object], cast: Personas, now: dt.datetime
+) -> None:
+    message = write(cast, now)
+    with pytest.raises(IntegrityError, match=rule), transaction.atomic():
+        MemberMessage.objects.filter(pk=message.pk).update(**fields)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_answer_from_two_tabs_stands_once(cast: Personas, now: dt.datetime) -> None:
+    message = write(cast, now)
+    answers = run_at_once(
+        *[
+            partial(member_messages.answer_message, message=message, text=text, by=cast.annotator, now=now)
+            for text in ("A", "B")
+        ]
+    )
+    assert sorted(map(str, answers)) == ["False", "True"]
+    assert [what for what, _ in events()].count("message.answered") == 1

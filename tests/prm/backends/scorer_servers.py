@@ -1,0 +1,98 @@
+"""Scorers of other people, as they speak over the wire: vLLM's pooling runner, and our own reference scorer."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.conventions.rule import ROOT
+
+# Real output of Qwen2.5-Math-PRM-7B for a published example of four steps; the second is wrong.
+PUBLISHED = [[0.0006, 0.9995], [0.8188, 0.1813], [0.0255, 0.9746], [0.0004, 0.9995]]
+
+Rows = Callable[[str], list[Any]]
+
+
+class FakeVllmServer:
+    """Answers POST /pooling as `vllm serve --runner pooling` does: a row for each step tag of each prompt."""
+
+    def __init__(self, *, tag: str = "<extra_0>", token: str = "", rows: Rows | None = None) -> None:
+        self.tag, self.token, self.rows = tag, token, rows or self._rows
+        self.statuses: list[int] = []  # what to answer first, one for each request
+        self.delay = 0.0
+        self.asked: list[dict[str, Any]] = []
+
+    def _rows(self, prompt: str) -> list[Any]:
+        return [PUBLISHED[n % 4] for n in range(prompt.count(self.tag))]
+
+    def answer(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
+        time.sleep(self.delay)
+        if self.token and headers.get("Authorization") != f"Bearer {self.token}":
+            return 401, {"error": "Unauthorized"}
+        if path != "/pooling":
+            return 404, {"detail": "Not Found"}
+        asked = json.loads(body)
+        self.asked.append(asked)
+        if self.statuses:
+            return self.statuses.pop(0), {"error": {"message": "busy", "type": "ServiceUnavailable"}}
+        if asked.get("task") != "token_classify":
+            return 400, {"error": {"message": "unsupported task"}}
+        prompts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
+        data = [{"index": n, "object": "pooling", "data": self.rows(prompt)} for n, prompt in enumerate(prompts)]
+        return 200, {"id": "pool-1", "object": "list", "model": asked["model"], "data": data, "usage": {}}
+
+
+@contextlib.contextmanager
+def running_scorer(scorer: FakeVllmServer) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status, content = scorer.answer(self.path, dict(self.headers), body)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the asker may have gone
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(json.dumps(content).encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextlib.contextmanager
+def running_reference_scorer(secret: str) -> Iterator[str]:
+    """The one of the documentation, as a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = [sys.executable, str(ROOT / "docs" / "reference_scorer.py"), str(port)]
+    process = subprocess.Popen(program, env={**os.environ, "STEPMARK_SECRET": secret}, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(400):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.025)
+    raise TimeoutError(f"nothing listens on {port}")

@@ -1,0 +1,87 @@
+"""A project in which labels and unread traces can be had by the hundred, and jobs that are done at once."""
+
+import datetime as dt
+import hashlib
+import random
+from collections.abc import Callable, Iterator
+
+from formats import labeled_steps
+from formats.records import ProblemRecord, SubmissionRecord, TraceRecord
+from jobs import runner
+from jobs.models import Job, JobState
+from jobs.runner import Chunk, JobProgress
+from labeling.models import Project
+from labeling.traces import load, sources
+from prm import batch_job, generations, scoring, training_job
+from prm.models import Generation
+from tests import factories
+
+HANDLERS: dict[str, Callable[[Job], Iterator[JobProgress | Chunk]]] = {
+    generations.TRAIN: training_job.run_training_job,
+    generations.SCORE: scoring.run_scoring_job,
+    generations.SELECT: batch_job.run_batch_job,
+}
+
+
+def make_record(number: int, *, is_labelled: bool, seed: int = 0, per_problem: int = 1) -> TraceRecord:
+    """Adds up, and gets it wrong in about every third trace; a wrong sum is often put in unsure words."""
+    dice = random.Random(f"{seed} {number}")
+    first, steps, total = None, [], dice.randint(2, 90)
+    for place in range(dice.randint(2, 5)):
+        more = dice.randint(2, 90)
+        is_slip = first is None and dice.random() < 0.15
+        word = "Perhaps" if dice.random() < (0.8 if is_slip else 0.15) else "Then"
+        steps.append(f"{word} we add: {total} + {more} = {total + more + is_slip}.")
+        total += more + is_slip
+        first = place if is_slip else first
+    problem = f"Problem {seed}.{number // per_problem}: what do these numbers add up to, one by one, in the end?"
+    submission = SubmissionRecord(
+        labeled_steps.make_turns_to_first_error(steps, first),
+        labeler="ann",
+        finish_reason=_reason(first),
+        submitted_at=factories.NOW,
+    )
+    return TraceRecord(
+        problem=ProblemRecord(problem, domain="sums" if number % 2 else "totals"),
+        steps=labeled_steps.make_steps(steps),
+        is_right=first is None,
+        outcome_by="file",
+        submissions=[submission] if is_labelled else [],
+        digest=hashlib.sha256(f"{seed} {number}".encode()).hexdigest(),
+    )
+
+
+def _reason(first: int | None) -> str:
+    return "solution" if first is None else "found_error"
+
+
+def import_records(project: Project, *, labelled: int, unread: int, seed: int = 0, per_problem: int = 1) -> None:
+    rows = [
+        make_record(n, is_labelled=n < labelled, seed=seed, per_problem=per_problem) for n in range(labelled + unread)
+    ]
+    source = sources.ensure_source(project=project, name=f"sums {seed}", format="generated", now=factories.NOW)
+    load.load_records(project=project, source=source, records=rows, now=factories.NOW)
+
+
+def make_project(*, labelled: int = 120, unread: int = 60) -> Project:
+    project = factories.make_project(reserve_problem_share=0.3, overlap=1)
+    import_records(project, labelled=labelled, unread=unread)
+    return project
+
+
+def run_jobs(now: dt.datetime = factories.NOW, *, until: str = "") -> list[Job]:
+    """Every job that waits, in order, until none does; or until the first of a kind."""
+    done: list[Job] = []
+    while job := Job.objects.filter(state=JobState.QUEUED, kind__in=HANDLERS).order_by("pk").first():
+        if job.kind == until:
+            break
+        runner.run_job(job.pk, HANDLERS[job.kind], clock=lambda: now)
+        done.append(job)
+    return done
+
+
+def run_generation(project: Project, now: dt.datetime = factories.NOW) -> Generation:
+    generation = generations.start_generation(project=project, by=None, now=now)
+    run_jobs(now)
+    generation.refresh_from_db()
+    return generation

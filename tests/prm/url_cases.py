@@ -1,0 +1,63 @@
+"""The addresses of PRMs and generations, for the walk of `tests.test_permissions`: how each is asked, and by whom."""
+
+from collections.abc import Callable
+
+from prm import generations, registry
+from prm.registry import PRMIdentity
+from tests import factories
+from tests.people.personas import Personas
+
+Arguments = Callable[[Personas], dict[str, object]]
+
+
+def answers_for_readers(status: int) -> dict[str, int]:
+    """Whoever reads the project; annotators are told that they do not."""
+    return {**answers_for_trainers(status), "reviewer": status}
+
+
+def answers_for_trainers(status: int) -> dict[str, int]:
+    inside = {"annotator": 403, "reviewer": 403, "engineer": status, "lead": status, "owner": status}
+    return {"visitor": 302, "stranger": 404, "neighbour": 404, **inside}
+
+
+def project_args(cast: Personas) -> dict[str, object]:
+    return {"slug": cast.project.slug}
+
+
+def generation_args(cast: Personas) -> dict[str, object]:
+    generations.start_generation(project=cast.project, by=cast.lead, now=factories.NOW)
+    return project_args(cast)
+
+
+def generation_number_args(cast: Personas) -> dict[str, object]:
+    return {**generation_args(cast), "number": 1}
+
+
+def prm_args(cast: Personas) -> dict[str, object]:
+    identity = PRMIdentity("pushed", "of a cluster")
+    prm = registry.register_prm(project=cast.project, identity=identity, by=cast.lead, now=factories.NOW)
+    return {"slug": cast.project.slug, "version": prm.version}
+
+
+def answers_for_nobody(status: int) -> dict[str, int]:
+    """A page's session counts for nothing where programs show a token."""
+    everybody = ("visitor", "stranger", "neighbour", "annotator", "engineer", "reviewer", "lead", "owner")
+    return dict.fromkeys(everybody, status)
+
+
+PRM_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
+    "dashboard:generations": ("get", answers_for_readers(200), project_args),
+    "dashboard:generation_progress": ("get", answers_for_readers(200), generation_args),
+    "dashboard:start_generation": ("post", answers_for_trainers(302), project_args),
+    "dashboard:stop_generation": ("post", answers_for_trainers(302), generation_number_args),
+    "dashboard:retry_generation": ("post", answers_for_trainers(302), generation_number_args),
+    "dashboard:register_prm": ("post", answers_for_trainers(422), project_args),
+    "dashboard:change_selection_rules": ("post", answers_for_trainers(422), project_args),
+    "dashboard:roll_back_prm": ("post", answers_for_trainers(422), project_args),
+    "dashboard:score_stale_traces": ("post", answers_for_trainers(422), project_args),
+    "dashboard:prm": ("get", answers_for_readers(200), prm_args),
+    "api:score_traces": ("post", answers_for_nobody(401), lambda cast: {}),
+    "api:rank_candidates": ("post", answers_for_nobody(401), lambda cast: {}),
+    "api:push_scores": ("post", answers_for_nobody(401), project_args),
+    "dashboard:make_prm_current": ("post", answers_for_trainers(302), prm_args),
+}

@@ -1,0 +1,80 @@
+"""Hand-written statements are prepared, and are logged and refused like any other query."""
+
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+import rawsql
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_rows_gives_back_what_a_statement_returns() -> None:
+    project = factories.make_project()
+    assert rawsql.fetch_rows("SELECT id, slug FROM labeling_project WHERE id = %s", [project.pk]) == [
+        (project.pk, project.slug)
+    ]
+    assert rawsql.fetch_rows("UPDATE labeling_project SET name = %s WHERE id = %s", ["x", project.pk]) == []
+
+
+def test_rows_is_seen_by_query_counts() -> None:
+    with CaptureQueriesContext(connection) as queries:
+        rawsql.fetch_rows("SELECT 1", [])
+    assert len(queries) == 1
+
+
+def test_rows_prepares_once() -> None:
+    sql = "SELECT slug FROM labeling_project WHERE id = %s"
+    for number in range(3):
+        rawsql.fetch_rows(sql, [number])
+    prepared = rawsql.fetch_rows("SELECT statement FROM pg_prepared_statements", [])
+    assert [text for (text,) in prepared].count(sql.replace("%s", "$1")) == 1
+
+
+def test_rows_takes_parameters_by_name() -> None:
+    sql = "SELECT %(b)s::int, %(a)s::int, %(b)s::int, 7 %% 4"
+    assert rawsql.fetch_rows(sql, {"a": 1, "b": 2, "unused": 3}) == [(2, 1, 2, 3)]
+    with CaptureQueriesContext(connection):
+        assert rawsql.fetch_rows(sql, {"a": 1, "b": 2}) == [(2, 1, 2, 3)]
+    with pytest.raises(KeyError):
+        rawsql.fetch_rows(sql, {"a": 1})
+
+
+def test_load_sql_reads_the_file_beside_a_module(tmp_path: Path) -> None:
+    (tmp_path / "one.sql").write_text("-- head\n-- section: first\nSELECT 1\n-- section: second\nWHERE true\n")
+    sql = rawsql.load_sql(str(tmp_path / "module.py"), "one.sql")
+    assert rawsql.fetch_rows(sql, {}) == [(1,)]
+    assert rawsql.sections(sql) == {"first": "SELECT 1\n", "second": "WHERE true\n"}
+
+
+def test_rows_raises_the_errors_of_django() -> None:
+    factories.make_project("taken")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        rawsql.fetch_rows("UPDATE labeling_project SET overlap = %s", [0])
+
+
+def test_several_change_many_rows_a_statement() -> None:
+    projects = [each.pk for each in (factories.make_project(f"p{n}") for n in range(3))]
+    rawsql.execute_all(
+        [
+            ("UPDATE labeling_project SET name = %s WHERE id = %s", ("first", projects[0])),
+            ("UPDATE labeling_project SET name = %s WHERE id = %s", ("second", projects[1])),
+        ]
+    )
+    names = rawsql.fetch_rows("SELECT name FROM labeling_project ORDER BY id", [])
+    assert names[:2] == [("first",), ("second",)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 40])
+def test_of_rows_inserts_all_in_few_statements(count: int) -> None:
+    project = factories.make_project()
+    values = [(project.pk, "uniform", number) for number in range(count)]
+    sql = "INSERT INTO labeling_lane (project_id, arm, generation) VALUES {rows}"
+    work = rawsql.batch_statements(sql, "(%s, %s, %s)", values)
+    rawsql.execute_all(work)
+    found = rawsql.fetch_rows("SELECT project_id, arm, generation FROM labeling_lane ORDER BY generation", [])
+    assert found == values
+    assert len(work) == -(-count // 16)

@@ -1,0 +1,32 @@
+"""The published tables that the statistics are checked against, as the shared data keeps them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stats import rating_patterns
+from stats.rating_patterns import RatingPatterns
+
+
+def load_tables(shared_data: Path) -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = json.loads((shared_data / "oracles" / "agreement.json").read_text())
+    return loaded
+
+
+def table_patterns(table: dict[str, Any]) -> RatingPatterns:
+    """The patterns of a table, whichever of its two ways of writing it uses."""
+    if "unit_counts" in table:
+        counts = table["unit_counts"]
+        freq = table.get("freq", [1] * len(counts))
+        rows = [(unit, row, units) for unit, (row, units) in enumerate(zip(counts, freq, strict=True))]
+        return rating_patterns.patterns_from_rows(rows, values=table["values"])
+    rated = [
+        (unit, table["values"].index(label))
+        for row in table["raters_by_units"]
+        for unit, label in enumerate(row)
+        if label is not None
+    ]
+    units, labels = np.array(rated).T
+    return rating_patterns.count_patterns(units=units, labels=labels, values=table["values"])

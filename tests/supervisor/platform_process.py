@@ -1,0 +1,144 @@
+"""Starts the platform as a person does, and looks at the processes that belong to it."""
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import threading
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from host import process_names
+
+BASE = Path(__file__).resolve().parents[2]
+PATIENCE = 150.0  # an upper bound for waiting, not a measure
+
+
+def clean_environment() -> dict[str, str]:
+    """That of a person who has set nothing."""
+    ours = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_", "PYTHONPATH")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+def start_platform(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(BASE / "run"), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=clean_environment(),
+    )
+
+
+def run_supervisor(*arguments: str) -> tuple[int, str]:
+    process = start_platform(*arguments)
+    said, _ = process.communicate(timeout=PATIENCE)
+    return process.returncode, said
+
+
+@dataclass
+class PlatformProcess:
+    """One running `./run`."""
+
+    data: Path
+    process: subprocess.Popen[str]
+    said: list[str] = field(default_factory=list)
+    _lines: "queue.Queue[str]" = field(default_factory=queue.Queue)
+
+    def __post_init__(self) -> None:
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout:
+            for line in self.process.stdout:
+                self._lines.put(line.rstrip("\n"))
+        self._lines.put("")
+
+    def wait_for(self, start_of_line: str) -> str:
+        while True:
+            line = self._lines.get(timeout=PATIENCE)
+            self.said.append(line)
+            if line.startswith(start_of_line):
+                return line
+            assert line or self.process.poll() is None, f"it ended early: {self.said}"
+
+    @property
+    def url(self) -> str:
+        return next(line for line in self.said if line.startswith("Stepmark is ready at")).split()[-1]
+
+    def page(self, path: str) -> str:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return str(answer.read().decode())
+
+    def family(self) -> dict[int, str]:
+        """Find all processes of this data folder except the supervisor. PostgreSQL's have its cluster as their working
+        directory; the others have the folder in their environment."""
+        mark, cluster = f"STEPMARK_DATA={self.data}".encode(), str(self.data / "postgresql")
+        return {pid: command for pid, command, env, at in _processes() if mark in env.split(b"\0") or at == cluster}
+
+    def member(self, word: str) -> int:
+        """The oldest process with this word in its name or command, or 0."""
+        return min((pid for pid, command in self.family().items() if word in command), default=0)
+
+    def megabytes(self) -> float:
+        """What all of them hold, what they share counted once; the supervisor too."""
+        held = 0
+        for pid in [self.process.pid, *self.family()]:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            held += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        return held / 1024
+
+    def end(self) -> None:
+        """Whatever a test left running."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for pid in self.family():
+            os.kill(pid, signal.SIGKILL)
+
+
+def running_platform(data: Path, *arguments: str) -> PlatformProcess:
+    platform = PlatformProcess(data, start_platform("--port", "0", "--data", str(data), *arguments))
+    try:
+        platform.wait_for("Stepmark is ready at")
+    except BaseException:
+        platform.end()
+        raise
+    return platform
+
+
+def listening_on(port: int) -> socket.socket:
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    taken.bind(("127.0.0.1", port))
+    taken.listen()
+    return taken
+
+
+def _processes() -> list[tuple[int, str, bytes, str]]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdecimal():
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                name, env = f"{process_names.read_process_name(folder)} {command}", (folder / "environ").read_bytes()
+                found.append((int(folder.name), name, env, os.readlink(folder / "cwd")))
+        except OSError:  # it ended while we looked
+            continue
+    return found
+
+
+def commands_of_group(group: int) -> list[str]:
+    """The names of the living programs of a process group; one that only waits to be buried is not among them."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        state, _, pgrp = rest.split()[:3]
+        if int(pgrp) == group and state != "Z":
+            found.append(name)
+    return found

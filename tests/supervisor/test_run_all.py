@@ -1,0 +1,131 @@
+"""The whole way: started, looked at, killed and started again as a person would."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.supervisor import platform_process
+from tests.supervisor.platform_process import PlatformProcess
+
+Opener = Callable[..., PlatformProcess]
+FAMILY = ("bin/postgres", "valkey-server", "stepmark-trunk", "stepmark-web", "stepmark-worker")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opener]:
+    """Opens a platform on this test's own data folder, and sees to its end."""
+    all_of_them: list[PlatformProcess] = []
+
+    def start(*arguments: str) -> PlatformProcess:
+        all_of_them.append(platform_process.running_platform(tmp_path / "data", *arguments))
+        return all_of_them[-1]
+
+    yield start
+    for one in all_of_them:
+        one.end()
+
+
+def until(holds: Callable[[], object]) -> None:
+    ends = time.monotonic() + platform_process.PATIENCE
+    while not holds():
+        assert time.monotonic() < ends, "it did not come about"
+        time.sleep(0.05)
+
+
+@pytest.mark.fault
+def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(opened: Opener) -> None:
+    first = opened()
+    key = (first.data / "secret_key").read_text()
+    assert "<form" in first.page("accounts/login/")
+    until(lambda: all(first.member(each) for each in FAMILY))
+    for person in ("lead", "annotator", "engineer"):
+        link = next(line for line in first.said if line.startswith(f"{person}: "))
+        assert "<form" in first.page(link.removeprefix(f"{person}: {first.url}"))
+
+    first.process.terminate()
+    assert first.process.wait(platform_process.PATIENCE) == 0
+    assert first.family() == {}
+
+    second = opened()
+    assert (second.data / "secret_key").read_text() == key
+    assert any("manage.py" in line and "login_link" in line for line in second.said)
+
+    second.process.kill()
+    second.process.wait()
+    until(lambda: not second.family())
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("word", ["bin/postgres", "valkey-server", "stepmark-web", "stepmark-worker", "stepmark-trunk"])
+def test_open_for_starts_a_program_again_that_died(opened_once: PlatformProcess, word: str) -> None:
+    until(lambda: opened_once.member(word))
+    died = opened_once.member(word)
+    os.kill(died, signal.SIGKILL)
+    until(lambda: opened_once.member(word) not in {0, died})
+    until(lambda: all(opened_once.member(each) for each in FAMILY))
+    until(lambda: _answers(opened_once))
+
+
+@pytest.mark.fault
+def test_open_for_runs_twice_side_by_side(opened_once: PlatformProcess, opened: Opener) -> None:
+    other = opened("--no-demo")
+    assert other.url != opened_once.url
+    assert _answers(other)
+    assert _answers(opened_once)
+    assert not set(other.family()) & set(opened_once.family())
+
+
+def test_open_for_holds_little_memory(opened_once: PlatformProcess) -> None:
+    """What somebody pays who only looks. It was 373 MB while every program loaded everything for itself."""
+    until(lambda: opened_once.member("stepmark-worker"))
+    assert _answers(opened_once)
+    assert opened_once.megabytes() < 230
+
+
+def test_open_for_says_how_to_make_the_first_account_where_there_is_no_demo(opened_once: PlatformProcess) -> None:
+    assert any("make_owner" in line for line in opened_once.said)
+
+
+def test_open_for_names_a_data_folder_that_is_in_use(opened_once: PlatformProcess) -> None:
+    code, said = platform_process.run_supervisor("--port", "0", "--data", str(opened_once.data))
+    assert code == 1
+    assert said.count("\n") == 1
+    assert f"in use at {opened_once.url}" in said
+
+
+def test_open_for_names_a_port_that_is_taken(tmp_path: Path) -> None:
+    with closing(platform_process.listening_on(0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = platform_process.run_supervisor("--port", str(port), "--data", str(tmp_path))
+    assert code == 1
+    assert said.count("\n") == 1
+    assert f"Port {port}" in said
+    assert "--port" in said
+
+
+def test_open_for_names_a_data_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, said = platform_process.run_supervisor("--port", "0", "--data", str(tmp_path / "file" / "data"))
+    assert code == 1
+    assert said.count("\n") == 1
+    assert str(tmp_path / "file" / "data") in said
+    assert "--data" in said
+
+
+@pytest.fixture(scope="module")
+def opened_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProcess]:
+    one = platform_process.running_platform(tmp_path_factory.mktemp("once") / "data", "--no-demo")
+    yield one
+    one.end()
+
+
+def _answers(one: PlatformProcess) -> bool:
+    try:
+        return "<form" in one.page("accounts/login/")
+    except OSError:
+        return False

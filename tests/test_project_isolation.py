@@ -1,0 +1,94 @@
+"""What the walk of `tests.test_permissions` leaves open: ids of another project under the address of one's own, methods
+other than a page's usual one, and people who have left."""
+
+import pytest
+from django.db import transaction
+from django.urls import reverse
+
+from labeling.models import Gold
+from people import members
+from people.models import Role
+from tests import factories
+from tests.exports.url_cases import snapshot_args
+from tests.people.personas import MEMBERS, LoggedInPersonas, Personas, make_personas
+from tests.test_permissions import URL_CASES
+
+pytestmark = pytest.mark.django_db
+
+PAGES = [name for name in URL_CASES if name.startswith(("annotate:", "dashboard:"))]
+REFUSED = {403, 404, 405}
+
+
+def answer(house: LoggedInPersonas, person: str, name: str, named: dict[str, object], method: str = "") -> int:
+    door = URL_CASES[name]
+    response = getattr(house.client(person), method or door.method)(reverse(name, kwargs=named), door.body)
+    return int(response.status_code)
+
+
+@pytest.fixture
+def elsewhere(house: LoggedInPersonas) -> Personas:
+    """Another project, which the owner of the first one leads as well."""
+    cast = make_personas("other-")
+    members.add_member(project=cast.project, user=house.cast.owner, role=Role.LEAD, now=factories.NOW)
+    return cast
+
+
+def test_ids_of_another_project_lead_nowhere(house: LoggedInPersonas, elsewhere: Personas) -> None:
+    met = {}
+    for name in PAGES:
+        with transaction.atomic():
+            named = URL_CASES[name].arguments(elsewhere)
+            if "slug" in named and len(named) > 1:
+                met[name] = answer(house, "owner", name, {**named, "slug": house.cast.project.slug})
+            transaction.set_rollback(True)
+    assert len(met) > 40
+    assert {name: status for name, status in met.items() if status != 404} == {}
+
+
+def test_ids_of_another_project_are_found_in_no_form_and_no_search(
+    house: LoggedInPersonas, elsewhere: Personas
+) -> None:
+    client, here = house.client("owner"), {"slug": house.cast.project.slug}
+    trace, source = factories.make_trace(elsewhere.project), factories.make_source(elsewhere.project)
+    assert client.post(reverse("dashboard:adopt_screening_set", kwargs=here), {"trace": [trace.pk]}).status_code == 422
+    assert not Gold.objects.exists()
+    for query in ({"q": trace.pk}, {"q": f"#{trace.pk}"}, {"q": trace.ref}, {"source": source.pk}):
+        page = client.get(reverse("dashboard:traces", kwargs=here), query)
+        assert list(page.context["hits"].rows) == []
+    assert snapshot_args(elsewhere)
+    snapshot = elsewhere.project.snapshots.get()
+    told = {"backend": "pushed", "model": "m", "semantics": "hazard", "trained_on": snapshot.pk}
+    page = client.post(reverse("dashboard:register_prm", kwargs=here), told)
+    assert page.status_code == 422
+    assert "trained_on" in page.context["register_form"].errors
+
+
+def test_walk_answers_other_methods_no_better(house: LoggedInPersonas) -> None:
+    """Some pages take what was typed at their own address: whoever may not look may not send either."""
+    let_in = {}
+    for name in [name for name in PAGES if URL_CASES[name].method == "get"]:
+        for person in MEMBERS:
+            if URL_CASES[name].answers[person] in REFUSED:
+                with transaction.atomic():
+                    named = URL_CASES[name].arguments(house.cast)
+                    let_in[name, person] = answer(house, person, name, named, "post")
+                    transaction.set_rollback(True)
+    assert {who: status for who, status in let_in.items() if status not in REFUSED} == {}
+
+
+# What whoever has left still reaches: what they had in hand or submitted themselves, so that nothing typed is lost.
+THEIRS = {"content", "open", "record", "submit", "give_up", "report", "skip", "reopen", "part", "work", "claim"}
+THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end", "lesson"}
+
+
+@pytest.mark.parametrize("person", ["annotator", "lead"])
+def test_walk_knows_nobody_who_has_left(person: str, house: LoggedInPersonas) -> None:
+    met, cast = {}, house.cast
+    for name in PAGES:
+        with transaction.atomic():
+            named = URL_CASES[name].arguments(cast)
+            members.remove_member(membership=cast.membership(getattr(cast, person)), by=cast.owner, now=factories.NOW)
+            met[name] = answer(house, person, name, named)
+            transaction.set_rollback(True)
+    better = {name.partition(":")[2] for name in PAGES if met[name] != URL_CASES[name].answers["stranger"]}
+    assert better == (THEIRS if person == "annotator" else set())

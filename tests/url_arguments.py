@@ -1,0 +1,146 @@
+"""What addresses of pages name, made for the walk of `tests.test_permissions` through all of them."""
+
+from typing import Protocol
+
+from accounts import api_tokens
+from accounts.models import User
+from jobs.models import Job
+from labeling import assignments, quality
+from labeling.models import Option, OptionPart, Project, Rater
+from labeling.models.gold import GoldUse
+from labeling.projects import lifecycle
+from labeling.traces import import_job
+from people import member_messages, members
+from tests import factories
+from tests.labeling.quality import submitted_work
+
+
+class UrlPersonas(Protocol):
+    """Those who walk, and where."""
+
+    @property
+    def project(self) -> Project: ...
+    @property
+    def lead(self) -> User: ...
+    @property
+    def engineer(self) -> User: ...
+    @property
+    def annotator(self) -> User: ...
+
+
+def project_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"slug": cast.project.slug}
+
+
+def trace_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"slug": cast.project.slug, "trace": factories.make_trace(cast.project).pk}
+
+
+def project_image_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"slug": cast.project.slug, **image_args(cast)}
+
+
+def open_assignment_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"slug": cast.project.slug, **assignment_in_progress_args(cast)}
+
+
+def assignment_in_progress_args(cast: UrlPersonas) -> dict[str, object]:
+    """A trace that the annotator is at work on."""
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    return {"assignment": factories.make_assignment(rater, factories.make_trace(cast.project)).pk}
+
+
+def submitted_args(cast: UrlPersonas) -> dict[str, object]:
+    """A trace that the annotator has submitted."""
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    trace = factories.make_trace(cast.project)
+    return {"assignment": factories.make_submitted(rater, trace).pk}
+
+
+def message_args(cast: UrlPersonas) -> dict[str, object]:
+    """A message that a lead wrote to the annotator."""
+    theirs = members.get_membership(project=cast.project, user=cast.annotator)
+    return {
+        "message": member_messages.send_message(membership=theirs, text="Welcome.", by=cast.lead, now=factories.NOW).pk
+    }
+
+
+def image_args(cast: UrlPersonas) -> dict[str, object]:
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    trace = factories.make_trace(cast.project)
+    factories.make_assignment(rater, trace)
+    option = Option.objects.get(step__trace=trace, step__position=0)
+    part = OptionPart.objects.create(option=option, position=0, kind="image", media_type="image/png", data=b"png")
+    return {"part": part.pk}
+
+
+def training_args(cast: UrlPersonas) -> dict[str, object]:
+    """A training trace that the annotator has submitted: its answer is there."""
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    trace = factories.make_trace(cast.project)
+    quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=factories.NOW)
+    Rater.objects.filter(pk=rater.pk).update(stage="training")
+    assignment = factories.make_assignment(rater, trace, purpose="training")
+    assignments.give_up(
+        assignment_id=assignment.pk, rater_id=rater.pk, client="test", reason="x", by=None, now=factories.NOW
+    )
+    return {"assignment": assignment.pk}
+
+
+def guideline_args(cast: UrlPersonas) -> dict[str, object]:
+    lifecycle.publish_guideline(project=cast.project, body="Be fair.", by=cast.lead, now=factories.NOW)
+    return project_args(cast)
+
+
+def consent_args(cast: UrlPersonas) -> dict[str, object]:
+    lifecycle.publish_consent_text(project=cast.project, body="Yes?", by=cast.lead, now=factories.NOW)
+    return project_args(cast)
+
+
+def job_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"slug": cast.project.slug, "job": 1}
+
+
+def snapshot_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"slug": cast.project.slug, "name": "night-7"}
+
+
+def snapshot_file_args(cast: UrlPersonas) -> dict[str, object]:
+    return {**snapshot_args(cast), "file": "README.md"}
+
+
+def api_token_args(cast: UrlPersonas) -> dict[str, object]:
+    """A token that the engineer made."""
+    token, _ = api_tokens.create_token(user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=factories.NOW)
+    return {"token": token.pk}
+
+
+def spent_token_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"token": "never-one"}
+
+
+def contested_trace_args(cast: UrlPersonas) -> dict[str, object]:
+    """A trace that two readings of the project see otherwise."""
+    trace = factories.make_trace(cast.project)
+    for first_error in (0, None):
+        rater = factories.make_rater(cast.project)
+        submitted_work.submit_trace(rater, trace, [-1] if first_error == 0 else [1] * trace.steps.count())
+    return {"slug": cast.project.slug, "trace": trace.pk}
+
+
+def import_args(cast: UrlPersonas) -> dict[str, object]:
+    """A job that has failed, so that nothing of it need be running."""
+    job = Job.objects.create(
+        kind=import_job.KIND,
+        subject=f"project:{cast.project.pk}",
+        arguments={"project": cast.project.pk, "source": 0, "path": "none"},
+        state="failed",
+        failure="x",
+        asked_at=factories.NOW,
+        ended_at=factories.NOW,
+    )
+    return {"slug": cast.project.slug, "job": job.pk}
+
+
+def source_args(cast: UrlPersonas) -> dict[str, object]:
+    return {"slug": cast.project.slug, "source": factories.make_source(cast.project).pk}
