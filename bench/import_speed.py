@@ -2,7 +2,7 @@
 
 Blocks of the import take turns with bare COPYs of as many rows of the same kind, prepared beforehand, into the same
 tables with the same keys and indexes. `--raters 16` imports a whole file beside people at work instead
-(bench/import_with_raters.py).
+(bench/import_speed_with_raters.py).
 """
 
 import argparse
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import import_with_raters, submission_server
+from bench import import_speed_with_raters, submission_server
 
 STEPS = 12
 BLOCK = 1000  # traces
@@ -36,7 +36,7 @@ def main() -> None:
         _run_in_child(given.traces)
         return
     if given.raters:
-        import_with_raters.main(given.raters, given.traces, given.waiting)
+        import_speed_with_raters.main(given.raters, given.traces, given.waiting)
         return
     with tempfile.TemporaryDirectory() as folder, submission_server.create_database(Path(folder)) as environment:
         command = [sys.executable, "-m", "bench.import_speed", "--inside", "--traces", str(given.traces)]

@@ -78,8 +78,8 @@ _CONSENSUS = (
     + f"SELECT n, %(project)s, 1, {_END}, 'raters', 1.0, 2, '[]', '[]', '', ON_ITS_DAY FROM numbers WHERE n %% 10 <> 1"
 )
 _REPORTS = (
-    "INSERT INTO labeling_firsterrorreport (assignment_id, trace_id, project_id, rater_id, revision, first_error, n_passed,"
-    " is_censored, has_bad_problem) "
+    "INSERT INTO labeling_firsterrorreport (assignment_id, trace_id, project_id, rater_id, revision, first_error,"
+    " n_passed, is_censored, has_bad_problem) "
     + _BOTH
     + f"SELECT 2 * n + p, n, %(project)s, {_RATER}, 1, {_END}, 3, false, false FROM numbers, place"
 )

@@ -1,4 +1,4 @@
-"""Fills the database of `bench.submission`: `python -m bench.submission_fill TRACES RATERS`. Prints the raters' sessions."""
+"""Fill the database of `bench.submission` and print the sessions of its raters."""
 
 import datetime as dt
 import json

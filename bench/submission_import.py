@@ -1,5 +1,4 @@
-"""A bulk import beside the raters of `bench.submission`: `python -m bench.submission_import SECONDS`. Through the loader and the
-runner that every import goes through, so that it steps aside for people as every import does."""
+"""Run a bulk import beside the raters of `bench.submission`, through the loader and the runner of every import."""
 
 import datetime as dt
 import json

@@ -49,7 +49,8 @@ def _wrap_module(path: str, text: str, names: dict[str, str]) -> str:
         name.strip() for found in _EXPORT_LIST.findall(text) for name in found.split(",")
     ]
     body = _EXPORT_LIST.sub("", _EXPORT.sub("", text))
-    return f"const {names[path]} = (() => {{\n{_link_imports(path, body, names)}return {{ {', '.join(exported)} }};\n}})();"
+    linked = _link_imports(path, body, names)
+    return f"const {names[path]} = (() => {{\n{linked}return {{ {', '.join(exported)} }};\n}})();"
 
 
 def _link_imports(path: str, text: str, names: dict[str, str]) -> str:

@@ -234,7 +234,8 @@ def _escape_text(text: str) -> str:
 def _labels_section(told: CardContext) -> str:
     facts, statement = told.facts, told.statement
     lines = [
-        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown')}; who they are: {_escape_cell(statement.get('raters', ''))}",
+        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown')}; "
+        f"who they are: {_escape_cell(statement.get('raters', ''))}",
         f"- Pay: {_pay_note(facts['process'])}{_escape_cell(statement.get('pay', ''))}",
         *_process_lines(facts["process"]),
         f"- Made: {_format_counts(facts['origins'], 'unknown')}",

@@ -57,7 +57,7 @@ def validate_order(order: SnapshotOrder) -> None:
     ]
     if other:
         raise InvalidOrder(
-            f"Nothing is left out for the reason {other[0]}. Reasons are: {', '.join(OVERRIDABLE_EXCLUSIONS)}, benchmark:NAME."
+            f"Unknown exclusion reason {other[0]}. Use one of: {', '.join(OVERRIDABLE_EXCLUSIONS)}, benchmark:NAME."
         )
     if not 0 <= order.validation + order.test < 1 or min(order.validation, order.test) < 0:
         raise InvalidOrder("The shares for validation and test must leave something for training.")

@@ -28,7 +28,7 @@ SCREENING_GENERATION = -1  # the generation of the screening set, as PRM800K cou
 
 
 class RowFacts(NamedTuple):
-    """The row of a submission without its steps and turns. `labeling.datasets.row_reader` says where each field comes from."""
+    """One submission without its steps. `labeling.datasets.row_reader` shows where each field comes from."""
 
     position: int  # in the manifest
     submission: int | None  # none where the trace alone was asked for

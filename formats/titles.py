@@ -1,7 +1,7 @@
 """One readable line for a text: what lists show where a formula cannot be typeset, in plain characters. Pure.
 
-Formulas are found by the rule of the pages (static/js/work/rendering.js), so that prices stay prices. What cannot be read is
-left out rather than shown as source; nothing here fails, whatever the text."""
+Formulas are found by the same rule as on the pages (static/js/work/rendering.js), so prices stay prices. Source that
+cannot be converted is left out. No text raises an error here."""
 
 import re
 

@@ -1,5 +1,7 @@
-"""Background work. The rows are the truth; the broker only carries the news. `jobs.control` and `jobs.runner` alone change
-them."""
+"""Rows of background jobs, the source of truth; the broker only wakes workers.
+
+Only `jobs.control` and `jobs.runner` change them.
+"""
 
 import datetime as dt
 from typing import ClassVar

@@ -1,5 +1,5 @@
-"""Run one job in chunks: claim it, save its progress with each chunk, end it. Only this module and `jobs.control` change
-jobs.
+"""Run one job in chunks: claim it, save its progress with each chunk, end it. Only this module and `jobs.control`
+change jobs.
 
 A handler is a generator function that is given the job and goes on from `job.checkpoint`. It prepares a chunk (reads,
 parses, computes) outside of any transaction, and yields a function that writes it. The runner calls that function in

@@ -28,7 +28,7 @@ _IN_POOL = {
 
 
 def load_audit_slice(project: Project) -> set[int]:
-    """The audit slice (`prm.selection.uniform_sample`): headline agreement, error rates, and comparisons of arms read these."""
+    """Return the audit slice, from which headline agreement, error rates and source comparisons are computed."""
     drawn, uniform = _drawn_traces(project)
     ids = np.array(sorted(drawn | _next_undrawn_traces(project, drawn)), dtype=np.int64)
     is_in = uniform_sample.mask_audit_slice(

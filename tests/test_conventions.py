@@ -1,10 +1,12 @@
-"""The house rules hold in the whole tree, and each rule can tell good from bad."""
+"""Every rule holds for the whole tree, and every rule can tell its good examples from its bad ones."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 import pytest
 
-from tests.conventions import RULES, exceptions, sizes
+from tests.conventions import RULES, exceptions
+from tests.conventions import names as naming
 from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_ours, list_files, text_of
 
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -59,5 +61,11 @@ def test_rule_names_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
-def test_most_functions_are_shorter_than_twenty_lines() -> None:
-    assert sizes.share_of_short_functions([text_of(path) for path in list_files() if is_ours(path)]) >= 0.9
+def test_public_class_names_are_unique() -> None:
+    paths = defaultdict(list)
+    for path in list_files():
+        if is_ours(path):
+            for name in naming.list_public_classes(text_of(path)):
+                paths[name].append(path)
+    shared = {"Command", "Meta", "Config", "Migration"}  # names that Django expects
+    assert not {name: where for name, where in paths.items() if len(where) > 1 and name not in shared}

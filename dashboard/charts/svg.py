@@ -17,7 +17,8 @@ class Svg(str):
 
 class Drawing:
     def __init__(self, width: float, height: float, name: str, css: str = "") -> None:
-        self._head = f'<svg{_attributes(css)} viewBox="0 0 {_format_coordinate(width)} {_format_coordinate(height)}" role="img" aria-label={_quoted(name)}>'
+        view_box = f"0 0 {_format_coordinate(width)} {_format_coordinate(height)}"
+        self._head = f'<svg{_attributes(css)} viewBox="{view_box}" role="img" aria-label={_quoted(name)}>'
         self._shapes: list[str] = []
 
     def line(self, points: Iterable[Point], css: str) -> None:
@@ -27,9 +28,8 @@ class Drawing:
         self._shapes.append(f'<path{_attributes(css)} d="{_path([*upper, *reversed(lower)])}Z"/>')
 
     def dot(self, at: Point, css: str = "d1", radius: float = 3) -> None:
-        self._shapes.append(
-            f'<circle{_attributes(css)} cx="{_format_coordinate(at[0])}" cy="{_format_coordinate(at[1])}" r="{_format_coordinate(radius)}"/>'
-        )
+        x, y = _format_coordinate(at[0]), _format_coordinate(at[1])
+        self._shapes.append(f'<circle{_attributes(css)} cx="{x}" cy="{y}" r="{_format_coordinate(radius)}"/>')
 
     def box(self, x: float, y: float, width: float, height: float, css: str = "") -> None:
         size = f'width="{_format_coordinate(max(width, 0))}" height="{_format_coordinate(max(height, 0))}"'

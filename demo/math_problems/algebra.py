@@ -76,7 +76,7 @@ def absolute_value(path: Derivation) -> None:
     path.say(f"The expression inside is either ${c}$ or $-{c}$.")
     path.say(f"First case: ${a}x - {b} = {c}$.")
     moved = path.value("first move", c + b, c - b, SIGN)
-    path.say(f"Then ${a}x = {moved}$.")
+    path.say(f"Next: ${a}x = {moved}$.")
     one = Fraction(moved, a)
     path.say(f"So the first solution is $x = {format_number(one)}$.")
     if path.makes("second case", CASE):
@@ -85,7 +85,7 @@ def absolute_value(path: Derivation) -> None:
         return
     path.say(f"Second case: ${a}x - {b} = -{c}$.")
     low = path.value("second move", b - c, -b - c, SIGN)
-    path.say(f"Then ${a}x = {low}$, and $x = {format_number(Fraction(low, a))}$.")
+    path.say(f"Next: ${a}x = {low}$, and $x = {format_number(Fraction(low, a))}$.")
     other = Fraction(low, a)
     path.say(
         f"The two solutions add up to ${format_number(one)} + {format_bracket(other)} = {format_number(one + other)}$."
@@ -188,7 +188,8 @@ def polynomial_value(path: Derivation) -> None:
         kind, wrong = (SIGN, running * at_used - coefficient) if number % 2 else (ARITHMETIC, following + 2)
         following = path.value(f"row {number}", following, wrong, kind)
         path.say(
-            f"Next: ${format_factor(running)} \\cdot {format_factor(at_used)}{format_added(coefficient)} = {following}$."
+            f"Next: ${format_factor(running)} \\cdot {format_factor(at_used)}{format_added(coefficient)} "
+            f"= {following}$."
         )
         running = following
     path.conclude("The remainder is", running)

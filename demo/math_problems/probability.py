@@ -50,7 +50,8 @@ def two_draws(path: Derivation) -> None:
     both = path.value("product for sum", both, one * other, FORMULA)
     sign = "+" if both == one + other else r"\cdot"
     path.say(
-        f"These two cases exclude each other, so the probability is ${format_number(one)} {sign} {format_number(other)} = {format_number(both)}$."
+        "These two cases exclude each other, so the probability is "
+        f"${format_number(one)} {sign} {format_number(other)} = {format_number(both)}$."
     )
     path.conclude("The probability of the same colour is", both)
 
@@ -167,7 +168,8 @@ def game(path: Derivation) -> None:
         path.conclude("So the expected gain in euros is", won)
         return
     path.say(
-        f"The stake is paid in every game, so I subtract it: ${format_number(won)} - {stake} = {format_number(won - stake)}$."
+        "The stake is paid in every game, so I subtract it: "
+        f"${format_number(won)} - {stake} = {format_number(won - stake)}$."
     )
     path.conclude("The expected gain in euros is", won - stake)
 

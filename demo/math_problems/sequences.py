@@ -77,8 +77,8 @@ def recurrence(path: Derivation) -> None:
     for _ in range(index - 1):
         term = factor * term + shift
     path.ask(
-        f"A sequence begins with $a_1 = {start}$ and continues with $a_{{n+1}} = {factor}a_n{format_added(shift)}$. Find "
-        f"$a_{index}$.",
+        f"A sequence begins with $a_1 = {start}$ and continues with $a_{{n+1}} = {factor}a_n{format_added(shift)}$. "
+        f"Find $a_{index}$.",
         term,
         recurrence=(start, factor, shift, index),
     )

@@ -31,7 +31,8 @@ def discount(path: Derivation) -> None:
     total = path.value("tax subtracted", reduced + added, reduced - added, SIGN)
     sign = "+" if total == reduced + added else "-"
     path.say(
-        f"With the tax the price is ${format_price(reduced)} {sign} {format_price(added)} = {format_price(total)}$ euros."
+        "With the tax the price is "
+        f"${format_price(reduced)} {sign} {format_price(added)} = {format_price(total)}$ euros."
     )
     path.conclude("The final price in euros is", format_price(total))
 
@@ -123,7 +124,8 @@ def mixture(path: Derivation) -> None:
     path.say(f"The second holds ${extra} \\cdot \\frac{{{strong}}}{{100}} = {format_number(two)}$ litres of acid.")
     if path.makes("mean of the shares", FORMULA):
         path.say(
-            f"The mixture has the mean of both: $\\frac{{{weak} + {strong}}}{{2}} = {format_number(Fraction(weak + strong, 2))}$."
+            f"The mixture has the mean of both: $\\frac{{{weak} + {strong}}}{{2}} "
+            f"= {format_number(Fraction(weak + strong, 2))}$."
         )
         path.conclude("The share of acid in percent is", Fraction(weak + strong, 2))
         return

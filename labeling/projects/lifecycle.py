@@ -34,7 +34,10 @@ class ProjectTransitionRefused(Exception):
 
 
 def create_project(*, name: str, slug: str, by: User | None, now: dt.datetime, **settings: Any) -> Project:
-    """A new project without members: `people.owned_projects.create_owned_project` makes one with an owner. Raises AddressIsTaken."""
+    """Create a project without members. Raises AddressIsTaken.
+
+    `people.owned_projects.create_owned_project` also adds an owner.
+    """
     with transaction.atomic():
         project = _insert_project(name=name, slug=slug, created_by=by, created_at=now, **settings)
         audit_log.log_event(what="project.created", by=by, now=now, project=project.pk, subject=f"project:{project.pk}")

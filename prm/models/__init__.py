@@ -3,4 +3,4 @@
 from prm.models.generation import Generation, LoopRules
 from prm.models.prm import PRM, PRMUsage, Score
 
-__all__ = ["PRM", "Generation", "LoopRules", "Score", "PRMUsage"]
+__all__ = ["PRM", "Generation", "LoopRules", "PRMUsage", "Score"]

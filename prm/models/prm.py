@@ -1,4 +1,4 @@
-"""PRMs, what they say of steps, and who asked them. `prm.registry` owns PRM, `prm.scores` Score, `prm.inference` Use."""
+"""PRMs, their scores and their usage."""
 
 from typing import ClassVar
 

@@ -59,7 +59,7 @@ def find_forbidden_words(path: str, text: str) -> Iterator[RuleFinding]:
 
 RULES = (
     ConventionRule(
-        name="every opt-out says why",
+        name="every opt-out has a reason",
         looks_at=is_python,
         find=find_unexplained_opt_outs,
         good=(
@@ -74,14 +74,14 @@ RULES = (
         ),
     ),
     ConventionRule(
-        name="every ignored check says why",
+        name="every ignored check has a reason",
         looks_at=lambda path: path == "pyproject.toml",
         find=find_unexplained_ignores,
         good=(RuleExample("pyproject.toml", 'ignore = [\n  "S101",  # tests assert\n]\nx = 1\n'),),
         bad=(RuleExample("pyproject.toml", '[tool.ruff.lint.per-file-ignores]\n"tests/**" = ["S"]\n'),),
     ),
     ConventionRule(
-        name="the project speaks of itself alone",
+        name="texts do not mention machines or issues",
         looks_at=is_text,
         find=find_forbidden_words,
         good=(

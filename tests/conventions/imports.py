@@ -50,15 +50,9 @@ def find_foreign_imports(path: str, text: str) -> Iterator[RuleFinding]:
             yield RuleFinding(name, line, f"{name}: this room knows no HTTP and no template")
 
 
-def find_relative_imports(path: str, text: str) -> Iterator[RuleFinding]:
-    for node in walk_nodes(tree_of(text)):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            yield RuleFinding("import", node.lineno, "import by the full name: the reader sees which room it is")
-
-
 RULES = (
     ConventionRule(
-        name="packages from outside stay in their room",
+        name="third-party packages stay in their package",
         looks_at=is_python,
         find=find_foreign_imports,
         good=(
@@ -72,12 +66,5 @@ RULES = (
             RuleExample("labeling/queue.py", "from django.shortcuts import get_object_or_404\n"),
             RuleExample("labeling/judging.py", "from django import http\n"),
         ),
-    ),
-    ConventionRule(
-        name="imports are written in full",
-        looks_at=is_python,
-        find=find_relative_imports,
-        good=(RuleExample("labeling/queue.py", "from labeling.models import Lane\n"),),
-        bad=(RuleExample("labeling/queue.py", "from .models import Lane\n"),),
     ),
 )

@@ -65,9 +65,9 @@ def assigned_name(node: ast.AST) -> Iterator[str]:
 def find_signals(path: str, text: str) -> Iterator[RuleFinding]:
     for node in walk_nodes(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and (
-            (node.module or "").endswith("signals")
+            ((node.module or "").startswith("django") and (node.module or "").endswith("signals"))
             or (node.module or "").startswith("django.dispatch")
-            or "signals" in {alias.name for alias in node.names}
+            or ((node.module or "").startswith("django") and "signals" in {alias.name for alias in node.names})
         ):
             yield RuleFinding("import", node.lineno, "signals move things behind the reader's back: call a verb")
 
@@ -146,7 +146,7 @@ RULES = (
         ),
     ),
     ConventionRule(
-        name="constraints state their rule",
+        name="constraint names read as a rule",
         looks_at=is_ours,
         find=find_unreadable_constraints,
         good=(example_model("    c = models.CheckConstraint(condition=q, name='slots_are_never_negative')\n"),),
@@ -156,7 +156,7 @@ RULES = (
         ),
     ),
     ConventionRule(
-        name="times end in _at and booleans ask",
+        name="times end in _at and booleans read as questions",
         looks_at=lambda path: is_python(path) and ("models" in path.removesuffix(".py").split("/")),
         find=find_misnamed_fields,
         good=(example_model("    made_at = models.DateTimeField()\n    is_open = models.BooleanField()\n"),),

@@ -1,52 +1,52 @@
-"""Modules are nouns of activity, and say what they alone may do."""
+"""Names that a reader can guess and find with grep."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_ours, is_python, tree_of
 
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "service", "services", "manager", "managers", "common", "misc"}
-# Words that the glossary replaces: a class or module named so would be a synonym.
-SYNONYMS = {
-    "Annotation": "Judgment",
-    "Label": "Judgment",
-    "Question": "Problem",
-    "Prompt": "Problem",
-    "Solution": "Trace",
-    "Sample": "Trace",
-    "Completion": "Option",
-    "Campaign": "Project",
-    "Worker": "Rater",
-    "Annotator": "Rater",
-    "Honeypot": "Gold",
-    "Scorer": "PRM",
-    "Iteration": "Generation",
-    "Task": "Assignment",
-    "Lock": "Assignment",
+# A function needs a verb with its object: these say neither.
+PARTICLES = frozenset(
+    ("of", "told", "tell", "say", "said", "asked", "ask", "look", "look_at", "known", "shown", "seen")
+) | {
+    *("found", "made", "kept", "held", "since", "are", "was"),
 }
+# Words in -ing and -ed that the field uses as nouns.
+NOUNS = frozenset(
+    ("scoring", "settings", "onboarding", "sampling", "training", "screening", "logging", "paging", "rendering")
+)
+GERUND = re.compile(r"[a-z]+(ing|ed)|told|said|kept|held|seen|shown")
 
 
 def find_empty_words(path: str, text: str) -> Iterator[RuleFinding]:
     for part in path.removesuffix(".py").split("/"):
-        words = EMPTY_WORDS & set(part.split("_"))
-        if words:
-            yield RuleFinding(part, 1, f"{part!r} says nothing: name the activity")
+        if EMPTY_WORDS & set(part.split("_")):
+            yield RuleFinding(part, 1, f"{part!r} does not say what is in it: use a noun")
 
 
-def find_undocumented_modules(path: str, text: str) -> Iterator[RuleFinding]:
-    if text.strip() and ast.get_docstring(tree_of(text)) is None:
-        yield RuleFinding("module", 1, "no docstring: say what this module alone may do")
+def find_bare_gerunds(path: str, text: str) -> Iterator[RuleFinding]:
+    stem = path.removesuffix(".py").rpartition("/")[2]
+    if GERUND.fullmatch(stem) and stem not in NOUNS:
+        yield RuleFinding(stem, 1, f"{stem!r} is a bare gerund or participle: use a noun, or a verb with its object")
 
 
-def find_synonyms(path: str, text: str) -> Iterator[RuleFinding]:
+def find_particle_functions(path: str, text: str) -> Iterator[RuleFinding]:
     for node in tree_of(text).body:
-        if isinstance(node, ast.ClassDef) and node.name in SYNONYMS:
-            yield RuleFinding(node.name, node.lineno, f"the glossary's word is {SYNONYMS[node.name]}")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in PARTICLES:
+            yield RuleFinding(
+                node.name, node.lineno, f"`{node.name}` cannot be found by grep: use a verb and its object"
+            )
+
+
+def list_public_classes(text: str) -> list[str]:
+    return [node.name for node in tree_of(text).body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
 
 
 RULES = (
     ConventionRule(
-        name="modules are named for what they do",
+        name="modules are named for what is in them",
         looks_at=is_python,
         find=find_empty_words,
         good=(RuleExample("labeling/queue.py", ""),),
@@ -57,17 +57,17 @@ RULES = (
         ),
     ),
     ConventionRule(
-        name="modules say what they alone may do",
-        looks_at=lambda path: is_python(path) and not path.endswith("/apps.py"),
-        find=find_undocumented_modules,
-        good=(RuleExample("labeling/queue.py", '"""Hands out traces."""\n'), RuleExample("labeling/__init__.py", "")),
-        bad=(RuleExample("labeling/queue.py", "x = 1\n"),),
+        name="modules are not named by a bare gerund",
+        looks_at=is_ours,
+        find=find_bare_gerunds,
+        good=(RuleExample("labeling/queue/leases.py", ""), RuleExample("prm/scoring.py", "")),
+        bad=(RuleExample("labeling/telling.py", ""), RuleExample("dashboard/told.py", "")),
     ),
     ConventionRule(
-        name="classes use the glossary's words",
+        name="public functions are verbs with an object",
         looks_at=is_ours,
-        find=find_synonyms,
-        good=(RuleExample("labeling/models/trace.py", "class Trace: pass\n"),),
-        bad=(RuleExample("labeling/models/trace.py", "class Solution: pass\n"),),
+        find=find_particle_functions,
+        good=(RuleExample("labeling/gold.py", "def load_gold(): pass\n"),),
+        bad=(RuleExample("labeling/gold.py", "def of(): pass\n"),),
     ),
 )

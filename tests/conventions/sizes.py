@@ -1,12 +1,14 @@
-"""What fits on a screen fits in a head."""
+"""Soft size limits. An exception carries a reason; never split a module only to satisfy a limit."""
 
 import ast
 from collections.abc import Iterator
 
 from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_python, list_functions, tree_of
 
-FILE_LINES = {".py": 300, ".html": 300, ".js": 300, ".css": 600, "": 300}
-FUNCTION_LINES = 40  # hard; under 20 is usual
+FILE_LINES = {".py": 500, ".html": 300, ".js": 500, ".css": 700, "": 300}
+FUNCTION_LINES = 60
+VIEW_LINES = 30
+TEMPLATE_LINE = 140
 
 
 def file_kind(path: str) -> str | None:
@@ -33,24 +35,19 @@ def find_long_functions(path: str, text: str) -> Iterator[RuleFinding]:
             )
 
 
-def share_of_short_functions(texts: list[str], limit: int = 20) -> float:
-    lengths = [function_length(function) for text in texts for function in list_functions(tree_of(text))]
-    return sum(each <= limit for each in lengths) / len(lengths)
-
-
 RULES = (
     ConventionRule(
         name="files stay short",
         looks_at=lambda path: file_kind(path) is not None,
         find=find_long_files,
-        good=(RuleExample("labeling/queue.py", "x = 1\n" * 300), RuleExample("static/css/a.css", "a {}\n" * 600)),
-        bad=(RuleExample("labeling/queue.py", "x = 1\n" * 301), RuleExample("run", "x\n" * 301)),
+        good=(RuleExample("labeling/queue.py", "x = 1\n" * 500), RuleExample("static/css/a.css", "a {}\n" * 700)),
+        bad=(RuleExample("labeling/queue.py", "x = 1\n" * 501), RuleExample("run", "x\n" * 301)),
     ),
     ConventionRule(
         name="functions stay short",
         looks_at=is_python,
         find=find_long_functions,
-        good=(RuleExample("labeling/queue.py", "def f():\n" + "    x = 1\n" * 39),),
-        bad=(RuleExample("labeling/queue.py", "def f():\n" + "    x = 1\n" * 40),),
+        good=(RuleExample("labeling/queue.py", "def f():\n" + "    x = 1\n" * 59),),
+        bad=(RuleExample("labeling/queue.py", "def f():\n" + "    x = 1\n" * 60),),
     ),
 )

@@ -48,6 +48,8 @@ def find_inline_code(path: str, text: str) -> Iterator[RuleFinding]:
 
 
 def find_rootless_templates(path: str, text: str) -> Iterator[RuleFinding]:
+    if not re.search(r"\shx-(get|post|trigger)=", text):
+        return  # included, never swapped
     root = ROOT.search(TAGS.sub(_inner, strip_comments(text)))
     if root is None or not re.search(r"\sid=", root[0]):
         yield RuleFinding("root", 1, "a fragment is swapped whole: its root element carries an id")
@@ -93,21 +95,24 @@ RULES = (
         ),
     ),
     ConventionRule(
-        name="a fragment's root carries its id",
+        name="the root of a swapped fragment has an id",
         looks_at=is_fragment,
         find=find_rootless_templates,
-        good=(RuleExample(FRAGMENT, '{% load i18n %}{# why #}\n<li id="step-{{ step.position }}"><b>1</b></li>'),),
-        bad=(RuleExample(FRAGMENT, '{% load i18n %}<li><b id="x">1</b></li>'), RuleExample(FRAGMENT, "{{ text }}")),
+        good=(
+            RuleExample(FRAGMENT, '{% load i18n %}{# why #}\n<li id="step-{{ n }}" hx-get="x"><b>1</b></li>'),
+            RuleExample(FRAGMENT, "<li><b>1</b></li>"),
+        ),
+        bad=(RuleExample(FRAGMENT, '{% load i18n %}<li hx-get="x"><b id="x">1</b></li>'),),
     ),
     ConventionRule(
-        name="forms that post carry their token",
+        name="forms that post carry the CSRF token",
         looks_at=is_template,
         find=find_forms_without_token,
         good=(RuleExample(PAGE, '<form method="post">{% csrf_token %}<button>1</button></form>'),),
         bad=(RuleExample(PAGE, '<form method="post"><button>1</button></form>'),),
     ),
     ConventionRule(
-        name="every word in a template goes through translation",
+        name="template text is translatable",
         looks_at=is_template,
         find=find_untranslated_text,
         good=(

@@ -77,7 +77,7 @@ def _modules(folder: str) -> set[str]:
 
 RULES = (
     ConventionRule(
-        name="tests run our own code, not a mock of it",
+        name="tests do not mock our own code",
         looks_at=is_test,
         find=find_mocks,
         good=(

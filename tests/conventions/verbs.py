@@ -104,7 +104,7 @@ GOOD = "def claim(*, rater, now):\n    Assignment.objects.create(rater=rater, he
 
 RULES = (
     ConventionRule(
-        name="nobody but the edge of the house reads the clock",
+        name="only entry points read the clock",
         looks_at=is_unclocked,
         find=find_clock_reads,
         good=(
@@ -114,7 +114,7 @@ RULES = (
         bad=(RuleExample("labeling/queue.py", "def claim(*, rater):\n    now = timezone.now()\n"),),
     ),
     ConventionRule(
-        name="verbs take their arguments by keyword",
+        name="functions that write take keyword arguments",
         looks_at=is_verbs,
         find=find_positional_parameters,
         good=(RuleExample("labeling/queue.py", GOOD),),
@@ -126,14 +126,14 @@ RULES = (
         ),
     ),
     ConventionRule(
-        name="verbs are told the time",
+        name="functions that write take now",
         looks_at=is_verbs,
         find=find_functions_without_now,
         good=(RuleExample("labeling/queue.py", GOOD),),
         bad=(RuleExample("labeling/queue.py", "def drop(*, rater):\n    rater.delete()\n"),),
     ),
     ConventionRule(
-        name="nobody imports tasks",
+        name="tasks are not imported",
         looks_at=is_ours,
         find=find_task_imports,
         good=(RuleExample("labeling/judging.py", "from jobs import work\n"),),

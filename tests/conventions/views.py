@@ -60,7 +60,7 @@ def find_unnamed_urls(path: str, text: str) -> Iterator[RuleFinding]:
 
 RULES = (
     ConventionRule(
-        name="views never write",
+        name="views do not write",
         looks_at=is_view,
         find=find_writes,
         good=(

@@ -10,9 +10,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from django.conf import settings
+from django.db import connection
 
 from host import socket_paths
-from supervisor import paths
+from supervisor import database, paths
 from tests import servers
 from tests.supervisor import platform_process
 
@@ -46,11 +47,15 @@ class OneMachine:
             self.running.process.wait()
             servers.wait_until(lambda: not self.running.family(), what="the end of the family")
             self.start()
+            connection.close()  # this process notices the restart of the database only when it asks
             return
         word = self._words.get(part, f"stepmark-{part}")
         pids = [pid for pid, command in self.running.family().items() if word in command]
         if pids:
-            os.kill(chance.choice(pids), signal.SIGKILL)
+            os.kill(min(pids) if part == "database" else chance.choice(pids), signal.SIGKILL)
+        if part == "database":
+            connection.close()
+            servers.wait_until(lambda: database.answers(self.data), what="the database")
 
     def end(self) -> None:
         self.running.end()

@@ -44,11 +44,13 @@ def test_nothing_acknowledged_is_lost_and_no_job_is_stuck(tmp_path: Path, kind: 
         job = ask_for_a_file(project, tmp_path / "traces.jsonl")
         for rater in raters:
             rater.start()
-        killed = kill_at_random(house, job, chance)
-        servers.wait_until(partial(have_done_enough, raters), what="enough of each rater")
-        is_over.set()
-        for rater in raters:
-            rater.join()
+        try:
+            killed = kill_at_random(house, job, chance)
+            servers.wait_until(partial(have_done_enough, raters), what="enough of each rater")
+        finally:
+            is_over.set()
+            for rater in raters:
+                rater.join()
         wait_for(job)
         assert set(killed) == set(house.parts)
         see_that_nothing_is_lost(raters)

@@ -150,7 +150,7 @@ def test_prm_from_elsewhere_may_name_the_snapshot_it_was_trained_on(client: Clie
     user = factories.make_user()
     members.add_member(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
     client.force_login(user)
-    form = {"backend": "pushed", "prm": "m", "semantics": "hazard"}
+    form = {"backend": "pushed", "model": "m", "semantics": "hazard"}
     for trained_on in (Snapshot.objects.get().pk, ""):
         address = reverse("dashboard:register_prm", kwargs={"slug": project.slug})
         assert client.post(address, {**form, "trained_on": trained_on}).status_code == 302

@@ -1,5 +1,6 @@
 """Starts the platform as a person does, and looks at the processes that belong to it."""
 
+import contextlib
 import os
 import queue
 import signal
@@ -97,7 +98,8 @@ class PlatformProcess:
             self.process.kill()
         self.process.wait()
         for pid in self.family():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def running_platform(data: Path, *arguments: str) -> PlatformProcess:

@@ -20,8 +20,8 @@ HEAVY = {
 }
 LOAD = """
 import sys, threading
-from supervisor import trunk
-trunk.load()
+from supervisor import preload
+preload.load_application()
 from django.db import connections
 assert all(one.connection is None for one in connections.all(initialized_only=True)), "connected before the fork"
 assert threading.active_count() == 1, threading.enumerate()

@@ -8,19 +8,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # As far as `work` goes before it takes messages: everything is imported, and the number of threads is known.
 BEFORE_IT_WORKS = """
-from supervisor import background, trunk
-trunk.load()
-background.app.Worker = lambda **options: type("Told", (), {"start": print, "exitcode": options["concurrency"] < 2})()
-raise SystemExit(background.work())
+from supervisor import preload, worker
+preload.load_application()
+worker.app.Worker = lambda **options: type("Told", (), {"start": print, "exitcode": options["concurrency"] < 2})()
+raise SystemExit(worker.run_worker())
 """
 # Ends its beat as an error of the schedule would.
 WITHOUT_A_BEAT = """
 import signal
-from supervisor import background, trunk
-trunk.load()
+from supervisor import preload, worker
+preload.load_application()
 signal.signal(signal.SIGTERM, lambda *_: (print("asked to stop"), exit(7)))
-background.Service.start = lambda service: service.sync()
-with background._beating():
+worker.Service.start = lambda service: service.sync()
+with worker._running_beat():
     signal.pause()
 """
 

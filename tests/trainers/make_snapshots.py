@@ -1,5 +1,4 @@
-"""Makes the snapshots that `tests/trainers/check_snapshots.py` reads: `python -m tests.trainers.make_snapshots FOLDER`, with a data folder
-of its own."""
+"""Make the snapshots that `tests/trainers/check_snapshots.py` reads, in a data folder of their own."""
 
 import json
 import os

@@ -22,9 +22,9 @@ from jobs.failures import JobFailed
 from jobs.runner import JobProgress
 from jobs.terminal import ProgressBar
 from labeling.models import Project
-from labeling.projects import lifecycle
 from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
+from labeling.projects import lifecycle
 from labeling.traces import import_job, import_report, locations, object_store, scan
 from labeling.traces.import_report import ImportReport
 from labeling.traces.labelers import LABELS_KINDS

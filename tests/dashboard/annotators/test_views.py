@@ -217,7 +217,7 @@ def test_review_shows_what_others_said_and_asks_once(client: Client, cast: Perso
     rater = Rater.objects.filter(project=cast.project).exclude(user=cast.annotator).earliest("pk")
     assignment = rater.assignments.get()
     address = reverse("dashboard:submission", args=[cast.project.slug, assignment.pk])
-    review = client.get(address).context["submission"]
+    review = client.get(address).context["review"]
     assert [line.said.rating if line.said else None for line in review.lines] == [1, -1]
     assert [[said.rating for _voice, said in line.others] for line in review.lines] == [[-1], []]
     ask = reverse("dashboard:create_correction_request", args=[cast.project.slug, assignment.pk])

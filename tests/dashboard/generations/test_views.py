@@ -105,7 +105,7 @@ def test_failed_generation_says_why_and_can_be_tried_again() -> None:
 def test_prm_is_registered_made_current_and_rolled_back() -> None:
     project = factories.make_project()
     client = come_in(project)
-    told = {"backend": "vllm", "prm": "Qwen", "address": "http://127.0.0.1:1", "semantics": "hazard", "style": "qwen"}
+    told = {"backend": "vllm", "model": "Qwen", "address": "http://127.0.0.1:1", "semantics": "hazard", "style": "qwen"}
     for _ in range(2):
         assert client.post(address(project, "register_prm"), {**told, "secret": "s3cret"}).status_code == 302
     prm = PRM.objects.get(project=project, version=1)

@@ -213,9 +213,9 @@ def test_screening_set_is_shown_adjusted_and_taken(
         make_gold(cast, place)
     with django_assert_num_queries(len(few)):
         client.get(address, {"n": 12, "round": 2})
-    assert client.post(f"{address}take", {"trace": ["x", "999999"]}).status_code == 422
+    assert client.post(f"{address}adopt", {"trace": ["x", "999999"]}).status_code == 422
     chosen = [made[0].trace_id, made[3].trace_id]
-    assert client.post(f"{address}take", {"trace": chosen}).status_code == 302
+    assert client.post(f"{address}adopt", {"trace": chosen}).status_code == 302
     assert set(Gold.objects.filter(use="screening").values_list("trace_id", flat=True)) == set(chosen)
     rows = client.get(address, {"none": 0, "early": 1}).context["shown"].rows
     assert [(row.trace.pk, str(row.whence), row.is_chosen) for row in rows] == [
