@@ -9,7 +9,7 @@ DEFAULT_ORIGIN = "http://127.0.0.1:8000"
 def read_noted_origin(folder: Path) -> str:
     """What the supervisor noted when it took the folder, so that links of the command line lead to the right port."""
     try:
-        noted = (folder / "supervisor.lock_requirements").read_text()
+        noted = (folder / "supervisor.lock").read_text()
     except (OSError, UnicodeDecodeError):
         return DEFAULT_ORIGIN
     found = re.match(r"at (https?://\S+)", noted)

@@ -25,7 +25,7 @@ def lock_data_folder(folder: Path, *, url: str) -> IO[str]:
     try:
         for part in (folder, folder / "logs", folder / "valkey"):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = (folder / "supervisor.lock_requirements").open("a+")
+        lock = (folder / "supervisor.lock").open("a+")
     except OSError as error:
         raise StartupError(
             f"The data folder {folder} cannot be written to ({error.strerror}): name another with --data DIR."
