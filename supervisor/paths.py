@@ -37,7 +37,7 @@ def lock_data_folder(folder: Path, *, url: str) -> IO[str]:
             lock.seek(0)
             holder = lock.read().strip() or "by another process"
         raise StartupError(
-            f"The data folder {folder} is in use {holder}: stop that process first, or choose another folder with --data DIR."
+            f"The data folder {folder} is in use {holder}: stop it first, or choose another with --data DIR."
         ) from error
     lock.truncate(0)
     lock.write(f"at {url} (process {os.getpid()})\n")
