@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.forms import clean_new_slug
+from dashboard.project_slugs import clean_new_slug
 from labeling.models import Project
 
 

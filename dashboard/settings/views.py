@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import access, render
-from dashboard.forms import build_slug_taken_error
+from dashboard.project_slugs import build_slug_taken_error
 from dashboard.settings.forms import CloneProjectForm, ConsentForm, GuidelineForm, OverlapForm, SettingsForm
 from labeling import overlap_change
 from labeling.models import Guideline
