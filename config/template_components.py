@@ -91,9 +91,9 @@ def progress_bar(done: int | None, total: int | None, *, labelledby: str = "", l
 
 
 @register.simple_tag
-def rating_mark(rating: int | None, *, css: str = "mark--full", is_decorative: bool = False) -> str:
-    """Print the mark of a rating. Use a decorative mark beside a text that names the rating."""
-    name, label = ("", "") if rating is None else _MARKS[rating]
+def rating_mark(rating: Any, *, css: str = "mark--full", is_decorative: bool = False) -> str:
+    """Print the mark of a rating, or a dot without one. Use a decorative mark beside a text that names the rating."""
+    name, label = _MARKS.get(rating, ("", ""))
     return _render("rating_mark", name=name, label=label, css=css, is_decorative=is_decorative)
 
 

@@ -97,7 +97,7 @@ def test_lead_makes_a_link_and_the_member_sets_a_password(scene: ExampleProject,
 def test_theme_stays_and_follows_the_system_until_chosen(scene: ExampleProject, visit: Visit) -> None:
     page = visit(scene.annotator, dark=True)
     expect(page.locator("html")).to_have_css("background-color", "rgb(17, 19, 22)")
-    page.get_by_role("button", name="Change between light and dark").click()
+    page.get_by_role("button", name="Switch between light and dark").click()
     expect(page.locator("html")).to_have_css("background-color", "rgb(244, 245, 246)")
     page.reload()
     expect(page.locator("html")).to_have_css("background-color", "rgb(244, 245, 246)")
@@ -105,7 +105,7 @@ def test_theme_stays_and_follows_the_system_until_chosen(scene: ExampleProject, 
 
 def test_everything_here_works_without_javascript(scene: ExampleProject, visit: Visit) -> None:
     page = visit(scene.lead, java_script_enabled=False)
-    page.get_by_role("button", name="Change between light and dark").click()
+    page.get_by_role("button", name="Switch between light and dark").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.goto(reverse("dashboard:members", args=[scene.project.slug]))
     page.get_by_label("Role of Rosa Navarro").select_option("reviewer")
