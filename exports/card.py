@@ -104,7 +104,7 @@ def _agreement_lines(facts: Mapping[str, Any], figures: FigureCaptions) -> Itera
         return
     yield from figure_lines(figures, "agreement.svg", "domains.svg")
     yield from ("| statistic | value | 95 % interval |", "|---|---|---|")
-    yield from (f"| {name} | {value} | {interval} |" for name, value, interval in agreement_rows(found))
+    yield from (f"| {label} | {' | '.join(format_estimate(each))} |" for label, each in agreement_estimates(found))
     whose = "of the audit slice, a random sample of the pool," if found["is_audit_slice"] else "among the rows"
     yield ""
     yield (
@@ -120,12 +120,12 @@ def figure_lines(figures: FigureCaptions, *names: str) -> Iterator[str]:
             yield from (f"![{figures[name]}]({name})", "")
 
 
-def agreement_rows(agreement: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Name, value and interval of each statistic."""
-    for key, name in AGREEMENT_LABELS.items():
-        found = (agreement.get("first_error") or {}).get(key) or (agreement.get("steps") or {}).get(key)
-        if isinstance(found, Mapping):
-            yield name, *format_estimate(found)
+def agreement_estimates(agreement: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The label and the estimate of each statistic."""
+    for key, label in AGREEMENT_LABELS.items():
+        estimate = (agreement.get("first_error") or {}).get(key) or (agreement.get("steps") or {}).get(key)
+        if isinstance(estimate, Mapping):
+            yield label, estimate
 
 
 def format_estimate(found: Mapping[str, Any]) -> tuple[str, str]:

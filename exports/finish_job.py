@@ -61,8 +61,8 @@ def write_card_files(snapshot: Snapshot, into: Path) -> list[WrittenFile]:
     """README.md, its figures, and manifest.json, below this folder."""
     about = load_card_context(snapshot)
     written = []
-    for name, _shows, drawn in card_figures.draw_card_figures(about.facts, about.plan):
-        written.append(files.write_text(into / name, drawn))
+    for figure in card_figures.draw_card_figures(about.facts, about.plan):
+        written.append(files.write_text(into / figure.file_name, figure.svg))
     written.append(files.write_text(into / "README.md", card.write_card(about)))
     written.append(files.write_json(into / "manifest.json", describe_snapshot(snapshot, about)))
     return written
@@ -89,7 +89,8 @@ def load_card_context(snapshot: Snapshot) -> CardContext:
         tallies=snapshot.figures["tallies"],
         files=list_data_files(snapshot),
         figures={
-            name: shows for name, shows, _ in card_figures.draw_card_figures(snapshot.figures["facts"], snapshot.plan)
+            figure.file_name: figure.caption
+            for figure in card_figures.draw_card_figures(snapshot.figures["facts"], snapshot.plan)
         },
     )
 

@@ -150,8 +150,8 @@ def test_figures_write_every_number_that_they_draw() -> None:
         for name, _, text in card_figures.draw_card_figures(facts, {"n_weighted": 8, "effective_sample_size": 5.0})
     }
     assert "75.0% (3)" in drawn["labels.svg"]
-    places = re.findall(r">(step \d+|later[^<]+|no error|given up before)<", drawn["first_errors.svg"])
-    assert (places[0], places[-3:]) == ("step 1", ["later than step 15", "no error", "given up before"])
+    places = re.findall(r">(step \d+|after step \d+|no error|ended early)<", drawn["first_errors.svg"])
+    assert (places[0], places[-3:]) == ("step 1", ["after step 15", "no error", "ended early"])
     assert "5 of 8 draws" in drawn["selection.svg"]
     assert "[0.400, 0.600]" in drawn["agreement.svg"]
     assert "no unit has two ratings" in drawn["agreement.svg"]
