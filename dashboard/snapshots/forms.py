@@ -6,9 +6,9 @@ from django import forms
 from django.core.validators import validate_slug
 from django.utils.translation import gettext_lazy as _
 
-from exports import card, destinations, disclosures
+from exports import destinations, disclosures, exclusions
 from exports.models import SnapshotPurpose
-from exports.orders import ENDINGS, OVERRIDABLE_EXCLUSIONS, SnapshotOrder
+from exports.orders import ENDINGS, SnapshotOrder
 from formats import integers
 from formats.catalog import OUTPUT_FORMATS
 from formats.labeled_paths import LabelRule
@@ -76,7 +76,7 @@ class SnapshotOrderForm(forms.Form):
     taken_in = forms.MultipleChoiceField(
         label=_("Taken into training nevertheless"),
         required=False,
-        choices=[(each, card.EXCLUSION_LABELS[each]) for each in OVERRIDABLE_EXCLUSIONS],
+        choices=[(each, exclusions.EXCLUSION_LABELS[each]) for each in exclusions.OVERRIDABLE_EXCLUSIONS],
         widget=forms.CheckboxSelectMultiple,
     )
     reason = forms.CharField(label=_("Why it is taken in"), max_length=500, required=False)
@@ -134,7 +134,7 @@ class SnapshotOrderForm(forms.Form):
 
 
 _DISCLOSURE_LABELS: dict[str, Any] = {
-    **card.DISCLOSURE_LABELS,
+    **disclosures.DISCLOSURE_LABELS,
     "raters": _("The raters: who they are, how they were trained and screened"),
     "pay": _("Pay"),
     "domains_not_covered": _("Domains that are not covered"),
