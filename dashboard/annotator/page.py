@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from dashboard import paging, recent_activity
 from dashboard.annotators import page as annotators_page
 from dashboard.annotators.page import AnnotatorSummary
-from dashboard.charts import Chart
+from dashboard.chart import Chart
 from labeling import step_numbers
 from labeling.models import Assignment, FirstErrorReport, GoldAnswer, Rater
 from labeling.models.assignment import FinishReason

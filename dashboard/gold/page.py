@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet
 from django.http import QueryDict
 
+from charts import number_format
 from dashboard import paging
-from dashboard.charts import number_format
 from dashboard.trace import page as trace_page
 from labeling import quality, step_numbers
 from labeling.models import Gold, GoldAnswer, Project

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dashboard.charts.progress import CompletionForecast
+from charts.progress import CompletionForecast
 
 PACE_DAYS = 21  # whose pace counts
 MIN_ACTIVE_DAYS = 5  # with fewer days on which something was settled there is no pace to go by

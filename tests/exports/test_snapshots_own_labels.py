@@ -1,7 +1,6 @@
 """What was labelled here, as PRM800K: in the shape of the published files, and the same after a way through them."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -10,17 +9,12 @@ from labeling import assignments
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Lane, Project
 from tests import factories
-from tests.exports.test_snapshots import content, make
+from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.labeling.assignments.clients import WorkPageClient
 from tests.labeling.traces.test_load import bring_in
 
 pytestmark = pytest.mark.django_db
 OWN = "Two, rather."
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Any, settings: Any) -> None:
-    settings.DATA_DIR = tmp_path
 
 
 def corrected(generation: int = 3) -> Project:
@@ -40,7 +34,7 @@ def corrected(generation: int = 3) -> Project:
 
 def test_own_labels_have_the_shape_of_the_published_files() -> None:
     project = corrected()
-    line = content(make(project, "prm800k"), "data/prm800k/train.jsonl")
+    line = read_file(build_snapshot(project, "prm800k"), "data/prm800k/train.jsonl")
     told = json.loads(line)
     assert line == json.dumps(told).encode() + b"\n"
     assert (told["generation"], told["question"]["ground_truth_solution"]) == (3, None)
@@ -50,28 +44,28 @@ def test_own_labels_have_the_shape_of_the_published_files() -> None:
     assert [(each["rating"], each["flagged"]) for each in last["completions"]] == [(-1, None), (-1, False)]
     assert last["human_completion"] == {"text": OWN, "rating": None, "source": "human", "flagged": False}
     assert last["chosen_completion"] is None
-    assert make(project, "prm800k", filters=ManifestFilters(generations=[3])).manifest.n_rows == 1  # type: ignore[union-attr]  # it is built
-    assert make(project, "prm800k", filters=ManifestFilters(generations=[2])).manifest.n_rows == 0  # type: ignore[union-attr]  # it is built
+    assert build_snapshot(project, "prm800k", filters=ManifestFilters(generations=[3])).manifest.n_rows == 1  # type: ignore[union-attr]  # it is built
+    assert build_snapshot(project, "prm800k", filters=ManifestFilters(generations=[2])).manifest.n_rows == 0  # type: ignore[union-attr]  # it is built
 
 
 def test_own_labels_come_back_the_same_from_another_project() -> None:
-    line = content(make(corrected(), "prm800k"), "data/prm800k/train.jsonl")
+    line = read_file(build_snapshot(corrected(), "prm800k"), "data/prm800k/train.jsonl")
     other = factories.make_project("other", reserve_problem_share=0.0)
     bring_in(other, line.rstrip(b"\n"))
-    assert content(make(other, "prm800k"), "data/prm800k/train.jsonl") == line
+    assert read_file(build_snapshot(other, "prm800k"), "data/prm800k/train.jsonl") == line
 
 
 def test_error_stays_where_a_rater_wrote_a_better_step() -> None:
-    made = make(corrected(), "processbench", "first_errors")
+    made = build_snapshot(corrected(), "processbench", "first_errors")
     for name, key in (("processbench", "label"), ("first_errors", "first_error")):
-        assert [json.loads(row)[key] for row in content(made, f"data/{name}/train.jsonl").splitlines()] == [1]
+        assert [json.loads(row)[key] for row in read_file(made, f"data/{name}/train.jsonl").splitlines()] == [1]
 
 
 def test_own_step_is_right_where_such_steps_are_taken() -> None:
     project = corrected()
     for steps, wanted in (("omit", []), ("positive", [["One.", OWN]])):
-        made = make(project, "trl", "pairs", rule=LabelRule(human_steps=steps))  # type: ignore[arg-type]  # one of the two
-        rows = [json.loads(row) for row in content(made, "data/trl/train.jsonl").splitlines()]
+        made = build_snapshot(project, "trl", "pairs", rule=LabelRule(human_steps=steps))  # type: ignore[arg-type]  # one of the two
+        rows = [json.loads(row) for row in read_file(made, "data/trl/train.jsonl").splitlines()]
         assert [row["completions"] for row in rows if OWN in row["completions"]] == wanted
         assert all(row["labels"][-1] is (OWN in row["completions"]) for row in rows if len(row["labels"]) == 2)
         pairs = made.files.filter(format="pairs")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts import number_format
+from charts import number_format
 
 _STEPS = 7
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dashboard.charts import forest
+from charts import forest
 
 
 @pytest.mark.parametrize(("low", "named"), [(0.3, 8), (0.0, 11), (-0.15, 13), (-0.25, 7), (-1.0, 11)])

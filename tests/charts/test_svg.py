@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashboard.charts import bars, forest, number_format, progress, scales, series, sparklines
-from dashboard.charts.svg import Svg
+from charts import bars, forest, number_format, progress, scales, series, sparklines
+from charts.svg import Svg
 
 HOSTILE = "\"'></text><script>alert(1)</script>&{{ x }}"
 values = st.one_of(st.none(), st.floats(-1e6, 1e6))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.svg import Drawing
+from charts.svg import Drawing
 
 MIN_SPAN = 1e-9  # a span, against its values: below it no two ticks can be told apart
 NumberFormatter = Callable[[float], str]

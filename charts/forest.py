@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.scales import AxisScale
-from dashboard.charts.svg import Drawing, Svg
+from charts.scales import AxisScale
+from charts.svg import Drawing, Svg
 
 ROW_HEIGHT = 30.0  # as high as a row of the table beside it
 MAX_TICKS = 12  # tenths that can be told apart; of more every second one is named, the end among them

@@ -1,4 +1,4 @@
-"""The pen: shapes into SVG text, every word escaped."""
+"""The drawing primitives: shapes to SVG text. All text is escaped."""
 
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape, quoteattr
@@ -7,7 +7,7 @@ Point = tuple[float, float]
 
 
 class Svg(str):
-    """Finished SVG: made here alone, of numbers and escaped words, so a template may print it as it is."""
+    """Finished SVG. Only `Drawing` makes it, from numbers and escaped text, so a template may print it unescaped."""
 
     __slots__ = ()
 
@@ -16,10 +16,16 @@ class Svg(str):
 
 
 class Drawing:
-    def __init__(self, width: float, height: float, name: str, css: str = "") -> None:
-        view_box = f"0 0 {_format_coordinate(width)} {_format_coordinate(height)}"
-        self._head = f'<svg{_attributes(css)} viewBox="{view_box}" role="img" aria-label={_quoted(name)}>'
+    """Collects shapes. With a style sheet, the result is a file of its own: it embeds the sheet and has a size and a
+    white background."""
+
+    def __init__(self, width: float, height: float, name: str, css: str = "", *, style: str = "") -> None:
+        size = f"{_format_coordinate(width)} {_format_coordinate(height)}".split()
+        self._head = f'<svg{_attributes(css)} viewBox="0 0 {" ".join(size)}" role="img" aria-label={_quoted(name)}'
         self._shapes: list[str] = []
+        if style:
+            self._head += f' xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}"'
+            self._shapes.append(f'<style>{escape(style)}</style><rect width="100%" height="100%" fill="#fff"/>')
 
     def line(self, points: Iterable[Point], css: str) -> None:
         self._shapes.append(f'<path{_attributes(css)} d="{_path(points)}"/>')
@@ -40,7 +46,7 @@ class Drawing:
         self._shapes.append(f"<text{_attributes(css)} {place}>{escape(text)}</text>")
 
     def done(self) -> Svg:
-        return Svg(f"{self._head}{''.join(self._shapes)}</svg>")
+        return Svg(f"{self._head}>{''.join(self._shapes)}</svg>")
 
 
 def _path(points: Iterable[Point]) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from dashboard.charts import number_format
-from dashboard.charts.scales import AxisScale
-from dashboard.charts.svg import Drawing, Svg
+from charts import number_format
+from charts.scales import AxisScale
+from charts.svg import Drawing, Svg
 
 WIDTH, HEIGHT = 96.0, 16.0
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.scales import AxisScale, NumberFormatter, choose_ticks, draw_axis_labels, draw_gridlines
-from dashboard.charts.svg import Drawing, Point, Svg
+from charts.scales import AxisScale, NumberFormatter, choose_ticks, draw_axis_labels, draw_gridlines
+from charts.svg import Drawing, Point, Svg
 
 WIDTH, HEIGHT = 372.0, 164.0
 _TOP, _BOTTOM = 10.0, 22.0

@@ -4,8 +4,8 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.scales import AxisScale, choose_ticks, draw_axis_labels, draw_gridlines
-from dashboard.charts.svg import Drawing, Svg
+from charts.scales import AxisScale, choose_ticks, draw_axis_labels, draw_gridlines
+from charts.svg import Drawing, Svg
 
 WIDTH, HEIGHT = 760.0, 226.0
 _LEFT, _TOP, _FLOOR = 52.0, 12.0, 202.0

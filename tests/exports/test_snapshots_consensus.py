@@ -11,7 +11,7 @@ from labeling import assignments, quality
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project, Rater, Trace
 from tests import factories
-from tests.exports.test_snapshots import content, make
+from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.labeling.assignments.clients import WorkPageClient
 
 pytestmark = pytest.mark.django_db
@@ -20,11 +20,6 @@ ERROR = 2
 STEPS = ["Take one.", ["Add two.", "Take two."], "That is four.", ["Beyond it.", "Beyond that."], "Beyond all."]
 # PRM800K holds what single raters said, and is refused; outcomes have no steps that were rated.
 CONSENSUS = [name for name, of in OUTPUT_FORMATS.items() if of.is_table and of.wants_raters]
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Any, settings: Any) -> None:
-    settings.DATA_DIR = tmp_path
 
 
 def submit(rater: Rater, trace: Trace, ratings: list[int]) -> None:
@@ -36,9 +31,9 @@ def submit(rater: Rater, trace: Trace, ratings: list[int]) -> None:
 
 
 def rows(project: Project) -> dict[str, list[Any]]:
-    made = make(project, *CONSENSUS, purpose="training", filters=ManifestFilters(is_consensus=True))
+    made = build_snapshot(project, *CONSENSUS, purpose="training", filters=ManifestFilters(is_consensus=True))
     return {
-        name: [json.loads(line) for line in content(made, f"data/{name}/train.jsonl").splitlines()]
+        name: [json.loads(line) for line in read_file(made, f"data/{name}/train.jsonl").splitlines()]
         for name in CONSENSUS
     }
 
