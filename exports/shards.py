@@ -51,7 +51,7 @@ class ShardWriter:
         """One chunk: whole traces, where traces must stand together."""
         for split, of_split in self._by_split(readings).items():
             if "prm800k" in self._order.formats:
-                lines = list(prm800k.write_lines(of_split))
+                lines = list(prm800k.write(of_split))
                 self.tallies["prm800k"].rows += len(lines)
                 self._file("prm800k", split).write(lines)  # type: ignore[union-attr]  # PRM800K comes in lines alone
             tables = [name for name in self._order.formats if OUTPUT_FORMATS[name].is_table]
@@ -61,13 +61,13 @@ class ShardWriter:
                     self._put_rows(name, split, examples)
 
     def _put_rows(self, name: str, split: str, examples: list[TraceExample]) -> None:
-        tally, made = self.tallies[name], OUTPUT_FORMATS[name].rows
-        assert made is not None
-        rows = [row for example in examples for row in made(example, self._order.rule, tally)]
+        tally, write = self.tallies[name], OUTPUT_FORMATS[name].write
+        assert write is not None
+        rows = [row for example in examples for row in write(example, self._order.rule, tally)]
         if OUTPUT_FORMATS[name].has_weights:
-            beside, tally.beside = tally.beside, []
+            weights, tally.weights = tally.weights, []
             if rows:
-                self._file(f"{name}.weights", split).write_rows(beside)
+                self._file(f"{name}.weights", split).write_rows(weights)
         tally.rows += len(rows)
         if rows:
             self._file(name, split).write_rows(rows)
