@@ -139,7 +139,7 @@ class WorkPage {
     this.now = stops[here + 1] ?? at;
     this.paint();
     if (stopId(this.now) !== stopId(at)) this.#scroll();
-    if (rating === -1 && at.option === 0 && this.work.protocol === "first_error") {
+    if (at.option === 0 && this.work.end()?.position === at.step) {
       this.dock.tell(say("first_negative", { number: this.ladder.rowFor(at).dataset.number }), { undo: true });
     }
   }
@@ -209,7 +209,7 @@ class WorkPage {
 
   submit() {
     if (!this.work || this.#leaving) return;
-    if (this.work.missing()) this.dock.tell(this.dock.submit.textContent);
+    if (this.work.submitState().count) this.dock.tell(this.dock.submit.textContent);
     else this.#leave("submit", {});
   }
 
