@@ -19,7 +19,7 @@ def _plural_forms(one: str, other: str) -> dict[str, str]:
     return {"one": ngettext(one, other, 1), "other": ngettext(one, other, 2)}
 
 
-_ASSIGNMENT_URLS = ("record", "submit", "give_up", "report", "skip", "open", "reopen")
+_ASSIGNMENT_URLS = ("record", "submit", "give_up", "report", "skip", "open", "reopen", "discard")
 _PROJECT_URLS = ("claim", "release_held", "enter", "unread")
 
 

@@ -59,12 +59,12 @@ class SubmitState(NamedTuple):
     """Whether a trace can be submitted, and if not, what is missing."""
 
     code: SubmitCode
-    count: int = 0  # missing ratings
+    missing: int = 0  # ratings
     number: int | None = None  # of the step with the first error, as people count
 
     @property
     def is_ready(self) -> bool:
-        return not self.count
+        return not self.missing
 
 
 def find_first_negative(steps: Sequence[ProtocolStep]) -> int | None:
@@ -134,7 +134,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
 def submit_text(state: SubmitState) -> str:
     """Return what the submit button says: what is missing, or how the submission ends."""
     one, other = submit_texts()[state.code]
-    return (one if state.count == 1 else other).format(count=state.count, number=state.number)
+    return (one if state.missing == 1 else other).format(count=state.missing, number=state.number)
 
 
 def _steps_to_rate(steps: Sequence[ProtocolStep], until: int | None = None) -> Iterator[ProtocolStep]:

@@ -244,6 +244,24 @@ def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> Non
     eventually(page, lambda: ratings() == [1])
 
 
+def test_a_mistaken_correction_is_canceled(visit: Visit) -> None:
+    day = RaterDay(["One.", "Two."])
+    page = day.begin(visit(day.user))
+    press(page, "33")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    page.goto("/")
+    page.locator("form[action$='/correct'] button").click()
+    expect(page.locator("html[data-ready] [data-correction]")).to_be_visible()
+    assert not accessibility_violations(page)
+    page.keyboard.press("1")
+    page.locator("[data-correction] button").click()
+    page.wait_for_url("**/submitted/")
+    assert Submission.objects.get().finish_reason == "solution"
+    assert Assignment.objects.get().reopened_at is None
+    assert Judgment.objects.filter(turn__revision=2).count() == 0
+
+
 def test_own_work_is_corrected_and_the_history_tells_it(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     page = day.begin(visit(day.user))

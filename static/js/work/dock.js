@@ -43,11 +43,11 @@ export class Dock {
   }
 
   #paintSubmit(work) {
-    const { code, count, number } = work.submitState();
+    const { code, missing, number } = work.submitState();
     this.submit.dataset.state = code;
-    this.submit.setAttribute("aria-disabled", String(count > 0));
-    this.submit.classList.toggle("btn--go", count === 0);
-    this.submit.textContent = this.say(`submit_${code}`, { count, number });
+    this.submit.setAttribute("aria-disabled", String(missing > 0));
+    this.submit.classList.toggle("btn--go", missing === 0);
+    this.submit.textContent = this.say(`submit_${code}`, { count: missing, number });
   }
 
   hit(rating) {

@@ -71,13 +71,13 @@ export class TraceState {
     const end = this.end();
     const missing = this.rule.needs_ratings ? this.unrated() : [];
     if (!end) {
-      if (missing.length) return { code: this.rule.ends_at_first_negative ? "find_negative" : "rate_steps", count: missing.length, number: null };
-      return { code: this.rule.ends_at_first_negative ? "no_error" : "all_rated", count: 0, number: null };
+      if (missing.length) return { code: this.rule.ends_at_first_negative ? "find_negative" : "rate_steps", missing: missing.length, number: null };
+      return { code: this.rule.ends_at_first_negative ? "no_error" : "all_rated", missing: 0, number: null };
     }
     const number = this.rateable().indexOf(end) + 1;
     const before = missing.filter((stop) => stop.step < end.position).length;
-    if (before) return { code: "rate_before", count: before, number };
-    return { code: missing.length ? "rate_alternatives" : "first_error", count: missing.length, number };
+    if (before) return { code: "rate_before", missing: before, number };
+    return { code: missing.length ? "rate_alternatives" : "first_error", missing: missing.length, number };
   }
 
   rate(stop, rating) {

@@ -73,7 +73,7 @@ def test_submit_refuses_what_is_incomplete_and_keeps_what_came(assignment: Assig
     client = WorkPageClient(assignment)
     with pytest.raises(assignments.SubmissionIncomplete) as refusal:
         submit(client, client.write(0, 1), client.write(1, 1))
-    assert refusal.value.state == SubmitState(SubmitCode.FIND_NEGATIVE, count=1)
+    assert refusal.value.state == SubmitState(SubmitCode.FIND_NEGATIVE, missing=1)
     assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1}
     assignment.refresh_from_db()
     assert (assignment.state, assignment.version) == ("opened", 1)

@@ -49,16 +49,16 @@ def test_finish_reason() -> None:
 @pytest.mark.parametrize(
     ("protocol", "steps", "state"),
     [
-        (FIRST_ERROR, path(1, None, None), SubmitState(SubmitCode.FIND_NEGATIVE, count=2)),
-        (FIRST_ERROR, path(None, -1), SubmitState(SubmitCode.RATE_BEFORE, count=1, number=2)),
+        (FIRST_ERROR, path(1, None, None), SubmitState(SubmitCode.FIND_NEGATIVE, missing=2)),
+        (FIRST_ERROR, path(None, -1), SubmitState(SubmitCode.RATE_BEFORE, missing=1, number=2)),
         (
             FIRST_ERROR,
             [ProtocolStep(0, True, (-1, None, None))],
-            SubmitState(SubmitCode.RATE_ALTERNATIVES, count=2, number=1),
+            SubmitState(SubmitCode.RATE_ALTERNATIVES, missing=2, number=1),
         ),
         (FIRST_ERROR, path(1, -1, None), SubmitState(SubmitCode.FIRST_ERROR, number=2)),
         (FIRST_ERROR, path(1, 1), SubmitState(SubmitCode.NO_ERROR)),
-        (EVERY_STEP, path(1, None), SubmitState(SubmitCode.RATE_STEPS, count=1)),
+        (EVERY_STEP, path(1, None), SubmitState(SubmitCode.RATE_STEPS, missing=1)),
         (EVERY_STEP, path(-1, 1), SubmitState(SubmitCode.ALL_RATED)),
     ],
 )
