@@ -54,7 +54,7 @@ def test_page_follows_a_generation_from_the_button_to_its_line_in_the_timeline()
     drawn = TraceDraw.objects.filter(project=project).first()
     assert drawn is not None
     trace = client.get(address(project, "trace", trace=drawn.trace_id)).content.decode()
-    assert "Drawn as number" in trace
+    assert "of batch 1" in trace
     assert "raters do not see it" in trace
     assert ">unsure<" in trace
 
@@ -146,7 +146,7 @@ def test_acquisition_of_ones_own_is_chosen_by_the_command_and_kept_by_the_page()
     assert (
         client.post(address(project, "change_selection_rules"), {**told, "acquisition": "os:remove"}).status_code == 422
     )
-    with pytest.raises(CommandError, match="no acquisition"):
+    with pytest.raises(CommandError, match="nothing:like_this"):
         call_command("run_generation", "--project", project.slug, "--acquisition", "nothing:like_this")
 
 
