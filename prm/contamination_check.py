@@ -26,7 +26,7 @@ _CHUNK = 500  # problems between two progress reports
 
 
 def exclude_judging_problems(project: Project, labels: TraceLabels) -> TraceLabels:
-    """Drop the held-out set, and problems similar to one of it, of gold or of a canary."""
+    """Drop held-out problems, and problems similar to held-out, gold or canary problems."""
     outside = labels.keep(~labels.is_reserve)
     problems = _load_problems(outside.traces)
     leaking = contamination.find_leaking_problems(

@@ -124,7 +124,7 @@ def record_gate(
 
 
 def begin_scoring(*, generation: Generation, n_traces: int, now: dt.datetime) -> None:
-    """Divide the traces among parallel jobs, or continue with the selection if there are none."""
+    """Divide the traces among parallel jobs, or continue with the selection without traces."""
     shards = count_shards(n_traces)
     _advance_stage(generation, Stage.SCORE if shards else Stage.SELECT, shards_left=shards)
     for shard in range(shards):

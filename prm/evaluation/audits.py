@@ -36,7 +36,7 @@ _MAX_POSITIONS = 6
 
 @dataclass(frozen=True)
 class AuditFigure:
-    """`value` is None without cases."""
+    """`value` is empty without cases."""
 
     value: float | None
     n: int

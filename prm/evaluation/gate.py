@@ -40,7 +40,7 @@ def decide_gate(
     advisory: Collection[str] = (),
     is_current: bool = False,
 ) -> GateDecision:
-    """Decide by the difference to the current PRM (None if there is none) and by the alarms that are not advisory."""
+    """Decide by the alarms that are not advisory, and by the difference to the current PRM if there is one."""
     if is_current:
         return GateDecision(True, GateReason.SAME, tuple(alarms))
     if not set(alarms) <= set(advisory):

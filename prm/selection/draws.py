@@ -144,7 +144,7 @@ class _DrawState:
 
 
 def mask_audit_slice(*, places: Floats, is_drawn: Bools, is_uniform: Bools) -> Bools:
-    """Return the drawn traces that form a simple random sample of the pool, whichever source drew them.
+    """Return the drawn traces of both sources that form a simple random sample of the pool.
 
     These are the traces on the uniform walk before its furthest draw, including those that the policy drew first. The
     furthest draw itself is left out: the sample would always end with a trace that the policy did not want. An undrawn

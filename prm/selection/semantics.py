@@ -1,4 +1,4 @@
-"""What a PRM's score means, and the hazard that follows from it.
+"""The meanings of a PRM's score, and how each one becomes a hazard.
 
     hazard    P(step right | earlier right):      h_i = 1 - score_i
     value     P(final answer right | prefix) v_i:  h_i = max(0, 1 - v_i / max(v_{i-1}, ε))
