@@ -10,9 +10,10 @@ from prm.backends import base, builtin
 from prm.backends.base import ScorerInput, ScoringBackend
 from prm.backends.builtin import StepFeatures
 from prm.benchmark_files import BenchmarkSet
-from prm.evaluation import contamination, labeled_steps, report
+from prm.evaluation import labeled_steps, processbench, report
 from prm.evaluation.audits import estimate_to_json
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.contamination import TrainingProblems
+from prm.evaluation.labeled_steps import JudgedTraces
 from prm.selection import semantics
 from prm.selection.semantics import Semantics
 from stats.arrays import Bools, Floats
@@ -45,7 +46,7 @@ class BenchmarkResult:
 def evaluate_builtin(*, judged: BenchmarkSet, training: BenchmarkSet) -> BenchmarkResult:
     """Train on other traces; the threshold comes from folds of the training traces."""
     features = builtin.extract_features(training.traces)
-    threshold = report.find_threshold(training.with_scores(_cross_validate(training, features)))
+    threshold = processbench.find_best_threshold(training.with_scores(_cross_validate(training, features)))
     scorer = _train_on(training, features, np.ones(len(training.traces), dtype=np.bool_))
     scored = judged.with_scores(scorer.p_wrong(builtin.extract_features(judged.traces)))
     return _summarize(scored, threshold, count_training_overlap(training, judged))
@@ -82,7 +83,8 @@ def compute_hazards(backend: ScoringBackend, traces: Sequence[ScorerInput], mean
 
 def count_training_overlap(training: BenchmarkSet, judged: BenchmarkSet) -> int:
     """Count the evaluated problems that the training files contain."""
-    return contamination.find_contaminated(training=_distinct_problems(training), judged=_distinct_problems(judged)).n
+    problems = TrainingProblems(_distinct_problems(training))
+    return sum(problems.holds(problem) is not None for problem in _distinct_problems(judged))
 
 
 def _summarize(scored: JudgedTraces, threshold: float, n_in_training: int) -> BenchmarkResult:

@@ -10,8 +10,7 @@ from formats import catalog, input_files
 from formats.records import BadLine, TraceRecord
 from prm.backends.base import ScorerInput
 from prm.evaluation import contamination
-from prm.evaluation.labeled_steps import NO_ERROR
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
 from stats.arrays import Bools, Floats, Ints
 
 

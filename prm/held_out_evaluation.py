@@ -14,10 +14,10 @@ from labeling.models import Manifest
 from prm import hazards, registry, score_encoding, trace_labels, trace_texts
 from prm.backends import base, builtin
 from prm.backends.builtin import BuiltinScorer, TooFewLabels
-from prm.evaluation import audits, best_of_n, concordance, gate, report
+from prm.evaluation import audits, best_of_n, concordance, gate, processbench, report
 from prm.evaluation.audits import TraceOutcomes, estimate_to_json
 from prm.evaluation.gate import GateDecision
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import JudgedTraces
 from prm.models import PRM, Score
 from prm.models.prm import BackendKind
 from prm.selection import platt
@@ -119,7 +119,7 @@ def evaluate_prm(prm: PRM, held_out: HeldOutSet, *, contamination: dict[str, Any
             "is_fitted": line.is_fitted,
             "first_value": first_value,
         },
-        threshold=report.find_threshold(judged) if has_both_labels else None,
+        threshold=processbench.find_best_threshold(judged) if has_both_labels else None,
     )
 
 

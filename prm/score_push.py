@@ -95,48 +95,34 @@ def _parse_lines(part: Sequence[tuple[int, bytes]], report: ScorePushReport) -> 
 
 
 def _push_part(prm: PRM, lines: Iterable[_NumberedLine], report: ScorePushReport, now: dt.datetime) -> None:
-    named = list(lines)
-    ids = _resolve_trace_ids(prm.project, [line for _, line in named])
-    known = {text.trace: text for text in trace_texts.load_trace_texts(sorted(set(ids.values())))}
-    saved = dict(Score.objects.filter(prm=prm, trace__in=known).values_list("trace_id", "numbers"))
-    new: dict[int, tuple[TraceText, Floats]] = {}
-    for number, line in named:
+    numbered = list(lines)
+    ids = _resolve_trace_ids(prm.project, [line for _, line in numbered])
+    texts = {text.trace: text for text in trace_texts.load_trace_texts(sorted(set(ids.values())))}
+    rows = Score.objects.filter(prm=prm, trace__in=texts).values_list("trace_id", "numbers")
+    known = {trace: bytes(encoded) for trace, encoded in rows}
+    new: dict[int, Floats] = {}
+    for number, line in numbered:
         trace = ids.get(line.trace if line.trace is not None else line.digest or "")
         if trace is None:
             report.refuse(number, "no such trace in this project")
+            continue
+        text = texts[trace]
+        try:
+            numbers = _validate_line(prm, line, text)
+        except BackendError as error:
+            report.refuse(number, str(error))
+            continue
+        encoded = score_encoding.encode_scores(numbers, text.steps, text.is_rateable)
+        if trace not in known:
+            known[trace], new[trace] = encoded, numbers
+            report.steps += len(text.steps)
+        elif known[trace] == encoded:
+            report.known += 1
         else:
-            _accept_line(prm, number, line, known[trace], saved, new, report)
+            report.refuse(number, "this version already has other scores for the trace: push to a new version")
     with transaction.atomic():
-        report.added += scores.save_scores(
-            prm=prm, texts=[text for text, _ in new.values()], scores=[each for _, each in new.values()], now=now
-        )
-
-
-def _accept_line(
-    prm: PRM,
-    number: int,
-    line: PushedLine,
-    text: TraceText,
-    saved: dict[int, bytes | memoryview],
-    new: dict[int, tuple[TraceText, Floats]],
-    report: ScorePushReport,
-) -> None:
-    try:
-        numbers = _validate_line(prm, line, text)
-    except BackendError as error:
-        report.refuse(number, str(error))
-        return
-    encoded = score_encoding.encode_scores(numbers, text.steps, text.is_rateable)
-    before = bytes(saved[text.trace]) if text.trace in saved else None
-    if before is None and text.trace in new:
-        before = score_encoding.encode_scores(new[text.trace][1], text.steps, text.is_rateable)
-    if before is None:
-        new[text.trace] = (text, numbers)
-        report.steps += len(text.steps)
-    elif before == encoded:
-        report.known += 1
-    else:
-        report.refuse(number, "this version already has other scores for the trace: push to a new version")
+        new_texts = [texts[trace] for trace in new]
+        report.added += scores.save_scores(prm=prm, texts=new_texts, scores=list(new.values()), now=now)
 
 
 def _validate_line(prm: PRM, line: PushedLine, text: TraceText) -> Floats:

@@ -108,11 +108,6 @@ def cached_freshness(project: Project) -> ScoreFreshness:
     return freshness
 
 
-def load_step_scores_of_trace(prm: PRM, trace_id: int) -> list[float | None] | None:
-    """Return one number per step (None for context), or None if this PRM has not scored the trace."""
-    return load_step_scores(prm.pk, [trace_id]).get(trace_id)
-
-
 def load_step_scores(prm_id: int, trace_ids: Sequence[int]) -> dict[int, list[float | None]]:
     """Return the scores of each of these traces that this PRM has scored, None for context."""
     rows = Score.objects.filter(prm=prm_id, trace__in=trace_ids).values_list("trace", "numbers")

@@ -14,8 +14,7 @@ from django.db.models import F, Max, Min, Q
 
 from labeling.models import Manifest, ManifestRow, Trace
 from labeling.models.rater import RaterKind
-from prm.evaluation.labeled_steps import NO_ERROR
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
 from prm.trace_texts import TraceText
 from stats import first_error_votes
 from stats.arrays import Bools, Floats, Ints

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from prm.evaluation import concordance, error_shares
-from prm.evaluation.labeled_steps import NO_ERROR, LabeledSteps
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces, LabeledSteps
 from prm.selection.platt import logit
 from stats.arrays import Bools, Floats, Ints
 from stats.estimates import Estimate

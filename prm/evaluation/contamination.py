@@ -13,7 +13,6 @@ import unicodedata
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,34 +27,13 @@ class ContaminationKind(enum.StrEnum):
     OVERLAPPING = "overlapping"
 
 
-@dataclass(frozen=True)
-class ContaminatedProblems:
-    """Indexes of the evaluated problems that the training set contains."""
-
-    equal: list[int]
-    overlapping: list[int]
-
-    @property
-    def n(self) -> int:
-        return len(self.equal) + len(self.overlapping)
-
-
 def normal_text_digest(problem: str) -> str:
     """Return the first 32 hex digits of the sha256 of the normalized text, as in public lists of benchmark problems."""
     return hashlib.sha256("".join(filter(str.isalnum, _folded(problem))).encode()).hexdigest()[:32]
 
 
-def find_contaminated(*, training: Iterable[str], judged: Iterable[str]) -> ContaminatedProblems:
-    """Find the evaluated problems in the training set, each as equal or else as overlapping."""
-    trained, result = TrainingProblems(training), ContaminatedProblems([], [])
-    for n, problem in enumerate(judged):
-        if (kind := trained.holds(problem)) is not None:
-            (result.equal if kind is ContaminationKind.EQUAL else result.overlapping).append(n)
-    return result
-
-
 def find_leaking_problems(*, training: Sequence[str], judged: Sequence[str]) -> list[int]:
-    """Return the indexes of the training problems that must go so that `find_contaminated` finds nothing."""
+    """Return the indexes of the training problems that must go so that `TrainingProblems` matches no evaluated one."""
     known = {normal_text_digest(problem) for problem in judged}
     leaking = {n for n, problem in enumerate(training) if normal_text_digest(problem) in known}
     judged_runs = [set(_runs(problem)) for problem in judged]

@@ -1,4 +1,4 @@
-"""The labeled steps that a PRM is evaluated on: all steps of a trace up to and including its first error."""
+"""The traces that a PRM is evaluated on, and their labeled steps: those up to and including each first error."""
 
 from dataclasses import dataclass, replace
 
@@ -56,18 +56,42 @@ def step_indexes(lengths: Ints) -> Ints:
     return np.asarray(np.arange(int(lengths.sum())) - np.repeat(starts, lengths), dtype=np.int64)
 
 
-def build_labeled_steps(
-    *, p_wrong: Floats, characters: Ints, lengths: Ints, first_errors: Ints, problems: Ints, sources: Ints
-) -> LabeledSteps:
-    """Select the labeled steps from all steps of traces; first errors, problems and sources are per trace."""
-    indexes, trace = step_indexes(lengths), np.repeat(np.arange(len(lengths)), lengths)
-    is_labeled = mask_labeled(lengths=lengths, first_errors=first_errors)
-    return LabeledSteps(
-        p_wrong=p_wrong[is_labeled],
-        is_wrong=(indexes == first_errors[trace])[is_labeled],
-        log_characters=np.log(np.maximum(characters[is_labeled], 1)),
-        indexes=indexes[is_labeled],
-        traces=trace[is_labeled],
-        problems=problems[trace][is_labeled],
-        sources=sources[trace][is_labeled],
-    )
+@dataclass(frozen=True)
+class JudgedTraces:
+    """Scored traces with their true first errors (or NO_ERROR), steps end to end; problems and sources from 0."""
+
+    p_wrong: Floats
+    characters: Ints
+    lengths: Ints
+    truth: Ints
+    problems: Ints
+    sources: Ints
+
+    @property
+    def traces(self) -> Ints:
+        """The trace of every step."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @property
+    def is_labeled(self) -> Bools:
+        """Which of all steps carry a label."""
+        return mask_labeled(lengths=self.lengths, first_errors=self.truth)
+
+    def keep(self, is_kept: Bools) -> "JudgedTraces":
+        """Return some of the traces."""
+        rows = is_kept[self.traces]
+        per_trace = (column[is_kept] for column in (self.lengths, self.truth, self.problems, self.sources))
+        return JudgedTraces(self.p_wrong[rows], self.characters[rows], *per_trace)
+
+    def labeled_steps(self) -> LabeledSteps:
+        rows = self.is_labeled
+        indexes, traces = step_indexes(self.lengths)[rows], self.traces[rows]
+        return LabeledSteps(
+            p_wrong=self.p_wrong[rows],
+            is_wrong=indexes == self.truth[traces],
+            log_characters=np.log(np.maximum(self.characters[rows], 1)),
+            indexes=indexes,
+            traces=traces,
+            problems=self.problems[traces],
+            sources=self.sources[traces],
+        )

@@ -22,11 +22,8 @@ class ImpossibleDraws(ValueError):
 
 @dataclass(frozen=True)
 class LureEstimate:
-    """`effective_size` is the number of equally likely draws with the same information."""
-
     plain: float
     self_normalized: float
-    effective_size: float
 
 
 def lure_weights(*, q: Floats, pool_size: int) -> Floats:
@@ -42,11 +39,9 @@ def lure_weights(*, q: Floats, pool_size: int) -> Floats:
 def estimate_pool_mean(*, losses: Floats, q: Floats, pool_size: int) -> LureEstimate:
     """Estimate the pool's mean loss; NaN without draws or if the weights add up to zero."""
     v = lure_weights(q=q, pool_size=pool_size)
-    total = v.sum()
     return LureEstimate(
         plain=float(divide((v * losses).sum(), np.asarray(len(v)))),
-        self_normalized=float(divide((v * losses).sum(), total)),
-        effective_size=float(divide(total**2, (v**2).sum())),
+        self_normalized=float(divide((v * losses).sum(), v.sum())),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prm.evaluation.labeled_steps import NO_ERROR, step_indexes
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces, step_indexes
 from stats import estimation
 from stats.arrays import Floats, Ints, divide, sum_by
 from stats.estimates import Estimate, Reason
@@ -35,38 +35,33 @@ def predict_first_errors(*, p_wrong: Floats, lengths: Ints, threshold: float) ->
     return predicted
 
 
-def evaluate_processbench(
-    *, p_wrong: Floats, lengths: Ints, truth: Ints, problems: Ints, threshold: float
-) -> ProcessBenchResult:
-    predicted = predict_first_errors(p_wrong=p_wrong, lengths=lengths, threshold=threshold)
-    n_problems = int(problems.max(initial=-1)) + 1
+def evaluate_processbench(judged: JudgedTraces, *, threshold: float) -> ProcessBenchResult:
+    n_problems = int(judged.problems.max(initial=-1)) + 1
     sample = estimation.sample_from_sums(
-        sum_by(groups=problems, rows=_count_hits(predicted, truth), n_groups=n_problems),
+        sum_by(groups=judged.problems, rows=_count_hits(judged, threshold), n_groups=n_problems),
         copies=np.ones(n_problems, dtype=np.int64),
-        is_comparable=np.bincount(problems) > 0,
-        units=len(truth),
-        pairable=len(truth),
+        is_comparable=np.bincount(judged.problems) > 0,
+        units=len(judged.truth),
+        pairable=len(judged.truth),
         nothing=Reason.NO_CASES,
     )
     return ProcessBenchResult(**estimation.estimates(statistics=_STATISTICS, sample=sample))
 
 
-def find_best_threshold(*, p_wrong: Floats, lengths: Ints, truth: Ints, n_candidates: int = 200) -> float:
+def find_best_threshold(judged: JudgedTraces, *, n_candidates: int = 200) -> float:
     """Return the quantile of the scores with the best F1 on these traces, the middle one of equally good ones."""
-    candidates = np.unique(np.quantile(p_wrong, np.linspace(0, 1, n_candidates))) if len(p_wrong) else np.array([0.5])
-    f1 = np.array(
-        [
-            _f1(_count_hits(predict_first_errors(p_wrong=p_wrong, lengths=lengths, threshold=t), truth).sum(axis=0))
-            for t in candidates.tolist()
-        ]
-    )
+    if not len(judged.p_wrong):
+        return 0.5
+    candidates = np.unique(np.quantile(judged.p_wrong, np.linspace(0, 1, n_candidates)))
+    f1 = np.array([_f1(_count_hits(judged, threshold).sum(axis=0)) for threshold in candidates.tolist()])
     best = np.flatnonzero(f1 >= np.nanmax(f1)) if np.isfinite(f1).any() else np.arange(len(candidates))
     return float(candidates[best[len(best) // 2]])
 
 
-def _count_hits(predicted: Ints, truth: Ints) -> Floats:
-    """Per trace: erroneous and found, erroneous, correct and unflagged, correct."""
-    is_erroneous, is_hit = truth != NO_ERROR, predicted == truth
+def _count_hits(judged: JudgedTraces, threshold: float) -> Floats:
+    """Per trace: erroneous and predicted exactly, erroneous, correct and unflagged, correct."""
+    predicted = predict_first_errors(p_wrong=judged.p_wrong, lengths=judged.lengths, threshold=threshold)
+    is_erroneous, is_hit = judged.truth != NO_ERROR, predicted == judged.truth
     columns = (is_erroneous & is_hit, is_erroneous, ~is_erroneous & is_hit, ~is_erroneous)
     return np.column_stack(columns).astype(np.float64)
 

@@ -8,7 +8,7 @@ import pytest
 from prm import generations, loop_rules, payoff
 from prm.backends import builtin
 from prm.backends.base import ScorerInput
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import JudgedTraces
 from prm.models import Generation
 from prm.payoff import BASE, POLICY, UNIFORM, HeldOutSteps, LabeledTraining, ShortageKind
 from stats.arrays import Ints

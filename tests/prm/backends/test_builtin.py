@@ -13,7 +13,7 @@ from prm.backends import builtin, features
 from prm.backends.base import ScorerInput
 from prm.backends.builtin import BuiltinScorer, TooFewLabels, UnsupportedVersion
 from prm.evaluation import concordance
-from prm.evaluation.labeled_steps import LabeledSteps, build_labeled_steps, mask_labeled
+from prm.evaluation.labeled_steps import JudgedTraces, LabeledSteps, mask_labeled
 from stats.arrays import Ints
 from tests.prm.evaluation import benchmarks
 from tests.prm.evaluation.benchmarks import BenchmarkTraces
@@ -113,14 +113,15 @@ def extract(traces: BenchmarkTraces) -> builtin.StepFeatures:
 
 
 def label_steps(traces: BenchmarkTraces, p_wrong: np.ndarray) -> LabeledSteps:
-    return build_labeled_steps(
+    judged = JudgedTraces(
         p_wrong=p_wrong,
         characters=np.array([len(step) for steps in traces.steps for step in steps]),
         lengths=lengths_of(traces),
-        first_errors=traces.first_errors,
+        truth=traces.first_errors,
         problems=np.unique(traces.problems, return_inverse=True)[1],
         sources=np.zeros(len(traces.problems), dtype=np.int64),
     )
+    return judged.labeled_steps()
 
 
 def test_scorer_beats_length_on_other_problems_and_learns_nothing_from_shuffled_labels(

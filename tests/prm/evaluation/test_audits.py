@@ -8,8 +8,8 @@ import pytest
 
 from prm.evaluation import audits, contamination
 from prm.evaluation.audits import TraceOutcomes
-from prm.evaluation.labeled_steps import NO_ERROR
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.contamination import ContaminationKind, TrainingProblems
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
 from tests.prm.evaluation import benchmarks
 
 LONG = (
@@ -93,16 +93,15 @@ def test_contamination_finds_copies_variants_and_near_copies() -> None:
         "Something else entirely.",
         "",
     ]
-    found = contamination.find_contaminated(
-        training=["What is 2 + 2?", LONG + " and the sun shines. Who is first?"], judged=judged
-    )
-    assert (found.equal, found.overlapping, found.n) == ([0, 1], [2], 3)
+    training = TrainingProblems(["What is 2 + 2?", LONG + " and the sun shines. Who is first?"])
+    equal, overlapping = ContaminationKind.EQUAL, ContaminationKind.OVERLAPPING
+    assert [training.holds(problem) for problem in judged] == [equal, equal, overlapping, None, None]
 
 
 def test_runs_of_several_training_problems_do_not_add_up() -> None:
     words = LONG.split()
     halves = [" ".join(words[: len(words) // 2 + 3]), " ".join(words[len(words) // 2 - 3 :])]
-    assert contamination.find_contaminated(training=halves, judged=[LONG]).n == 0
+    assert TrainingProblems(halves).holds(LONG) is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Predicted first errors, ProcessBench's F1, error shares, best of N."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,12 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prm.evaluation import best_of_n, error_shares, processbench
-from prm.evaluation.labeled_steps import NO_ERROR, LabeledSteps, UnusableSteps, build_labeled_steps
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces, LabeledSteps, UnusableSteps
+from stats.arrays import Floats, Ints
 from stats.estimates import Reason
 from tests.prm.evaluation.benchmarks import make_labeled_steps
 
 LENGTHS = np.array([3, 2, 4])
 P_WRONG = np.array([0.1, 0.6, 0.9, 0.2, 0.1, 0.4, 0.5, 0.1, 0.7])
+
+
+def make_judged(p_wrong: Floats, lengths: Ints, truth: list[int]) -> JudgedTraces:
+    n = len(lengths)
+    sources = np.zeros(n, dtype=np.int64)
+    return JudgedTraces(p_wrong, np.arange(len(p_wrong)) + 1, lengths, np.array(truth), np.arange(n), sources)
 
 
 def test_first_error_is_the_first_step_at_the_threshold() -> None:
@@ -35,28 +43,24 @@ def test_published_scores_of_a_real_model_give_first_error_one() -> None:
 
 
 def test_f1_is_the_harmonic_mean_of_both_accuracies() -> None:
-    truth = np.array([1, NO_ERROR, 2])
-    found = processbench.evaluate_processbench(
-        p_wrong=P_WRONG, lengths=LENGTHS, truth=truth, problems=np.arange(3), threshold=0.5
-    )
-    assert (found.accuracy_erroneous.value, found.accuracy_correct.value) == (0.5, 1.0)
-    assert found.f1.value == pytest.approx(2 / 3)
-    assert found.f1.interval_reason == Reason.FEW_PROBLEMS
+    judged = make_judged(P_WRONG, LENGTHS, [1, NO_ERROR, 2])
+    result = processbench.evaluate_processbench(judged, threshold=0.5)
+    assert (result.accuracy_erroneous.value, result.accuracy_correct.value) == (0.5, 1.0)
+    assert result.f1.value == pytest.approx(2 / 3)
+    assert result.f1.interval_reason == Reason.FEW_PROBLEMS
 
 
 def test_f1_is_zero_if_no_error_is_found() -> None:
-    found = processbench.evaluate_processbench(
-        p_wrong=np.zeros(9), lengths=LENGTHS, truth=np.array([1, NO_ERROR, 2]), problems=np.arange(3), threshold=0.5
-    )
-    assert (found.accuracy_erroneous.value, found.f1.value) == (0.0, 0.0)
+    judged = make_judged(np.zeros(9), LENGTHS, [1, NO_ERROR, 2])
+    result = processbench.evaluate_processbench(judged, threshold=0.5)
+    assert (result.accuracy_erroneous.value, result.f1.value) == (0.0, 0.0)
 
 
 def test_no_erroneous_trace_is_reported_as_no_cases() -> None:
-    found = processbench.evaluate_processbench(
-        p_wrong=P_WRONG, lengths=LENGTHS, truth=np.full(3, NO_ERROR), problems=np.arange(3), threshold=0.5
-    )
-    assert found.accuracy_erroneous.reason == found.f1.reason == Reason.NO_CASES
-    assert found.accuracy_correct.value == pytest.approx(1 / 3)
+    judged = make_judged(P_WRONG, LENGTHS, [NO_ERROR] * 3)
+    result = processbench.evaluate_processbench(judged, threshold=0.5)
+    assert result.accuracy_erroneous.reason == result.f1.reason == Reason.NO_CASES
+    assert result.accuracy_correct.value == pytest.approx(1 / 3)
 
 
 @settings(max_examples=8, deadline=None)
@@ -66,26 +70,18 @@ def test_best_threshold_is_not_beaten_by_any_other(seed: int) -> None:
     lengths = random.integers(1, 6, 30)
     p_wrong = random.integers(0, 20, int(lengths.sum())) / 20
     truth = np.where(random.random(30) < 0.5, NO_ERROR, random.integers(0, lengths))
+    judged = make_judged(p_wrong, lengths, truth.tolist())
 
     def f1(threshold: float) -> float:
-        found = processbench.evaluate_processbench(
-            p_wrong=p_wrong, lengths=lengths, truth=truth, problems=np.arange(30), threshold=threshold
-        )
-        return found.f1.value or 0.0
+        return processbench.evaluate_processbench(judged, threshold=threshold).f1.value or 0.0
 
-    best = processbench.find_best_threshold(p_wrong=p_wrong, lengths=lengths, truth=truth)
+    best = processbench.find_best_threshold(judged)
     assert f1(best) == pytest.approx(max(f1(t) for t in np.unique(p_wrong)))
 
 
 def test_steps_after_the_first_error_carry_no_label() -> None:
-    steps = build_labeled_steps(
-        p_wrong=P_WRONG,
-        characters=np.arange(9) + 1,
-        lengths=LENGTHS,
-        first_errors=np.array([1, NO_ERROR, 0]),
-        problems=np.array([4, 5, 4]),
-        sources=np.zeros(3, dtype=np.int64),
-    )
+    judged = make_judged(P_WRONG, LENGTHS, [1, NO_ERROR, 0])
+    steps = replace(judged, problems=np.array([4, 5, 4])).labeled_steps()
     assert steps.p_wrong.tolist() == [0.1, 0.6, 0.2, 0.1, 0.4]
     assert steps.is_wrong.tolist() == [False, True, False, False, True]
     assert (steps.indexes.tolist(), steps.problems.tolist()) == ([0, 1, 0, 1, 0], [4, 4, 5, 5, 4])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from prm.evaluation import calibration, report
-from prm.evaluation.labeled_steps import NO_ERROR
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
 from stats import calibration as plain
 from stats.arrays import Floats
 from tests.prm.evaluation.benchmarks import make_labeled_steps

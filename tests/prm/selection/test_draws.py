@@ -176,7 +176,6 @@ def test_estimate_of_a_whole_pool_is_its_mean() -> None:
     found = batch([1, 2, 3, 4, 5], size=5)
     estimate = lure.estimate_pool_mean(losses=losses, q=np.array([draw.q for draw in found]), pool_size=5)
     assert (estimate.plain, estimate.self_normalized) == pytest.approx((0.6, 0.6))
-    assert estimate.effective_size == pytest.approx(5)
 
 
 def test_estimate_of_uniform_draws_is_their_mean() -> None:
