@@ -1,5 +1,6 @@
-"""Charts as SVG: pure functions from numbers to drawings. They know neither Django nor our models, carry no style (the
-sheet `static/css/charts.css` gives it by class), and have a name that says what one sees."""
+"""Charts as SVG: pure functions from numbers to drawings, without Django or models.
+
+Drawings carry CSS classes instead of styles, and each has an accessible name."""
 
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ from dashboard.tables import DataTable
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing with the table behind it."""
+    """A drawing with its data as a table."""
 
     svg: Svg
     table: DataTable
-    narrow: Svg | None = None  # the same for a phone, where one is too wide to be read small
+    narrow: Svg | None = None  # for phones, where the wide drawing would be too small to read

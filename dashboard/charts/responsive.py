@@ -1,4 +1,4 @@
-"""A drawing for a screen, and the same for a phone: shrunk, its words could not be read."""
+"""Draw a chart twice, for wide and narrow screens, because scaled-down text is too small to read."""
 
 from collections.abc import Callable
 
@@ -8,5 +8,5 @@ from dashboard.tables import DataTable
 
 
 def draw_for_both_widths(draw: Callable[..., Svg], table: DataTable, *, wide: float = bars.WIDE) -> Chart:
-    """`draw` is told the width alone."""
+    """Call `draw` with each width."""
     return Chart(draw(width=wide), table, narrow=draw(width=bars.WIDTH))
