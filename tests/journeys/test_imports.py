@@ -59,7 +59,7 @@ def test_a_file_comes_in_and_is_taken_back(visit: Visit, settings: Any, tmp_path
     see_that_it_can_be_used(page)
     run(import_job)
     # The page finds out by itself.
-    expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
+    expect(page.get_by_role("heading", name="Import result")).to_be_visible()
     expect(page.get_by_text("judge: a small model, prompt 3")).to_be_visible()
     assert Trace.objects.count() == before + 12
     see_that_it_can_be_used(page)

@@ -82,7 +82,7 @@ def _bring_in(page: Page) -> None:
     page.get_by_role("button", name="Import it").click()
     expect(page.get_by_text("Waiting for a worker")).to_be_visible()
     _work_off(import_job)
-    expect(page.get_by_role("heading", name="What came of it")).to_be_visible()  # the page finds out by itself
+    expect(page.get_by_role("heading", name="Import result")).to_be_visible()  # the page finds out by itself
 
 
 def _work_off(handler: Any) -> None:

@@ -82,7 +82,7 @@ def _steps(prompt: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("text", "what"),
-    [("", "no trace"), ('{"problem": "p", "steps": ["a"], "label": 7}', "label is 7"), ("not json", "records are bad")],
+    [("", "no trace"), ('{"problem": "p", "steps": ["a"], "label": 7}', "label 7"), ("not json", "records are bad")],
 )
 def test_file_that_cannot_be_judged_on_is_refused(tmp_path: Path, text: str, what: str) -> None:
     file = tmp_path / "bad.jsonl"
