@@ -21,7 +21,7 @@ def digest_problem(problem: ProblemRecord) -> str:
 
 
 def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
-    """Digest a trace. A live trace is identified by its record, any other by its content, whoever labeled it."""
+    """Digest a trace. A live trace is identified by its record, any other by its content without the labels."""
     if record.kind == LIVE:
         return _digest(["live", record.digest, occurrence])
     steps = [[step.kind, [_option_fields(option) for option in step.options]] for step in record.steps]

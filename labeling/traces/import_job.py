@@ -54,7 +54,7 @@ class LabelerNotNamed(JobFailed):
 
 
 class ImportOptions(msgspec.Struct, kw_only=True):
-    """What the user states about a file, and how to read it."""
+    """The user's statements about a file, and how to read it."""
 
     format: str = "auto"
     segmenter: str = ""  # for texts that are not divided into steps; empty: choose one per text

@@ -1,4 +1,4 @@
-"""The report of an import: what the file contains, what was added, and both as tables for people."""
+"""The report of an import: counts of the file's content and of the added rows, and tables of both for people."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple

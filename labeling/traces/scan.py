@@ -68,7 +68,7 @@ class ImportPreview(Struct):
 
 
 def resolve_format(path: Path, *, named: str = "auto") -> str:
-    """Return the named format, or detect it. Raises `UnknownFormat` if there is none."""
+    """Return the named format, or detect it. Raises `UnknownFormat` if no format matches."""
     if named != "auto":
         return catalog.get_input_format(named).name
     with input_files.open_file(path) as stream:

@@ -37,7 +37,7 @@ def nested(depth: int) -> bytes:
     return GOOD[:-1] + b', "extra": ' + b"[" * depth + b"]" * depth + b"}"
 
 
-# What is wrong, the bytes after one good line, and the place that the message begins with.
+# By error: the bytes after one good line, and the place that the message begins with.
 CORPUS = {
     "cut off": (GOOD[:-20], "line 2, column "),
     "not JSON": (b"hello", "line 2, column 1: "),
