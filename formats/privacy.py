@@ -93,7 +93,7 @@ def _submission_texts(submission: SubmissionRecord, seen: set[str]) -> Iterator[
 
 
 def describe_private(record: TraceRecord) -> str:
-    """Name the kinds of private data in a record; empty if there are none."""
+    """Name the kinds of private data in a record. The text is empty if nothing was found."""
     return ", ".join(_KIND_LABELS[kind] for kind in count_private_in(record_texts(record)))
 
 

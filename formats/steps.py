@@ -146,7 +146,7 @@ def _index_turns(row: ExportRow) -> dict[int, TurnRecord]:
 
 
 def _list_steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[str, bool, list[str]]]:
-    """Yield kind, rateability and texts of each step: those of the trace, then those that only raters went on to."""
+    """Yield kind, rateability and texts of each step: first the trace's own, then steps that only submissions have."""
     own = example.record.steps
     for step in own:
         yield step.kind, step.is_rateable, [option.text for option in step.options]
