@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -23,6 +23,7 @@ from psycopg import RawCursor
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 Statement = tuple[str, Parameters]
+Row = TypeVar("Row", bound=NamedTuple)
 
 _HEALTH_CHECK_AGE = 2.0  # seconds
 _ROWS_PER_STATEMENT = 16  # each number of rows is a text of its own, and a connection keeps 128 of them prepared
@@ -55,6 +56,17 @@ def fetch_rows(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
     with _cursor(here) as cursor:
         cursor.execute(numbered, values)
         return cursor.fetchall() if cursor.description else []
+
+
+def fetch_named(row_type: type[Row], sql: str, parameters: Parameters) -> list[Row]:
+    """Run one statement and return its rows as named tuples, whose fields are the columns by name and order."""
+    numbered, values = _numbered(sql, parameters)
+    with _cursor(connections[DEFAULT_DB_ALIAS]) as cursor:
+        cursor.execute(numbered, values)
+        columns = tuple(column.name for column in cursor.description)
+        if columns != row_type._fields:
+            raise TypeError(f"{row_type.__name__} has the fields {row_type._fields}, the statement returns {columns}")
+        return [row_type._make(row) for row in cursor.fetchall()]
 
 
 def execute_all(work: Iterable[Statement]) -> None:

@@ -1,6 +1,7 @@
 """Hand-written statements are prepared, and are logged and refused like any other query."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -78,3 +79,16 @@ def test_of_rows_inserts_all_in_few_statements(count: int) -> None:
     found = rawsql.fetch_rows("SELECT project_id, arm, generation FROM labeling_lane ORDER BY generation", [])
     assert found == values
     assert len(work) == -(-count // 16)
+
+
+class ProjectRow(NamedTuple):
+    slug: str
+    overlap: int
+
+
+def test_fetch_named_binds_columns_by_name() -> None:
+    factories.make_project("sums", overlap=2)
+    sql = "SELECT slug, overlap FROM labeling_project WHERE slug = %(slug)s"
+    assert rawsql.fetch_named(ProjectRow, sql, {"slug": "sums"}) == [ProjectRow("sums", 2)]
+    with pytest.raises(TypeError, match="ProjectRow"):
+        rawsql.fetch_named(ProjectRow, "SELECT overlap, slug FROM labeling_project", {})
