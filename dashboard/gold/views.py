@@ -63,7 +63,7 @@ def adopt_screening_set(request: HttpRequest, slug: str) -> HttpResponse:
     except quality.InvalidGold as refused:
         return _render_screening_set(request, actor, status=422, problem=str(refused))
     told = _("The screening set has %(n)d traces now: %(new)d are new, %(left)d went out of it.")
-    messages.success(request, told % {"n": taken.n, "new": taken.n_new, "left": taken.n_left})
+    messages.success(request, told % {"n": taken.n, "new": taken.n_new, "left": taken.n_retired})
     return redirect("dashboard:gold", slug)
 
 

@@ -85,7 +85,7 @@ def load_screening_set(project: Project, asked: QueryDict) -> ScreeningSetPage:
     return ScreeningSetPage(
         rows=_build_rows(found),
         strata=[
-            ScreeningStratum(key, name, wanted[key], found.n_of(key), found.there.get(key, 0))
+            ScreeningStratum(key, name, wanted[key], found.n_of(key), found.available.get(key, 0))
             for key, name in PLACE_LABELS.items()
         ],
         mix=found.mix,

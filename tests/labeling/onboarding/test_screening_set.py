@@ -47,7 +47,11 @@ def test_proposal_is_stratified_and_reproducible() -> None:
     hidden(project, 3)
     first = onboarding.propose_screening_set(project=project, wanted=dict.fromkeys(QUARTERS, 2))
     assert Counter(each.known.place for each in first.chosen) == dict.fromkeys(QUARTERS, 2)
-    assert (first.there, first.mix.n_sound, first.mix.passes_without_reading) == (dict.fromkeys(QUARTERS, 3), 2, False)
+    assert (first.available, first.mix.n_sound, first.mix.passes_without_reading) == (
+        dict.fromkeys(QUARTERS, 3),
+        2,
+        False,
+    )
     assert onboarding.propose_screening_set(project=project, wanted=first.wanted) == first
     others = [onboarding.propose_screening_set(project=project, wanted=first.wanted, round=n) for n in range(2, 6)]
     assert any(set(chosen(each)) != set(chosen(first)) for each in others)

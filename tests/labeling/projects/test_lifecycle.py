@@ -79,7 +79,7 @@ def test_allowed_state_changes(verb: Callable[..., Any], before: str, after: str
 )
 def test_other_state_changes_are_refused(verb: Callable[..., Any], before: str, now: dt.datetime) -> None:
     project = factories.make_project(state=before)
-    with pytest.raises(lifecycle.ProjectTransitionRefused, match="cannot become"):
+    with pytest.raises(lifecycle.ProjectTransitionRefused):
         verb(project=project, by=None, now=now)
     project.refresh_from_db()
     assert project.state == before
