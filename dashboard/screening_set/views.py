@@ -36,7 +36,7 @@ def adopt_screening_set(request: HttpRequest, slug: str) -> HttpResponse:
     except quality.InvalidGold as error:
         return _render_screening_set(request, actor, status=422, problem=str(error))
     text = _("Saved. The screening set has %(n)d traces: %(added)d added, %(removed)d removed.")
-    messages.success(request, text % {"n": change.n, "added": change.n_new, "removed": change.n_left})
+    messages.success(request, text % {"n": change.n, "added": change.n_new, "removed": change.n_retired})
     return redirect("dashboard:gold", slug)
 
 

@@ -31,7 +31,7 @@ class OnboardingJourney:
         self.project: Project = projects_of_people.create_owned_project(
             name="Circles", slug="circles", by=self.lead, now=now, gold_share=0, overlap=1, **settings
         )
-        lifecycle.publish_guideline_template(project=self.project, template="maths", by=self.lead, now=now)
+        lifecycle.publish_guideline_template(project=self.project, template="math", by=self.lead, now=now)
         lifecycle.publish_consent_text(project=self.project, body="# Taking part\n\nYes?", by=self.lead, now=now)
         for use, number in ((GoldUse.TRAINING, training), (GoldUse.SCREENING, screening)):
             self.put_up(use, number)

@@ -69,7 +69,7 @@ def refusal_of_claim(rater: Rater, now: dt.datetime) -> str:
     try:
         claim_next(rater, now)
     except queue.OnboardingRequired as first:
-        return first.station
+        return first.gate
     except queue.QueueRefusal as refusal:
         return type(refusal).__name__
     return ""

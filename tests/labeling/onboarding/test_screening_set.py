@@ -42,19 +42,23 @@ def chosen(proposal: onboarding.ScreeningProposal) -> list[int]:
     return [each.known.trace for each in proposal.chosen]
 
 
-def test_propose_draws_each_place_alike_and_the_same_each_time() -> None:
+def test_proposal_is_stratified_and_reproducible() -> None:
     project = factories.make_project()
     hidden(project, 3)
     first = onboarding.propose_screening_set(project=project, wanted=dict.fromkeys(QUARTERS, 2))
     assert Counter(each.known.place for each in first.chosen) == dict.fromkeys(QUARTERS, 2)
-    assert (first.there, first.mix.n_sound, first.mix.passes_without_reading) == (dict.fromkeys(QUARTERS, 3), 2, False)
+    assert (first.available, first.mix.n_sound, first.mix.passes_without_reading) == (
+        dict.fromkeys(QUARTERS, 3),
+        2,
+        False,
+    )
     assert onboarding.propose_screening_set(project=project, wanted=first.wanted) == first
     others = [onboarding.propose_screening_set(project=project, wanted=first.wanted, round=n) for n in range(2, 6)]
     assert any(set(chosen(each)) != set(chosen(first)) for each in others)
     assert not Gold.objects.filter(use=GoldUse.SCREENING).exists()  # it was shown, and nothing else
 
 
-def test_propose_leaves_out_what_may_not_be_in_a_set(lead: User) -> None:
+def test_proposal_leaves_out_unsuitable_traces(lead: User) -> None:
     """What shows its answers, what nobody is shown, what was taken out of use, the reserve, and a consensus of two."""
     project = factories.make_project(overlap=2)
     for use in (GoldUse.TRAINING, GoldUse.CANARY):
@@ -81,7 +85,7 @@ def settle(trace: Trace, readings: list[list[int]]) -> Trace:
     return trace
 
 
-def test_take_makes_the_set_of_what_was_chosen_and_nothing_else(lead: User) -> None:
+def test_replaced_set_has_exactly_the_chosen_traces(lead: User) -> None:
     project = factories.make_project(overlap=2)
     stays, leaves = (known(project, GoldUse.SCREENING, place) for place in (0, 1))
     moved = known(project, GoldUse.HIDDEN, None)
@@ -107,7 +111,7 @@ def test_take_makes_the_set_of_what_was_chosen_and_nothing_else(lead: User) -> N
     assert (told["traces"], told["of"]) == (1, 2)  # what was settled is done, though it is gold besides
 
 
-def test_take_refuses_what_is_no_longer_to_be_had(lead: User) -> None:
+def test_unavailable_trace_cannot_be_in_a_set(lead: User) -> None:
     project = factories.make_project()
     there, gone = known(project, GoldUse.HIDDEN, 0), known(project, GoldUse.HIDDEN, 1)
     quality.retire_gold(gold=Gold.objects.get(trace=gone), by=lead, now=NOW)
@@ -117,7 +121,7 @@ def test_take_refuses_what_is_no_longer_to_be_had(lead: User) -> None:
     assert not Gold.objects.filter(trace__project=project, use=GoldUse.SCREENING).exists()
 
 
-def test_who_presses_one_key_fails_a_drawn_set_and_passes_one_at_the_natural_rate(lead: User, now: dt.datetime) -> None:
+def test_constant_answers_fail_a_stratified_set(lead: User, now: dt.datetime) -> None:
     """Through the claims and submits of the way in."""
     natural, drawn = (
         onboarding_project.make_project(screening_pass_share=0.75, screening_attempts=1) for _ in range(2)
@@ -137,7 +141,7 @@ def test_who_presses_one_key_fails_a_drawn_set_and_passes_one_at_the_natural_rat
     assert stages == ["working", "failed"]
 
 
-def test_gold_that_was_retired_is_handed_out_when_it_is_gold_again(lead: User) -> None:
+def test_retired_gold_is_served_when_it_is_gold_again(lead: User) -> None:
     project = factories.make_project()
     trace = known(project, GoldUse.HIDDEN, 0)
     quality.retire_gold(gold=Gold.objects.get(), by=lead, now=NOW)

@@ -35,7 +35,7 @@ def left(trace: Trace) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("use", "expected"), [(GoldUse.HIDDEN, {"gold": 50}), (GoldUse.CANARY, {})])
-def test_work_that_comes_back_of_what_became_gold_is_no_work(
+def test_returned_work_that_became_gold_is_not_work(
     use: GoldUse, expected: dict[str, int], trace: Trace, now: dt.datetime
 ) -> None:
     for is_opened in (True, False):
@@ -48,7 +48,7 @@ def test_work_that_comes_back_of_what_became_gold_is_no_work(
 
 
 @pytest.mark.parametrize("purpose", ["gold", "screening"])
-def test_gold_that_comes_back_after_it_was_retired_is_shown_to_nobody(purpose: str, now: dt.datetime) -> None:
+def test_returned_gold_that_was_retired_is_not_served(purpose: str, now: dt.datetime) -> None:
     project = factories.make_project()
     (pk,) = queues.fill_lane(project, 1, arm=purpose, slots=50)
     queues.fill_lane(project, 1)
@@ -60,7 +60,7 @@ def test_gold_that_comes_back_after_it_was_retired_is_shown_to_nobody(purpose: s
     assert left(Trace.objects.get(pk=pk)) == {}
 
 
-def test_gold_of_another_use_takes_back_only_its_own(trace: Trace, now: dt.datetime) -> None:
+def test_gold_of_another_use_returns_only_its_own_slots(trace: Trace, now: dt.datetime) -> None:
     hidden = become_gold(trace, now)
     rater = factories.make_rater(trace.project)
     lane = QueueEntry.objects.get(lane__arm="gold").lane
@@ -72,7 +72,7 @@ def test_gold_of_another_use_takes_back_only_its_own(trace: Trace, now: dt.datet
 
 
 @pytest.mark.parametrize("is_retired", [False, True])
-def test_another_overlap_makes_no_work_of_gold(is_retired: bool, trace: Trace, now: dt.datetime) -> None:
+def test_overlap_change_does_not_turn_gold_into_work(is_retired: bool, trace: Trace, now: dt.datetime) -> None:
     gold = become_gold(trace, now)
     if is_retired:
         quality.retire_gold(gold=gold, by=None, now=now)
@@ -80,7 +80,7 @@ def test_another_overlap_makes_no_work_of_gold(is_retired: bool, trace: Trace, n
     assert left(trace) == ({} if is_retired else {"gold": 50})
 
 
-def test_reinstate_shows_gold_again_as_often_as_it_was_still_to_be_shown(trace: Trace, now: dt.datetime) -> None:
+def test_reinstated_gold_has_its_remaining_slots(trace: Trace, now: dt.datetime) -> None:
     become_gold(trace, now)
     queues.fill_lane(trace.project, 1)
     claim = queue.claim_trace(rater_id=factories.make_rater(trace.project).pk, now=now, opened=True, chance=queues.GOLD)
@@ -91,14 +91,14 @@ def test_reinstate_shows_gold_again_as_often_as_it_was_still_to_be_shown(trace: 
     assert left(trace) == {"gold": 49}
 
 
-def test_readings_that_differ_of_what_became_gold_ask_for_no_opinion(trace: Trace, now: dt.datetime) -> None:
+def test_gold_gets_no_further_label(trace: Trace, now: dt.datetime) -> None:
     lead = factories.make_user("lead")
     for ratings in ([1, 1, 1], [1, -1]):
         submitted_work.submit_trace(factories.make_rater(trace.project), trace, ratings)
     gold = become_gold(trace, now)
     quality.resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=now)
     assert Settlement.objects.get().state == "contested"
-    with pytest.raises(quality.CannotDecide, match="gold"):
+    with pytest.raises(quality.CannotDecide):
         quality.send_back_trace(trace_id=trace.pk, by=lead, now=now)
     assert left(trace) == {"gold": 50}
     quality.retire_gold(gold=gold, by=lead, now=now)
