@@ -10,7 +10,7 @@ from dashboard import statistics
 from dashboard.charts import number_format
 from labeling.models import Rater
 from labeling.models.rater import RaterStage
-from labeling.quality import gold_monitor
+from labeling.quality import signals
 from stats.estimates import Reason
 
 MIN_CASES = 5  # below which nothing is said of somebody; the interval does the rest
@@ -33,7 +33,7 @@ class ShareOfCases(number_format.ValueWithInterval):
 class QualitySignal:
     """One of the signs that are watched, as it is written: a length, deviations, or a share."""
 
-    told: gold_monitor.SignalDescription
+    told: signals.SignalDescription
 
     def _write(self, value: float) -> str:
         if self.told.kind == "alike":

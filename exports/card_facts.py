@@ -24,10 +24,10 @@ def measure_agreement(frozen: Manifest) -> dict[str, Any] | None:
     if not within:
         return None
     tallied = tally_arrays.load_tally_arrays(project_id=frozen.project_id).only(within)
-    meetings = tallied.meetings
+    meetings = tallied.pairs
     return {
         "steps": estimate_rows.step_agreement_rows(tallied.all_steps(), with_bootstrap=True),
-        "first_error": estimate_rows.first_error_rows(meetings.reports(meetings.every())),
+        "first_error": estimate_rows.first_error_rows(meetings.reports(meetings.all_rows())),
         "domains": _agreement_by_domain(meetings),
         "n_traces": len(meetings),
         "is_audit_slice": drawn is not None,

@@ -18,7 +18,7 @@ from dashboard.tables import DataTable, TableColumn
 from labeling import quality
 from labeling.models import Assignment, Lane, Project, Rater
 from labeling.models.rater import RaterStage
-from labeling.quality import gold_monitor
+from labeling.quality import signals
 from labeling.quality.project_stats import StoredProjectStats
 from people.models import Membership
 from stats import intervals
@@ -178,7 +178,7 @@ def _assess_quality(told: dict[str, Any], project: Project) -> _QualityFigures:
         _build_share(part.get(name), part.get("n"))
         for part, name in ((gold, "right"), (consensus, "missed"), (consensus, "blamed"))
     )
-    signs = [QualitySignal(each) for each in gold_monitor.describe_signals(told)]
+    signs = [QualitySignal(each) for each in signals.describe_signals(told)]
     flags = annotator_flags.list_flags(signs=signs, missed=missed, blamed=blamed, gold=right, bar=project.gold_bar)
     return _QualityFigures(right, missed, blamed, signs, flags)
 

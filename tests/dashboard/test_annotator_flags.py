@@ -1,7 +1,7 @@
 """What is said about a rater who should be looked at."""
 
 from dashboard import annotator_flags
-from labeling.quality import gold_monitor
+from labeling.quality import signals
 
 
 def test_flags_say_why_with_n_and_interval() -> None:
@@ -26,7 +26,7 @@ def test_signs_of_a_rater_are_told_in_words() -> None:
             "quick": {"value": -1.25, "low": -1.5, "high": -1.0, "n": 40, "usual": None, "is_raised": False},
         }
     }
-    signs = [annotator_flags.QualitySignal(each) for each in gold_monitor.describe_signals(told)]
+    signs = [annotator_flags.QualitySignal(each) for each in signals.describe_signals(told)]
     assert [(each.shown, each.interval) for each in signs] == [
         (".40", "[.30, .50]"),
         ("12", ""),
@@ -34,6 +34,6 @@ def test_signs_of_a_rater_are_told_in_words() -> None:
     ]
     none = annotator_flags.ShareOfCases(None, None, None, 0)
     flags = annotator_flags.list_flags(signs=signs, missed=none, blamed=none, gold=none, bar=None)
-    assert [each.name for each in flags] == ["many fast steps", "always the same"]
+    assert [each.name for each in flags] == [str(signals.SIGNAL_KINDS[kind].name) for kind in ("fast", "alike")]
     assert flags[0].why.endswith("Here: .40 [.30, .50], n = 90.")
     assert flags[1].why.endswith("Here: 12, n = 40.")

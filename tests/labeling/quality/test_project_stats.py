@@ -18,6 +18,7 @@ from labeling.models.gold import GoldUse
 from labeling.quality import background_refresh, project_stats, recount_job, tallies, tally_arrays
 from rawsql import integer_columns
 from stats import estimation, rating_patterns, step_agreement
+from stats.estimates import Reason
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -83,7 +84,7 @@ def test_compute_tells_first_errors_and_raters(project: Project) -> None:
     over_credit = content["confusion"]["over_credit"]
     assert (over_credit["value"], over_credit["reason"]) in (
         (0.0, None),
-        (None, "nothing to count: no case of this kind"),
+        (None, Reason.NO_CASES),
     )
     negative, *others = content["confusion"]["counts"]
     assert over_credit["n_paired"] == sum(negative)  # the steps that it is a share of, no others
@@ -116,9 +117,9 @@ def test_figures_of_nothing_say_why() -> None:
     empty = factories.make_project()
     assert quality.load_project_stats(project_id=empty.pk) is None
     found = project_stats.compute_project_stats(project_id=empty.pk, now=NOW)
-    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == "no unit has two ratings"
+    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == Reason.NO_PAIRS
     assert found["headline"]["first_error"]["exact"]["value"] is None
-    assert found["confusion"]["over_credit"]["reason"] == "nothing to count: no case of this kind"
+    assert found["confusion"]["over_credit"]["reason"] == Reason.NO_CASES
 
 
 def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
@@ -225,7 +226,7 @@ def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt
         assert {key: (one["value"], one["n_paired"]) for key, one in exact.items()} == expected
         assert {row["key"]: row["n_traces"] for row in found} == {"action": 3, "reasoning": 3}
         assert "has_error_kappa" not in found[0]["first_error"]
-        assert exact["action"]["interval_reason"] == "fewer than 5 problems"
+        assert exact["action"]["interval_reason"] == Reason.FEW_PROBLEMS
 
 
 def test_what_one_reading_settled_is_no_yardstick_for_it(now: dt.datetime) -> None:

@@ -8,7 +8,7 @@ import pytest
 from labeling import quality
 from labeling.models import FirstErrorReport, Rater, StepReview, Trace
 from labeling.models.gold import GoldUse
-from labeling.quality import background_refresh, error_breakdowns, gold_monitor, project_stats, signals
+from labeling.quality import background_refresh, error_breakdowns, project_stats, signals
 from stats import intervals
 from stats.estimates import Reason
 from tests import factories
@@ -36,7 +36,7 @@ def test_flags_tell_who_hurries_and_who_finds_little() -> None:
     assert (sign.value, sign.low, sign.n, sign.usual) == (0.0, 0.0, 20, 0.5)
     told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(hasty.pk)]
     assert told["flags"] == ["fast", "unread", "alike", "no_errors"]
-    shown = gold_monitor.describe_signals(told)
+    shown = signals.describe_signals(told)
     assert [each.is_raised for each in shown[:4]] == [True, True, True, True]
     assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
 
