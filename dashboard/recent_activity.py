@@ -14,7 +14,7 @@ from dashboard.charts import Chart, bars, number_format, sparklines
 from dashboard.charts.responsive import draw_for_both_widths
 from dashboard.charts.svg import Svg
 from dashboard.tables import DataTable, TableColumn
-from labeling import quality
+from labeling.quality.workdays import load_work_since
 
 N_DAYS = 14
 
@@ -54,7 +54,7 @@ def load_recent_activity(
     """By rater; who did nothing in these days is missing."""
     today = now.astimezone(dt.UTC).date()
     days = [today - dt.timedelta(days=n) for n in reversed(range(N_DAYS))]
-    found = quality.load_work_since(project_id, days[0], rater_id=rater_id)
+    found = load_work_since(project_id, days[0], rater_id=rater_id)
     return {rater: RecentActivity([_build_day(day, worked) for day in days]) for rater, worked in found.items()}
 
 

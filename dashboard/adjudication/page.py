@@ -10,10 +10,11 @@ from django.db.models import QuerySet
 from dashboard import majority, rater_names
 from dashboard.trace import page
 from dashboard.trace.page import StepWithTexts
-from labeling import quality, step_numbers
+from labeling import step_numbers
 from labeling.models import Assignment, Gold, Guideline, Judgment, Settlement, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.quality import submitted_readings
+from labeling.quality.adjudication import list_contested
 from people.models import Membership
 
 MAX_QUEUED = 25  # traces that the list beside shows
@@ -82,7 +83,7 @@ class AdjudicationCase:
 
 
 def select_contested(project_id: int) -> QuerySet[Settlement]:
-    return quality.list_contested(project_id=project_id)
+    return list_contested(project_id=project_id)
 
 
 def load_case(settlement: Settlement, actor: Membership, *, with_names: bool) -> AdjudicationCase:

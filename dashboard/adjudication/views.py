@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import access, render
 from dashboard.adjudication import page
 from dashboard.forms import DecisionForm, SendBackForm
-from labeling import quality
 from labeling.models import Settlement
 from labeling.projects.guidelines import rendering
 from labeling.quality import resolution_reasons
+from labeling.quality.adjudication import CannotDecide, decide_trace, send_back_trace
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -39,8 +39,8 @@ def decide_case(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     if not form.is_valid():
         return _render_adjudication(request, actor, settlement, form=form, status=422)
     try:
-        quality.decide_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.CannotDecide as refused:
+        decide_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except CannotDecide as refused:
         return _render_refusal(request, actor, trace, refused)
     messages.success(request, _("Decided: %(what)s.") % {"what": form.told()})
     return redirect("dashboard:adjudication", slug)
@@ -54,14 +54,14 @@ def send_case_back(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     if not form.is_valid():
         return _render_adjudication(request, actor, settlement, form=form, status=422)
     try:
-        quality.send_back_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.CannotDecide as refused:
+        send_back_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except CannotDecide as refused:
         return _render_refusal(request, actor, trace, refused)
     messages.success(request, _("Sent back: one more person will read it."))
     return redirect("dashboard:adjudication", slug)
 
 
-def _render_refusal(request: HttpRequest, actor: Membership, trace: int, refused: quality.CannotDecide) -> HttpResponse:
+def _render_refusal(request: HttpRequest, actor: Membership, trace: int, refused: CannotDecide) -> HttpResponse:
     """The trace as it stands now: somebody else may have decided it meanwhile."""
     settlement = get_object_or_404(_select_settlements(actor), pk=trace)
     return _render_adjudication(request, actor, settlement, problem=str(refused), status=422)

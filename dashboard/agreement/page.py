@@ -14,10 +14,9 @@ from dashboard.charts.matrix import Matrix
 from dashboard.charts.svg import Svg
 from dashboard.statistics import StatisticEstimate
 from dashboard.tables import DataTable, TableColumn
-from labeling import quality
 from labeling.models import Project, Rater
 from labeling.models.trace import StepKind
-from labeling.quality.project_stats import StoredProjectStats
+from labeling.quality.project_stats import StoredProjectStats, load_project_stats
 from people.models import Membership
 
 # Which readings the statistics of agreement are told of: the headline, or a part that somebody asked for. Reads the
@@ -197,7 +196,7 @@ class AgreementPage:
 
 def load_agreement(project: Project, actor: Membership, *, part: str = "") -> AgreementPage | None:
     """None where nothing was submitted yet. `part` is the key of the one whose statistics are asked for."""
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     if shown is None:
         return None
     content = shown.content

@@ -15,11 +15,10 @@ from dashboard.annotator_flags import AnnotatorFlag, QualitySignal, ShareOfCases
 from dashboard.charts import number_format
 from dashboard.recent_activity import RecentActivity
 from dashboard.tables import DataTable, TableColumn
-from labeling import quality
 from labeling.models import Assignment, Lane, Project, Rater
 from labeling.models.rater import RaterStage
 from labeling.quality import signals
-from labeling.quality.project_stats import StoredProjectStats
+from labeling.quality.project_stats import StoredProjectStats, load_project_stats
 from people.models import Membership
 from stats import intervals
 
@@ -107,7 +106,7 @@ def _matches_choice(person: AnnotatorSummary, choice: str, now: dt.datetime) -> 
 
 def load_annotators(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") -> AnnotatorsPage:
     project = actor.project
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     figures = shown.content["raters"] if shown else {}
     keys, n = _select_listed(project, figures)
     raters = Rater.objects.filter(pk__in=keys)
@@ -137,7 +136,7 @@ def _select_listed(project: Project, figures: dict[str, Any]) -> tuple[list[int]
 
 def load_annotator_summary(rater: Rater, actor: Membership, now: dt.datetime) -> AnnotatorSummary:
     """One of them, whose `user` was read with them."""
-    shown = quality.load_project_stats(project_id=actor.project_id)
+    shown = load_project_stats(project_id=actor.project_id)
     told = shown.content["raters"].get(str(rater.pk), {}) if shown else {}
     seen = _load_last_seen(Rater.objects.filter(pk=rater.pk))
     days = recent_activity.load_recent_activity(actor.project_id, now, rater_id=rater.pk)

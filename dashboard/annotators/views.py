@@ -16,9 +16,10 @@ from dashboard.forms import PauseAnnotatorForm
 from dashboard.messages import page as messages_page
 from dashboard.overview import page as overview_page
 from dashboard.overview import todo
-from labeling import onboarding, quality, raters
+from labeling import onboarding, raters
 from labeling.models import Rater
 from labeling.models.rater_model import FitBasis
+from labeling.quality.rater_model import load_current_fit
 from people.models import Membership
 from people.roles import Action
 
@@ -58,8 +59,8 @@ def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
         here="agreement",
         tables=found.tables if found else [],
         agreement=found,
-        fit=quality.load_current_fit(actor.project.pk),
-        assisted_fit=quality.load_current_fit(actor.project.pk, FitBasis.ASSISTED),
+        fit=load_current_fit(actor.project.pk),
+        assisted_fit=load_current_fit(actor.project.pk, FitBasis.ASSISTED),
     )
 
 

@@ -10,9 +10,10 @@ from django.http import QueryDict
 from dashboard import paging
 from dashboard.charts import number_format
 from dashboard.trace import page as trace_page
-from labeling import quality, step_numbers
+from labeling import step_numbers
 from labeling.models import Gold, GoldAnswer, Project
 from labeling.models.gold import GoldVerdict
+from labeling.quality.gold_scoring import GoldAccuracy
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class GoldRow:
     """One gold trace. Every answer counts, in training and screening too."""
 
     gold: Gold
-    met: quality.GoldAccuracy
+    met: GoldAccuracy
     accepted: str  # where its first error may be seen
 
     @property
@@ -63,8 +64,8 @@ def build_gold_rows(golds: Sequence[Gold]) -> list[GoldRow]:
     ]
 
 
-def _count_answers(n: dict[GoldVerdict, int]) -> quality.GoldAccuracy:
-    return quality.GoldAccuracy(
+def _count_answers(n: dict[GoldVerdict, int]) -> GoldAccuracy:
+    return GoldAccuracy(
         n=sum(n.values()),
         right=n[GoldVerdict.RIGHT],
         missed=n[GoldVerdict.MISSED],

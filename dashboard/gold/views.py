@@ -17,8 +17,9 @@ from dashboard.gold.forms import KnownAnswerForm
 from dashboard.screening_set import page as screening_set_page
 from dashboard.trace import page as trace_page
 from formats import integers
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Gold
+from labeling.quality.gold import InvalidGold, correct_gold, retire_gold
 from people.models import Membership
 from people.roles import Action
 
@@ -60,7 +61,7 @@ def adopt_screening_set(request: HttpRequest, slug: str) -> HttpResponse:
         taken = onboarding.replace_screening_set(
             project=actor.project, trace_ids=chosen, by=actor.user, now=timezone.now()
         )
-    except quality.InvalidGold as refused:
+    except InvalidGold as refused:
         return _render_screening_set(request, actor, status=422, problem=str(refused))
     told = _("The screening set has %(n)d traces now: %(new)d are new, %(left)d went out of it.")
     messages.success(request, told % {"n": taken.n, "new": taken.n_new, "left": taken.n_left})
@@ -92,8 +93,8 @@ def correct_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpRespon
     if not form.is_valid():
         return _render_gold_trace(request, actor, found, form=form, status=422)
     try:
-        n = quality.correct_gold(gold=found, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.InvalidGold as refused:
+        n = correct_gold(gold=found, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except InvalidGold as refused:
         return _render_gold_trace(request, actor, found, form=form, problem=str(refused), status=422)
     told = ngettext(
         "Corrected. %(n)d answer is judged otherwise now.", "Corrected. %(n)d answers are judged otherwise now.", n
@@ -105,7 +106,7 @@ def correct_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpRespon
 @require_POST
 def retire_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpResponse:
     actor, found = _load_gold_trace(request, slug, gold)
-    if quality.retire_gold(gold=found, by=actor.user, now=timezone.now()):
+    if retire_gold(gold=found, by=actor.user, now=timezone.now()):
         messages.success(request, _("Retired: nobody is given it as gold any more. Its answers stay."))
     else:
         messages.warning(request, _("It was retired already."))

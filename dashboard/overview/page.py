@@ -11,9 +11,8 @@ from dashboard.charts.progress import CompletionForecast
 from dashboard.overview import charts as overview_charts
 from dashboard.overview import forecast
 from dashboard.overview.charts import OverviewDay
-from labeling import quality
 from labeling.models import Project
-from labeling.quality.project_stats import StoredProjectStats
+from labeling.quality.project_stats import StoredProjectStats, list_daily_stats, load_project_stats
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class OverviewPage:
 
 def load_overview(project: Project, now: dt.datetime, *, weeks: int | None = None) -> OverviewPage | None:
     """None where nothing was submitted yet. With `weeks` the charts begin so long ago; figures stay as they are."""
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     if shown is None:
         return None
     content, today = shown.content, now.astimezone(dt.UTC).date()
@@ -60,7 +59,7 @@ def load_overview(project: Project, now: dt.datetime, *, weeks: int | None = Non
         steps=steps,
         contested=content["settlements"].get("contested", 0),
         charts=overview_charts.build_overview_charts(
-            project, days, end, total, list(quality.list_daily_stats(project_id=project.pk)), weeks
+            project, days, end, total, list(list_daily_stats(project_id=project.pk)), weeks
         ),
     )
 

@@ -13,9 +13,9 @@ from django.utils.translation import ngettext
 
 from dashboard.traces import page as traces_page
 from jobs.models import Job, JobState
-from labeling import quality
 from labeling.models import FirstErrorReport, Project, Rater, Trace
 from labeling.models.rater import RaterStage
+from labeling.quality.adjudication import list_contested
 from people import roles
 from people.models import MemberMessage, Membership
 from people.roles import Action
@@ -60,7 +60,7 @@ def _list_queries(project: Project) -> Iterator[_TodoQuery]:
     """Who may act, upon what, how it is called, on which page it stands and under which of its choices."""
     yield (
         Action.ADJUDICATE,
-        quality.list_contested(project_id=project.pk).order_by(),
+        list_contested(project_id=project.pk).order_by(),
         _label_contested,
         "adjudication",
         "",

@@ -16,8 +16,10 @@ from dashboard.gold import forms
 from dashboard.gold.forms import MakeGoldForm
 from dashboard.trace import page
 from dashboard.traces import page as traces_page
-from labeling import onboarding, quality, queue, step_numbers
+from labeling import onboarding, queue, step_numbers
 from labeling.models import Assignment, OptionPart, Trace
+from labeling.quality.gold import InvalidGold
+from labeling.quality.withdrawal import withdraw_traces
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -50,7 +52,7 @@ def make_trace_gold(request: HttpRequest, slug: str, trace: int) -> HttpResponse
         return _render_trace(request, actor, found, status=422, gold_form=form)
     try:
         onboarding.make_served_gold(trace=found, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.InvalidGold as refused:
+    except InvalidGold as refused:
         return _render_trace(request, actor, found, status=422, problem=str(refused))
     messages.success(request, _("The trace is gold now."))
     return redirect("dashboard:trace", slug, found.pk)
@@ -63,7 +65,7 @@ def withdraw_trace(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     if not form.is_valid():
         return _render_trace(request, actor, found, status=422, problem=_("Say why the trace is withdrawn."))
     now, reason = timezone.now(), form.cleaned_data["reason"]
-    quality.withdraw_traces(project=actor.project, trace_ids=[found.pk], reason=reason, by=actor.user, now=now)
+    withdraw_traces(project=actor.project, trace_ids=[found.pk], reason=reason, by=actor.user, now=now)
     messages.success(request, _("Nobody is given this trace any more. What is opened may be finished, and is kept."))
     return redirect("dashboard:trace", slug, found.pk)
 

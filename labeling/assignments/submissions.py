@@ -9,7 +9,7 @@ from django.db import transaction
 
 import rawsql
 from accounts.models import User
-from labeling import onboarding, quality, queue
+from labeling import onboarding, queue
 from labeling.assignments import answer_sheet, corrections, edits, event_log, merge, persist
 from labeling.assignments.answer_sheet import AnswerSheet, AssignmentFacts, StepReviewRow
 from labeling.assignments.edit_batch import EditBatch, IncomingEdit, validate_batch, validate_reason
@@ -19,6 +19,8 @@ from labeling.models import Judgment, StepReview, Submission
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentState, FinishReason, Population
 from labeling.projects import protocols
 from labeling.quality import gold_scoring
+from labeling.quality.gold_monitor import record_gold_answer
+from labeling.quality.tallies import tally_trace
 
 # Brings the turns of a revision into the form in which they are submitted.
 
@@ -195,9 +197,9 @@ def _apply_consequences(facts: AssignmentFacts, by: User | None, now: dt.datetim
     """What the submission means for others: gold is scored at once, work is counted and looked at soon afterwards. On
     the way in it decides where its rater goes on."""
     if facts.purpose == AssignmentPurpose.WORK:
-        quality.tally_trace(trace_id=facts.trace, now=now)
+        tally_trace(trace_id=facts.trace, now=now)
     elif facts.purpose in gold_scoring.GOLD_USE_OF_PURPOSE:
-        quality.record_gold_answer(assignment_id=facts.assignment, now=now)
+        record_gold_answer(assignment_id=facts.assignment, now=now)
     if facts.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
         onboarding.handle_submission(assignment_id=facts.assignment, by=by, now=now)
 

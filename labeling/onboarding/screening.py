@@ -7,12 +7,12 @@ import math
 from django.db import transaction
 
 from accounts.models import User
-from labeling import quality
 from labeling.models import Rater, ScreeningResult
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterStage
 from labeling.onboarding import gold_sets, stages
+from labeling.quality.gold_scoring import load_gold_accuracy
 
 
 def pass_mark(n_traces: int, share: float) -> int:
@@ -24,7 +24,7 @@ def decide_screening(*, rater: Rater, by: User | None, now: dt.datetime) -> None
     """The caller holds the rater's row, whose project came with it."""
     if not gold_sets.is_set_complete(rater, AssignmentPurpose.SCREENING):
         return
-    met = quality.load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=rater.screening_attempt)
+    met = load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=rater.screening_attempt)
     if not met.n:
         # The set was taken away before anything was asked.
         stages.set_stage(rater=rater, to=RaterStage.WORKING, now=now)

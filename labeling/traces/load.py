@@ -16,11 +16,13 @@ from django.db import transaction
 from accounts.models import User
 from formats import normalization
 from formats.records import PREGENERATED, BadLine, TraceRecord
-from labeling import benchmarks, quality, queue
+from labeling import benchmarks, queue
 from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
 from labeling.models.queue import SamplingSource
+from labeling.quality.gold import enqueue_gold
+from labeling.quality.resolution_state import mark_due, mark_imported_due
 from labeling.traces import bulk_insert, identity, imported_gold
 from labeling.traces.import_report import ImportReport
 from labeling.traces.import_rows import ImportRows, NumberedRecord
@@ -94,8 +96,8 @@ def load_chunk(*, loading: LoadState, records: Iterable[TraceRecord | BadLine], 
         if loading.labels not in ("gold", "none"):
             submissions.place(numbered, traces)
         rows.insert()
-        quality.mark_imported_due(trace_ids=submissions.read_enough, now=now)
-        quality.mark_due(trace_ids=submissions.of_machines, now=now)
+        mark_imported_due(trace_ids=submissions.read_enough, now=now)
+        mark_due(trace_ids=submissions.of_machines, now=now)
         if traces.undone:  # what stays withdrawn is put into no lane, not into that of gold either
             queue.reinstate_traces(trace_ids=traces.undone, now=now, reason="imported again", by=loading.by)
         gold = _make_gold(loading, numbered, traces, now) if loading.labels == "gold" else set()
@@ -120,7 +122,7 @@ def _make_gold(loading: LoadState, numbered: list[NumberedRecord], traces: Trace
         now=now,
     )
     if loading.enqueues and made:
-        quality.enqueue_gold(project_id=loading.project.pk, use=loading.gold_use, trace_ids=made, now=now)
+        enqueue_gold(project_id=loading.project.pk, use=loading.gold_use, trace_ids=made, now=now)
     return set(made)
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from labeling import quality
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from prm import contamination_check, score_encoding, trace_labels
 from prm.models import PRM
 from tests import factories
@@ -27,7 +27,7 @@ def test_training_leaves_out_reserve_and_what_is_like_gold_and_the_audit_would_s
     trace = project.traces.get(pk=known.traces[0])
     twin = factories.make_problem(project, trace.problem.text.upper() + " !")
     gold = factories.make_trace(project, problem=twin)
-    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[None], by=None, now=factories.NOW)
+    make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[None], by=None, now=factories.NOW)
     again = contamination_check.exclude_judging_problems(project, settled)
     assert set(known.traces) - set(again.traces) == {trace.pk}
     careless = look(project, settled.traces)

@@ -12,9 +12,10 @@ from django.urls import reverse
 
 from exports.models import Snapshot
 from formats.normalization import digest_normalized
-from labeling import benchmarks, quality
+from labeling import benchmarks
 from labeling.models import Project, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from people import members
 from people.models import Role
 from prm import contamination_check, generations, registry, score_encoding
@@ -59,7 +60,7 @@ def test_every_kind_of_what_judges_is_found_by_text_and_by_runs_of_words() -> No
     put(other, ASKED.upper() + "!!", is_reserve=True)
     for where, use in ((project, GoldUse.HIDDEN), (other, GoldUse.SCREENING), (other, GoldUse.CANARY)):
         trace = Trace.objects.get(pk=put(where, f"{RETOLD} {use}"))
-        quality.make_gold(trace=trace, use=use, accepted_first_errors=[None], by=None, now=factories.NOW)
+        make_gold(trace=trace, use=use, accepted_first_errors=[None], by=None, now=factories.NOW)
     found = look(project, learnt)
     assert found["reserve"] == (1, 0, 0, 1)
     assert found["other_reserve"] == (1, 0, 1, 0)

@@ -9,8 +9,10 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from events.models import Event
-from labeling import quality
 from labeling.models import Consensus, Gold, Settlement, Trace
+from labeling.quality.adjudication import list_contested
+from labeling.quality.gold import make_gold
+from labeling.quality.withdrawal import withdraw_traces
 from tests import factories
 from tests.factories import NOW
 from tests.labeling.quality import submitted_work
@@ -59,7 +61,7 @@ def test_overview_sends_nobody_to_decide_what_was_withdrawn(client: Client, cast
     client.force_login(cast.lead)
     overview = reverse("dashboard:overview", args=[cast.project.slug])
     assert "Contested trace" in client.get(overview).content.decode()
-    quality.withdraw_traces(project=cast.project, trace_ids=[trace.pk], reason="broken", by=cast.lead, now=NOW)
+    withdraw_traces(project=cast.project, trace_ids=[trace.pk], reason="broken", by=cast.lead, now=NOW)
     assert "Contested trace" not in client.get(overview).content.decode()
 
 
@@ -73,13 +75,13 @@ def test_decide_is_kept_as_consensus_and_event_and_opens_the_next(client: Client
     kept = Consensus.objects.get()
     assert (kept.first_error, kept.source, kept.note, kept.made_by) == (1, "person", "Two is wrong.", cast.reviewer)
     assert Event.objects.filter(what="trace.decided", by=cast.reviewer.pk).count() == 1
-    assert not quality.list_contested(project_id=cast.project.pk).exists()
+    assert not list_contested(project_id=cast.project.pk).exists()
     assert not Gold.objects.exists()
 
 
 def test_decide_makes_gold_and_corrects_what_says_otherwise(client: Client, cast: Personas) -> None:
     fresh, known = contest(cast), contest(cast)
-    quality.make_gold(trace=known, use="training", accepted_first_errors=[None], by=cast.lead, now=NOW)  # type: ignore[arg-type]  # its value
+    make_gold(trace=known, use="training", accepted_first_errors=[None], by=cast.lead, now=NOW)  # type: ignore[arg-type]  # its value
     client.force_login(cast.lead)
     for trace in (fresh, known):
         assert decide(client, cast, trace, first_error="2", becomes_gold="on") == 302

@@ -16,11 +16,12 @@ from pytest_django import DjangoAssertNumQueries
 from dashboard import annotator_flags
 from jobs import runner
 from jobs.models import Job, JobState
-from labeling import quality, queue, raters
+from labeling import queue, raters
 from labeling.models import Project, ProjectStats, Rater, ReportCount, Settlement, SettlementDay
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from labeling.quality import project_stats, recount_job, running_totals
+from labeling.quality.gold import make_gold
 from people import members
 from people.models import Role
 from tests import factories
@@ -75,9 +76,7 @@ def test_agreement_draws_the_bias_of_raters_and_gives_its_table(client: Client, 
     for number in range(6):
         for accepted, said in ([1], [1, -1] if number else [1, 1, 1]), ([None], [1, 1, 1] if number else [-1]):
             trace = factories.make_trace(cast.project)
-            quality.make_gold(
-                trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=factories.NOW
-            )
+            make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=factories.NOW)
             submitted_work.submit_trace(rater, trace, said, purpose="gold")
     project_stats.compute_project_stats(project_id=cast.project.pk, now=factories.NOW)
     told = client.get(address).content.decode()

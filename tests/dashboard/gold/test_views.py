@@ -8,9 +8,10 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from events.models import Event
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Gold
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import correct_gold, make_gold
 from tests import factories
 from tests.people.personas import Personas, make_personas
 
@@ -23,7 +24,7 @@ def cast() -> Personas:
     return make_personas()
 
 
-def make_gold(cast: Personas, *accepted: int | None) -> Gold:
+def add_gold(cast: Personas, *accepted: int | None) -> Gold:
     trace = factories.make_trace(cast.project)
     return onboarding.make_served_gold(
         trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=cast.reviewer, now=NOW
@@ -45,11 +46,11 @@ def meet(gold: Gold, first_error: int | None, verdict: str) -> None:
 
 
 def test_listed_says_how_each_was_met(client: Client, cast: Personas) -> None:
-    met, unmet = make_gold(cast, 1, None), make_gold(cast, 0)
+    met, unmet = add_gold(cast, 1, None), add_gold(cast, 0)
     for first_error, verdict in ((1, "right"), (None, "right"), (0, "blamed"), (None, "gave_up")):
         meet(met, first_error, verdict)
     elsewhere = factories.make_trace(factories.make_project())
-    quality.make_gold(trace=elsewhere, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    make_gold(trace=elsewhere, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.lead)
     response = client.get(reverse("dashboard:gold", args=[cast.project.slug]))
     rows = response.context["golds"].rows
@@ -78,7 +79,7 @@ def test_listed_costs_the_same_for_many(
 
 
 def test_correct_judges_answers_anew_and_keeps_who_did_it(client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 0)
+    gold = add_gold(cast, 0)
     meet(gold, 1, "missed")
     client.force_login(cast.reviewer)
     told = {"accepted_first_errors": ["1"], "explanation": "The <b>sign</b>."}
@@ -94,7 +95,7 @@ def test_correct_judges_answers_anew_and_keeps_who_did_it(client: Client, cast: 
 
 
 def test_correct_keeps_what_is_said_of_each_step_for_training(client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 1)
+    gold = add_gold(cast, 1)
     first, second = (step.options.get(position=0).pk for step in gold.trace.steps.order_by("position")[:2])
     address = reverse("dashboard:correct_gold_trace", args=[cast.project.slug, gold.pk])
     client.force_login(cast.lead)
@@ -111,7 +112,7 @@ def test_correct_keeps_what_is_said_of_each_step_for_training(client: Client, ca
     }
     shown = client.get(reverse("dashboard:gold_trace", args=[cast.project.slug, gold.pk])).content.decode()
     assert "It counts." in shown
-    quality.correct_gold(gold=gold, accepted_first_errors=[0], by=None, now=NOW)  # as adjudication does
+    correct_gold(gold=gold, accepted_first_errors=[0], by=None, now=NOW)  # as adjudication does
     assert list(gold.ratings.values_list("option", "rating")) == [(second, -1)]
     client.post(address, {"accepted_first_errors": ["none"]})
     assert not gold.ratings.exists()
@@ -124,7 +125,7 @@ def test_correct_keeps_what_is_said_of_each_step_for_training(client: Client, ca
 def test_correct_refuses_what_contradicts_itself(
     accepted: str, rating: str, why: str, client: Client, cast: Personas
 ) -> None:
-    gold = make_gold(cast, 1)
+    gold = add_gold(cast, 1)
     first = gold.trace.steps.get(position=0).options.get(position=0).pk
     told = {"accepted_first_errors": [accepted], f"rating_{first}": rating, f"why_{first}": why}
     client.force_login(cast.lead)
@@ -135,7 +136,7 @@ def test_correct_refuses_what_contradicts_itself(
 
 @pytest.mark.parametrize("told", [{}, {"accepted_first_errors": ["99"]}, {"accepted_first_errors": ["x"]}])
 def test_correct_refuses_what_cannot_be_known(told: dict[str, list[str]], client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 0)
+    gold = add_gold(cast, 0)
     client.force_login(cast.lead)
     response = client.post(reverse("dashboard:correct_gold_trace", args=[cast.project.slug, gold.pk]), told)
     gold.refresh_from_db()
@@ -143,7 +144,7 @@ def test_correct_refuses_what_cannot_be_known(told: dict[str, list[str]], client
 
 
 def test_retire_takes_it_out_of_the_queue_once(client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 0)
+    gold = add_gold(cast, 0)
     assert gold.trace.queue_entries.filter(is_open=True).exists()
     client.force_login(cast.lead)
     address = reverse("dashboard:retire_gold_trace", args=[cast.project.slug, gold.pk])
@@ -161,7 +162,7 @@ def test_retire_takes_it_out_of_the_queue_once(client: Client, cast: Personas) -
 @pytest.mark.parametrize("name", ["gold_trace", "correct_gold_trace", "retire_gold_trace"])
 def test_pages_find_no_gold_of_another_project(name: str, client: Client, cast: Personas) -> None:
     trace = factories.make_trace(factories.make_project())
-    gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    gold = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.owner)
     address = reverse(f"dashboard:{name}", args=[cast.project.slug, gold.pk])
     told = {"accepted_first_errors": ["none"]}
@@ -175,7 +176,7 @@ def test_one_shows_its_steps_at_the_same_cost(
     n: int, client: Client, cast: Personas, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     trace = factories.make_trace(cast.project, ["<script>alert(1)</script> $x^2$"] * n)
-    gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    gold = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.lead)
     with django_assert_num_queries(9):
         shown = client.get(reverse("dashboard:gold_trace", args=[cast.project.slug, gold.pk])).content.decode()
@@ -189,7 +190,7 @@ def test_screening_set_is_shown_adjusted_and_taken(
     client.force_login(cast.lead)
     address = reverse("dashboard:screening_set", args=[cast.project.slug])
     assert "Nothing to draw from yet" in client.get(address).content.decode()
-    made = [make_gold(cast, place) for place in (None, None, None, 0)]
+    made = [add_gold(cast, place) for place in (None, None, None, 0)]
     shown = client.get(address, {"none": 1, "early": 2}).context["shown"]
     assert [(each.key, each.wanted, each.chosen, each.there) for each in shown.strata] == [
         ("none", 1, 1, 3),
@@ -210,7 +211,7 @@ def test_screening_set_is_shown_adjusted_and_taken(
     with CaptureQueriesContext(connection) as few:
         client.get(address)
     for place in (0, 1, 2) * 3:
-        make_gold(cast, place)
+        add_gold(cast, place)
     with django_assert_num_queries(len(few)):
         client.get(address, {"n": 12, "round": 2})
     assert client.post(f"{address}adopt", {"trace": ["x", "999999"]}).status_code == 422

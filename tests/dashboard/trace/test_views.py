@@ -9,12 +9,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from dashboard import trace_status
 from events.models import Event
-from labeling import assignments, onboarding, quality, queue
+from labeling import assignments, onboarding, queue
 from labeling.models import Gold, Provenance, Rater, RaterModelFit, Settlement, Trace
 from labeling.models.assignment import AssignmentState
 from labeling.models.gold import GoldUse
 from labeling.models.rater_model import FitBasis
 from labeling.quality import background_refresh
+from labeling.quality.adjudication import decide_trace
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient as JudgingClient
 from tests.labeling.quality import submitted_work
@@ -215,7 +216,7 @@ def test_steps_are_numbered_as_their_raters_see_them(client: Client, cast: Perso
     onboarding.make_served_gold(
         trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[3], by=cast.lead, now=factories.NOW
     )
-    quality.decide_trace(trace_id=trace.pk, first_error=3, by=cast.lead, now=factories.NOW)
+    decide_trace(trace_id=trace.pk, first_error=3, by=cast.lead, now=factories.NOW)
     address = [cast.project.slug, trace.pk]
     page = client.get(reverse("dashboard:trace", args=address))
     assert [rung.number for rung in page.context["rungs"]] == [None, 1, None, 2]

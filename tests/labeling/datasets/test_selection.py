@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from labeling import benchmarks, quality
+from labeling import benchmarks
 from labeling.datasets import manifest
 from labeling.datasets.selection import Exclusions, ManifestFilters
 from labeling.models import Assignment, Lane, Manifest, Problem, Project, Settlement, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.formats import prm800k_lines as prm
 from tests.labeling.traces.test_load import bring_in
@@ -43,7 +44,7 @@ def trace(project: Project, problem: str) -> Trace:
 def test_training_leaves_out_what_judges_raters() -> None:
     project = labelled("a", "b", "c", "d")
     for problem, use in (("a", GoldUse.HIDDEN), ("b", GoldUse.SCREENING), ("c", GoldUse.TRAINING)):
-        quality.make_gold(trace=trace(project, problem), use=use, accepted_first_errors=[1], by=None, now=factories.NOW)
+        make_gold(trace=trace(project, problem), use=use, accepted_first_errors=[1], by=None, now=factories.NOW)
     frozen = train(project)
     assert (frozen.n_rows, frozen.left_out) == (1, {"gold": 1, "screening": 1, "training": 1})
     assert train(project, taken_in=["gold", "screening"]).left_out == {"training": 1}
@@ -60,7 +61,7 @@ def test_training_leaves_out_canaries_and_whatever_has_their_problem() -> None:
     Problem.objects.filter(project=other).update(normal_digest=trace(project, "b").problem.normal_digest)
     canary = Trace.objects.filter(project=project, problem__text="What is 1 + 1?").earliest("pk")
     for each in (canary, edited):
-        quality.make_gold(trace=each, use=GoldUse.CANARY, accepted_first_errors=[None], by=None, now=factories.NOW)
+        make_gold(trace=each, use=GoldUse.CANARY, accepted_first_errors=[None], by=None, now=factories.NOW)
     assert train(project).left_out == {"canary": 3}
     assert train(project, taken_in=["canary"]).n_rows == 4
 
