@@ -9,7 +9,7 @@ from django.db import transaction
 
 import rawsql
 from accounts.models import User
-from labeling import onboarding, quality, queue
+from labeling import onboarding, queue
 from labeling.assignments import answer_sheet, corrections, edits, event_log, merge
 from labeling.assignments.answer_sheet import AnswerSheet, AssignmentFacts, StepReviewRow
 from labeling.assignments.edit_batch import EditBatch, IncomingEdit, validate_batch, validate_reason
@@ -19,6 +19,8 @@ from labeling.models import Judgment, StepReview, Submission
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentState, FinishReason, Population
 from labeling.projects import protocols
 from labeling.quality import gold_scoring
+from labeling.quality.gold_monitor import record_gold_answer
+from labeling.quality.tallies import tally_trace
 
 _SUBMIT = rawsql.load_sql(__file__, "submit.sql")
 _EVENT_OF_ENDING = {FinishReason.GIVE_UP: "trace.given_up", FinishReason.BAD_PROBLEM: "problem.reported"}
@@ -249,8 +251,8 @@ def _delete_after_first_error(sheet: AnswerSheet, end: int | None) -> None:
 def _apply_consequences(facts: AssignmentFacts, by: User | None, now: dt.datetime) -> None:
     """Score gold, count work, and advance the onboarding. A consensus is computed in the background."""
     if facts.purpose == AssignmentPurpose.WORK:
-        quality.tally_trace(trace_id=facts.trace, now=now)
+        tally_trace(trace_id=facts.trace, now=now)
     elif facts.purpose in gold_scoring.GOLD_USE_OF_PURPOSE:
-        quality.record_gold_answer(assignment_id=facts.assignment, now=now)
+        record_gold_answer(assignment_id=facts.assignment, now=now)
     if facts.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
         onboarding.handle_submission(assignment_id=facts.assignment, by=by, now=now)

@@ -7,11 +7,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
-from labeling import quality
 from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, Trace
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentQuerySet, AssignmentState
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
+from labeling.quality.gold import enqueue_gold, make_gold
 
 
 class SetProgress(NamedTuple):
@@ -29,17 +29,17 @@ def serve_gold_set(*, project: Project, use: GoldUse, now: dt.datetime) -> int:
     not finished the set get them."""
     golds = Gold.objects.active().filter(trace__project=project, use=use).order_by("pk")
     traces = list(golds.values_list("trace_id", flat=True))
-    return quality.enqueue_gold(project_id=project.pk, use=use, trace_ids=traces, now=now)
+    return enqueue_gold(project_id=project.pk, use=use, trace_ids=traces, now=now)
 
 
 def make_served_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, **answer: Any) -> Gold:
     """Make a trace gold and serve it, in its set or hidden among the work. It is no longer work.
 
-    `answer` has the other arguments of `quality.make_gold`. Raises InvalidGold.
+    `answer` has the other arguments of `make_gold`. Raises InvalidGold.
     """
     with transaction.atomic():
-        gold = quality.make_gold(trace=trace, use=use, by=by, now=now, **answer)
-        quality.enqueue_gold(project_id=trace.project_id, use=use, trace_ids=[trace.pk], now=now)
+        gold = make_gold(trace=trace, use=use, by=by, now=now, **answer)
+        enqueue_gold(project_id=trace.project_id, use=use, trace_ids=[trace.pk], now=now)
     return gold
 
 

@@ -7,12 +7,13 @@ import math
 from django.db import transaction
 
 from accounts.models import User
-from labeling import quality, raters
+from labeling import raters
 from labeling.models import Rater, ScreeningResult
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterStage
 from labeling.onboarding import gold_sets
+from labeling.quality.gold_scoring import load_gold_accuracy
 
 
 def pass_mark(n_traces: int, share: float) -> int:
@@ -24,7 +25,7 @@ def decide_screening(*, rater: Rater, by: User | None, now: dt.datetime) -> None
     """Decide on a completed attempt. The caller has locked the rater, loaded with its project."""
     if not gold_sets.is_set_complete(rater, AssignmentPurpose.SCREENING):
         return
-    accuracy = quality.load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=rater.screening_attempt)
+    accuracy = load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=rater.screening_attempt)
     if not accuracy.n:
         # The set was removed before the rater got a trace of it.
         raters.set_stage(rater=rater, to=RaterStage.WORKING, now=now)

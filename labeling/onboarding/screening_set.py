@@ -16,14 +16,14 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import audit_log
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Consensus, Gold, Project, Trace
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
 from labeling.onboarding import screening
 from labeling.quality import consensus
-from labeling.quality.gold import MIN_GOLD_VOTES
+from labeling.quality.gold import MIN_GOLD_VOTES, InvalidGold, enqueue_gold, move_gold, promote_to_gold, retire_gold
 from stats import strata
 from stats.strata import GoldCandidate
 
@@ -189,7 +189,7 @@ def replace_screening_set(
         new = [each for each in wanted if candidates[each].known.tier != IN_SET]
         for trace in new:
             _make_screening_gold(candidates[trace], by, now)
-        quality.enqueue_gold(project_id=project.pk, use=GoldUse.SCREENING, trace_ids=wanted, now=now)
+        enqueue_gold(project_id=project.pk, use=GoldUse.SCREENING, trace_ids=wanted, now=now)
         queue.reorder_lane(project_id=project.pk, arm=SamplingSource.SCREENING, trace_ids=wanted, now=now)
         _log_set_change(project, [candidates[each] for each in wanted], len(new), n_retired, by, now)
     return ScreeningSetChange(len(wanted), len(new), n_retired)
@@ -197,27 +197,27 @@ def replace_screening_set(
 
 def _check_available(wanted: Sequence[int], available: Collection[int]) -> None:
     if not wanted:
-        raise quality.InvalidGold(_("Select the traces of the screening set."))
+        raise InvalidGold(_("Select the traces of the screening set."))
     if len(wanted) > MAX_SET_SIZE:
-        raise quality.InvalidGold(_("A screening set can have at most %(n)d traces.") % {"n": MAX_SET_SIZE})
+        raise InvalidGold(_("A screening set can have at most %(n)d traces.") % {"n": MAX_SET_SIZE})
     if missing := sorted(set(wanted) - set(available)):
         numbers = ", ".join(str(each) for each in missing[:10])
-        raise quality.InvalidGold(_("No longer available for screening: trace %(traces)s.") % {"traces": numbers})
+        raise InvalidGold(_("No longer available for screening: trace %(traces)s.") % {"traces": numbers})
 
 
 def _retire_others(project: Project, wanted: Collection[int], by: User, now: dt.datetime) -> int:
     golds = Gold.objects.active().filter(trace__project=project, use=GoldUse.SCREENING)
     others = golds.exclude(trace__in=wanted).select_related("trace").order_by("trace_id")
-    return sum(quality.retire_gold(gold=gold, by=by, now=now) for gold in others)
+    return sum(retire_gold(gold=gold, by=by, now=now) for gold in others)
 
 
 def _make_screening_gold(candidate: ScreeningCandidate, by: User, now: dt.datetime) -> None:
     if candidate.known.tier == HIDDEN:
         hidden = Gold.objects.active().select_related("trace").get(trace=candidate.known.trace, use=GoldUse.HIDDEN)
-        quality.move_gold(gold=hidden, use=GoldUse.SCREENING, by=by, now=now)
+        move_gold(gold=hidden, use=GoldUse.SCREENING, by=by, now=now)
     else:
         trace = Trace.objects.get(pk=candidate.known.trace)
-        quality.promote_to_gold(trace=trace, use=GoldUse.SCREENING, by=by, now=now)
+        promote_to_gold(trace=trace, use=GoldUse.SCREENING, by=by, now=now)
 
 
 def _log_set_change(

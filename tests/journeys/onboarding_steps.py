@@ -7,10 +7,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Project
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
+from labeling.quality.gold import make_gold
 from people import invitations, members
 from people import owned_projects as projects_of_people
 from people.models import Role
@@ -45,7 +46,7 @@ class OnboardingJourney:
         for n in range(number):
             trace = factories.make_trace(self.project, [f"{use.capitalize()} {n + 1}: {STEPS[0]}", *STEPS[1:]])
             own = {step.position: step.options.get(position=0).pk for step in trace.steps.all()}
-            quality.make_gold(
+            make_gold(
                 trace=trace,
                 use=use,
                 accepted_first_errors=[1],

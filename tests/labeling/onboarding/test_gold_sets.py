@@ -4,10 +4,11 @@ import datetime as dt
 
 import pytest
 
-from labeling import onboarding, quality, queue, raters
+from labeling import onboarding, queue, raters
 from labeling.models import Gold, QueueEntry
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import InvalidGold, retire_gold
 from tests import factories
 from tests.labeling.onboarding import onboarding_project
 
@@ -33,7 +34,7 @@ def test_canary_is_never_served(now: dt.datetime) -> None:
 
 def test_refused_gold_stays_work(now: dt.datetime) -> None:
     project = onboarding_project.make_project(work=1)
-    with pytest.raises(quality.InvalidGold):
+    with pytest.raises(InvalidGold):
         onboarding.make_served_gold(
             trace=project.traces.get(), use=GoldUse.TRAINING, accepted_first_errors=[99], by=None, now=now
         )
@@ -42,7 +43,7 @@ def test_refused_gold_stays_work(now: dt.datetime) -> None:
 
 def test_retired_gold_leaves_the_set(now: dt.datetime) -> None:
     project = onboarding_project.make_project(training=2)
-    quality.retire_gold(gold=Gold.objects.order_by("pk")[0], by=None, now=now)
+    retire_gold(gold=Gold.objects.order_by("pk")[0], by=None, now=now)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     assert onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING) == (0, 1)
     onboarding_project.finish_training_trace(rater, now)

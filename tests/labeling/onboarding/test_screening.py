@@ -6,10 +6,11 @@ from functools import partial
 import pytest
 
 from events.models import Event
-from labeling import assignments, onboarding, quality, queue, raters
+from labeling import assignments, onboarding, queue, raters
 from labeling.models import Gold, Project, QueueEntry, Rater, ScreeningResult
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.onboarding import onboarding_project
@@ -24,7 +25,7 @@ def test_mix_shows_who_passes_without_reading(now: dt.datetime) -> None:
     assert onboarding.load_screening_mix(project) == (2, 0, 2)
     for _ in range(8):
         trace = factories.make_trace(project)
-        quality.make_gold(trace=trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
+        make_gold(trace=trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
     mix = onboarding.load_screening_mix(project)
     assert mix == (10, 8, 8)
     assert mix is not None
