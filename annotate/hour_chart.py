@@ -1,4 +1,4 @@
-"""Where the bars of a day stand in their picture. Pure: whole numbers, in the units of the picture."""
+"""Lay out the bars of today's chart, in whole SVG units. Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,8 +6,8 @@ from typing import NamedTuple
 from annotate.work_summary import HourCount
 
 WIDTH = 280
-_TOP, _FLOOR = 16, 80  # what a bar may fill; its number stands above, its hour below
-_ROOM = 28  # for the name of an hour: where hours are narrower, every second or third has its name
+_TOP, _BASELINE = 16, 80  # vertical extent of the bars; counts are above, hours below
+_LABEL_WIDTH = 28  # if hours are narrower than this, only every second or third is labeled
 
 
 class HourBar(NamedTuple):
@@ -17,21 +17,21 @@ class HourBar(NamedTuple):
     width: int
     height: int
     middle: int
-    has_name: bool
+    has_label: bool
 
 
 def layout_bars(hours: Sequence[HourCount]) -> list[HourBar]:
     if not hours:
         return []
-    most, slot = max(hour.n_steps for hour in hours) or 1, WIDTH / len(hours)
-    every = -(-_ROOM * len(hours) // WIDTH)
-    return [_layout_bar(hour, n, slot, most, every) for n, hour in enumerate(hours)]
-
-
-def _layout_bar(hour: HourCount, n: int, slot: float, most: int, every: int) -> HourBar:
-    height = round((_FLOOR - _TOP) * hour.n_steps / most)
-    if hour.n_steps:
-        height = max(2, height)  # a little is not nothing
-    width = round(slot * 0.62)
-    middle = round(slot * (n + 0.5))
-    return HourBar(hour, middle - width // 2, _FLOOR - height, width, height, middle, has_name=n % every == 0)
+    highest, pitch = max(hour.n_steps for hour in hours) or 1, WIDTH / len(hours)
+    label_every = -(-_LABEL_WIDTH * len(hours) // WIDTH)
+    width = round(pitch * 0.62)
+    bars = []
+    for n, hour in enumerate(hours):
+        height = round((_BASELINE - _TOP) * hour.n_steps / highest)
+        if hour.n_steps:
+            height = max(2, height)  # keep small counts visible
+        middle = round(pitch * (n + 0.5))
+        x, y = middle - width // 2, _BASELINE - height
+        bars.append(HourBar(hour, x, y, width, height, middle, has_label=n % label_every == 0))
+    return bars

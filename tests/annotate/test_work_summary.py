@@ -103,7 +103,7 @@ def test_bars_stay_in_the_picture_and_higher_means_more(steps: list[int]) -> Non
     assert [bar.height for bar in sorted(drawn, key=lambda bar: bar.hour.n_steps)] == sorted(
         bar.height for bar in drawn
     )
-    assert drawn[0].has_name
+    assert drawn[0].has_label
 
 
 def test_bars_of_nothing() -> None:
