@@ -107,7 +107,7 @@ class SnapshotListView(ProjectView):
                 project=project,
                 name=name,
                 purpose=order.pop("purpose"),
-                wanted=msgspec.convert(order, SnapshotOrder),
+                order=msgspec.convert(order, SnapshotOrder),
                 by=cast(User, request.user),
                 now=timezone.now(),
             )
