@@ -1,4 +1,4 @@
-"""Template tags for the markup that repeats on every page: panel, table, field, note, button that posts, rating mark.
+"""Template tags for the markup that repeats on every page: panels, tables, fields, rating marks and the like.
 
 A tag's markup is `templates/components/<tag>.html`. The tags are builtins, so no template loads them:
 
@@ -75,16 +75,25 @@ def note(content: str, *, kind: str = "warn", role: str = "") -> str:
 
 
 @register.simple_tag(takes_context=True)
-def post_button(context: Context, url: str, label: str, *, css: str = "", subject: Any = "") -> str:
+def post_button(
+    context: Context, url: str, label: str, *, css: str = "", subject: Any = "", id: str = "", form_css: str = ""
+) -> str:
     """Print a form that is one button. Screen readers also hear the subject: which of many rows it acts on."""
     token = context.get("csrf_token", "")
-    return _render("post_button", url=url, label=label, css=css, subject=subject, csrf_token=token)
+    button = {"url": url, "label": label, "css": css, "subject": subject, "id": id, "form_css": form_css}
+    return _render("post_button", **button, csrf_token=token)
 
 
 @register.simple_tag
-def rating_mark(rating: int | None, *, css: str = "mark--full", is_decorative: bool = False) -> str:
-    """Print the mark of a rating. Use a decorative mark beside a text that names the rating."""
-    name, label = ("", "") if rating is None else _MARKS[rating]
+def progress_bar(done: int | None, total: int | None, *, labelledby: str = "", label: str = "") -> str:
+    """Print a progress bar; without a total it shows only that something runs."""
+    return _render("progress_bar", done=done, total=total, labelledby=labelledby, label=label)
+
+
+@register.simple_tag
+def rating_mark(rating: Any, *, css: str = "mark--full", is_decorative: bool = False) -> str:
+    """Print the mark of a rating, or a dot without one. Use a decorative mark beside a text that names the rating."""
+    name, label = _MARKS.get(rating, ("", ""))
     return _render("rating_mark", name=name, label=label, css=css, is_decorative=is_decorative)
 
 
