@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
+from charts import number_format
 from dashboard import statistics
-from dashboard.charts import number_format
 from labeling.models import Rater
 from labeling.models.rater import RaterStage
 from labeling.quality import gold_monitor

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from django.utils.translation import gettext as _
 
-from dashboard.charts import number_format
+from charts import number_format
 from labeling.models import Assignment, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.charts import number_format
+from charts import number_format
 from stats.estimates import Reason
 
 LazyText = str | Promise

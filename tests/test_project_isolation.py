@@ -77,7 +77,20 @@ def test_walk_answers_other_methods_no_better(house: LoggedInPersonas) -> None:
 
 
 # What whoever has left still reaches: what they had in hand or submitted themselves, so that nothing typed is lost.
-THEIRS = {"content", "open", "record", "submit", "give_up", "report", "skip", "reopen", "part", "work", "claim"}
+THEIRS = {
+    "content",
+    "open",
+    "record",
+    "submit",
+    "give_up",
+    "report",
+    "skip",
+    "reopen",
+    "discard",
+    "part",
+    "work",
+    "claim",
+}
 THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end", "lesson"}
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from charts import forest, matrix, number_format, series
+from charts.matrix import Matrix
+from charts.svg import Svg
 from dashboard import rater_names, statistics
-from dashboard.charts import Chart, forest, matrix, number_format, series
-from dashboard.charts.matrix import Matrix
-from dashboard.charts.svg import Svg
+from dashboard.chart import Chart
 from dashboard.statistics import StatisticEstimate
 from dashboard.tables import DataTable, TableColumn
 from labeling import quality

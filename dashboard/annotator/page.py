@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from dashboard import paging, recent_activity
 from dashboard.annotators.page import AnnotatorSummary, load_annotator_summary
-from dashboard.charts import Chart
+from dashboard.chart import Chart
 from labeling import step_numbers
 from labeling.models import Assignment, FirstErrorReport, GoldAnswer, Rater
 from labeling.models.assignment import FinishReason

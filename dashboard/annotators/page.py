@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
+from charts import number_format
 from dashboard import annotator_flags, money, rater_names, recent_activity
 from dashboard.annotator_flags import AnnotatorFlag, GoldThresholdStatus, QualitySignal, ShareOfCases
-from dashboard.charts import number_format
 from dashboard.recent_activity import RecentActivity
 from dashboard.tables import DataTable, TableColumn
 from labeling import quality

@@ -9,11 +9,12 @@ from django.db.models import Count, Exists, OuterRef
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from charts import number_format
+from charts.scales import AxisScale, choose_ticks, draw_axis_labels, draw_gridlines
+from charts.svg import Drawing
 from dashboard import audits
 from dashboard.audits import PRMFigure, build_prm_figure
-from dashboard.charts import Chart, number_format
-from dashboard.charts.scales import AxisScale, choose_ticks, draw_axis_labels, draw_gridlines
-from dashboard.charts.svg import Drawing
+from dashboard.chart import Chart
 from dashboard.tables import DataTable, TableColumn
 from dashboard.time_left import format_time_left
 from jobs.models import Job, JobState

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet
 from django.http import QueryDict
 
+from charts import number_format
 from dashboard import paging, trace_steps
-from dashboard.charts import number_format
 from labeling import quality, step_numbers
 from labeling.models import Gold, GoldAnswer, Project
 from labeling.models.gold import GoldVerdict

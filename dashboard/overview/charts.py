@@ -9,10 +9,10 @@ from functools import partial
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from charts import bars, number_format, progress, series
+from charts.progress import CompletionForecast
 from dashboard import money, statistics
-from dashboard.charts import Chart, bars, number_format, progress, series
-from dashboard.charts.progress import CompletionForecast
-from dashboard.charts.responsive import draw_for_both_widths
+from dashboard.chart import Chart, draw_for_both_widths
 from dashboard.tables import DataTable, TableColumn
 from labeling import queue
 from labeling.models import DailyProjectStats, Project

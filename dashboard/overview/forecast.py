@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dashboard.charts.progress import CompletionForecast
+from charts.progress import CompletionForecast
 
 PACE_DAYS = 21
 MIN_ACTIVE_DAYS = 5  # days on which a trace was settled; fewer give no pace

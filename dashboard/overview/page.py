@@ -5,9 +5,9 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
+from charts.progress import CompletionForecast
 from dashboard import money, statistics
-from dashboard.charts import Chart
-from dashboard.charts.progress import CompletionForecast
+from dashboard.chart import Chart
 from dashboard.overview import charts as overview_charts
 from dashboard.overview import forecast
 from dashboard.overview.charts import OverviewDay

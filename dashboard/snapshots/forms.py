@@ -6,9 +6,9 @@ from django import forms
 from django.core.validators import validate_slug
 from django.utils.translation import gettext_lazy as _
 
-from exports import card, destinations, disclosures
+from exports import destinations, disclosures, exclusions
 from exports.models import SnapshotPurpose
-from exports.orders import ENDINGS, OVERRIDABLE_EXCLUSIONS, SnapshotOrder
+from exports.orders import ENDINGS, SnapshotOrder
 from formats import integers
 from formats.catalog import OUTPUT_FORMATS
 from formats.labeled_paths import LabelRule
@@ -79,7 +79,7 @@ class SnapshotOrderForm(forms.Form):
     taken_in = forms.MultipleChoiceField(
         label=_("Include in training despite the default"),
         required=False,
-        choices=[(each, card.EXCLUSION_LABELS[each]) for each in OVERRIDABLE_EXCLUSIONS],
+        choices=[(each, exclusions.EXCLUSION_LABELS[each]) for each in exclusions.OVERRIDABLE_EXCLUSIONS],
         widget=forms.CheckboxSelectMultiple,
     )
     reason = forms.CharField(label=_("Reason for including them"), max_length=500, required=False)
@@ -137,7 +137,7 @@ class SnapshotOrderForm(forms.Form):
 
 
 _DISCLOSURE_LABELS: dict[str, Any] = {
-    **card.DISCLOSURE_LABELS,
+    **disclosures.DISCLOSURE_LABELS,
     "raters": _("Annotators: background, training and screening"),
     "pay": _("Pay"),
     "domains_not_covered": _("Domains not covered"),

@@ -48,7 +48,7 @@ def order_snapshot(request: HttpRequest, slug: str) -> HttpResponse:
             project=actor.project,
             name=form.cleaned_data["name"],
             purpose=form.cleaned_data["purpose"],
-            wanted=form.order(),
+            order=form.order(),
             by=actor.user,
             now=timezone.now(),
         )
@@ -137,7 +137,7 @@ def edit_disclosure(request: HttpRequest, slug: str) -> HttpResponse:
     actor = membership_or_404(request, slug, Action.TAKE_OUT)
     form = DisclosureForm(request.POST or None, initial=disclosures.load_disclosure(actor.project))
     if form.is_valid():
-        disclosures.save_disclosure(project=actor.project, said=form.cleaned_data, by=actor.user, now=timezone.now())
+        disclosures.save_disclosure(project=actor.project, texts=form.cleaned_data, by=actor.user, now=timezone.now())
         messages.success(request, _("Saved. New snapshots include these disclosures."))
         return redirect("dashboard:disclosure", slug)
     status = 422 if form.is_bound else 200

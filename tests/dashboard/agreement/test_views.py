@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from charts import number_format
 from dashboard import statistics
-from dashboard.charts import number_format
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling import quality

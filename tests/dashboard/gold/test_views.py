@@ -6,7 +6,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from dashboard.charts import number_format
+from charts import number_format
 from events.models import Event
 from labeling import onboarding, quality
 from labeling.models import Gold

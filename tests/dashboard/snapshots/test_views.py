@@ -10,7 +10,7 @@ from django.urls import reverse
 from exports import disclosures, snapshot_status
 from exports.models import Snapshot
 from jobs.models import Job
-from tests.exports.test_snapshots import make
+from tests.exports.snapshot_builder import build_snapshot
 from tests.formats import prm800k_lines as prm
 from tests.labeling.traces.test_load import bring_in
 from tests.people.personas import Personas, make_personas
@@ -86,9 +86,9 @@ def test_invalid_order_is_refused(client: Client, cast: Personas, wrong: dict[st
 
 def test_snapshot_shows_its_files_and_sanitized_card(client: Client, cast: Personas) -> None:
     disclosures.save_disclosure(
-        project=cast.project, said={"policy": "<script>x</script>"}, by=cast.lead, now=cast.project.created_at
+        project=cast.project, texts={"policy": "<script>x</script>"}, by=cast.lead, now=cast.project.created_at
     )
-    made = make(cast.project, "trl")
+    made = build_snapshot(cast.project, "trl")
     page = client.get(url("snapshot", cast, name=made.name)).content.decode()
     assert page.count("<td>not stated</td>") > 1
     assert "<script>x" not in page
@@ -122,7 +122,7 @@ def test_disclosure_is_saved_and_counted(client: Client, cast: Personas) -> None
 
 def test_delivery_is_requested_once_and_can_be_retried(client: Client, cast: Personas, settings: Any) -> None:
     settings.DESTINATIONS = {"lake": "s3://sets"}
-    made = make(cast.project, "trl")
+    made = build_snapshot(cast.project, "trl")
     address = url("deliver_snapshot", cast, name=made.name)
     page = client.get(url("snapshot", cast, name=made.name)).content.decode()
     assert f'action="{address}"' in page

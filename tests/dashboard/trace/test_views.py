@@ -8,8 +8,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from charts import number_format
 from dashboard import rater_names
-from dashboard.charts import number_format
 from events.models import Event
 from labeling import assignments, onboarding, quality
 from labeling.models import Gold, Provenance, Rater, RaterModelFit, Trace
