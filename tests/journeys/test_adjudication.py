@@ -147,9 +147,7 @@ def test_reviewer_reaches_every_page_by_keyboard(scene: ExampleProject, visit: V
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_ratings_and_decision_stay_visible_beside_a_long_line(
-    width: int, scene: ExampleProject, visit: Visit
-) -> None:
+def test_ratings_and_decision_stay_visible_beside_a_long_line(width: int, scene: ExampleProject, visit: Visit) -> None:
     contest(scene)
     for option in Option.objects.filter(position=0):
         OptionPart.objects.create(option=option, position=0, kind="call", name="grep", text="a very long line | " * 40)
@@ -183,9 +181,7 @@ def test_page_is_accessible(width: int, dark: bool, scene: ExampleProject, visit
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_current_step_of_a_long_trace_stays_centered(
-    scene: ExampleProject, visit: Visit
-) -> None:
+def test_current_step_of_a_long_trace_stays_centered(scene: ExampleProject, visit: Visit) -> None:
     contest(scene, steps=[*STEPS, *["More."] * 60])
     page = visit(scene.lead)
     page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
