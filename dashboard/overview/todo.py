@@ -102,7 +102,7 @@ def _describe_flagged(n: int) -> tuple[str, str]:
 
 
 def _describe_answers(n: int) -> tuple[str, str]:
-    return ngettext("New reply", "New replies", n), _("annotators replied to your messages")
+    return ngettext("New answer", "New answers", n), _("annotators answered your messages")
 
 
 def _describe_bad_problems(n: int) -> tuple[str, str]:
