@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from host import socket_paths
-from tests.check_all import BASE, OUR_PACKAGES
+from tests.check_all import BASE, OWN_VARIABLES
 
 ASK = (
     "import json; from django.conf import settings as s;"
@@ -30,7 +30,7 @@ PRODUCTION = {
 
 
 def started(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(OUR_PACKAGES)}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
     return subprocess.run(
         [sys.executable, *command],
         cwd=BASE,
