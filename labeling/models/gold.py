@@ -1,5 +1,4 @@
-"""Known answers and how raters met them, and frozen lists of submissions. `labeling.quality` owns gold and its answers,
-`labeling.datasets.manifest` manifests."""
+"""Gold with the answers of raters, and manifests. `labeling.quality` owns gold, `labeling.datasets` owns manifests."""
 
 from typing import ClassVar
 
@@ -17,8 +16,8 @@ from labeling.models.trace import Option, Trace
 class GoldUse(models.TextChoices):
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
-    HIDDEN = "hidden", _("hidden in the work")
-    CANARY = "canary", _("canary: judges PRMs, is shown to nobody")
+    HIDDEN = "hidden", _("hidden gold")
+    CANARY = "canary", _("canary: evaluates PRMs, never shown")
 
 
 class GoldQuerySet(models.QuerySet["Gold"]):
@@ -28,11 +27,11 @@ class GoldQuerySet(models.QuerySet["Gold"]):
 
 
 class Gold(models.Model):
-    """A trace with known ratings. Right means: the first error lies in the accepted set."""
+    """A trace with a known answer. A submission is right if its first error is in the accepted set."""
 
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="gold")
     use = models.CharField(max_length=10, choices=GoldUse)
-    # Step positions; null in the list stands for "no error".
+    # Step positions; null in the list means "no error".
     accepted_first_errors = models.JSONField()
     explanation = models.TextField(blank=True)
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -53,12 +52,12 @@ class Gold(models.Model):
 
 
 class GoldRating(models.Model):
-    """The known rating of one option of a gold trace, where more is known than the first error."""
+    """The known rating of one option of a gold trace, if more is known than the first error."""
 
     gold = models.ForeignKey(Gold, on_delete=models.CASCADE, related_name="ratings", db_index=False)
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="+")
     rating = models.SmallIntegerField()
-    explanation = models.TextField(blank=True)  # why, as the answer to a training trace says it
+    explanation = models.TextField(blank=True)  # shown as training feedback
 
     class Meta:
         constraints: ClassVar = [
@@ -71,16 +70,16 @@ class GoldRating(models.Model):
 
 
 class GoldVerdict(models.TextChoices):
-    """How a rater's first error stands to the accepted ones. A missed error costs more than a false alarm."""
+    """A rater's first error compared with the accepted ones. A missed error costs more than a false alarm."""
 
     RIGHT = "right", _("right")
-    MISSED = "missed", _("missed the error")  # over-credit
-    BLAMED = "blamed", _("blamed a sound step")  # over-blame
+    MISSED = "missed", _("missed error")
+    BLAMED = "blamed", _("false alarm")
     GAVE_UP = "gave_up", _("gave up")
 
 
 class GoldAnswer(models.Model):
-    """How one rater met one gold trace, by the first revision alone. The newest one of a rater is found by its id."""
+    """The answer of one rater to one gold trace, by the first revision. The highest id is the newest answer."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="gold_answer")
     gold = models.ForeignKey(Gold, on_delete=models.PROTECT, related_name="answers")
@@ -88,7 +87,7 @@ class GoldAnswer(models.Model):
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="gold_answers", db_index=False)
     use = models.CharField(max_length=10, choices=GoldUse)
     attempt = models.PositiveIntegerField(default=1)  # of the screening
-    # Position of the step that was called the first error; null for none, or where the rater gave up.
+    # The position of the rater's first error; null for none, or if the rater gave up.
     first_error = models.PositiveIntegerField(null=True, blank=True)
     verdict = models.CharField(max_length=8, choices=GoldVerdict)
     answered_at = models.DateTimeField()
@@ -109,7 +108,7 @@ class GoldAnswer(models.Model):
 
 
 class Manifest(models.Model):
-    """What a snapshot or a training run read, in order. Written in one transaction, never changed."""
+    """The ordered rows of a snapshot or a training run. Written in one transaction, never changed."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="manifests")
     purpose = models.CharField(max_length=40)
@@ -117,7 +116,7 @@ class Manifest(models.Model):
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     code_version = models.CharField(max_length=64)
     filters = models.JSONField(default=dict)
-    left_out = models.JSONField(default=dict)  # how many rows the filters named and a rule kept away, by the rule
+    left_out = models.JSONField(default=dict)  # the number of filtered rows that each rule excluded
     n_rows = models.PositiveIntegerField()
 
     def __str__(self) -> str:
@@ -125,15 +124,15 @@ class Manifest(models.Model):
 
 
 class ManifestRow(models.Model):
-    """A submission of a trace; or the trace alone, where nothing is asked of its raters."""
+    """A submission of a trace, or a trace without a submission if only the trace is needed."""
 
     manifest = models.ForeignKey(Manifest, on_delete=models.PROTECT, related_name="rows", db_index=False)
     position = models.PositiveIntegerField()
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="+")
     submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="+")
     consensus_revision = models.PositiveIntegerField(null=True, blank=True)
-    score_version = models.CharField(max_length=200, blank=True)  # the PRM whose scores of the trace are read
-    is_contested = models.BooleanField(null=True)  # at that moment; null where the trace was not settled either way
+    score_version = models.CharField(max_length=200, blank=True)  # the PRM whose scores are included
+    is_contested = models.BooleanField(null=True)  # at that time; null if the trace was neither settled nor contested
 
     class Meta:
         constraints: ClassVar = [
