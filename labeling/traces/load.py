@@ -100,9 +100,9 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
         if traces.undone:  # before gold is queued: withdrawn traces are not queued
             queue.reinstate_traces(trace_ids=traces.undone, now=now, reason="imported again", by=state.by)
         gold = _make_gold(state, numbered, traces, now) if state.labels == "gold" else set()
-        known = submissions.rated | gold
+        rated = submissions.rated | gold
         if state.enqueues:
-            unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in known]
+            unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in rated]
             state.report.queued += _enqueue_traces(state.project, unrated, now)
         _register_benchmark_problems(state, numbered, now)
     state.report.count_added(rows, numbered)
@@ -111,7 +111,7 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
 
 def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRows, now: dt.datetime) -> set[int]:
     """Make gold of the ratings and queue it."""
-    made = imported_gold.make_gold_from_ratings(
+    gold_ids = imported_gold.make_gold_from_ratings(
         project=state.project,
         use=state.gold_use,
         numbered=numbered,
@@ -120,9 +120,9 @@ def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRo
         by=state.by,
         now=now,
     )
-    if state.enqueues and made:
-        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=made, now=now)
-    return set(made)
+    if state.enqueues and gold_ids:
+        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=gold_ids, now=now)
+    return set(gold_ids)
 
 
 def _register_benchmark_problems(state: LoadState, numbered: list[NumberedRecord], now: dt.datetime) -> None:

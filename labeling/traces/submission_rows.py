@@ -46,7 +46,7 @@ class SubmissionRows:
         return {trace for trace in self._with_votes if self._n_submissions[trace] >= self._project.overlap}
 
     def add_new(self, numbered: Sequence[NumberedRecord], traces: TraceRows) -> None:
-        submissions = list(_number_submissions(numbered, traces.found))
+        submissions = list(_number_submissions(numbered, traces.by_record))
         new = self._select_new(submissions) if submissions else []
         if not new:
             return
@@ -69,9 +69,9 @@ class SubmissionRows:
         """Map rater keys to ids. One query finds all existing labelers."""
         keys = {_rater_key(record) for record in records}
         labelers = [name for kind, name in keys if kind == "labeler"]
-        found = Rater.objects.filter(project=self._project, labeler__in=labelers).values_list("labeler", "pk")
-        known: dict[tuple[str, str | None], int] = {("labeler", name): pk for name, pk in found}
-        return {key: known.get(key) or self._ensure_rater(*key).pk for key in keys}
+        existing = Rater.objects.filter(project=self._project, labeler__in=labelers).values_list("labeler", "pk")
+        ids: dict[tuple[str, str | None], int] = {("labeler", name): pk for name, pk in existing}
+        return {key: ids.get(key) or self._ensure_rater(*key).pk for key in keys}
 
     def _ensure_rater(self, kind: str, name: str | None) -> Rater:
         if name is None:

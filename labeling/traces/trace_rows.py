@@ -40,7 +40,7 @@ class TraceRef:
 
 
 class TraceRows:
-    """The traces of one chunk: `found` has one for each record, `added` the new ones."""
+    """The traces of one chunk: `by_record` has one for each record, `added` the new ones."""
 
     def __init__(self, project: Project, source: Source, now: dt.datetime, rows: ImportRows) -> None:
         self._project = project
@@ -51,7 +51,7 @@ class TraceRows:
         self._steps, self._new_step_id = rows.by_table[STEP], rows.new_id[STEP]
         self._options, self._new_option_id = rows.by_table[OPTION], rows.new_id[OPTION]
         self._provenances: dict[str, int] = {}
-        self.found: list[TraceRef] = []
+        self.by_record: list[TraceRef] = []
         self.added: list[TraceRef] = []
         self.undone: list[int] = []  # existing traces whose import was undone
         self.withdrawn_met = 0  # existing traces that were withdrawn for another reason
@@ -68,7 +68,7 @@ class TraceRows:
         for (record, _), digest, problem in zip(numbered, digests, problem_digests, strict=True):
             if digest not in known:
                 known[digest] = self._add(record, digest, *problems[problem])
-        self.found = [known[digest] for digest in digests]
+        self.by_record = [known[digest] for digest in digests]
 
     def fetch_steps(self, traces: Iterable[TraceRef]) -> None:
         """Load the steps and options of traces that existed before this chunk."""
@@ -102,8 +102,8 @@ class TraceRows:
 
     def _find_or_add_problems(self, digests: list[str], problems: list[ProblemRecord]) -> dict[str, tuple[int, bool]]:
         """Map each digest to the id of the problem, and whether it is in the held-out set."""
-        found = rawsql.fetch_rows(_FIND_PROBLEMS, {"project": self._project.pk, "digests": sorted(set(digests))})
-        known = {digest: (pk, is_reserve) for digest, pk, is_reserve in found}
+        rows = rawsql.fetch_rows(_FIND_PROBLEMS, {"project": self._project.pk, "digests": sorted(set(digests))})
+        known = {digest: (pk, is_reserve) for digest, pk, is_reserve in rows}
         for digest, problem in zip(digests, problems, strict=True):
             if digest not in known:
                 known[digest] = self._add_problem(digest, problem)
@@ -177,8 +177,8 @@ class TraceRows:
             return None
         digest = hashlib.sha256(msgspec.json.encode(record, order="sorted")).hexdigest()
         if digest not in self._provenances:
-            found = rawsql.fetch_rows(_FIND_PROVENANCE, {"project": self._project.pk, "digest": digest})
-            self._provenances[digest] = found[0][0] if found else self._new_provenance(record, digest)
+            rows = rawsql.fetch_rows(_FIND_PROVENANCE, {"project": self._project.pk, "digest": digest})
+            self._provenances[digest] = rows[0][0] if rows else self._new_provenance(record, digest)
         return self._provenances[digest]
 
     def _new_provenance(self, record: ProvenanceRecord, digest: str) -> int:
