@@ -12,6 +12,7 @@ from django.db.models.functions import TruncWeek
 from django.utils import timezone
 
 from accounts.models import User
+from charts.hour_columns import HourCount
 from labeling import raters
 from labeling.models import GoldAnswer, Submission
 from labeling.models.assignment import AssignmentPurpose
@@ -26,12 +27,6 @@ class Earnings(NamedTuple):
 
     amount: Decimal
     currency: str
-
-
-class HourCount(NamedTuple):
-    hour: int
-    n_steps: int
-    is_now: bool
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ def _blocks(traces: int, workers: int) -> None:
             wall, cpu = time.perf_counter(), time.process_time()
             file = JsonLinesFile(path, "jsonl")
             for found in manifest.read_row_chunks(frozen, start=start, stop=start + BLOCK):
-                file.write(list(prm800k.write_lines(found)))
+                file.write(list(prm800k.write(found)))
             file.close()
             seconds["export"].append(time.perf_counter() - wall)
             seconds["cpu"].append(time.process_time() - cpu)

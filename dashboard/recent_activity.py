@@ -10,9 +10,9 @@ from functools import partial
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from dashboard.charts import Chart, bars, number_format, sparklines
-from dashboard.charts.responsive import draw_for_both_widths
-from dashboard.charts.svg import Svg
+from charts import bars, number_format, sparklines
+from charts.svg import Svg
+from dashboard.chart import Chart, draw_for_both_widths
 from dashboard.tables import DataTable, TableColumn
 from labeling.quality.workdays import load_work_since
 

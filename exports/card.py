@@ -1,6 +1,7 @@
-"""The card of a snapshot, in the conventions of the Hugging Face hub: a head in YAML, then words. Pure.
+"""The dataset card of a snapshot: YAML front matter for the Hugging Face hub, then Markdown. Pure.
 
-It says what is known and says of the rest that it was not stated. What a number cannot be trusted for stands beside it.
+Leads publish this text. It reports what is known, prints "not stated" for the rest, and puts the limits of each figure
+next to it. The same context always gives the same card.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,37 +9,97 @@ from typing import Any
 
 from msgspec import Struct
 
+from exports.disclosures import DISCLOSURE_LABELS, NOT_STATED
+from exports.exclusions import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS
 from exports.files import WrittenFile
 from exports.orders import SnapshotOrder
 from formats import columns
 from formats.catalog import OUTPUT_FORMATS
 
-# The head of a card in YAML: what programs of the Hugging Face hub read of it. Pure.
-
-
+# The identifiers of the hub; any other license is written as text.
 LICENCES = (
     *("apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc0-1.0", "odc-by", "gpl-3.0"),
     "bsd-3-clause",
 )
+PROTOCOL_NOTES = {
+    "first_error": "Raters labeled each trace up to its first error, and rated alternatives to that step.",
+    "every_step": "Raters labeled every step.",
+    "live": "Raters labeled alternatives that were generated during annotation.",
+}
+AGREEMENT_LABELS = {
+    "exact": "First error, exact",
+    "within_one": "First error, within one step",
+    "has_error_kappa": "Has an error, kappa",
+    "alpha_nominal": "Alpha, nominal",
+    "alpha_ordinal": "Alpha, ordinal",
+    "gwet_ac1": "Gwet AC1",
+    "pairwise_agreement": "Pairwise agreement",
+}
+CONVERSION_TABLE = """| rating | conversion |
+|---|---|
+| neutral | {neutral} |
+| steps after the first error | no label |
+| contested traces, and submissions that ended early | {contested}; kept in the long table (`steps`) |
+| alternatives that were not chosen | {alternatives} |
+| steps written by the rater | {human_steps} |
+| observations of an agent | part of the prompt, never a completion |"""
+
+
+class CardContext(Struct):
+    name: str
+    project: str
+    description: str
+    protocol: str
+    purpose: str
+    frozen_at: str
+    code_version: str
+    order: SnapshotOrder
+    rows: int
+    left_out: dict[str, int]
+    plan: dict[str, Any]
+    disclosure: dict[str, str]
+    facts: dict[str, Any]
+    tallies: dict[str, dict[str, Any]]
+    files: list[WrittenFile]
+    charts: dict[str, str]  # captions by file name
+
+
+def write_card(context: CardContext) -> str:
+    parts = [
+        write_front_matter(context.name, context.disclosure.get("licence", ""), context.rows, context.files),
+        f"# {context.name}",
+        _intro_section(context),
+        _disclosure_section(context),
+        _process_section(context),
+        _quality_section(context),
+        _sampling_section(context),
+        _exclusions_section(context),
+        _conversion_section(context),
+        _limitations_section(context),
+        _files_section(context),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+# --- front matter ----------------------------------------------------------------------------------------------------
 
 
 def write_front_matter(name: str, licence: str, rows: int, files: Sequence[WrittenFile]) -> str:
     lines = ["---", f"pretty_name: {_quote(name)}", *_licence_lines(licence)]
     lines += ["tags:", "- process-supervision", "- process-reward-model", f"size_categories:\n- {_size_category(rows)}"]
-    by_format = _group_by_format(files)
-    if by_format:
+    if by_format := _group_by_format(files):
         lines += ["configs:", *(line for format, splits in by_format.items() for line in _config_lines(format, splits))]
         lines += ["dataset_info:", *(line for format in by_format for line in _feature_lines(format))]
     return "\n".join([*lines, "---"])
 
 
 def _group_by_format(files: Sequence[WrittenFile]) -> dict[str, dict[str, list[str]]]:
-    """Data files by format and split. Weights and card are no data sets of their own."""
-    found: dict[str, dict[str, list[str]]] = {}
+    """Return the names of data files by format and split. Weights and the card are not datasets."""
+    by_format: dict[str, dict[str, list[str]]] = {}
     for file in files:
         if file.format in OUTPUT_FORMATS:
-            found.setdefault(file.format, {}).setdefault(file.split, []).append(file.name)
-    return found
+            by_format.setdefault(file.format, {}).setdefault(file.split, []).append(file.name)
+    return by_format
 
 
 def _config_lines(name: str, splits: Mapping[str, list[str]]) -> Iterator[str]:
@@ -57,10 +118,10 @@ def _feature_lines(name: str) -> Iterator[str]:
 
 
 def _licence_lines(licence: str) -> list[str]:
-    known = licence.strip().lower()
-    if known in LICENCES:
-        return [f"license: {known}"]
-    return ["license: other", f"license_name: {_quote(licence.strip())}"] if known else ["license: unknown"]
+    identifier = licence.strip().lower()
+    if identifier in LICENCES:
+        return [f"license: {identifier}"]
+    return ["license: other", f"license_name: {_quote(licence.strip())}"] if identifier else ["license: unknown"]
 
 
 def _size_category(rows: int) -> str:
@@ -72,154 +133,213 @@ def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
 
 
-# How far a snapshot is to be trusted, as its card says it: what is contested, agreement, figures. Pure.
+# --- sections --------------------------------------------------------------------------------------------------------
 
 
-FigureCaptions = Mapping[str, str]  # what each drawing shows, by its file
-AGREEMENT_LABELS = {
-    "exact": "First error, exact",
-    "within_one": "First error, within one step",
-    "has_error_kappa": "Has an error, kappa",
-    "alpha_nominal": "Alpha, nominal",
-    "alpha_ordinal": "Alpha, ordinal",
-    "gwet_ac1": "Gwet AC1",
-    "pairwise_agreement": "Pairwise agreement",
-}
+def _intro_section(context: CardContext) -> str:
+    facts = context.facts
+    labels = "the consensus of its raters" if context.order.filters.is_consensus else "the ratings of each rater"
+    paragraphs = [
+        f"Step-level ratings from the project “{context.project}”: {facts['traces']:,} traces of {facts['problems']:,}"
+        f" problems, with {facts['submissions']:,} submissions by {facts['raters']:,} raters."
+        f" {PROTOCOL_NOTES.get(context.protocol, '')} The labels of a trace are {labels}.",
+        f"Purpose: {context.purpose}. Frozen on {context.frozen_at} with Stepmark {context.code_version}. The data does"
+        " not change after that.",
+        _escape_text(context.description),
+    ]
+    return "\n\n".join(paragraphs).strip()
 
 
-def write_trust_section(facts: Mapping[str, Any], figures: FigureCaptions) -> str:
-    contested = facts["contested"]
-    known = contested.get("True", 0) + contested.get("False", 0)
-    share = f"{contested.get('True', 0) / known:.1%} of the rows whose trace was settled" if known else "not known"
-    lines = ["## How far to trust it", "", f"Contested: {share}.", ""]
-    return "\n".join(
-        [*lines, *figure_lines(figures, "labels.svg", "first_errors.svg"), *_agreement_lines(facts, figures)]
-    )
+def _disclosure_section(context: CardContext) -> str:
+    rows = [f"| {label} | {_stated(context, name)} |" for name, label in DISCLOSURE_LABELS.items()]
+    return "\n".join(["## Disclosure", "", "| field | statement |", "|---|---|", *rows])
 
 
-def _agreement_lines(facts: Mapping[str, Any], figures: FigureCaptions) -> Iterator[str]:
-    found = facts.get("agreement")
-    if not found:
-        yield "Agreement was not measured: no trace has two scheduled, blind readings among the rows."
+def _process_section(context: CardContext) -> str:
+    facts, process = context.facts, context.facts["process"]
+    pay = f"{process['pay']} per hour (project setting); " if process.get("pay") else ""
+    n_training = process["training_traces"]
+    screening = "none on the platform"
+    if process["screening_traces"]:
+        screening = (
+            f"{process['screening_traces']:,} traces, passed with at least {process['pass_share']:.0%} correct; "
+            f"{process['screened']:,} of these raters passed"
+        )
+    n_assisted = sum(n for name, n in facts["machines"].items() if name) + facts["assisted"].get("True", 0)
+    lines = [
+        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown')}; about them: {_stated(context, 'raters')}",
+        f"- Pay: {pay}{_stated(context, 'pay')}",
+        f"- Labels per trace: {process['overlap']}, up to {process['overlap_limit']} where raters disagree",
+        f"- Training: {f'{n_training:,} traces with explained answers' if n_training else 'none on the platform'}",
+        f"- Screening: {screening}",
+        f"- Hidden gold: {process['hidden_gold']:,} traces with known answers among the regular work",
+        f"- Origin of the labels: {_format_counts(facts['origins'], 'unknown')}",
+        f"- Guideline versions: {_format_counts(facts['guidelines'], 'none')}",
+        f"- Reference answer shown: {_format_counts(facts['saw_reference_answer'], 'not recorded')}",
+        f"- Correctness of the final answer shown: {_format_counts(facts['saw_final_verdict'], 'not recorded')}",
+        f"- PRM scores shown before rating: {_format_counts(facts['assisted'], 'not recorded')}",
+        f"- Finish reasons: {_format_counts(facts['finish_reasons'], 'none')}",
+        f"- Base models of the traces: {_format_counts(facts['base_models'], NOT_STATED)}",
+        f"- Policies of the traces: {_format_counts(facts['policies'], NOT_STATED)}",
+        f"- Scaffolds of the traces: {_format_counts(facts['scaffolds'], 'none')}",
+        f"- PRMs that selected traces: {_format_counts(facts['choosing_prms'], 'none')}",
+        f"- PRM of the step scores in the long table: {_escape_text(context.plan.get('prm_label', '')) or 'none'}",
+        f"- Segmented into steps by: {_format_counts(facts['segmenters'], 'the source file')}",
+        "- Probabilities: `p_…` and `posterior_…` are based on people who saw no scores. Columns named `assisted_…`"
+        f" include machines and people who saw scores, who made {n_assisted:,} of these submissions.",
+    ]
+    if any(facts["machines"]):
+        lines.append(f"- Machine raters: {_format_counts(facts['machines'], 'not a machine')}")
+    return "\n".join(["## Annotation process", "", *lines])
+
+
+def _quality_section(context: CardContext) -> str:
+    contested = context.facts["contested"]
+    n_known = contested.get("True", 0) + contested.get("False", 0)
+    share = f"{contested.get('True', 0) / n_known:.1%} of the rows of resolved traces" if n_known else "not known"
+    lines = ["## Data quality", "", f"Contested: {share}.", ""]
+    lines += [*_chart_lines(context, "labels.svg", "first_errors.svg"), *_agreement_lines(context)]
+    return "\n".join(lines)
+
+
+def _agreement_lines(context: CardContext) -> Iterator[str]:
+    agreement = context.facts.get("agreement")
+    if not agreement:
+        yield "Agreement was not measured: no trace has two scheduled, blind submissions in this snapshot."
         return
-    yield from figure_lines(figures, "agreement.svg", "domains.svg")
-    yield from ("| statistic | value | 95 % interval |", "|---|---|---|")
-    yield from (f"| {name} | {value} | {interval} |" for name, value, interval in agreement_rows(found))
-    whose = "of the audit slice, a random sample of the pool," if found["is_audit_slice"] else "among the rows"
+    yield from _chart_lines(context, "agreement.svg", "domains.svg")
+    yield from ("| statistic | value | 95% interval |", "|---|---|---|")
+    yield from (f"| {label} | {' | '.join(format_estimate(each))} |" for label, each in agreement_estimates(agreement))
+    population = (
+        "of the audit slice, a random sample of the pool," if agreement["is_audit_slice"] else "in this snapshot"
+    )
     yield ""
     yield (
-        f"Of the {found['n_traces']:,} traces {whose} that hold both of their first two scheduled readings, blind and "
-        "as first submitted. Intervals by problem (jackknife)."
+        f"Measured on the {agreement['n_traces']:,} traces {population} that have both of their first two scheduled"
+        " submissions, blind and as first submitted. The intervals are jackknife estimates, clustered by problem."
     )
 
 
-def figure_lines(figures: FigureCaptions, *names: str) -> Iterator[str]:
-    """Figures, where there was something to draw."""
+def agreement_estimates(agreement: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the label and the estimate of each statistic."""
+    for key, label in AGREEMENT_LABELS.items():
+        estimate = (agreement.get("first_error") or {}).get(key) or (agreement.get("steps") or {}).get(key)
+        if isinstance(estimate, Mapping):
+            yield label, estimate
+
+
+def format_estimate(estimate: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the value and the interval as text, or the reason why there is none."""
+    value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
+    interval = estimate.get("interval_reason") if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+    return str(estimate.get("reason")) if value is None else f"{value:.3f}", interval or ""
+
+
+def _sampling_section(context: CardContext) -> str:
+    plan = context.plan
+    lines = ["## Sampling", "", "| sampling source | rows | probability of the draw |", "|---|---|---|"]
+    for source in context.facts["arms"]:
+        draws = "not drawn" if source["low"] is None else f"{source['low']:.3g} to {source['high']:.3g}"
+        lines.append(f"| {source['arm'] or 'not recorded'} | {source['n']:,} | {draws} |")
+    lines += ["", *_chart_lines(context, "selection.svg")]
+    if plan.get("n_weighted"):
+        lines.append(
+            "Rows of drawn traces have the probability `q` of the draw and a weight of 1 / (q × remaining traces),"
+            f" capped at 10 and normalized to average 1. The effective sample size of the {plan['n_weighted']:,} draws"
+            f" is {plan['effective_sample_size']:,.0f}. Use the weights for every estimate that includes actively"
+            " selected traces, and do not evaluate on these traces without weights."
+        )
+    else:
+        lines.append("No trace was drawn with a recorded probability, so there are no weights.")
+    return "\n".join(lines)
+
+
+def _exclusions_section(context: CardContext) -> str:
+    lines = ["## Exclusions", ""]
+    reasons = list(EXCLUSION_LABELS)
+    if context.purpose == "archive":
+        reasons = [reason for reason in ARCHIVE_EXCLUSIONS if reason in context.left_out]
+    if reasons:
+        lines += ["| reason | rows left out |", "|---|---|"]
+        lines += [f"| {EXCLUSION_LABELS[reason]} | {context.left_out.get(reason, 0):,} |" for reason in reasons]
+    else:
+        lines.append("None. An archive includes every submission, also of held-out, gold, and screening traces.")
+    if listed := sorted(context.plan.get("benchmarks", {}).items()):
+        lines += ["", "Problems of this project on benchmark lists:", ""]
+        lines += [f"- {_escape_cell(name)}: {n:,}" for name, n in listed]
+    if context.order.taken_in:
+        overrides, reason = ", ".join(context.order.taken_in), _escape_cell(context.order.reason)
+        lines += ["", f"**Included despite these rules:** {overrides}. Reason: {reason}"]
+    return "\n".join(lines)
+
+
+def _conversion_section(context: CardContext) -> str:
+    rule = context.order.rule
+    neutral = {
+        "positive": "counts as correct",
+        "negative": "counts as incorrect",
+        "drop": "the row ends before the step",
+    }
+    table = CONVERSION_TABLE.format(
+        neutral=neutral[rule.neutral],
+        contested="left out of consensus labels" if rule.takes_cut_off else "left out",
+        alternatives="one row each: the preceding steps and the alternative" if rule.has_alternatives else "left out",
+        human_steps="count as correct" if rule.human_steps == "positive" else "the row ends before the step",
+    )
+    intro = "Formats with binary labels convert the ratings as follows."
+    lines = ["## From ratings to labels", "", intro, "", table, ""]
+    lines += [_format_tally(name, tally) for name, tally in sorted(context.tallies.items())]
+    return "\n".join(lines)
+
+
+def _format_tally(name: str, tally: Mapping[str, Any]) -> str:
+    parts = [f"- `{name}`: {tally['rows']:,} rows"]
+    parts += [f"{n:,} {label}" for label, n in sorted(tally["labels"].items())]
+    parts += [f"left out: {n:,} {reason}" for reason, n in sorted(tally["left_out"].items())]
+    if lengths := sorted(tally.get("characters", {}).items()):
+        parts.append(f"characters: {', '.join(f'{float(share):.0%} of rows ≤ {n:,}' for share, n in lengths)}")
+    return "; ".join(parts)
+
+
+def _limitations_section(context: CardContext) -> str:
+    domains = _format_counts(context.facts["domains"], "not named")
+    lines = [
+        "## Limitations",
+        "",
+        f"- Known failures: {_stated(context, 'known_failures')}",
+        f"- Domains: {domains}. Not covered: {_stated(context, 'domains_not_covered')}",
+        "- Steps after the first error have no label, even if some raters went on and rated them.",
+        f"- License of the labels: {_stated(context, 'licence')}. Sources:",
+    ]
+    for source in context.facts["sources"]:
+        lines.append(f"  - {_escape_cell(source['name'])}: {_escape_cell(source['licence'])} ({source['n']:,} rows)")
+    return "\n".join(lines)
+
+
+def _files_section(context: CardContext) -> str:
+    rows = [f"| `{file.name}` | {file.rows:,} | {file.size:,} | `{file.sha256[:16]}…` |" for file in context.files]
+    return "\n".join(["## Files", "", "| file | rows | bytes | SHA-256 |", "|---|---|---|---|", *rows])
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _chart_lines(context: CardContext, *names: str) -> Iterator[str]:
+    """Show those of the charts that have data."""
     for name in names:
-        if name in figures:
-            yield from (f"![{figures[name]}]({name})", "")
+        if name in context.charts:
+            yield from (f"![{context.charts[name]}]({name})", "")
 
 
-def agreement_rows(agreement: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Name, value and interval of each statistic."""
-    for key, name in AGREEMENT_LABELS.items():
-        found = (agreement.get("first_error") or {}).get(key) or (agreement.get("steps") or {}).get(key)
-        if isinstance(found, Mapping):
-            yield name, *format_estimate(found)
+def _format_counts(counts: Mapping[str, int], missing: str) -> str:
+    """List values by count. `missing` is the text for rows without a value."""
+    words = {"True": "yes", "False": "no", "": missing}
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{words.get(value, _escape_cell(value))} ({n:,})" for value, n in ordered) or missing
 
 
-def format_estimate(found: Mapping[str, Any]) -> tuple[str, str]:
-    """A value and its interval in figures, or why there is none."""
-    value, low, high = (found.get(part) for part in ("value", "low", "high"))
-    interval = f"[{low:.3f}, {high:.3f}]" if low is not None and high is not None else found.get("interval_reason")
-    return f"{value:.3f}" if value is not None else str(found.get("reason")), str(interval)
-
-
-NOT_STATED = "not stated"
-DISCLOSURE_LABELS = {
-    "process_supervised": "What process was supervised",
-    "base_model": "Base model",
-    "policy": "Policy that wrote the traces",
-    "orm": "Outcome reward model (ORM)",
-    "prm": "Process reward model (PRM)",
-    "judge": "Judge",
-    "human_source": "Human source",
-    "scaffold": "Tool scaffold",
-    "deployment_monitor": "Deployment monitor",
-    "where_tested": "Where it was tested",
-    "known_failures": "Known failures",
-}
-RATING_RULES_TABLE = """| what a rater said | what becomes of it |
-|---|---|
-| neutral | {neutral} |
-| anything behind the first error | absent, never filled in |
-| contested, or given up | {contested}; kept in the long table |
-| an alternative that was not chosen | {alternatives} |
-| a step in the rater's own words | {human_steps} |
-| what an agent saw | stands in the prompt, never among the completions |"""
-
-
-class CardContext(Struct):
-    """What a card is written from. Kept with the snapshot: written again, it is the same."""
-
-    name: str
-    project: str
-    description: str
-    protocol: str
-    purpose: str
-    frozen_at: str
-    code_version: str
-    order: SnapshotOrder
-    rows: int
-    left_out: dict[str, int]
-    plan: dict[str, Any]
-    statement: dict[str, str]
-    facts: dict[str, Any]
-    tallies: dict[str, dict[str, Any]]
-    files: list[WrittenFile]
-    figures: dict[str, str]  # drawings by file: what each shows
-
-
-def write_card(told: CardContext) -> str:
-    parts = [
-        write_front_matter(told.name, told.statement.get("licence", ""), told.rows, told.files),
-        f"# {told.name}",
-        *_write_body(told),
-    ]
-    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
-
-
-def _write_body(told: CardContext) -> Iterator[str]:
-    yield _intro_section(told)
-    yield _disclosure_section(told)
-    yield _labels_section(told)
-    yield write_trust_section(told.facts, told.figures)
-    yield _selection_section(told)
-    yield _exclusions_section(told)
-    yield _rating_rules_section(told)
-    yield _limits_section(told)
-    yield _files_section(told)
-
-
-def _intro_section(told: CardContext) -> str:
-    facts = told.facts
-    unit = {
-        "first_error": "Raters went through each trace up to its first error, and rated alternatives to that step.",
-        "every_step": "Raters rated every step.",
-        "live": "Raters rated alternatives that were generated as they went.",
-    }.get(told.protocol, "")
-    labels = "what all its raters stand behind" if told.order.filters.is_consensus else "what each rater said"
-    said = [
-        f"Step ratings from the project “{told.project}”: {facts['traces']:,} traces of {facts['problems']:,} problems,"
-        f" {facts['submissions']:,} submissions by {facts['raters']:,} raters. {unit} A trace carries {labels}.",
-        f"Made for: {told.purpose}. Frozen {told.frozen_at} with version {told.code_version}; it does not change.",
-    ]
-    return "\n\n".join([*said, _escape_text(told.description)]).strip()
-
-
-def _disclosure_section(told: CardContext) -> str:
-    rows = [f"| {label} | {_escape_cell(told.statement.get(name, ''))} |" for name, label in DISCLOSURE_LABELS.items()]
-    return "\n".join(["## What the lead states", "", "| asked | stated |", "|---|---|", *rows])
+def _stated(context: CardContext, field: str) -> str:
+    return _escape_cell(context.disclosure.get(field, ""))
 
 
 def _escape_cell(text: str) -> str:
@@ -227,176 +347,5 @@ def _escape_cell(text: str) -> str:
 
 
 def _escape_text(text: str) -> str:
-    """What people wrote, as text: a card is shown on pages that take markup."""
+    """Keep people's text from being read as markup where the card is rendered."""
     return text.strip().replace("<", "&lt;")
-
-
-def _labels_section(told: CardContext) -> str:
-    facts, statement = told.facts, told.statement
-    lines = [
-        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown')}; "
-        f"who they are: {_escape_cell(statement.get('raters', ''))}",
-        f"- Pay: {_pay_note(facts['process'])}{_escape_cell(statement.get('pay', ''))}",
-        *_process_lines(facts["process"]),
-        f"- Made: {_format_counts(facts['origins'], 'unknown')}",
-        f"- Guideline versions: {_format_counts(facts['guidelines'], 'none')}",
-        f"- Saw the reference answer: {_format_counts(facts['saw_reference_answer'], 'not recorded')}",
-        f"- Saw whether the final answer is right: {_format_counts(facts['saw_final_verdict'], 'not recorded')}",
-        f"- Saw a PRM's scores before judging: {_format_counts(facts['assisted'], 'not recorded')}",
-        f"- Finish reasons: {_format_counts(facts['finish_reasons'], 'none')}",
-        f"- Base models in the traces: {_format_counts(facts['base_models'], NOT_STATED)}",
-        f"- Policies in the traces: {_format_counts(facts['policies'], NOT_STATED)}",
-        f"- Scaffolds in the traces: {_format_counts(facts['scaffolds'], 'none')}",
-        f"- PRMs that chose traces: {_format_counts(facts['choosing_prms'], 'none')}",
-        f"- PRM whose scores of steps are in the long table: {_escape_text(told.plan.get('prm_label', '')) or 'none'}",
-        f"- Cut into steps by: {_format_counts(facts['segmenters'], 'the file itself')}",
-    ]
-    lines.append(f"- Probabilities: {_probability_note(facts)}")
-    if any(facts["machines"]):
-        lines.append(f"- Machines among the raters: {_format_counts(facts['machines'], 'none of these')}")
-    return "\n".join(["## How labels were made", "", *lines])
-
-
-def _probability_note(facts: Mapping[str, Any]) -> str:
-    """Which columns are of people alone: `n` counts readings that are not."""
-    n = sum(n for name, n in facts["machines"].items() if name) + facts["assisted"].get("True", 0)
-    return (
-        "`p_…` and `posterior_…` are of people who saw no score; with machines and people who saw scores they stand"
-        f" apart, as `assisted_…`. Of the submissions here {n:,} are of those"
-    )
-
-
-def _pay_note(process: Mapping[str, Any]) -> str:
-    return f"{process['pay']} an hour in the project's settings; in the lead's words: " if process.get("pay") else ""
-
-
-def _process_lines(process: Mapping[str, Any]) -> Iterator[str]:
-    """How raters came to rate here, as the project stood when the snapshot was made."""
-    yield f"- Readings of a trace: {process['overlap']}, up to {process['overlap_limit']} where raters differ"
-    taught = process["training_traces"]
-    yield f"- Training: {f'{taught:,} traces with explained answers' if taught else 'none on the platform'}"
-    if process["screening_traces"]:
-        yield (
-            f"- Screening: {process['screening_traces']:,} traces, passed with {process['pass_share']:.0%} right; "
-            f"{process['screened']:,} of the raters here passed it"
-        )
-    else:
-        yield "- Screening: none on the platform"
-    yield f"- Hidden checks: {process['hidden_gold']:,} traces with known answers among the work"
-
-
-def _format_counts(counts: Mapping[str, int], nothing: str) -> str:
-    words = {"True": "yes", "False": "no", "": nothing}
-    found = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{words.get(name, _escape_cell(name))} ({n:,})" for name, n in found) or nothing
-
-
-def _selection_section(told: CardContext) -> str:
-    rows = [
-        f"| {each['arm'] or 'not recorded'} | {each['n']:,} | {_format_draw_range(each)} |"
-        for each in told.facts["arms"]
-    ]
-    plan = told.plan
-    lines = ["## How traces were chosen", "", "| arm | rows | probability of the draw |", "|---|---|---|", *rows, ""]
-    lines += figure_lines(told.figures, "selection.svg")
-    if plan.get("n_weighted"):
-        lines.append(
-            f"Rows carry `q` and a weight: 1 / (q × traces left), no more than 10, made to average one. The "
-            f"{plan['n_weighted']:,} draws are worth {plan['effective_sample_size']:,.0f} equal ones. Weigh with it "
-            "whatever is estimated from traces that were chosen actively; do not evaluate on them unweighted."
-        )
-    else:
-        lines.append("Nothing was drawn with a recorded probability: there are no weights.")
-    return "\n".join(lines)
-
-
-def _format_draw_range(arm: Mapping[str, Any]) -> str:
-    return "not drawn" if arm["low"] is None else f"{arm['low']:.3g} to {arm['high']:.3g}"
-
-
-EXCLUSION_LABELS = {
-    "reserve": "in a reserve, of this project or another",
-    "screening": "screening of raters",
-    "gold": "gold",
-    "training": "training of raters",
-    "canary": "has the problem of a canary",
-    "benchmark": "on the list of a benchmark",
-    "overlap": "shares half of its 13-word runs with a problem that judges",
-    "duplicate": "says what another trace says",
-    "astride": "has a problem that is nearly like two that lie in different splits",
-    "late": "came in while the snapshot was made",
-}
-ARCHIVE_EXCLUSIONS = ("duplicate", "astride", "late")  # what an archive leaves out as well, where it was asked for that
-
-
-def _exclusions_section(told: CardContext) -> str:
-    lines = ["## What was left out", ""]
-    reasons = (
-        EXCLUSION_LABELS
-        if told.purpose != "archive"
-        else {key: EXCLUSION_LABELS[key] for key in ARCHIVE_EXCLUSIONS if key in told.left_out}
-    )
-    if reasons:
-        lines += ["| why | rows |", "|---|---|"]
-        lines += [f"| {name} | {told.left_out.get(key, 0):,} |" for key, name in reasons.items()]
-    else:
-        lines.append("Nothing: an archive holds every submission as it is, reserve, gold and screening included.")
-    lists = sorted(told.plan.get("benchmarks", {}).items())
-    if lists:
-        lines += ["", "Problems of the project that stand on a list:", ""]
-        lines += [f"- {_escape_cell(name)}: {n:,}" for name, n in lists]
-    if told.order.taken_in:
-        lines += [
-            "",
-            f"**Taken in nevertheless:** {', '.join(told.order.taken_in)}. Why: {_escape_cell(told.order.reason)}",
-        ]
-    return "\n".join(lines)
-
-
-def _rating_rules_section(told: CardContext) -> str:
-    rule = told.order.rule
-    neutral = {"positive": "counts as right", "negative": "counts as wrong", "drop": "the row ends before it"}
-    filled = RATING_RULES_TABLE.format(
-        neutral=neutral[rule.neutral],
-        contested="left out of consensus" if rule.takes_cut_off else "left out",
-        alternatives="a row of its own: the steps before it, and it" if rule.has_alternatives else "left out",
-        human_steps="counts as right" if rule.human_steps == "positive" else "the row ends before it",
-    )
-    lines = ["## What becomes of a rating where a format knows right and wrong alone", "", filled, ""]
-    lines += [_format_tally(name, tally) for name, tally in sorted(told.tallies.items())]
-    return "\n".join(lines)
-
-
-def _format_tally(name: str, tally: Mapping[str, Any]) -> str:
-    said = [f"- `{name}`: {tally['rows']:,} rows"]
-    said += [f"{n:,} {label}" for label, n in sorted(tally["labels"].items())]
-    said += [f"left out: {n:,} {reason}" for reason, n in sorted(tally["left_out"].items())]
-    if tally.get("characters"):
-        said.append(
-            "characters, by share of rows: " + ", ".join(f"{q} ≤ {n:,}" for q, n in sorted(tally["characters"].items()))
-        )
-    return "; ".join(said)
-
-
-def _limits_section(told: CardContext) -> str:
-    domains = _format_counts(told.facts["domains"], "not named")
-    sources = told.facts["sources"]
-    return "\n".join(
-        [
-            "## Limits",
-            "",
-            f"- Known failures: {_escape_cell(told.statement.get('known_failures', ''))}",
-            f"- Domains: {domains}. Not covered: {_escape_cell(told.statement.get('domains_not_covered', ''))}",
-            "- A step behind the first error has no label. A rating that only survivors gave is no label either.",
-            f"- Licence of the labels: {_escape_cell(told.statement.get('licence', ''))}. Sources:",
-            *(
-                f"  - {_escape_cell(each['name'])}: {_escape_cell(each['licence'])} ({each['n']:,} rows)"
-                for each in sources
-            ),
-        ]
-    )
-
-
-def _files_section(told: CardContext) -> str:
-    rows = [f"| `{each.name}` | {each.rows:,} | {each.size:,} | `{each.sha256[:16]}…` |" for each in told.files]
-    return "\n".join(["## Files", "", "| file | rows | bytes | sha256 |", "|---|---|---|---|", *rows])

@@ -1,5 +1,6 @@
-"""What is true of the rows of a manifest, counted for its card. Reads only."""
+"""What the card reports about the rows of a manifest. Reads only."""
 
+from collections import Counter, defaultdict
 from typing import Any
 
 from django.db.models import Count, Max, Min
@@ -7,53 +8,11 @@ from django.db.models import Count, Max, Min
 from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, ScreeningResult
 from labeling.models.gold import GoldUse
 from labeling.quality import estimate_rows, tally_arrays
-from labeling.quality.tally_arrays import ReadingPairs
-
-# How far the raters of a snapshot's own rows agree. Reads only.
-
 
 MAX_DOMAINS = 12
-
-
-def measure_agreement(frozen: Manifest) -> dict[str, Any] | None:
-    """None where no trace has both its readings among the rows."""
-    within = _traces_read_twice(frozen)
-    drawn = tally_arrays.find_audit_slice(frozen.project_id)
-    if drawn is not None:
-        within = sorted(set(within) & set(drawn))
-    if not within:
-        return None
-    tallied = tally_arrays.load_tally_arrays(project_id=frozen.project_id).only(within)
-    meetings = tallied.pairs
-    return {
-        "steps": estimate_rows.step_agreement_rows(tallied.all_steps(), with_bootstrap=True),
-        "first_error": estimate_rows.first_error_rows(meetings.reports(meetings.all_rows())),
-        "domains": _agreement_by_domain(meetings),
-        "n_traces": len(meetings),
-        "is_audit_slice": drawn is not None,
-    }
-
-
-def _traces_read_twice(frozen: Manifest) -> list[int]:
-    own = ManifestRow.objects.filter(manifest=frozen, submission__isnull=False)
-    assignments = own.values("submission__assignment")
-    tallied = AgreementTally.objects.filter(project=frozen.project_id, trace__in=own.values("trace"))
-    both = tallied.filter(first__in=assignments, second__in=assignments)
-    return sorted(set(both.values_list("trace", flat=True)))
-
-
-def _agreement_by_domain(meetings: ReadingPairs) -> list[dict[str, Any]]:
-    """Those with most traces first."""
-    found = sorted(meetings.by("domain").items(), key=lambda each: (-len(each[1]), each[0]))
-    return [
-        {"key": key, "n_traces": len(rows), **estimate_rows.first_error_rows(meetings.reports(rows))}
-        for key, rows in found[:MAX_DOMAINS]
-    ]
-
-
 _ASSIGNMENT = "submission__assignment__"
-# What is counted, by the path from a row of the manifest.
-_COUNTED = {
+# Each fact counts the rows by one column: its path from a row of the manifest.
+_COUNTED_COLUMNS = {
     "guidelines": f"{_ASSIGNMENT}guideline__version",
     "rater_kinds": f"{_ASSIGNMENT}rater__kind",
     "machines": f"{_ASSIGNMENT}rater__machine",
@@ -73,14 +32,12 @@ _COUNTED = {
     "choosing_prms": f"{_ASSIGNMENT}draw__prm",
     "outcomes": "trace__is_right",
 }
-
-
 _SOURCE = ("trace__source__name", "trace__source__licence")
 _ARM = (f"{_ASSIGNMENT}draw__arm", f"{_ASSIGNMENT}lane__arm")
 
 
 def gather_card_facts(frozen: Manifest) -> dict[str, Any]:
-    """Everything as plain JSON: kept with the snapshot, so that its card can be written again."""
+    """Return all facts as plain JSON. They are stored with the snapshot, so that its card can be written again."""
     rows = ManifestRow.objects.filter(manifest=frozen)
     totals = rows.aggregate(
         traces=Count("trace", distinct=True),
@@ -97,51 +54,80 @@ def gather_card_facts(frozen: Manifest) -> dict[str, Any]:
 
 
 def _count_rows(rows: Any) -> dict[str, Any]:
-    """Submissions (or traces) by what stands there; nothing is a name too. The database looks at all rows once, for
-    what few of them differ in, and that is sorted out here."""
-    counted: dict[str, dict[str, int]] = {name: {} for name in _COUNTED}
-    arms: dict[tuple[Any, ...], list[tuple[int, float | None, float | None]]] = {}
-    sources: dict[tuple[Any, ...], int] = {}
-    found = rows.order_by().values_list(*_COUNTED.values(), *_SOURCE, *_ARM)
-    drawn = f"{_ASSIGNMENT}draw__q"
-    for *keys, name, licence, draw, lane, n, low, high in found.annotate(
-        n=Count("pk"), low=Min(drawn), high=Max(drawn)
+    """Count the rows by each column. One query groups by all columns together, which gives few groups."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED_COLUMNS}
+    sources: Counter[tuple[str, str]] = Counter()
+    arms: defaultdict[tuple[str, bool], list[tuple[int, float | None, float | None]]] = defaultdict(list)
+    q = f"{_ASSIGNMENT}draw__q"
+    groups = rows.order_by().values_list(*_COUNTED_COLUMNS.values(), *_SOURCE, *_ARM)
+    for *values, source, licence, draw_arm, lane_arm, n, low, high in groups.annotate(
+        n=Count("pk"), low=Min(q), high=Max(q)
     ):
-        for counts, key in zip(counted.values(), keys, strict=True):
-            word = "" if key is None else str(key)
-            counts[word] = counts.get(word, 0) + n
-        sources[name, licence] = sources.get((name, licence), 0) + n
-        arms.setdefault((draw, lane), []).append((n, low, high))
-    return {**counted, "arms": _count_arms(arms), "sources": _count_sources(sources)}
+        for counter, value in zip(counts.values(), values, strict=True):
+            counter["" if value is None else str(value)] += n
+        sources[source or "", licence or ""] += n
+        arms[draw_arm or lane_arm or "", low is not None].append((n, low, high))
+    return {
+        **{name: dict(counter) for name, counter in counts.items()},
+        "arms": sorted(
+            (_sum_arm(arm, parts) for (arm, _), parts in arms.items()), key=lambda each: (-each["n"], each["arm"])
+        ),
+        "sources": [{"name": name, "licence": licence, "n": n} for (name, licence), n in sorted(sources.items())],
+    }
 
 
-def _count_arms(found: dict[tuple[Any, ...], list[tuple[int, float | None, float | None]]]) -> list[dict[str, Any]]:
-    """How traces came to be read, and with which probabilities where they were drawn."""
-    arms = []
-    for (draw, lane), parts in found.items():
-        low = min((each for _, each, _ in parts if each is not None), default=None)
-        high = max((each for _, _, each in parts if each is not None), default=None)
-        arms.append({"arm": draw or lane or "", "n": sum(n for n, _, _ in parts), "low": low, "high": high})
-    return sorted(arms, key=lambda each: (-each["n"], each["arm"]))
-
-
-def _count_sources(found: dict[tuple[Any, ...], int]) -> list[dict[str, Any]]:
-    rows = sorted(((*key, n) for key, n in found.items()), key=str)
-    return [{"name": name or "", "licence": licence or "", "n": n} for name, licence, n in rows]
+def _sum_arm(arm: str, parts: list[tuple[int, float | None, float | None]]) -> dict[str, Any]:
+    """Return the rows of a sampling source, and the range of the probabilities of its draws."""
+    low = min((low for _, low, _ in parts if low is not None), default=None)
+    high = max((high for _, _, high in parts if high is not None), default=None)
+    return {"arm": arm, "n": sum(n for n, _, _ in parts), "low": low, "high": high}
 
 
 def _describe_process(frozen: Manifest, rows: Any) -> dict[str, Any]:
-    """How raters came to rate, as the project stands now."""
+    """Return the project's current settings for how traces are labeled."""
     project = frozen.project
-    known = dict(Gold.objects.filter(trace__project=project).values_list("use").annotate(n=Count("pk")))
+    gold = dict(Gold.objects.filter(trace__project=project).values_list("use").annotate(n=Count("pk")))
     passed = ScreeningResult.objects.filter(has_passed=True, rater__in=rows.values(f"{_ASSIGNMENT}rater"))
     return {
         "overlap": project.overlap,
         "overlap_limit": project.overlap_limit,
-        "training_traces": known.get(GoldUse.TRAINING, 0),
-        "screening_traces": known.get(GoldUse.SCREENING, 0),
-        "hidden_gold": known.get(GoldUse.HIDDEN, 0),
+        "training_traces": gold.get(GoldUse.TRAINING, 0),
+        "screening_traces": gold.get(GoldUse.SCREENING, 0),
+        "hidden_gold": gold.get(GoldUse.HIDDEN, 0),
         "pass_share": project.screening_pass_share,
         "screened": passed.values("rater").distinct().count(),
         "pay": f"{project.pay_per_hour} {project.currency}" if project.pay_per_hour is not None else "",
     }
+
+
+# --- agreement -------------------------------------------------------------------------------------------------------
+
+
+def measure_agreement(frozen: Manifest) -> dict[str, Any] | None:
+    """Measure agreement on traces whose first two scheduled submissions are both among the rows. None without any."""
+    traces = _find_paired_traces(frozen)
+    audit_slice = tally_arrays.find_audit_slice(frozen.project_id)
+    if audit_slice is not None:
+        traces &= set(audit_slice)
+    if not traces:
+        return None
+    arrays = tally_arrays.load_tally_arrays(project_id=frozen.project_id).only(sorted(traces))
+    pairs = arrays.pairs
+    by_domain = sorted(pairs.by("domain").items(), key=lambda item: (-len(item[1]), item[0]))
+    return {
+        "steps": estimate_rows.step_agreement_rows(arrays.all_steps(), with_bootstrap=True),
+        "first_error": estimate_rows.first_error_rows(pairs.reports(pairs.all_rows())),
+        "domains": [
+            {"key": domain, "n_traces": len(rows), **estimate_rows.first_error_rows(pairs.reports(rows))}
+            for domain, rows in by_domain[:MAX_DOMAINS]
+        ],
+        "n_traces": len(pairs),
+        "is_audit_slice": audit_slice is not None,
+    }
+
+
+def _find_paired_traces(frozen: Manifest) -> set[int]:
+    rows = ManifestRow.objects.filter(manifest=frozen, submission__isnull=False)
+    assignments = rows.values("submission__assignment")
+    tallies = AgreementTally.objects.filter(project=frozen.project_id, trace__in=rows.values("trace"))
+    return set(tallies.filter(first__in=assignments, second__in=assignments).values_list("trace", flat=True))

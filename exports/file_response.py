@@ -1,5 +1,5 @@
-"""Sends a file as a whole or in part: a download that broke off goes on where it stopped. Django's own answer to files
-knows no ranges."""
+"""Send a file, or the requested byte range of it, so that an interrupted download can continue. Django's FileResponse
+does not support ranges."""
 
 import re
 from collections.abc import Iterator
@@ -8,69 +8,59 @@ from pathlib import Path
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
-_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})$")  # longer numbers are none of a file's
-_PART = 64 * 1024
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})$")
+_BLOCK_SIZE = 64 * 1024
 
 
 def send_file(request: HttpRequest, path: Path, *, sha256: str, name: str, content_type: str) -> HttpResponseBase:
-    """The checksum is the file's tag: what changed is another file."""
+    """Return the response. The checksum is the ETag."""
     tag, size = f'"{sha256}"', path.stat().st_size
     if tag in request.headers.get("If-None-Match", ""):
         return _with_headers(HttpResponse(status=304), tag, name)
-    asked = request.headers.get("Range", "")
-    if asked and request.headers.get("If-Range", tag) == tag:
-        span = _parse_range(asked, size)
-        if span is None:
-            refused = HttpResponse(status=416)
-            refused["Content-Range"] = f"bytes */{size}"
-            return _with_headers(refused, tag, name)
-        if span != (0, size):
-            part = _build_response(request, path, *span, content_type=content_type, status=206)
-            part["Content-Range"] = f"bytes {span[0]}-{span[1] - 1}/{size}"
-            return _with_headers(part, tag, name)
-    return _with_headers(_build_response(request, path, 0, size, content_type=content_type), tag, name)
-
-
-def _parse_range(asked: str, size: int) -> tuple[int, int] | None:
-    """From and up to which byte; None where there is none. Several ranges, and what is no range at all, give the whole
-    file, as the protocol allows."""
-    found = _RANGE.match(asked.strip())
-    if found is None or not (found[1] or found[2]):
-        return 0, size
-    if not found[1]:
-        start, stop = max(size - int(found[2]), 0), size
-    else:
-        start = int(found[1])
-        stop = min(int(found[2]) + 1, size) if found[2] else size
-        if found[2] and int(found[2]) < start:
-            return 0, size
-    return None if start >= size or start >= stop else (start, stop)
-
-
-def _build_response(
-    request: HttpRequest, path: Path, start: int, stop: int, *, content_type: str, status: int = 200
-) -> HttpResponseBase:
+    start, stop = 0, size
+    range_header = request.headers.get("Range", "")
+    if range_header and request.headers.get("If-Range", tag) == tag:
+        start, stop = _parse_range(range_header, size)
+    if start >= stop and size:
+        unsatisfiable = HttpResponse(status=416)
+        unsatisfiable["Content-Range"] = f"bytes */{size}"
+        return _with_headers(unsatisfiable, tag, name)
     body = () if request.method == "HEAD" else _read_bytes(path, start, stop)
-    answer = StreamingHttpResponse(body, status=status, content_type=content_type)
-    answer["Content-Length"] = str(stop - start)
-    return answer
+    is_partial = (start, stop) != (0, size)
+    response = StreamingHttpResponse(body, status=206 if is_partial else 200, content_type=content_type)
+    response["Content-Length"] = str(stop - start)
+    if is_partial:
+        response["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
+    return _with_headers(response, tag, name)
+
+
+def _parse_range(header: str, size: int) -> tuple[int, int]:
+    """Return the first byte and the byte after the last. Several ranges, or an invalid header, select the whole file,
+    as HTTP permits; an empty result cannot be satisfied."""
+    match = _RANGE.match(header.strip())
+    if match is None or not (match[1] or match[2]):
+        return 0, size
+    if not match[1]:
+        return max(size - int(match[2]), 0), size
+    if match[2] and int(match[2]) < int(match[1]):
+        return 0, size
+    return int(match[1]), min(int(match[2]) + 1, size) if match[2] else size
 
 
 def _read_bytes(path: Path, start: int, stop: int) -> Iterator[bytes]:
-    """Opened when it is read: an answer that nobody reads holds nothing."""
+    """Open the file on the first read: a response that is never read must not hold it open."""
     with path.open("rb") as file:
         file.seek(start)
         left = stop - start
-        while left > 0 and (part := file.read(min(_PART, left))):
-            left -= len(part)
-            yield part
+        while left > 0 and (block := file.read(min(_BLOCK_SIZE, left))):
+            left -= len(block)
+            yield block
 
 
-def _with_headers(answer: HttpResponseBase, tag: str, name: str) -> HttpResponseBase:
-    answer["ETag"] = tag
-    answer["Accept-Ranges"] = "bytes"
-    answer["X-Content-Type-Options"] = "nosniff"
-    disposition = content_disposition_header(as_attachment=True, filename=name)
-    if disposition:
-        answer["Content-Disposition"] = disposition
-    return answer
+def _with_headers(response: HttpResponseBase, tag: str, name: str) -> HttpResponseBase:
+    response["ETag"] = tag
+    response["Accept-Ranges"] = "bytes"
+    response["X-Content-Type-Options"] = "nosniff"
+    if disposition := content_disposition_header(as_attachment=True, filename=name):
+        response["Content-Disposition"] = disposition
+    return response

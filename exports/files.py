@@ -1,5 +1,5 @@
-"""Files of a snapshot while they are written: a name of their own until they are whole, a frame of compression for each
-chunk, the checksum on the way. Knows no rows of a database."""
+"""Write the files of a snapshot. A file has a temporary name until it is complete, and its checksum is computed while
+it is written."""
 
 import gzip
 import hashlib
@@ -18,8 +18,6 @@ _LEVEL = 6
 
 
 class WrittenFile(Struct):
-    """What became of a file."""
-
     name: str
     rows: int
     size: int
@@ -29,7 +27,7 @@ class WrittenFile(Struct):
 
 
 class JsonLinesFile:
-    """JSON Lines. `ending` says how they are compressed; a chunk is a frame, so that each can be read by itself."""
+    """JSON Lines, compressed as `ending` says. Each chunk is a separate compression frame."""
 
     def __init__(self, path: Path, ending: str) -> None:
         self.path, self._ending = path, ending
@@ -51,7 +49,7 @@ class JsonLinesFile:
         self.write([json.dumps(row).encode("ascii") + b"\n" for row in rows])
 
     def close(self) -> WrittenFile:
-        """Nobody takes half a file for a snapshot."""
+        """Sync, then rename, so that a partial file never has the final name."""
         self._file.flush()
         os.fsync(self._file.fileno())
         size = self._file.tell()
@@ -74,7 +72,7 @@ def file_sha256(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> WrittenFile:
-    """A small file, whole or not at all."""
+    """Write a small file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".unfinished")
     unfinished.write_text(text, encoding="utf-8")

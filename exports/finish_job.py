@@ -1,6 +1,7 @@
-"""The last job of a snapshot: card, figures and the manifest as a file, from what is kept with the snapshot alone."""
+"""The last job of a snapshot: count its figures, then write the card, its charts, and manifest.json."""
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,34 +16,25 @@ from exports.models import Snapshot
 from jobs.runner import Chunk, JobProgress
 
 
-def finish_snapshot(snapshot: Snapshot) -> Iterator[JobProgress | Chunk]:
-    """Counts first, and keeps what it counted; then writes. Done twice, it writes the same."""
+def finish_snapshot(snapshot: Snapshot, facts: dict[str, Any] | None = None) -> Iterator[JobProgress | Chunk]:
+    """Store the figures, then write the files. Pass `facts` if they are already counted. Repeating it is harmless."""
     if snapshot.built_at is not None:
         return
     if not snapshot.figures:
-        yield from _keep_counts(snapshot, count_facts(snapshot))
+        shard_figures = list(snapshot.shards.order_by("number").values_list("figures", flat=True))
+        spread = rating_spread.merge_spreads(each["ratings"] for each in shard_figures)
+        tallies = _merge_tallies([each["tallies"] for each in shard_figures])
+        snapshot.figures = {"facts": {**(facts or count_facts(snapshot)), **spread}, "tallies": tallies}
+        yield JobProgress(0, 2)
+        yield partial(_save_figures, snapshot)
     written = write_card_files(snapshot, snapshots.snapshot_folder(snapshot))
     yield partial(_mark_built, snapshot, written)
 
 
 def count_facts(snapshot: Snapshot) -> dict[str, Any]:
-    """What is true of the rows, shards or none: it may be found out while they are written."""
+    """Count the facts of the card. This needs the manifest only, so it can run while shards are written."""
     assert snapshot.manifest is not None
     return card_facts.gather_card_facts(snapshot.manifest)
-
-
-def finish_with_facts(snapshot: Snapshot, counted: dict[str, Any]) -> Iterator[JobProgress | Chunk]:
-    """The same, told what was counted."""
-    yield from _keep_counts(snapshot, counted)
-    yield from finish_snapshot(snapshot)
-
-
-def _keep_counts(snapshot: Snapshot, counted: dict[str, Any]) -> Iterator[JobProgress | Chunk]:
-    of_shards = list(snapshot.shards.order_by("number").values_list("figures", flat=True))
-    spread = rating_spread.merge_spreads(each["ratings"] for each in of_shards)
-    snapshot.figures = {"facts": {**counted, **spread}, "tallies": _merge_tallies(of_shards)}
-    yield JobProgress(0, 2)
-    yield partial(_save_figures, snapshot)
 
 
 def _save_figures(snapshot: Snapshot, now: dt.datetime) -> JobProgress:
@@ -57,21 +49,20 @@ def _mark_built(snapshot: Snapshot, written: list[WrittenFile], now: dt.datetime
     return JobProgress(2, 2)
 
 
-def write_card_files(snapshot: Snapshot, into: Path) -> list[WrittenFile]:
-    """README.md, its figures, and manifest.json, below this folder."""
-    about = load_card_context(snapshot)
-    written = []
-    for name, _shows, drawn in card_figures.draw_card_figures(about.facts, about.plan):
-        written.append(files.write_text(into / name, drawn))
-    written.append(files.write_text(into / "README.md", card.write_card(about)))
-    written.append(files.write_json(into / "manifest.json", describe_snapshot(snapshot, about)))
+def write_card_files(snapshot: Snapshot, folder: Path) -> list[WrittenFile]:
+    """Write README.md, its charts, and manifest.json into this folder."""
+    context = load_card_context(snapshot)
+    charts = card_figures.draw_card_figures(context.facts, context.plan)
+    written = [files.write_text(folder / chart.file_name, chart.svg) for chart in charts]
+    written.append(files.write_text(folder / "README.md", card.write_card(context)))
+    written.append(files.write_json(folder / deliveries.MANIFEST_NAME, describe_snapshot(snapshot, context)))
     return written
 
 
 def load_card_context(snapshot: Snapshot) -> CardContext:
     assert snapshot.manifest is not None
     assert snapshot.frozen_at is not None
-    project = snapshot.project
+    facts, project = snapshot.figures["facts"], snapshot.project
     return CardContext(
         name=snapshot.name,
         project=project.name,
@@ -84,13 +75,11 @@ def load_card_context(snapshot: Snapshot) -> CardContext:
         rows=snapshot.manifest.n_rows,
         left_out=snapshot.manifest.left_out,
         plan=snapshot.plan,
-        statement=snapshot.statement,
-        facts=snapshot.figures["facts"],
+        disclosure=snapshot.statement,
+        facts=facts,
         tallies=snapshot.figures["tallies"],
         files=list_data_files(snapshot),
-        figures={
-            name: shows for name, shows, _ in card_figures.draw_card_figures(snapshot.figures["facts"], snapshot.plan)
-        },
+        charts={each.file_name: each.caption for each in card_figures.draw_card_figures(facts, snapshot.plan)},
     )
 
 
@@ -99,45 +88,49 @@ def list_data_files(snapshot: Snapshot) -> list[WrittenFile]:
     return [WrittenFile(row.name, row.rows or 0, row.size, row.sha256, row.format, row.split) for row in rows]
 
 
-def describe_snapshot(snapshot: Snapshot, about: CardContext) -> dict[str, Any]:
-    """What a program wants to know of the snapshot."""
+def describe_snapshot(snapshot: Snapshot, context: CardContext) -> dict[str, Any]:
+    """Return the content of manifest.json."""
     return {
         "snapshot": snapshot.name,
         "project": snapshot.project.slug,
         "purpose": snapshot.purpose,
         "manifest": snapshot.manifest_id,
-        "frozen_at": about.frozen_at,
-        "code_version": about.code_version,
-        "rows": about.rows,
-        "left_out": about.left_out,
-        "order": msgspec.to_builtins(about.order),
+        "frozen_at": context.frozen_at,
+        "code_version": context.code_version,
+        "rows": context.rows,
+        "left_out": context.left_out,
+        "order": msgspec.to_builtins(context.order),
         "plan": {key: value for key, value in snapshot.plan.items() if key not in ("places", "licences")},
-        "tallies": about.tallies,
-        "files": [msgspec.to_builtins(each) for each in about.files],
+        "tallies": context.tallies,
+        "files": [msgspec.to_builtins(each) for each in context.files],
     }
 
 
-def _merge_tallies(of_shards: list[dict[str, Any]]) -> dict[str, Any]:
-    """What came of the shards, put together."""
-    total: dict[str, dict[str, Any]] = {}
-    for found in of_shards:
-        for name, tally in found["tallies"].items():
-            into = total.setdefault(name, {"rows": 0, "left_out": {}, "labels": {}, "lengths": {}})
-            into["rows"] += tally["rows"]
-            for part in ("left_out", "labels", "lengths"):
-                for key, n in tally[part].items():
-                    into[part][key] = into[part].get(key, 0) + n
-    for tally in total.values():
-        tally["characters"] = _length_quantiles(tally.pop("lengths"))
-    return total
+def _merge_tallies(shard_tallies: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Add up the tallies of all shards, by format."""
+    merged = {}
+    for name in {name for tallies in shard_tallies for name in tallies}:
+        parts = [tallies[name] for tallies in shard_tallies if name in tallies]
+        counts = {key: _add_counts([part[key] for part in parts]) for key in ("left_out", "labels", "lengths")}
+        lengths = counts.pop("lengths")
+        merged[name] = {"rows": sum(part["rows"] for part in parts), **counts, "characters": _length_quantiles(lengths)}
+    return merged
+
+
+def _add_counts(counts: list[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
 
 
 def _length_quantiles(lengths: dict[str, int]) -> dict[str, int]:
-    """Below how many characters so many of the rows are, to the next power of two: trainers cut what is longer."""
-    total, seen, found = sum(lengths.values()), 0, dict[str, int]()
-    wanted = [("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("1", 1.0)]
-    for bucket in sorted(lengths, key=int):
-        seen += lengths[bucket]
-        while wanted and seen >= wanted[0][1] * total:
-            found[wanted.pop(0)[0]] = 1 << int(bucket)
-    return found
+    """Return quantiles of row lengths in characters, rounded up to powers of two: trainers truncate longer rows.
+    `lengths` has the number of rows by the exponent."""
+    total, n_rows, quantiles = sum(lengths.values()), 0, dict[str, int]()
+    remaining = [("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("1", 1.0)]
+    for exponent in sorted(lengths, key=int):
+        n_rows += lengths[exponent]
+        while remaining and n_rows >= remaining[0][1] * total:
+            quantiles[remaining.pop(0)[0]] = 1 << int(exponent)
+    return quantiles

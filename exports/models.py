@@ -1,6 +1,5 @@
-"""Snapshots: what was asked for, what was built, where it went, and what the lead states of a project for its cards.
-And where problems sit in splits. Owned by `exports.snapshots`, `exports.deliveries`, `exports.disclosures` and
-`exports.split_assignment`."""
+"""Snapshots with their shards, files, and deliveries; disclosures for dataset cards; and split assignments. Written by
+`exports.snapshots`, `exports.deliveries`, `exports.disclosures`, and `exports.splits`."""
 
 from typing import ClassVar
 
@@ -13,8 +12,8 @@ from labeling.models import Manifest, Project
 
 
 class SnapshotPurpose(models.TextChoices):
-    ARCHIVE = "archive", _("archive: everything as it is")
-    TRAINING = "training", _("training: without what judges a model or a rater")
+    ARCHIVE = "archive", _("archive: everything, unchanged")
+    TRAINING = "training", _("training: without evaluation and gold data")
 
 
 def text_field() -> "models.TextField[str, str]":
@@ -22,7 +21,7 @@ def text_field() -> "models.TextField[str, str]":
 
 
 class ProjectDisclosure(models.Model):
-    """What a lead states of a project, in words; what stands empty is printed as not stated."""
+    """What a lead discloses about a project. Empty fields are printed as "not stated"."""
 
     project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="statement")
     process_supervised = text_field()
@@ -44,27 +43,26 @@ class ProjectDisclosure(models.Model):
     stated_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
     def __str__(self) -> str:
-        return f"statement on {self.project_id}"
+        return f"disclosure of project {self.project_id}"
 
 
 class SplitAssignment(models.Model):
-    """Where a problem sits when its project is split: decided once, and kept when the problem is taken back. Only ever
-    added."""
+    """Where a problem is when its project is split. Append-only, and kept when the problem's import is undone."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+", db_index=False)
-    number = models.PositiveIntegerField()  # the order in which they were decided
-    digest = models.CharField(max_length=64)  # of the problem
+    number = models.PositiveIntegerField()  # the order of assignment
+    digest = models.CharField(max_length=64)  # of the problem's text
     normal_digest = models.CharField(max_length=64)
-    low = models.FloatField()  # a stretch of [0, 1): see `exports.splits`
+    low = models.FloatField()  # an interval of [0, 1): see `exports.splits`
     high = models.FloatField()
-    signature = models.BinaryField()  # by which later ones are held against it
+    signature = models.BinaryField()  # MinHash, for comparison with later problems
     decided_at = models.DateTimeField()
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "number"], name="seats_are_decided_one_after_the_other"),
-            models.UniqueConstraint(fields=["project", "digest"], name="a_problem_sits_once_in_a_project"),
-            models.CheckConstraint(condition=Q(low__lte=F("high")), name="a_seat_goes_from_low_to_high"),
+            models.UniqueConstraint(fields=["project", "number"], name="split_assignments_are_numbered_in_a_project"),
+            models.UniqueConstraint(fields=["project", "digest"], name="a_problem_is_assigned_once_in_a_project"),
+            models.CheckConstraint(condition=Q(low__lte=F("high")), name="a_split_interval_is_ordered"),
         ]
 
     def __str__(self) -> str:
@@ -72,15 +70,15 @@ class SplitAssignment(models.Model):
 
 
 class Snapshot(models.Model):
-    """An exported dataset. Its manifest is frozen before the first row, and what was built is never changed."""
+    """An exported dataset. Its manifest is frozen before the first row is written. A built snapshot never changes."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="snapshots")
     name = models.SlugField(max_length=100)
     purpose = models.CharField(max_length=10, choices=SnapshotPurpose, default=SnapshotPurpose.ARCHIVE)
-    order = models.JSONField(default=dict)  # what was asked for: `exports.orders.SnapshotOrder`
+    order = models.JSONField(default=dict)  # `exports.orders.SnapshotOrder`
     manifest = models.OneToOneField(Manifest, null=True, on_delete=models.PROTECT, related_name="snapshot")
-    plan = models.JSONField(default=dict)  # what was found out before the manifest was frozen
-    statement = models.JSONField(default=dict)  # as it stood then
+    plan = models.JSONField(default=dict)  # `exports.shards.BuildPlan`
+    statement = models.JSONField(default=dict)  # the disclosure at the time of the order
     figures = models.JSONField(default=dict)
     shards_left = models.PositiveIntegerField(default=0)
     asked_at = models.DateTimeField()
@@ -91,9 +89,9 @@ class Snapshot(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "name"], name="a_project_has_one_snapshot_of_a_name"),
+            models.UniqueConstraint(fields=["project", "name"], name="snapshot_names_are_unique_in_a_project"),
             models.CheckConstraint(
-                condition=Q(built_at=None) | Q(manifest__isnull=False), name="what_is_built_has_a_manifest"
+                condition=Q(built_at=None) | Q(manifest__isnull=False), name="a_built_snapshot_has_a_manifest"
             ),
         ]
         indexes: ClassVar = [models.Index(fields=["project", "-asked_at"], name="snapshot_newest")]
@@ -103,8 +101,7 @@ class Snapshot(models.Model):
 
 
 class Shard(models.Model):
-    """A stretch of a manifest that one worker writes. Begun anew after a crash: its files are small, and come out the
-    same."""
+    """A range of a manifest that one worker writes. After a crash, its files are written again from the start."""
 
     snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="shards", db_index=False)
     number = models.PositiveIntegerField()
@@ -115,7 +112,7 @@ class Shard(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["snapshot", "number"], name="a_snapshot_has_one_shard_of_a_number"),
+            models.UniqueConstraint(fields=["snapshot", "number"], name="shard_numbers_are_unique_in_a_snapshot"),
         ]
 
     def __str__(self) -> str:
@@ -123,8 +120,6 @@ class Shard(models.Model):
 
 
 class SnapshotFile(models.Model):
-    """A file of a snapshot, as it was written."""
-
     snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="files", db_index=False)
     name = models.CharField(max_length=200)  # path below the snapshot's folder
     format = models.CharField(max_length=40, blank=True)
@@ -135,7 +130,7 @@ class SnapshotFile(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["snapshot", "name"], name="a_snapshot_has_one_file_of_a_name"),
+            models.UniqueConstraint(fields=["snapshot", "name"], name="file_names_are_unique_in_a_snapshot"),
         ]
 
     def __str__(self) -> str:
@@ -143,18 +138,20 @@ class SnapshotFile(models.Model):
 
 
 class Delivery(models.Model):
-    """A snapshot on its way to a place that is set up for it, by the place's name. Its job knows how far it is."""
+    """The delivery of a snapshot to a configured destination. Its job has the progress."""
 
     snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     destination = models.CharField(max_length=100)
-    address = models.CharField(max_length=700)  # where its files lie, as it was set up when it was asked for
+    address = models.CharField(max_length=700)  # as configured when the delivery was requested
     asked_at = models.DateTimeField()
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     delivered_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["snapshot", "destination"], name="a_snapshot_goes_once_to_a_destination"),
+            models.UniqueConstraint(
+                fields=["snapshot", "destination"], name="a_snapshot_is_delivered_once_to_a_destination"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,23 +1,26 @@
-"""What somebody asks a snapshot to be. Pure: kept with the snapshot as it was asked for."""
+"""What a snapshot should contain, and which orders are valid. The order is stored with the snapshot."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct, field
 
+from exports.exclusions import BENCHMARK_PREFIX, OVERRIDABLE_EXCLUSIONS
 from formats.catalog import OUTPUT_FORMATS
 from formats.labeled_paths import LabelRule
 from labeling.datasets.selection import ManifestFilters
 
 Ending = Literal["jsonl", "jsonl.gz", "jsonl.zst", "parquet"]
 ENDINGS: tuple[Ending, ...] = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
-OVERRIDABLE_EXCLUSIONS = ("reserve", "screening", "gold", "training", "canary", "benchmark", "overlap")
-
-
-YEARS = (1970, 9000)  # at the ends of the calendar a zone leads beyond it
+YEARS = (1970, 9000)  # converting a time near the ends of the calendar to another zone overflows
 
 
 class InvalidOrder(Exception):
-    """What was asked for cannot be made. Says why."""
+    """The snapshot cannot be made as ordered. `code` names the problem; the message explains it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class SnapshotOrder(Struct):
@@ -25,18 +28,18 @@ class SnapshotOrder(Struct):
     filters: ManifestFilters = field(default_factory=ManifestFilters)
     rule: LabelRule = field(default_factory=LabelRule)
     ending: Ending = "jsonl"
-    # Shares of problems for validation and test; what is left is for training. A problem never changes sides.
+    # Shares of problems for validation and test; the rest is for training.
     validation: float = 0.0
     test: float = 0.0
     without_duplicates: bool = False
-    # Reasons for which traces are left out of training, and which are taken in nevertheless. Asks for `reason`.
+    # Exclusion reasons to override in a training snapshot (`exports.exclusions`). They need a `reason`.
     taken_in: list[str] = field(default_factory=list)
     reason: str = ""
-    deliver_to: list[str] = field(default_factory=list)  # destinations by name, once it is built
+    deliver_to: list[str] = field(default_factory=list)  # names of destinations
 
     @property
     def by_trace(self) -> bool:
-        """Whether readings of one trace must stand together."""
+        """Whether the rows of a trace must be next to each other."""
         return self.filters.is_consensus or any(OUTPUT_FORMATS[name].is_table for name in self.formats)
 
     @property
@@ -45,33 +48,48 @@ class SnapshotOrder(Struct):
 
 
 def validate_order(order: SnapshotOrder) -> None:
-    unknown = [name for name in order.formats if name not in OUTPUT_FORMATS]
-    if unknown or not order.formats:
-        raise InvalidOrder(
-            f"There is no format {', '.join(unknown) or 'named'}. There are: {', '.join(OUTPUT_FORMATS)}."
-        )
-    if order.taken_in and not order.reason.strip():
-        raise InvalidOrder("Taking in what judges models or raters needs a reason: it stands in the card.")
-    other = [
-        name for name in order.taken_in if name not in OVERRIDABLE_EXCLUSIONS and not name.startswith("benchmark:")
-    ]
-    if other:
-        raise InvalidOrder(
-            f"Unknown exclusion reason {other[0]}. Use one of: {', '.join(OVERRIDABLE_EXCLUSIONS)}, benchmark:NAME."
-        )
-    if not 0 <= order.validation + order.test < 1 or min(order.validation, order.test) < 0:
-        raise InvalidOrder("The shares for validation and test must leave something for training.")
-    _validate_times(order.filters)
-    if order.filters.is_consensus and "prm800k" in order.formats:
-        raise InvalidOrder("PRM800K holds what single raters said. For consensus choose another format.")
-    if order.ending == "parquet" and "prm800k" in order.formats:
-        raise InvalidOrder("PRM800K comes back byte for byte, as JSON Lines: ask for it in a snapshot of its own.")
-    without_raters = [name for name in order.formats if not OUTPUT_FORMATS[name].wants_raters]
-    if without_raters and len(without_raters) < len(order.formats):
-        raise InvalidOrder("Outcomes are of traces, not of ratings: ask for them in a snapshot of their own.")
+    """Raise InvalidOrder if the parts of an order do not fit together."""
+    for is_invalid, code, message in _check_order(order):
+        if is_invalid:
+            raise InvalidOrder(code, message)
 
 
-def _validate_times(filters: ManifestFilters) -> None:
-    moments = (filters.submitted_from, filters.submitted_until)
-    if any(moment and not YEARS[0] <= moment.year <= YEARS[1] for moment in moments):
-        raise InvalidOrder(f"Submissions are looked for between the years {YEARS[0]} and {YEARS[1]}.")
+def _check_order(order: SnapshotOrder) -> Iterator[tuple[bool, str, str]]:
+    formats, reasons = ", ".join(OUTPUT_FORMATS), ", ".join(OVERRIDABLE_EXCLUSIONS)
+    unknown = ", ".join(name for name in order.formats if name not in OUTPUT_FORMATS)
+    yield not order.formats, "format", f"No format is selected. Use one or more of: {formats}."
+    yield bool(unknown), "format", f"Unknown format {unknown}. Use one of: {formats}."
+    yield (
+        bool(order.taken_in) and not order.reason.strip(),
+        "reason",
+        "Overriding an exclusion needs a reason. It is printed in the dataset card.",
+    )
+    for name in order.taken_in:
+        is_known = name in OVERRIDABLE_EXCLUSIONS or name.startswith(BENCHMARK_PREFIX)
+        yield not is_known, "exclusion", f"Unknown exclusion reason {name}. Use one of: {reasons}, benchmark:NAME."
+    yield (
+        not 0 <= order.validation + order.test < 1 or min(order.validation, order.test) < 0,
+        "shares",
+        "The shares for validation and test must not be negative, and must add up to less than 1.",
+    )
+    times = [time for time in (order.filters.submitted_from, order.filters.submitted_until) if time]
+    yield (
+        any(not YEARS[0] <= time.year <= YEARS[1] for time in times),
+        "dates",
+        f"Submission dates must be between the years {YEARS[0]} and {YEARS[1]}.",
+    )
+    yield (
+        order.filters.is_consensus and "prm800k" in order.formats,
+        "consensus",
+        "PRM800K has the ratings of single raters. Choose another format for the consensus.",
+    )
+    yield (
+        order.ending == "parquet" and "prm800k" in order.formats,
+        "ending",
+        "PRM800K is exported byte for byte as JSON Lines. Order it in a separate snapshot.",
+    )
+    yield (
+        len({OUTPUT_FORMATS[name].wants_raters for name in order.formats}) > 1,
+        "unit",
+        "Outcomes describe traces, not ratings. Order them in a separate snapshot.",
+    )

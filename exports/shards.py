@@ -1,4 +1,4 @@
-"""Builds the files of one shard from the manifest alone, a chunk at a time. Reads the database, writes files."""
+"""Write the files of one shard from the manifest, a chunk at a time."""
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -12,7 +12,7 @@ from exports.files import JsonLinesFile, WrittenFile
 from exports.orders import SnapshotOrder
 from exports.rating_spread import RatingSpread
 from formats import prm800k
-from formats.catalog import OUTPUT_FORMATS, OutputFormat
+from formats.catalog import OUTPUT_FORMATS
 from formats.examples import AgreedLabels, RowTally, TraceExample
 from formats.rows import ExportRow
 from labeling.datasets import manifest
@@ -22,114 +22,107 @@ from prm import scores
 if TYPE_CHECKING:
     from exports.parquet_files import ParquetTableFile
 
-FileNamer = Callable[[str, str, str], str]  # format, split and ending, to a file's name
+FileNamer = Callable[[str, str, str], str]  # from format, split, and ending to a file name
 
 
 class BuildPlan(msgspec.Struct):
-    """What was found out before the manifest was frozen, and is needed to build from it."""
+    """What is fixed when the manifest is frozen, and stored with the snapshot, so that a rebuild gives equal files."""
 
-    places: dict[str, float] = {}  # of problems that sit with what they are like, not at their own place
+    places: dict[str, float] = {}  # positions of problems that follow an earlier problem (`splits.SplitScan`)
     mean_weight: float = 1.0
     effective_sample_size: float | None = None
     n_weighted: int = 0
-    benchmarks: dict[str, int] = {}  # problems of this project on a list, by the list
+    benchmarks: dict[str, int] = {}  # number of problems on each benchmark's list
     licences: dict[str, str] = {}  # by source
-    prm: int | None = None  # whose scores of steps are read
+    prm: int | None = None  # the PRM whose step scores are exported
     prm_label: str = ""
 
 
 class ShardWriter:
-    """The files of a shard, by format and split: opened when the first row comes."""
+    """The files of a shard, one for each format and split. A file is opened with its first row."""
 
-    def __init__(self, folder: Path, order: SnapshotOrder, plan: BuildPlan, name: FileNamer) -> None:
-        self._folder, self._order, self._plan, self._name = folder, order, plan, name
+    def __init__(self, folder: Path, order: SnapshotOrder, plan: BuildPlan, file_name: FileNamer) -> None:
+        self._folder, self._order, self._plan, self._file_name = folder, order, plan, file_name
         self._files: dict[tuple[str, str], JsonLinesFile | ParquetTableFile] = {}
-        self.tallies = {each: RowTally() for each in order.formats}
+        self.tallies = {name: RowTally() for name in order.formats}
         self.spread = RatingSpread()
 
-    def put(self, readings: list[ExportRow], agreed: dict[tuple[int, int], AgreedLabels]) -> None:
-        """One chunk: whole traces, where traces must stand together."""
-        for split, of_split in self._by_split(readings).items():
+    def put(self, rows: list[ExportRow], consensus: dict[tuple[int, int], AgreedLabels]) -> None:
+        """Write one chunk. If the order groups rows by trace, it has whole traces."""
+        tables = [name for name in self._order.formats if OUTPUT_FORMATS[name].is_table]
+        for split, split_rows in self._group_by_split(rows).items():
             if "prm800k" in self._order.formats:
-                lines = list(prm800k.write_lines(of_split))
+                lines = list(prm800k.write(split_rows))
                 self.tallies["prm800k"].rows += len(lines)
-                self._file("prm800k", split).write(lines)  # type: ignore[union-attr]  # PRM800K comes in lines alone
-            tables = [name for name in self._order.formats if OUTPUT_FORMATS[name].is_table]
+                self._file("prm800k", split).write(lines)  # type: ignore[union-attr]  # PRM800K is never Parquet
             if tables:
-                examples = list(self._examples(of_split, agreed, self._scores(of_split)))
+                examples = list(self._build_examples(split_rows, consensus, self._load_step_scores(split_rows)))
                 for name in tables:
-                    self._put_rows(name, split, examples)
+                    self._put_table(name, split, examples)
 
-    def _put_rows(self, name: str, split: str, examples: list[TraceExample]) -> None:
-        tally, made = self.tallies[name], OUTPUT_FORMATS[name].rows
-        assert made is not None
-        rows = [row for example in examples for row in made(example, self._order.rule, tally)]
+    def _put_table(self, name: str, split: str, examples: list[TraceExample]) -> None:
+        tally, write = self.tallies[name], OUTPUT_FORMATS[name].write
+        assert write is not None
+        rows = [row for example in examples for row in write(example, self._order.rule, tally)]
         if OUTPUT_FORMATS[name].has_weights:
-            beside, tally.beside = tally.beside, []
+            weights, tally.weights = tally.weights, []
             if rows:
-                self._file(f"{name}.weights", split).write_rows(beside)
+                self._file(f"{name}.weights", split).write_rows(weights)
         tally.rows += len(rows)
         if rows:
             self._file(name, split).write_rows(rows)
 
-    def _by_split(self, readings: list[ExportRow]) -> dict[str, list[ExportRow]]:
+    def _group_by_split(self, rows: list[ExportRow]) -> dict[str, list[ExportRow]]:
         if not self._order.is_split:
-            return {splits.TRAIN: readings}
-        found: dict[str, list[ExportRow]] = {}
-        for reading in readings:
-            digest = reading.facts.problem_digest
-            place = self._plan.places.get(digest)
-            side = splits.split_at(
-                splits.split_position(digest) if place is None else place,
-                validation=self._order.validation,
-                test=self._order.test,
-            )
-            found.setdefault(side, []).append(reading)
-        return found
+            return {splits.TRAIN: rows}
+        shares = {"validation": self._order.validation, "test": self._order.test}
+        by_split: dict[str, list[ExportRow]] = {}
+        for row in rows:
+            split = splits.choose_split(row.facts.problem_digest, self._plan.places, **shares)
+            by_split.setdefault(split, []).append(row)
+        return by_split
 
-    def _scores(self, readings: list[ExportRow]) -> dict[int, list[float | None]]:
-        """Of the PRM that the manifest names, where a format asks for them. A PRM's word on a trace never changes."""
+    def _load_step_scores(self, rows: list[ExportRow]) -> dict[int, list[float | None]]:
+        """Load the scores of the manifest's PRM if a format has them. A PRM's scores of a trace never change."""
         if self._plan.prm is None or not any(OUTPUT_FORMATS[name].has_step_scores for name in self._order.formats):
             return {}
-        scored = {each.facts.trace for each in readings if each.facts.score_version}
+        scored = {row.facts.trace for row in rows if row.facts.score_version}
         return scores.load_step_scores(self._plan.prm, sorted(scored))
 
-    def _examples(
+    def _build_examples(
         self,
-        readings: list[ExportRow],
-        agreed: dict[tuple[int, int], AgreedLabels],
+        rows: list[ExportRow],
+        consensus: dict[tuple[int, int], AgreedLabels],
         step_scores: dict[int, list[float | None]],
     ) -> Iterator[TraceExample]:
-        for trace, of_trace in groupby(readings, key=lambda each: each.facts.trace):
-            together = list(of_trace)
-            revision = together[0].facts.consensus_revision
+        for trace, group in groupby(rows, key=lambda row: row.facts.trace):
+            trace_rows = list(group)
+            facts = trace_rows[0].facts
             yield TraceExample(
-                together,
-                agreed=None if revision is None else agreed[trace, revision],
+                trace_rows,
+                agreed=None if facts.consensus_revision is None else consensus[trace, facts.consensus_revision],
                 is_consensus=self._order.filters.is_consensus,
                 mean_weight=self._plan.mean_weight,
                 step_scores=step_scores.get(trace, ()),
-                licence=self._plan.licences.get(together[0].facts.source or "", ""),
+                licence=self._plan.licences.get(facts.source or "", ""),
             )
 
     def _file(self, name: str, split: str) -> "JsonLinesFile | ParquetTableFile":
-        found = self._files.get((name, split))
-        if found is None:
-            found = self._files[name, split] = self._open(name, split)
-        return found
+        file = self._files.get((name, split))
+        if file is None:
+            file = self._files[name, split] = self._open(name, split)
+        return file
 
     def _open(self, name: str, split: str) -> "JsonLinesFile | ParquetTableFile":
-        is_weights = name.endswith(".weights")
-        of: OutputFormat = OUTPUT_FORMATS[name.removesuffix(".weights")]
         ending: str = self._order.ending
-        if ending == "parquet" and is_weights:
-            ending = "jsonl"  # line for line
-        path = self._folder / self._name(name, split, ending)
+        if ending == "parquet" and name.endswith(".weights"):
+            ending = "jsonl"
+        path = self._folder / self._file_name(name, split, ending)
         if ending != "parquet":
             return JsonLinesFile(path, ending)
         from exports.parquet_files import ParquetTableFile
 
-        return ParquetTableFile(path, of.columns)
+        return ParquetTableFile(path, OUTPUT_FORMATS[name].columns)
 
     def close(self) -> list[WrittenFile]:
         written = []
@@ -148,43 +141,44 @@ class ShardWriter:
 
 
 def write_chunks(
-    frozen: Manifest, shard_writer: ShardWriter, order: SnapshotOrder, *, start: int, stop: int
+    frozen: Manifest, writer: ShardWriter, order: SnapshotOrder, *, start: int, stop: int
 ) -> Iterator[int]:
-    """Write the rows from `start` to `stop`; says after each chunk how many are written."""
-    held: list[ExportRow] = []
+    """Write the rows from `start` to `stop`, and yield the number of rows read after each chunk."""
+    pending: list[ExportRow] = []
     done = 0
-    for found in manifest.read_row_chunks(frozen, start=start, stop=stop):
-        done += len(found)
+    for rows in manifest.read_row_chunks(frozen, start=start, stop=stop):
+        done += len(rows)
         if order.by_trace:
-            held += found
-            last = held[-1].facts.trace
-            found, held = _split_last_trace(held, last) if done < stop - start else (held, [])
-        shard_writer.put(found, _load_consensus(found))
-        shard_writer.spread.count(frozen, found)
+            pending += rows
+            rows, pending = _split_off_last_trace(pending) if done < stop - start else (pending, [])
+        writer.put(rows, _load_consensus(rows))
+        writer.spread.count(frozen, rows)
         yield done
 
 
-def _split_last_trace(readings: list[ExportRow], last: int) -> tuple[list[ExportRow], list[ExportRow]]:
-    """Without the last trace, of which more may follow; and that one."""
-    at = len(readings)
-    while at and readings[at - 1].facts.trace == last:
+def _split_off_last_trace(rows: list[ExportRow]) -> tuple[list[ExportRow], list[ExportRow]]:
+    """Separate the rows of the last trace, which may have more rows in the next chunk."""
+    last, at = rows[-1].facts.trace, len(rows)
+    while at and rows[at - 1].facts.trace == last:
         at -= 1
-    return readings[:at], readings[at:]
+    return rows[:at], rows[at:]
 
 
-def _load_consensus(readings: list[ExportRow]) -> dict[tuple[int, int], AgreedLabels]:
-    """The revisions of consensus that the manifest names."""
-    wanted = {(each.facts.trace, each.facts.consensus_revision) for each in readings if each.facts.consensus_revision}
-    if not wanted:
+def _load_consensus(rows: list[ExportRow]) -> dict[tuple[int, int], AgreedLabels]:
+    """Load the consensus revisions that the manifest refers to, by trace and revision."""
+    keys = {(row.facts.trace, row.facts.consensus_revision) for row in rows if row.facts.consensus_revision}
+    if not keys:
         return {}
-    rows = Consensus.objects.filter(trace_id__in={trace for trace, _ in wanted})
-    found = rows.values_list(
-        "trace_id", "revision", "first_error", "confidence", "labels", "posterior", "assisted_posterior"
-    )
+    found = Consensus.objects.filter(trace_id__in={trace for trace, _ in keys})
     return {
-        (trace, revision): AgreedLabels(
-            revision, first_error, confidence, [tuple(label) for label in labels], *posteriors
+        (each.trace_id, each.revision): AgreedLabels(
+            revision=each.revision,
+            first_error=each.first_error,
+            confidence=each.confidence,
+            labels=[tuple(label) for label in each.labels],
+            posterior=each.posterior,
+            assisted_posterior=each.assisted_posterior,
         )
-        for trace, revision, first_error, confidence, labels, *posteriors in found
-        if (trace, revision) in wanted
+        for each in found
+        if (each.trace_id, each.revision) in keys
     }

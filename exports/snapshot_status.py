@@ -1,4 +1,4 @@
-"""How far a snapshot is, from its jobs. Reads only."""
+"""The progress of a snapshot, from its jobs. Reads only."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class SnapshotStatus:
 
 
 def load_snapshot_status(snapshot: Snapshot) -> SnapshotStatus:
-    """Rows of the manifest that are written, and what stands in the way."""
+    """Return the state, the number of manifest rows written, and the failed job, if any."""
     if snapshot.built_at is not None:
         return SnapshotStatus(BUILT, 0, None, "", None)
     jobs = list(Job.objects.filter(subject=snapshots.job_subject(snapshot)).order_by("pk"))

@@ -1,14 +1,15 @@
-"""Makes snapshots: orders them, freezes what they read, has their shards built, and finishes them. Alone changes
-Snapshot, Shard and SnapshotFile.
+"""Make snapshots: order, freeze, build shards, and mark them built. Only this module writes `Snapshot`, `Shard`, and
+`SnapshotFile`.
 
-One job plans and freezes; one job for each shard, on as many workers as there are, writes files; who writes the last
-shard asks for the job that writes the card. The same three generators are what the command line runs by itself.
+One job scans the project and freezes the manifest; one job per shard writes files, on all available workers; the job of
+the last shard requests the job that writes the card (`exports.finish_job`). The command line runs the same generators,
+with `enqueue=False`.
 """
 
 import datetime as dt
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -16,26 +17,28 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 
+import rawsql
 from accounts.models import User
 from events import audit_log
-from exports import destinations, disclosures, freeze_scan, orders, shards, split_assignment
+from exports import destinations, disclosures, exclusions, orders, shards, splits
 from exports.files import WrittenFile
 from exports.models import Shard, Snapshot, SnapshotFile, SnapshotPurpose
 from exports.orders import InvalidOrder, SnapshotOrder
 from exports.shards import BuildPlan, ShardWriter
+from formats.examples import WEIGHT_CAP
 from jobs import control
 from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest
-from labeling.datasets.selection import Exclusions, ScoreSource
+from labeling.datasets.selection import ExclusionRule, ScoreSource
 from labeling.models import Manifest, ManifestRow, Project, Source
 from prm import registry, scores
 
 PREPARE, BUILD, FINISH = "exports.prepare", "exports.build_shard", "exports.finish"
-SHARD = 20_000  # rows of a manifest
+SHARD = 20_000  # manifest rows per shard
 
 
 def order_snapshot(
@@ -43,39 +46,39 @@ def order_snapshot(
     project: Project,
     name: str,
     purpose: str,
-    wanted: SnapshotOrder,
+    order: SnapshotOrder,
     by: User | None,
     now: dt.datetime,
-    asks: bool = True,
+    enqueue: bool = True,
 ) -> Snapshot:
-    """Make the snapshot, and ask for it to be built behind the scenes."""
+    """Create the snapshot, and request the job that builds it."""
     if purpose == SnapshotPurpose.TRAINING:
-        wanted.rule = msgspec.structs.replace(wanted.rule, takes_cut_off=False, takes_contested=False)
-    elif wanted.taken_in:
-        raise InvalidOrder("An archive takes everything in: there is nothing to give a reason for.")
-    orders.validate_order(wanted)
-    destinations.validate_destinations(wanted.deliver_to)
+        order.rule = msgspec.structs.replace(order.rule, takes_cut_off=False, takes_contested=False)
+    elif order.taken_in:
+        raise InvalidOrder("archive", "An archive includes everything: there are no exclusions to override.")
+    orders.validate_order(order)
+    destinations.validate_destinations(order.deliver_to)
     try:
         with transaction.atomic():
-            made = Snapshot.objects.create(
+            snapshot = Snapshot.objects.create(
                 project=project,
                 name=name,
                 purpose=purpose,
-                order=msgspec.to_builtins(wanted),
+                order=msgspec.to_builtins(order),
                 statement=disclosures.load_disclosure(project),
                 asked_at=now,
                 asked_by=by,
             )
-            audit_log.log_event(what="snapshot.ordered", by=by, now=now, project=project.pk, subject=job_subject(made))
-            if asks:
-                _request_job(PREPARE, made, by=by, now=now)
+            _log_event("snapshot.ordered", snapshot, by=by, now=now)
+            if enqueue:
+                _request_job(PREPARE, snapshot, by=by, now=now)
     except IntegrityError as error:
-        raise InvalidOrder(f"There is a snapshot called {name} already: choose another name.") from error
-    return made
+        raise InvalidOrder("name", f"A snapshot named {name} already exists. Choose another name.") from error
+    return snapshot
 
 
 def cancel_snapshot(*, snapshot: Snapshot, by: User | None, now: dt.datetime) -> None:
-    """End its jobs. What was built of it is thrown away; a snapshot that is whole stays."""
+    """Cancel the jobs of an unfinished snapshot, and delete its files."""
     if not Snapshot.objects.filter(pk=snapshot.pk, built_at=None, cancelled_at=None).update(cancelled_at=now):
         return
     for job in Job.objects.filter(subject=job_subject(snapshot)).unfinished():
@@ -92,7 +95,7 @@ def snapshot_folder(snapshot: Snapshot) -> Path:
 
 
 def find_file(snapshot: Snapshot, name: str) -> SnapshotFile | None:
-    """Only what the snapshot lists and still has: a name is looked up, never followed, and may be anything."""
+    """Return the row of a file that the snapshot lists and that exists. The name is untrusted: it is only compared."""
     row = snapshot.files.filter(name=name).first() if "\0" not in name else None
     return row if row and (snapshot_folder(snapshot) / row.name).is_file() else None
 
@@ -106,156 +109,165 @@ def load_plan(snapshot: Snapshot) -> BuildPlan:
 
 
 def suggest_name(project: Project) -> str:
-    """The project's name and the next number."""
+    """Return the project's slug with the next version number."""
     names = Snapshot.objects.filter(project=project).values_list("name", flat=True)
-    numbers = [int(found[1]) for name in names if (found := re.search(r"-v(\d+)$", name))]
+    numbers = [int(match[1]) for name in names if (match := re.search(r"-v(\d+)$", name))]
     return f"{project.slug[:90]}-v{max(numbers, default=0) + 1}"
 
 
 def _request_job(kind: str, snapshot: Snapshot, *, by: User | None, now: dt.datetime, **arguments: Any) -> None:
-    given = {"snapshot": snapshot.pk, **arguments}
-    control.request_job(kind=kind, subject=job_subject(snapshot), arguments=given, by=by, now=now)
+    arguments["snapshot"] = snapshot.pk
+    control.request_job(kind=kind, subject=job_subject(snapshot), arguments=arguments, by=by, now=now)
 
 
-# --- planning and freezing -------------------------------------------------------------------------------------------
+def _log_event(what: str, snapshot: Snapshot, *, by: User | None, now: dt.datetime) -> None:
+    audit_log.log_event(what=what, by=by, now=now, project=snapshot.project_id, subject=job_subject(snapshot))
 
 
-def prepare_snapshot(snapshot: Snapshot, *, asks: bool) -> Iterator[JobProgress | Chunk]:
-    """Look around, then freeze in one transaction what the snapshot reads."""
+# --- scanning and freezing -------------------------------------------------------------------------------------------
+
+
+def prepare_snapshot(snapshot: Snapshot, *, enqueue: bool) -> Iterator[JobProgress | Chunk]:
+    """Scan the project for exclusions and splits, then freeze the manifest in one transaction."""
     if snapshot.manifest_id is not None:
         return
-    wanted = load_order(snapshot)
-    if wanted.is_split:
-        yield from split_assignment.assign_splits(snapshot.project)
-    looking = freeze_scan.scan_before_freeze(snapshot.project, snapshot.purpose, wanted)
-    while True:
-        try:
-            yield JobProgress(0, checkpoint={"read": next(looking)})
-        except StopIteration as found:
-            excluded, plan = found.value
-            break
-    yield partial(_freeze, snapshot, excluded, plan, asks)
+    project, order, plan = snapshot.project, load_order(snapshot), BuildPlan()
+    is_training = snapshot.purpose == SnapshotPurpose.TRAINING
+    split = None
+    if order.is_split:
+        yield from splits.assign_splits(project)
+        split = yield from splits.scan_assignments(project, validation=order.validation, test=order.test)
+        plan.places = split.positions
+    texts = yield from exclusions.scan_texts(
+        project, is_training=is_training, without_duplicates=order.without_duplicates
+    )
+    if is_training:
+        plan.benchmarks = exclusions.count_benchmark_problems(project)
+    rules = exclusions.build_rules(
+        project, order.filters, is_training=is_training, overrides=order.taken_in, texts=texts, split=split
+    )
+    yield partial(_freeze, snapshot, rules, plan, enqueue)
 
 
-def _freeze(snapshot: Snapshot, excluded: Exclusions, plan: BuildPlan, asks: bool, now: dt.datetime) -> JobProgress:
-    wanted, prm = load_order(snapshot), registry.current_prm(snapshot.project_id)
+def _freeze(
+    snapshot: Snapshot, rules: Sequence[ExclusionRule], plan: BuildPlan, enqueue: bool, now: dt.datetime
+) -> JobProgress:
+    order, prm = load_order(snapshot), registry.current_prm(snapshot.project_id)
     if prm is not None:
         plan.prm, plan.prm_label = prm.pk, prm.label
     frozen = manifest.freeze_manifest(
         project=snapshot.project,
-        filters=wanted.filters,
+        filters=order.filters,
         purpose=snapshot.purpose,
         now=now,
         by=snapshot.asked_by,
-        excluded=excluded,
-        scored=ScoreSource(prm.label, scores.traces_scored_by(prm)) if prm else None,
-        by_trace=wanted.by_trace,
+        exclusions=rules,
+        score_source=ScoreSource(prm.label, scores.traces_scored_by(prm)) if prm else None,
+        by_trace=order.by_trace,
     )
     plan.licences = _load_licences(snapshot.project)
     _compute_weights(frozen, plan)
-    spans = _shard_spans(frozen, by_trace=wanted.by_trace)
+    spans = _shard_spans(frozen, by_trace=order.by_trace)
     snapshot.manifest, snapshot.frozen_at, snapshot.shards_left = frozen, now, len(spans)
     snapshot.plan = msgspec.to_builtins(plan)
     snapshot.save(update_fields=["manifest", "frozen_at", "shards_left", "plan"])
     for number, (start, stop) in enumerate(spans):
         Shard.objects.create(snapshot=snapshot, number=number, start=start, stop=stop)
-        if asks:
+        if enqueue:
             _request_job(BUILD, snapshot, by=snapshot.asked_by, now=now, shard=number)
     return JobProgress(frozen.n_rows, frozen.n_rows)
 
 
 def _load_licences(project: Project) -> dict[str, str]:
-    """Of each source by its name, as they are stated now: a licence may be stated anew when the file comes again."""
-    found: dict[str, set[str]] = {}
+    """Return the current license of each source. A later import of the same file may state another one, so the build
+    reads this copy."""
+    licences: dict[str, set[str]] = {}
     for name, licence in Source.objects.filter(project=project).values_list("name", "licence"):
-        found.setdefault(name, set()).add(licence)
-    return {name: " / ".join(sorted(licences - {""})) for name, licences in found.items()}
+        licences.setdefault(name, set()).add(licence)
+    return {name: " / ".join(sorted(texts - {""})) for name, texts in licences.items()}
 
 
 def _shard_spans(frozen: Manifest, *, by_trace: bool) -> list[tuple[int, int]]:
-    """Stretches of about as many rows. Where readings of a trace stand together, none is cut in two."""
-    ends = []
-    for at in range(SHARD, frozen.n_rows, SHARD):
-        ends.append(_next_trace(frozen, at) if by_trace else at)
+    """Divide the manifest into ranges of about the same size. With `by_trace`, no trace is divided."""
+    ends = [_next_trace(frozen, at) if by_trace else at for at in range(SHARD, frozen.n_rows, SHARD)]
     bounds = sorted({0, *(end for end in ends if end is not None), frozen.n_rows})
     return list(pairwise(bounds)) or [(0, 0)]
 
 
 def _next_trace(frozen: Manifest, at: int) -> int | None:
+    """Return the position of the first row after the trace of row `at - 1`."""
     rows = ManifestRow.objects.filter(manifest=frozen)
-    before = rows.get(position=at - 1).trace_id
-    after = rows.filter(position__gte=at).exclude(trace_id=before).order_by("position")
-    return after.values_list("position", flat=True).first()
+    trace_id = rows.get(position=at - 1).trace_id
+    following = rows.filter(position__gte=at).exclude(trace_id=trace_id).order_by("position")
+    return following.values_list("position", flat=True).first()
 
 
 _WEIGHTS = """SELECT COUNT(w), SUM(w), SUM(w * w) FROM (
-  SELECT CASE WHEN 1.0 / (d.q * d.n_left) > %s THEN %s ELSE 1.0 / (d.q * d.n_left) END AS w
-  FROM labeling_tracedraw d WHERE d.id IN (
+  SELECT LEAST(1.0 / (d.q * d.n_left), %(cap)s::float8) AS w FROM labeling_tracedraw d WHERE d.id IN (
     SELECT a.draw_id FROM labeling_manifestrow m JOIN labeling_submission u ON u.id = m.submission_id
-    JOIN labeling_assignment a ON a.id = u.assignment_id WHERE m.manifest_id = %s)) AS drawn"""
+    JOIN labeling_assignment a ON a.id = u.assignment_id WHERE m.manifest_id = %(manifest)s)) AS drawn"""
 
 
 def _compute_weights(frozen: Manifest, plan: BuildPlan) -> None:
-    """The mean by which weights are made to average one, and how many equal draws those of this snapshot are worth."""
-    from formats.examples import WEIGHT_CAP
-
-    with connection.cursor() as cursor:
-        cursor.execute(_WEIGHTS, [WEIGHT_CAP, WEIGHT_CAP, frozen.pk])
-        n, total, squares = cursor.fetchone()
+    """Compute the mean weight, by which weights are normalized to average 1, and the effective sample size."""
+    ((n, total, squares),) = rawsql.fetch_rows(_WEIGHTS, {"cap": WEIGHT_CAP, "manifest": frozen.pk})
     if n:
         plan.n_weighted = n
         plan.mean_weight = float(total) / n
         plan.effective_sample_size = float(total) ** 2 / float(squares)
 
 
-# --- shards ------------------------------------------------------------------------------------------------------
+# --- shards ----------------------------------------------------------------------------------------------------------
 
 
-def build_shard(snapshot: Snapshot, number: int, *, asks: bool) -> Iterator[JobProgress | Chunk]:
-    """Write the files of one shard and keep what they are."""
+def build_shard(snapshot: Snapshot, number: int, *, enqueue: bool) -> Iterator[JobProgress | Chunk]:
+    """Write the files of one shard, and record them."""
     shard = Shard.objects.get(snapshot=snapshot, number=number)
     if shard.built_at is not None:
         return
-    total, shard_writer = shard.stop - shard.start, open_shard_writer(snapshot, shard, snapshot_folder(snapshot))
-    for done in write_shard(snapshot, shard, shard_writer):
+    total, writer = shard.stop - shard.start, open_shard_writer(snapshot, shard, snapshot_folder(snapshot))
+    for done in write_shard(snapshot, shard, writer):
         yield JobProgress(done, total)
-    yield partial(_mark_shard_built, snapshot, shard, shard_writer.close(), shard_writer.figures(), asks)
+    yield partial(_mark_shard_built, snapshot, shard, writer.close(), writer.figures(), enqueue)
 
 
-def open_shard_writer(snapshot: Snapshot, shard: Shard, into: Path) -> ShardWriter:
+def open_shard_writer(snapshot: Snapshot, shard: Shard, folder: Path) -> ShardWriter:
     name = partial(shard_file_name, shard.number, snapshot.shards.count())
-    return ShardWriter(into, load_order(snapshot), load_plan(snapshot), name)
+    return ShardWriter(folder, load_order(snapshot), load_plan(snapshot), name)
 
 
-def write_shard(snapshot: Snapshot, shard: Shard, shard_writer: ShardWriter) -> Iterator[int]:
-    """From the manifest alone: begun anew after a crash, or years later, it writes the same."""
+def write_shard(snapshot: Snapshot, shard: Shard, writer: ShardWriter) -> Iterator[int]:
+    """Write the rows of the manifest: repeated after a crash, or years later, the files are equal."""
     assert snapshot.manifest is not None
-    return shards.write_chunks(
-        snapshot.manifest, shard_writer, load_order(snapshot), start=shard.start, stop=shard.stop
-    )
+    return shards.write_chunks(snapshot.manifest, writer, load_order(snapshot), start=shard.start, stop=shard.stop)
 
 
-def rewrite_files(snapshot: Snapshot, into: Path) -> list[str]:
-    """Write all data files once more, elsewhere. Names those that came out otherwise."""
+def rewrite_files(snapshot: Snapshot, folder: Path) -> list[str]:
+    """Write all data files again into another folder, and return the names of files that differ."""
     known = dict(snapshot.files.values_list("name", "sha256"))
     differing = []
     for shard in snapshot.shards.order_by("number"):
-        shard_writer = open_shard_writer(snapshot, shard, into)
-        for _done in write_shard(snapshot, shard, shard_writer):
+        writer = open_shard_writer(snapshot, shard, folder)
+        for _done in write_shard(snapshot, shard, writer):
             pass
-        differing += [each.name for each in shard_writer.close() if known.get(each.name) != each.sha256]
+        differing += [file.name for file in writer.close() if known.get(file.name) != file.sha256]
     return differing
 
 
 def shard_file_name(number: int, n: int, format: str, split: str, ending: str) -> str:
-    """As the Hugging Face hub names shards."""
+    """Name shards as the Hugging Face hub does."""
     weights = ".weights" if format.endswith(".weights") else ""
-    place = f"-{number:05}-of-{n:05}" if n > 1 else ""
-    return f"data/{format.removesuffix('.weights')}/{split}{place}{weights}.{ending}"
+    part = f"-{number:05}-of-{n:05}" if n > 1 else ""
+    return f"data/{format.removesuffix('.weights')}/{split}{part}{weights}.{ending}"
 
 
 def _mark_shard_built(
-    snapshot: Snapshot, shard: Shard, written: list[WrittenFile], figures: dict[str, Any], asks: bool, now: dt.datetime
+    snapshot: Snapshot,
+    shard: Shard,
+    written: list[WrittenFile],
+    figures: dict[str, Any],
+    enqueue: bool,
+    now: dt.datetime,
 ) -> JobProgress:
     total = shard.stop - shard.start
     if not Shard.objects.filter(pk=shard.pk, built_at=None).update(built_at=now, figures=figures):
@@ -263,7 +275,7 @@ def _mark_shard_built(
     save_files(snapshot=snapshot, written=written, now=now)
     Snapshot.objects.filter(pk=snapshot.pk).update(shards_left=F("shards_left") - 1)
     snapshot.refresh_from_db(fields=["shards_left"])
-    if asks and snapshot.shards_left == 0:
+    if enqueue and snapshot.shards_left == 0:
         _request_job(FINISH, snapshot, by=snapshot.asked_by, now=now)
     return JobProgress(total, total)
 
@@ -284,15 +296,13 @@ def save_files(*, snapshot: Snapshot, written: list[WrittenFile], now: dt.dateti
 
 
 def save_figures(*, snapshot: Snapshot, figures: dict[str, Any], now: dt.datetime) -> None:
-    """What was counted, before the card is written from it."""
+    """Store the figures that the card is written from."""
     Snapshot.objects.filter(pk=snapshot.pk, built_at=None).update(figures=figures)
 
 
 def mark_built(*, snapshot: Snapshot, written: list[WrittenFile], now: dt.datetime) -> None:
-    """The last word: card and manifest are written, nothing changes any more."""
+    """Record the last files. From now on the snapshot does not change."""
     if not Snapshot.objects.filter(pk=snapshot.pk, built_at=None).update(built_at=now):
         return
     save_files(snapshot=snapshot, written=written, now=now)
-    audit_log.log_event(
-        what="snapshot.built", by=snapshot.asked_by, now=now, project=snapshot.project_id, subject=job_subject(snapshot)
-    )
+    _log_event("snapshot.built", snapshot, by=snapshot.asked_by, now=now)

@@ -1,87 +1,206 @@
-"""On which side of a split a problem stands. Pure.
+"""How problems are assigned to train, validation, and test. Only this module writes `SplitAssignment`.
 
-By the problem itself, never by chance: a data set that grows moves nobody. A problem that is nearly the same as older
-ones sits with them. Is it like two that lie apart, no side is right for it: the older ones stay, and it is left out
-wherever the shares part them.
+A problem's position in [0, 1) is a hash of its text, and the splits are intervals of [0, 1). So a problem stays in its
+split when the dataset grows. A problem that is nearly the same as earlier ones takes their position. If it resembles
+earlier problems at several positions, it gets an interval; wherever the shares would cut through that interval, the
+problem is left out (reason `astride`) and the earlier ones stay.
+
+Assignments are made in the order of arrival, each from the ones before it, and are never changed. They remain when an
+import is undone, so importing the file again restores the same splits.
 """
 
+import datetime as dt
 import hashlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
+from exports.models import SplitAssignment
+from formats import near_duplicates
 from formats.near_duplicates import SLOTS, EarlierTexts
+from jobs import paging
+from jobs.runner import Chunk, JobProgress
+from labeling.models import Problem, Project
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 _WHOLE = 1 << 64
+_HEARTBEAT = JobProgress(0)
+_BATCH_SIZE = 2000  # assignments in one transaction
+
+
+def split_position(digest: str) -> float:
+    """Return a number in [0, 1). It is independent of the hash that chooses held-out problems, which would otherwise
+    empty one of the splits."""
+    return int.from_bytes(hashlib.sha256(f"split\0{digest}".encode()).digest()[:8], "big") / _WHOLE
+
+
+def split_at(position: float, *, validation: float, test: float) -> str:
+    if position < test:
+        return TEST
+    return VALIDATION if position < test + validation else TRAIN
+
+
+def choose_split(digest: str, positions: Mapping[str, float], *, validation: float, test: float) -> str:
+    """Return the split of a problem. `positions` has the problems that take the position of an earlier one."""
+    position = positions.get(digest)
+    return split_at(split_position(digest) if position is None else position, validation=validation, test=test)
 
 
 class SplitInterval(NamedTuple):
-    """A stretch of [0, 1): one point, that of the problem or of what it is like, or from the lowest to the highest of
-    several. Sides are stretches too, so the two ends say all that any shares could ask."""
+    """A closed interval of [0, 1); a single point for most problems."""
 
     low: float
     high: float
 
-    def side(self, *, validation: float, test: float) -> str | None:
-        """None where the shares would part what this is like."""
-        found = split_at(self.low, validation=validation, test=test)
-        return found if found == split_at(self.high, validation=validation, test=test) else None
-
-
-def split_position(digest: str) -> float:
-    """A number in [0, 1). Not the one that decides on the reserve: that would empty one side."""
-    return int.from_bytes(hashlib.sha256(f"split\0{digest}".encode()).digest()[:8], "big") / _WHOLE
-
-
-def split_at(place: float, *, validation: float, test: float) -> str:
-    if place < test:
-        return TEST
-    return VALIDATION if place < test + validation else TRAIN
+    def split(self, *, validation: float, test: float) -> str | None:
+        """Return the split that contains the interval, or None if it spans several."""
+        low, high = (split_at(end, validation=validation, test=test) for end in self)
+        return low if low == high else None
 
 
 class SplitAssigner:
-    """Problems in the order in which they came: first those that sit, then newcomers."""
+    """Computes intervals. Add the problems that have one first, then the new ones in the order of arrival."""
 
     def __init__(self) -> None:
         self._digests: list[str] = []
         self._signatures = bytearray()
         self._low, self._high = array("d"), array("d")
 
-    def add(self, digest: str, signature: bytes, seat: SplitInterval | None = None) -> None:
-        """`digest` is that of the normal text: writings of one problem sit together whatever their words look like."""
+    def add(self, digest: str, signature: bytes, interval: SplitInterval | None = None) -> None:
+        """Add a problem. `digest` is that of its normalized text: spellings of one problem always share an interval."""
         self._digests.append(digest)
         self._signatures += signature
-        if seat is not None:
-            self._low.append(seat.low)
-            self._high.append(seat.high)
+        if interval is not None:
+            self._append(interval)
 
     @property
-    def n_seated(self) -> int:
+    def n_assigned(self) -> int:
         return len(self._low)
 
-    def decide(self) -> Iterator[SplitInterval | None]:
-        """A seat for each newcomer, in order; nothing, as a sign of life, where that takes time."""
+    def assign(self) -> Iterator[SplitInterval | None]:
+        """Yield the interval of each new problem in order, and None as a heartbeat during long preparation."""
         signatures = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(-1, SLOTS)
-        elders = EarlierTexts(signatures)
-        for _ in elders.sort():
+        earlier = EarlierTexts(signatures)
+        for _ in earlier.sort():
             yield None
-        firsts: dict[str, int] = {}
+        first_by_digest: dict[str, int] = {}
         for number, digest in enumerate(self._digests):
-            first = firsts.setdefault(digest, number)
-            if number >= self.n_seated:
-                like = [int(each) for each in elders.alike(number)]
-                yield self._sit(digest, [first, *like] if first < number else like)
+            first = first_by_digest.setdefault(digest, number)
+            if number >= self.n_assigned:
+                similar = [int(each) for each in earlier.alike(number)]
+                yield self._assign_one(digest, [first, *similar] if first < number else similar)
 
-    def _sit(self, digest: str, like: list[int]) -> SplitInterval:
-        """The smallest stretch that meets those of all it is like: where two stretches meet, and each of them lies on
-        one side, both lie on the same."""
+    def _assign_one(self, digest: str, similar: list[int]) -> SplitInterval:
+        """Choose the smallest interval that meets the intervals of all similar problems. Two intervals that meet, each
+        inside one split, are inside the same split; so similar problems never end up in different splits."""
         own = split_position(digest)
-        highest = max((self._low[each] for each in like), default=own)
-        lowest = min((self._high[each] for each in like), default=own)
-        seat = SplitInterval(min(lowest, highest), highest)
-        self._low.append(seat.low)
-        self._high.append(seat.high)
-        return seat
+        highest = max((self._low[each] for each in similar), default=own)
+        lowest = min((self._high[each] for each in similar), default=own)
+        return self._append(SplitInterval(min(lowest, highest), highest))
+
+    def _append(self, interval: SplitInterval) -> SplitInterval:
+        self._low.append(interval.low)
+        self._high.append(interval.high)
+        return interval
+
+
+# --- stored assignments ----------------------------------------------------------------------------------------------
+
+
+class _AssignmentRound:
+    """One pass over the problems of a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.assigner = SplitAssigner()
+        self.new: list[SplitAssignment] = []
+        self.has_lost_race = False  # another snapshot of the project saved the same numbers first
+
+
+def assign_splits(project: Project) -> Iterator[JobProgress | Chunk]:
+    """Assign every problem of the project. Start over if another snapshot saves assignments in the meantime."""
+    while True:
+        current = _AssignmentRound(project)
+        yield from _load_problems(current)
+        if current.new:
+            yield from _assign_new(current)
+        if not current.has_lost_race:
+            return
+
+
+def _load_problems(current: _AssignmentRound) -> Iterator[JobProgress]:
+    """Load the stored assignments, then the texts of the new problems."""
+    stored = SplitAssignment.objects.filter(project=current.project)
+    rows = paging.iterate_by_key(stored, "normal_digest", "signature", "low", "high")
+    for n, (_, digest, signature, low, high) in enumerate(rows):
+        current.assigner.add(digest, bytes(signature), SplitInterval(low, high))
+        if n % paging.PAGE_SIZE == 0:
+            yield _HEARTBEAT
+    problems = paging.iterate_by_key(_unassigned_problems(current.project), "digest", "normal_digest", "text")
+    for n, (_, digest, normal, text) in enumerate(problems):
+        signature = near_duplicates.compute_signature(text).tobytes()
+        number = current.assigner.n_assigned + n
+        current.assigner.add(normal, signature)
+        current.new.append(SplitAssignment(number=number, digest=digest, normal_digest=normal, signature=signature))
+        if n % paging.PAGE_SIZE == 0:
+            yield _HEARTBEAT
+
+
+def _unassigned_problems(project: Project) -> QuerySet[Problem]:
+    stored = SplitAssignment.objects.filter(project=project, digest=OuterRef("digest"))
+    return Problem.objects.filter(~Exists(stored), project=project)
+
+
+def _assign_new(current: _AssignmentRound) -> Iterator[JobProgress | Chunk]:
+    n, batch = 0, list[SplitAssignment]()
+    for interval in current.assigner.assign():
+        if interval is None:
+            yield _HEARTBEAT
+            continue
+        row = current.new[n]
+        row.project, row.low, row.high = current.project, interval.low, interval.high
+        batch.append(row)
+        n += 1
+        if len(batch) == _BATCH_SIZE or n == len(current.new):
+            yield partial(_save_assignments, current, batch)
+            if current.has_lost_race:
+                return
+            batch = []
+
+
+def _save_assignments(current: _AssignmentRound, batch: list[SplitAssignment], now: dt.datetime) -> JobProgress:
+    """Save all of them or none: two snapshots that assign at the same time use the same numbers."""
+    for row in batch:
+        row.decided_at = now
+    try:
+        with transaction.atomic():
+            SplitAssignment.objects.bulk_create(batch)
+    except IntegrityError:
+        current.has_lost_race = True
+    return _HEARTBEAT
+
+
+class SplitScan(NamedTuple):
+    """What the stored assignments mean for the shares of one snapshot."""
+
+    conflicting: list[str]  # digests of problems whose interval spans several splits
+    positions: dict[str, float]  # by normal digest, of problems that take the position of an earlier one
+
+
+def scan_assignments(project: Project, *, validation: float, test: float) -> Generator[JobProgress, None, SplitScan]:
+    scan = SplitScan([], {})
+    stored = SplitAssignment.objects.filter(project=project)
+    rows = paging.iterate_by_key(stored, "digest", "normal_digest", "low", "high")
+    for n, (_, digest, normal, low, high) in enumerate(rows):
+        if SplitInterval(low, high).split(validation=validation, test=test) is None:
+            scan.conflicting.append(digest)
+        elif low != split_position(normal):
+            scan.positions[normal] = low
+        if n % paging.PAGE_SIZE == 0:
+            yield _HEARTBEAT
+    return scan

@@ -1,4 +1,4 @@
-"""The Celery tasks of this room."""
+"""Celery tasks of snapshots."""
 
 import datetime as dt
 
@@ -8,25 +8,24 @@ from exports import deliveries, finish_job, snapshots
 from exports.models import Delivery, Snapshot
 from jobs import runner
 
-LONG = dt.timedelta(minutes=5)
+FINISH_LEASE = dt.timedelta(minutes=5)  # counting for the card of a large snapshot is one long chunk
 
 
 @shared_task(name=snapshots.PREPARE)
 def prepare(job_id: int) -> None:
-    runner.run_job(job_id, lambda job: snapshots.prepare_snapshot(_load_snapshot(job.arguments), asks=True))
+    runner.run_job(job_id, lambda job: snapshots.prepare_snapshot(_load_snapshot(job.arguments), enqueue=True))
 
 
 @shared_task(name=snapshots.BUILD)
 def build_shard(job_id: int) -> None:
     runner.run_job(
-        job_id, lambda job: snapshots.build_shard(_load_snapshot(job.arguments), job.arguments["shard"], asks=True)
+        job_id, lambda job: snapshots.build_shard(_load_snapshot(job.arguments), job.arguments["shard"], enqueue=True)
     )
 
 
 @shared_task(name=snapshots.FINISH)
 def finish(job_id: int) -> None:
-    """What is counted for the card of a large set takes its time."""
-    runner.run_job(job_id, lambda job: finish_job.finish_snapshot(_load_snapshot(job.arguments)), lease=LONG)
+    runner.run_job(job_id, lambda job: finish_job.finish_snapshot(_load_snapshot(job.arguments)), lease=FINISH_LEASE)
 
 
 @shared_task(name=deliveries.DELIVER)

@@ -9,7 +9,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import history, hour_chart, managed_projects, reclaim_notices, todo, work_summary
+from annotate import history, managed_projects, reclaim_notices, todo, work_summary
+from charts import hour_columns
 from labeling import assignments, queue
 from labeling.models import Assignment
 from labeling.models.project import ProjectState
@@ -45,7 +46,7 @@ def _rater_context(user: User, now: dt.datetime) -> dict[str, Any]:
         "marks": todo.list_step_marks(opened) if opened else (),
         "asked": assignments.open_correction_requests(user=user)[:20],
         "today": today,
-        "bars": hour_chart.layout_bars(today.hours),
+        "bars": hour_columns.layout_bars(today.hours),
         "month": work_summary.summarize_month(user, now),
         "weeks": work_summary.summarize_weekly_gold(user, now),
         "latest": history.load_page(user, now=now, size=LATEST_SUBMISSIONS),

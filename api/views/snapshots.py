@@ -105,7 +105,7 @@ class SnapshotListView(ProjectView):
                 project=actor.project,
                 name=name,
                 purpose=wanted.pop("purpose"),
-                wanted=msgspec.convert(wanted, SnapshotOrder),
+                order=msgspec.convert(wanted, SnapshotOrder),
                 by=cast(User, request.user),
                 now=timezone.now(),
             )

@@ -5,10 +5,11 @@ from typing import Any
 from django import template
 from django.template import Context
 
+from charts import number_format, sparklines
+from charts.matrix import Matrix
+from charts.svg import Svg
 from dashboard import audits, statistics
-from dashboard.charts import Chart, number_format, sparklines
-from dashboard.charts.matrix import Matrix
-from dashboard.charts.svg import Svg
+from dashboard.chart import Chart
 from dashboard.tables import DataTable
 
 register = template.Library()

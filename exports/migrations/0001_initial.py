@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.SlugField(max_length=100)),
-                ('purpose', models.CharField(choices=[('archive', 'archive: everything as it is'), ('training', 'training: without what judges a model or a rater')], default='archive', max_length=10)),
+                ('purpose', models.CharField(choices=[('archive', 'archive: everything, unchanged'), ('training', 'training: without evaluation and gold data')], default='archive', max_length=10)),
                 ('order', models.JSONField(default=dict)),
                 ('plan', models.JSONField(default=dict)),
                 ('statement', models.JSONField(default=dict)),
@@ -115,34 +115,34 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='snapshot',
-            constraint=models.UniqueConstraint(fields=('project', 'name'), name='a_project_has_one_snapshot_of_a_name'),
+            constraint=models.UniqueConstraint(fields=('project', 'name'), name='snapshot_names_are_unique_in_a_project'),
         ),
         migrations.AddConstraint(
             model_name='snapshot',
-            constraint=models.CheckConstraint(condition=models.Q(('built_at', None), ('manifest__isnull', False), _connector='OR'), name='what_is_built_has_a_manifest'),
+            constraint=models.CheckConstraint(condition=models.Q(('built_at', None), ('manifest__isnull', False), _connector='OR'), name='a_built_snapshot_has_a_manifest'),
         ),
         migrations.AddConstraint(
             model_name='shard',
-            constraint=models.UniqueConstraint(fields=('snapshot', 'number'), name='a_snapshot_has_one_shard_of_a_number'),
+            constraint=models.UniqueConstraint(fields=('snapshot', 'number'), name='shard_numbers_are_unique_in_a_snapshot'),
         ),
         migrations.AddConstraint(
             model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('snapshot', 'destination'), name='a_snapshot_goes_once_to_a_destination'),
+            constraint=models.UniqueConstraint(fields=('snapshot', 'destination'), name='a_snapshot_is_delivered_once_to_a_destination'),
         ),
         migrations.AddConstraint(
             model_name='snapshotfile',
-            constraint=models.UniqueConstraint(fields=('snapshot', 'name'), name='a_snapshot_has_one_file_of_a_name'),
+            constraint=models.UniqueConstraint(fields=('snapshot', 'name'), name='file_names_are_unique_in_a_snapshot'),
         ),
         migrations.AddConstraint(
             model_name='splitassignment',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='seats_are_decided_one_after_the_other'),
+            constraint=models.UniqueConstraint(fields=('project', 'number'), name='split_assignments_are_numbered_in_a_project'),
         ),
         migrations.AddConstraint(
             model_name='splitassignment',
-            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_problem_sits_once_in_a_project'),
+            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_problem_is_assigned_once_in_a_project'),
         ),
         migrations.AddConstraint(
             model_name='splitassignment',
-            constraint=models.CheckConstraint(condition=models.Q(('low__lte', models.F('high'))), name='a_seat_goes_from_low_to_high'),
+            constraint=models.CheckConstraint(condition=models.Q(('low__lte', models.F('high'))), name='a_split_interval_is_ordered'),
         ),
     ]

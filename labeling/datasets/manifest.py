@@ -1,10 +1,11 @@
-"""Freezes what a snapshot or a training run reads, and streams it. Alone changes Manifest and ManifestRow.
+"""Freeze the rows that a snapshot or a training run reads, and stream them. Only this module writes `Manifest` and
+`ManifestRow`.
 
-A manifest names immutable revisions, in order: streamed again it gives the same records, whatever was relabelled since.
+A manifest refers to immutable revisions, in order. Streaming it again gives the same records, even after relabeling.
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,31 +18,27 @@ from accounts.models import User
 from formats.records import TraceRecord
 from formats.rows import ExportRow
 from labeling.datasets import row_reader, selection
-from labeling.datasets.selection import Exclusions as Barred
-from labeling.datasets.selection import ManifestFilters as Filters
-from labeling.datasets.selection import ScoreSource as Scored
+from labeling.datasets.selection import ExclusionRule, ManifestFilters, ScoreSource
 from labeling.models import Manifest, Project
 from labeling.traces import bulk_insert
-
-NO_EXCLUSIONS = Barred(is_training=False)
 
 
 def freeze_manifest(
     *,
     project: Project,
-    filters: Filters,
+    filters: ManifestFilters,
     purpose: str,
     now: dt.datetime,
     by: User | None,
-    excluded: Barred = NO_EXCLUSIONS,
-    scored: Scored | None = None,
+    exclusions: Sequence[ExclusionRule] = (),
+    score_source: ScoreSource | None = None,
     by_trace: bool = False,
 ) -> Manifest:
-    """The ordered list of what the filters name at this moment, and what the rules left out of it. In the order of
-    submission, or with those of a trace beside each other."""
-    rows = selection.annotate_exclusion_reason(selection.select_rows(project, filters, scored), filters, excluded)
+    """Store the ordered list of selected rows, and count the excluded ones by reason. Rows are ordered by submission,
+    or grouped by trace."""
+    rows = selection.annotate_exclusion_reason(selection.select_rows(project, filters, score_source), exclusions)
     with transaction.atomic():
-        # Rows first: a manifest is never changed, so it is born knowing how many it has.
+        # Write the rows first: a manifest is append-only and includes their number.
         table = Manifest._meta.db_table
         pk = next(bulk_insert.new_ids([table])[table])
         counts = _write_rows(pk, rows, by_trace=by_trace)
@@ -59,33 +56,33 @@ def freeze_manifest(
 
 
 def stream_records(manifest: Manifest, *, start: int = 0, chunk: int = row_reader.CHUNK) -> Iterator[TraceRecord]:
-    """The records from position `start` on, in order. Few queries a chunk; no transaction stays open between them."""
-    for found in read_row_chunks(manifest, start=start, chunk=chunk):
-        yield from (each.record for each in found)
+    """Yield the records from position `start` in order, with few queries per chunk and no transaction in between."""
+    for rows in read_row_chunks(manifest, start=start, chunk=chunk):
+        yield from (row.record for row in rows)
 
 
 def read_row_chunks(
     manifest: Manifest, *, start: int = 0, stop: int | None = None, chunk: int = row_reader.CHUNK
 ) -> Iterator[list[ExportRow]]:
-    """The same, with what stands around each record, a chunk at a time."""
+    """Yield chunks of records together with their facts (assignment, draw, problem, provenance)."""
     stop = manifest.n_rows if stop is None else min(stop, manifest.n_rows)
     return row_reader.read_chunks(manifest, start=start, stop=stop, size=chunk)
 
 
-_WRITE_AND_COUNT = """WITH found AS ({select}),
+_WRITE_AND_COUNT = """WITH selected AS ({select}),
 written AS (
   INSERT INTO labeling_manifestrow (manifest_id, position, trace_id, submission_id, consensus_revision, score_version,
     is_contested)
   SELECT %s, ROW_NUMBER() OVER (ORDER BY {order}) - 1, trace_key, submission_key, consensus_key, score_key,
     contested_key
-  FROM found WHERE reason IS NULL)
-SELECT reason, COUNT(*) FROM found GROUP BY reason"""
+  FROM selected WHERE reason IS NULL)
+SELECT reason, COUNT(*) FROM selected GROUP BY reason"""
 
 
 def _write_rows(manifest_id: int, rows: QuerySet[Any], *, by_trace: bool) -> dict[str | None, int]:
-    """Write the rows without a reason to leave them out, and return how many rows there are by reason.
+    """Write the rows without an exclusion reason, and return the number of rows by reason.
 
-    One statement does both, so that both see the same moment.
+    One statement does both, so both see the same state.
     """
     columns = ("trace_key", "submission_key", "consensus_key", "score_key", "contested_key", "reason")
     try:

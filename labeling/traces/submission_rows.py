@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from django.db.models import Max
 from msgspec import Struct
 
-from formats.records import PREGENERATED, SubmissionRecord, TurnRecord, WrittenStep
-from formats.residue import pack_residue
+from formats.records import PREGENERATED, SubmissionRecord, TurnRecord, WrittenStep, pack_residue
 from labeling import raters
 from labeling.models import Assignment, Project, Rater, Submission
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from annotate import history, hour_chart, work_summary
-from annotate.work_summary import HourCount
+from annotate import history, work_summary
+from charts import hour_columns
+from charts.hour_columns import HourCount
 from labeling.models import Assignment, Gold, GoldAnswer, Rater, StepReview
 from tests import factories
 
@@ -98,16 +99,16 @@ def test_month_sums_since_its_first_day(now: dt.datetime) -> None:
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=24))
 def test_bars_stay_in_the_picture_and_higher_means_more(steps: list[int]) -> None:
-    drawn = hour_chart.layout_bars([HourCount(hour, n, is_now=False) for hour, n in enumerate(steps)])
-    assert all(bar.x >= 0 and bar.x + bar.width <= hour_chart.WIDTH and 16 <= bar.y <= 80 for bar in drawn)
+    drawn = hour_columns.layout_bars([HourCount(hour, n, is_now=False) for hour, n in enumerate(steps)])
+    assert all(bar.x >= 0 and bar.x + bar.width <= hour_columns.WIDTH and 16 <= bar.y <= 80 for bar in drawn)
     assert [bar.height for bar in sorted(drawn, key=lambda bar: bar.hour.n_steps)] == sorted(
         bar.height for bar in drawn
     )
-    assert drawn[0].has_name
+    assert drawn[0].has_label
 
 
 def test_bars_of_nothing() -> None:
-    assert hour_chart.layout_bars([]) == []
+    assert hour_columns.layout_bars([]) == []
 
 
 def test_weeks_count_hidden_checks_of_whole_weeks_where_the_project_tells_them() -> None:

@@ -100,7 +100,7 @@ def test_orders_that_were_taken_can_be_followed(cast: Personas) -> None:
         post(program, address, {**meant, "name": f"n-{number}", "filters": {"domains": value, "labelers": value}})
     for made in Snapshot.objects.all():
         assert program.get(reverse("api:snapshot", args=[cast.project.slug, made.name])).json()["state"] == "building"
-        assert list(snapshots.prepare_snapshot(made, asks=False)) is not None
+        assert list(snapshots.prepare_snapshot(made, enqueue=False)) is not None
 
 
 @pytest.mark.parametrize("body", BYTES, ids=lambda body: str(body[:8]))

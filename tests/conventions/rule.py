@@ -27,6 +27,7 @@ ROOMS = frozenset(
         "host",
         "stats",
         "formats",
+        "charts",
         "config",
     }
 )

@@ -15,7 +15,7 @@ PURE = (
     "labeling/traces/readers",
     "labeling/texts",
     "exports/formats",
-    "dashboard/charts",
+    "charts",
     "prm/selection",
     "prm/evaluation",
     "demo/maths",

@@ -153,7 +153,7 @@ def test_backup_of_tables_from_another_version_is_whole_and_says_so(
 def test_restore_refuses_while_the_supervisor_holds_the_data(file: Path, settings: Settings) -> None:
     settings.EMBEDDED = True
     backup.create_backup(file=file, now=NOW)
-    with (file.parent / "supervisor.lock_requirements").open("a") as lock:
+    with (file.parent / "supervisor.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(CommandError, match=r"stop \./run"):
             call_command("restore", str(file))

@@ -1,8 +1,7 @@
-"""What a card says, and what it admits."""
+"""The dataset card: every known fact is in it, and missing ones are reported as such."""
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,56 +9,53 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from exports import card, card_figures, disclosures, finish_job, snapshots
+from exports import card, card_figures, disclosures, exclusions, finish_job, snapshots
+from exports.models import Snapshot
 from formats import columns
 from formats.catalog import OUTPUT_FORMATS
 from labeling import assignments
-from labeling.datasets.selection import ManifestFilters
+from labeling.datasets.selection import ManifestFilters, Unit
 from labeling.models import Problem, Project, Rater
 from tests import factories
-from tests.exports.test_snapshots import content, labelled, make
-from tests.labeling.assignments.clients import WorkPageClient as Browser
+from tests.exports.snapshot_builder import build_snapshot, make_labeled_project, read_file
+from tests.labeling.assignments.clients import WorkPageClient
 
 pytestmark = pytest.mark.django_db
+LABEL_FORMATS = [name for name, format in OUTPUT_FORMATS.items() if format.wants_raters]
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, settings: Any) -> None:
-    settings.DATA_DIR = tmp_path
+def read_card(snapshot: Snapshot) -> str:
+    return read_file(snapshot, "README.md").decode()
 
 
-def test_card_names_all_eleven_statements_that_are_missing() -> None:
-    text = content(make(labelled(2), "trl"), "README.md").decode()
-    missing = re.findall(r"^\| (.+) \| not stated \|$", text, re.M)
-    assert missing == list(card.DISCLOSURE_LABELS.values())
+def test_card_prints_every_missing_disclosure_as_not_stated() -> None:
+    text = read_card(build_snapshot(make_labeled_project(2), "trl"))
+    missing = re.findall(rf"^\| (.+) \| {disclosures.NOT_STATED} \|$", text, re.M)
+    assert missing == list(disclosures.DISCLOSURE_LABELS.values())
     assert len(missing) == 11
 
 
-def test_card_carries_what_was_stated_when_it_was_made() -> None:
-    project = labelled(2)
-    said = {"policy": "llama | <b>7B</b>", "licence": "MIT", "pay": "20 € an hour"}
-    disclosures.save_disclosure(project=project, said=said, by=None, now=timezone.now())
-    made = make(project, "trl")
-    disclosures.save_disclosure(project=project, said={"policy": "other"}, by=None, now=timezone.now())
-    text = content(made, "README.md").decode()
+def test_card_keeps_the_disclosure_of_its_order() -> None:
+    project = make_labeled_project(2)
+    texts = {"policy": "llama | <b>7B</b>", "licence": "MIT", "pay": "20 € an hour"}
+    disclosures.save_disclosure(project=project, texts=texts, by=None, now=timezone.now())
+    snapshot = build_snapshot(project, "trl")
+    disclosures.save_disclosure(project=project, texts={"policy": "other"}, by=None, now=timezone.now())
+    text = read_card(snapshot)
     assert "llama \\| &lt;b>7B&lt;/b>" in text
-    assert "- Pay: 20 € an hour" in text
+    assert "20 € an hour" in text
     assert "license: mit" in text
-    assert (snapshots.snapshot_folder(made) / "README.md").read_text() == card.write_card(
-        finish_job.load_card_context(made)
-    )
+    assert text == card.write_card(finish_job.load_card_context(snapshot))
 
 
-def test_head_is_yaml_with_a_config_and_features_for_each_format() -> None:
-    formats = [name for name in OUTPUT_FORMATS if OUTPUT_FORMATS[name].wants_raters]
-    made = make(labelled(12), *formats, validation=0.5)
-    head = yaml.safe_load(content(made, "README.md").decode().split("---\n")[1])
-    assert [each["config_name"] for each in head["configs"]] == sorted(
-        {file.format for file in made.files.all()} & set(formats)
-    )
+def test_front_matter_has_a_config_and_features_for_each_format() -> None:
+    snapshot = build_snapshot(make_labeled_project(12), *LABEL_FORMATS, validation=0.5)
+    head = yaml.safe_load(read_card(snapshot).split("---\n")[1])
+    written = {file.format for file in snapshot.files.all()} & set(LABEL_FORMATS)
+    assert [each["config_name"] for each in head["configs"]] == sorted(written)
     for config in head["configs"]:
         for split in config["data_files"]:
-            assert all((snapshots.snapshot_folder(made) / path).exists() for path in split["path"])
+            assert all((snapshots.snapshot_folder(snapshot) / path).exists() for path in split["path"])
     features = {each["config_name"]: each["features"] for each in head["dataset_info"]}
     assert features["trl"] == [
         {"name": "prompt", "dtype": "string"},
@@ -69,108 +65,105 @@ def test_head_is_yaml_with_a_config_and_features_for_each_format() -> None:
     assert head["license"] == "unknown"
 
 
-@pytest.mark.parametrize("formats", [sorted(set(OUTPUT_FORMATS) - {"outcomes"}), ["outcomes"]])
-def test_card_counts_the_rows_of_every_format(formats: list[str]) -> None:
-    """As many as its files have, also where weights stand beside them."""
-    unit = "traces" if formats == ["outcomes"] else "submissions"
-    made = make(labelled(3), *formats, test=0.5, filters=ManifestFilters(unit=unit))  # type: ignore[arg-type]  # one of the two
-    tallies = json.loads(content(made, "manifest.json"))["tallies"]
+def test_front_matter_is_read_by_the_libraries_of_the_hub() -> None:
+    from datasets import Features
+    from datasets.info import DatasetInfosDict
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard
+
+    snapshot = build_snapshot(make_labeled_project(12), *LABEL_FORMATS, validation=0.5)
+    head = DatasetCard(read_card(snapshot)).data
+    infos = DatasetInfosDict.from_dataset_card_data(head)
+    configs = MetadataConfigs.from_dataset_card_data(head)
+    assert set(infos) == set(configs) == {file.format for file in snapshot.files.all()} & set(LABEL_FORMATS)
+    for name, info in infos.items():
+        assert info.features == Features.from_dict(columns.describe_features(OUTPUT_FORMATS[name].columns)), name
+
+
+@pytest.mark.parametrize(
+    ("formats", "unit"), [(sorted(set(OUTPUT_FORMATS) - {"outcomes"}), "submissions"), (["outcomes"], "traces")]
+)
+def test_card_counts_the_rows_of_every_format(formats: list[str], unit: Unit) -> None:
+    """The rows of the data files; files with weights are not counted."""
+    snapshot = build_snapshot(make_labeled_project(3), *formats, test=0.5, filters=ManifestFilters(unit=unit))
+    tallies = json.loads(read_file(snapshot, "manifest.json"))["tallies"]
     for name in formats:
-        rows = sum(file.rows or 0 for file in made.files.filter(format=name))
+        rows = sum(file.rows or 0 for file in snapshot.files.filter(format=name))
         assert tallies[name]["rows"] == rows, name
-        assert f"- `{name}`: {rows:,} rows" in content(made, "README.md").decode()
+        assert f"- `{name}`: {rows:,} rows" in read_card(snapshot)
     assert tallies.keys() == set(formats)
 
 
-def test_card_says_how_traces_were_chosen_and_what_was_left_out() -> None:
-    made = make(labelled(2), "trl", purpose="training")
-    text = content(made, "README.md").decode()
-    for key, words in card.EXCLUSION_LABELS.items():
-        assert f"| {words} | 0 |" in text, key
-    assert "Nothing was drawn with a recorded probability" in text
-    assert "Agreement was not measured" in text
-    assert "| neutral | counts as right |" in text
+def test_training_card_lists_every_exclusion() -> None:
+    snapshot = build_snapshot(make_labeled_project(2), "trl", purpose="training")
+    for reason, label in exclusions.EXCLUSION_LABELS.items():
+        assert f"| {label} | 0 |" in read_card(snapshot), reason
+    assert not snapshot.plan["n_weighted"]
+    assert snapshot.figures["facts"]["agreement"] is None
+    assert "agreement.svg" not in read_card(snapshot)
 
 
-def submitted(project: Project, domain: str, *ratings: list[int]) -> None:
-    """A trace of this domain with a reading for each."""
+def submit(project: Project, domain: str, *submissions: list[int]) -> None:
+    """Make a trace of this domain with these submissions, each by another rater."""
     trace = factories.make_trace(project, ["Take one.", "Add two.", "That is four."])
     Problem.objects.filter(pk=trace.problem_id).update(domain=domain)
-    for each in ratings:
+    for ratings in submissions:
         rater = factories.make_rater(project)
-        client = Browser(factories.make_assignment(rater, trace))
-        client.send(*(client.write(step, rating) for step, rating in enumerate(each)))
+        client = WorkPageClient(factories.make_assignment(rater, trace))
+        client.send(*(client.write(step, rating) for step, rating in enumerate(ratings)))
         assignments.submit(**client.place, now=factories.NOW, by=rater.user)
 
 
-def test_agreement_is_that_of_the_rows_and_not_of_the_project() -> None:
-    """Of four traces read twice one is filtered away by its domain; of none both readings are one rater's."""
+def test_agreement_is_measured_on_the_rows_of_the_snapshot() -> None:
+    """One of four traces is filtered out by its domain. Filtering by rater leaves no pair of submissions."""
     project = factories.make_project(overlap=2, reserve_problem_share=0.0)
     for domain in ("sums", "sums", "roots"):
-        submitted(project, domain, [1, -1], [1, -1])
-    submitted(project, "other", [1, 1, 1], [-1])
-    made = make(project, "trl", filters=ManifestFilters(domains=["sums", "roots"]))
-    found = made.figures["facts"]["agreement"]
-    assert (found["n_traces"], found["first_error"]["exact"]["value"]) == (3, 1.0)
-    assert [(row["key"], row["n_traces"]) for row in found["domains"]] == [("sums", 2), ("roots", 1)]
-    assert "Of the 3 traces among the rows" in content(made, "README.md").decode()
-    one = Rater.objects.filter(project=project).earliest("pk")
-    assert make(project, "trl", filters=ManifestFilters(labelers=[one.labeler])).figures["facts"]["agreement"] is None
-    whole = make(project, "trl").figures["facts"]
-    assert whole["agreement"]["first_error"]["exact"]["value"] == 0.75
-    assert whole["labels"] == {"-1": 7, "0": 0, "1": 9}
-    assert whole["first_errors"] == {"0": 1, "1": 6, "none": 1}
+        submit(project, domain, [1, -1], [1, -1])
+    submit(project, "other", [1, 1, 1], [-1])
+    some = build_snapshot(project, "trl", filters=ManifestFilters(domains=["sums", "roots"]))
+    agreement = some.figures["facts"]["agreement"]
+    assert agreement["n_traces"] == 3
+    assert agreement["first_error"]["exact"]["value"] == 1.0
+    assert [(row["key"], row["n_traces"]) for row in agreement["domains"]] == [("sums", 2), ("roots", 1)]
+    rater = Rater.objects.filter(project=project).earliest("pk")
+    single = build_snapshot(project, "trl", filters=ManifestFilters(labelers=[rater.labeler]))
+    assert single.figures["facts"]["agreement"] is None
+    facts = build_snapshot(project, "trl").figures["facts"]
+    assert facts["agreement"]["first_error"]["exact"]["value"] == 0.75
+    assert facts["labels"] == {"-1": 7, "0": 0, "1": 9}
+    assert facts["first_errors"] == {"0": 1, "1": 6, "none": 1}
 
 
-def test_figures_stand_in_the_card_and_beside_it() -> None:
+def test_charts_are_in_the_card_and_next_to_it() -> None:
     project = factories.make_project(overlap=2, reserve_problem_share=0.0)
     for domain in ("sums", "roots & <powers>"):
-        submitted(project, domain, [1, -1], [1, -1])
-    made = make(project, "trl")
-    shown = {name: shows for shows, name in re.findall(r"!\[(.+)\]\((.+\.svg)\)", content(made, "README.md").decode())}
-    assert list(shown) == ["labels.svg", "first_errors.svg", "agreement.svg", "domains.svg", "selection.svg"]
-    for name, shows in shown.items():
-        assert ElementTree.fromstring(content(made, name)).get("aria-label") == shows
-        assert len(content(made, name)) < 6000
+        submit(project, domain, [1, -1], [1, -1])
+    snapshot = build_snapshot(project, "trl")
+    captions = {name: caption for caption, name in re.findall(r"!\[(.+)\]\((.+\.svg)\)", read_card(snapshot))}
+    assert list(captions) == ["labels.svg", "first_errors.svg", "agreement.svg", "domains.svg", "selection.svg"]
+    for name, caption in captions.items():
+        assert ElementTree.fromstring(read_file(snapshot, name)).get("aria-label") == caption
+        assert len(read_file(snapshot, name)) < 6000
 
 
-def test_figures_write_every_number_that_they_draw() -> None:
+def test_charts_write_every_number_that_they_draw() -> None:
     facts: dict[str, Any] = {
         "labels": {"-1": 1, "0": 0, "1": 3},
         "first_errors": {"1": 3, "20": 1, "none": 4, "cut_off": 2},
         "arms": [{"arm": "policy", "n": 4, "low": 0.1, "high": 0.2}],
         "agreement": {
             "steps": {"alpha_nominal": {"value": 0.5, "low": 0.4, "high": 0.6}},
-            "first_error": {"exact": {"value": None, "reason": "no unit has two ratings", "interval_reason": ""}},
+            "first_error": {"exact": {"value": None, "reason": "only one rating", "interval_reason": ""}},
             "domains": [],
         },
     }
-    drawn = {
-        name: text
-        for name, _, text in card_figures.draw_card_figures(facts, {"n_weighted": 8, "effective_sample_size": 5.0})
-    }
+    plan = {"n_weighted": 8, "effective_sample_size": 5.0}
+    drawn = {figure.file_name: figure.svg for figure in card_figures.draw_card_figures(facts, plan)}
     assert "75.0% (3)" in drawn["labels.svg"]
-    places = re.findall(r">(step \d+|later[^<]+|no error|given up before)<", drawn["first_errors.svg"])
-    assert (places[0], places[-3:]) == ("step 1", ["later than step 15", "no error", "given up before"])
+    numbers = re.findall(r">([\d,]+) \([\d.]+%\)<", drawn["first_errors.svg"])
+    assert numbers[-3:] == ["1", "4", "2"], "later steps, no error, ended early"
     assert "5 of 8 draws" in drawn["selection.svg"]
     assert "[0.400, 0.600]" in drawn["agreement.svg"]
-    assert "no unit has two ratings" in drawn["agreement.svg"]
+    assert "only one rating" in drawn["agreement.svg"]
     assert drawn["agreement.svg"].count("<circle") == 1
     assert "domains.svg" not in drawn
-
-
-def test_head_is_what_datasets_makes_of_it() -> None:
-    """The hub's own readers of the head: features, and the files of each config."""
-    from datasets import Features
-    from datasets.info import DatasetInfosDict
-    from datasets.utils.metadata import MetadataConfigs
-    from huggingface_hub import DatasetCard
-
-    formats = [name for name in OUTPUT_FORMATS if OUTPUT_FORMATS[name].wants_raters]
-    made = make(labelled(12), *formats, validation=0.5)
-    head = DatasetCard(content(made, "README.md").decode()).data
-    found = DatasetInfosDict.from_dataset_card_data(head)
-    configs = MetadataConfigs.from_dataset_card_data(head)
-    assert set(found) == set(configs) == {file.format for file in made.files.all()} & set(formats)
-    for name, info in found.items():
-        assert info.features == Features.from_dict(columns.describe_features(OUTPUT_FORMATS[name].columns)), name

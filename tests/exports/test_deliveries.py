@@ -1,104 +1,94 @@
-"""A snapshot that a lead sends to a place that is set up: by a job that goes on where it was refused."""
+"""Deliveries to configured destinations, by a job that continues after a failure."""
 
 import os
 import urllib.request
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from exports import deliveries, snapshots
+from exports.deliveries import DeliveryStatus
 from exports.models import Delivery, Snapshot
-from exports.orders import InvalidOrder, SnapshotOrder
+from exports.orders import InvalidOrder
 from exports.tasks import deliver
 from jobs.models import Job
 from tests import factories
-from tests.exports.test_deliveries_sending import Hub
-from tests.exports.test_snapshots import labelled, make
+from tests.exports.snapshot_builder import build_snapshot, make_labeled_project, order_snapshot, read_file
+from tests.exports.test_destinations import FakeHub
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, settings: Any) -> None:
-    settings.DATA_DIR = tmp_path
-
-
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
-    made = Hub()
-    monkeypatch.setattr("huggingface_hub.HfApi", lambda: made)
-    return made
+def hub(monkeypatch: pytest.MonkeyPatch) -> FakeHub:
+    fake = FakeHub()
+    monkeypatch.setattr("huggingface_hub.HfApi", lambda: fake)
+    return fake
 
 
-def send(made: Snapshot, destination: str) -> deliveries.DeliveryStatus:
-    deliveries.request_delivery(snapshot=made, destination=destination, by=None, now=factories.NOW)
+def send(snapshot: Snapshot, destination: str) -> DeliveryStatus:
+    deliveries.request_delivery(snapshot=snapshot, destination=destination, by=None, now=factories.NOW)
     (job,) = Job.objects.filter(kind=deliveries.DELIVER)
     deliver(job.pk)
-    (found,) = deliveries.list_delivery_statuses(made)
-    return found
+    (status,) = deliveries.list_delivery_statuses(snapshot)
+    return status
 
 
-def test_delivery_goes_into_a_folder_of_its_own_and_once(store: Any, settings: Any) -> None:
+def test_snapshot_is_delivered_once_into_its_own_folder(store: Any, settings: Any) -> None:
     settings.DESTINATIONS = {"lake": "s3://sets/stepmark/"}
-    made = make(labelled(2), "trl")
-    found = send(made, "lake")
-    assert (found.state, found.failure) == ("done", "")
-    address = f"stepmark/{made.project.slug}/{made.name}"
-    assert found.delivery.address == f"s3://sets/{address}"
-    for file in made.files.all():
-        there = bytes(store.get(f"{address}/{file.name}").bytes())
-        assert there == (snapshots.snapshot_folder(made) / file.name).read_bytes()
-    deliveries.request_delivery(snapshot=made, destination="lake", by=None, now=factories.NOW)
+    snapshot = build_snapshot(make_labeled_project(2), "trl")
+    status = send(snapshot, "lake")
+    assert (status.state, status.failure) == ("done", "")
+    folder = f"stepmark/{snapshot.project.slug}/{snapshot.name}"
+    assert status.delivery.address == f"s3://sets/{folder}"
+    for file in snapshot.files.all():
+        assert bytes(store.get(f"{folder}/{file.name}").bytes()) == read_file(snapshot, file.name)
+    deliveries.request_delivery(snapshot=snapshot, destination="lake", by=None, now=factories.NOW)
     assert Job.objects.filter(kind=deliveries.DELIVER).count() == 1
 
 
-def test_delivery_that_is_refused_says_why_and_goes_on_when_it_is_tried_again(
-    store: Any,
-    settings: Any,
-) -> None:
+@pytest.mark.usefixtures("store")
+def test_refused_delivery_reports_the_file_and_can_be_retried(settings: Any) -> None:
     settings.DESTINATIONS = {"lake": "s3://later"}
-    made = make(labelled(2), "trl")
-    found = send(made, "lake")
-    assert (found.state, found.done, found.total) == ("failed", 0, made.files.count())
-    assert found.failure.startswith("README.md: ")
-    assert "sending.py" not in found.failure
+    snapshot = build_snapshot(make_labeled_project(2), "trl")
+    status = send(snapshot, "lake")
+    assert (status.state, status.done, status.total) == ("failed", 0, snapshot.files.count())
+    assert status.failure.startswith("README.md: ")
+    assert ".py" not in status.failure
     endpoint = os.environ["AWS_ENDPOINT_URL"]
     urllib.request.urlopen(urllib.request.Request(f"{endpoint}/later", method="PUT"), timeout=10).close()
-    assert send(made, "lake").state == "done"
+    assert send(snapshot, "lake").state == "done"
 
 
-def test_delivery_goes_on_behind_the_files_that_are_there(hub: Hub, settings: Any) -> None:
-    """A file is missing at first, as where a disk fails: what was sent before is not sent again."""
+def test_retry_continues_after_the_uploaded_files(hub: FakeHub, settings: Any) -> None:
+    """The last file is missing at first, as after a disk failure."""
     settings.DESTINATIONS = {"hub": "hf://our-team"}
-    made = make(labelled(2), "trl")
-    last = snapshots.snapshot_folder(made) / "manifest.json"
-    kept = last.read_bytes()
-    last.unlink()
-    found = send(made, "hub")
-    n = made.files.count()
-    assert (found.state, found.done, found.total) == ("failed", n - 1, n)
-    before = dict(hub.files)
+    snapshot = build_snapshot(make_labeled_project(2), "trl")
+    manifest = snapshots.snapshot_folder(snapshot) / "manifest.json"
+    content = manifest.read_bytes()
+    manifest.unlink()
+    status, n = send(snapshot, "hub"), snapshot.files.count()
+    assert (status.state, status.done, status.total) == ("failed", n - 1, n)
+    uploaded = dict(hub.files)
     hub.files.clear()
-    last.write_bytes(kept)
-    assert send(made, "hub").state == "done"
+    manifest.write_bytes(content)
+    assert send(snapshot, "hub").state == "done"
     assert set(hub.files) == {"manifest.json"}
-    assert {*before, *hub.files} == set(made.files.values_list("name", flat=True))
-    assert hub.repositories[-1] == f"our-team/{made.name}"
+    assert {*uploaded, *hub.files} == set(snapshot.files.values_list("name", flat=True))
+    assert hub.repositories[-1] == f"our-team/{snapshot.name}"
 
 
-def test_order_sends_what_it_built_and_knows_only_what_is_set_up(hub: Hub, settings: Any) -> None:
+def test_order_with_an_unknown_destination_is_refused(settings: Any) -> None:
     settings.DESTINATIONS = {"hub": "hf://our-team/ratings"}
-    project = labelled(1)
-    wanted = SnapshotOrder(formats=["trl"], deliver_to=["lake"])
-    with pytest.raises(InvalidOrder, match="no destination called lake"):
-        snapshots.order_snapshot(
-            project=project, name="x", purpose="archive", wanted=wanted, by=None, now=factories.NOW
-        )
-    made = make(project, "trl", deliver_to=["hub"])
+    with pytest.raises(InvalidOrder) as refused:
+        order_snapshot(make_labeled_project(1), "trl", deliver_to=["lake"])
+    assert refused.value.code == "destination"
+
+
+def test_order_delivers_what_it_built(hub: FakeHub, settings: Any) -> None:
+    settings.DESTINATIONS = {"hub": "hf://our-team/ratings"}
+    snapshot = build_snapshot(make_labeled_project(1), "trl", deliver_to=["hub"])
     assert Delivery.objects.get().address == "hf://our-team/ratings"
     deliver(Job.objects.get(kind=deliveries.DELIVER).pk)
     assert "manifest.json" in hub.files
-    with pytest.raises(deliveries.DeliveryFailed):
-        deliveries.open_target("")
-    assert deliveries.list_delivery_statuses(made)[0].delivery.delivered_at is not None
+    assert deliveries.list_delivery_statuses(snapshot)[0].delivery.delivered_at is not None

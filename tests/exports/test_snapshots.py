@@ -1,4 +1,4 @@
-"""Snapshots from the order to the files."""
+"""Snapshots, from the order to the files."""
 
 import gzip
 import hashlib
@@ -11,18 +11,23 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from django.db import transaction
 
 from exports import finish_job, snapshots
 from exports.models import Snapshot
-from exports.orders import InvalidOrder, SnapshotOrder
+from exports.orders import InvalidOrder
 from jobs.models import Job
-from jobs.runner import Chunk, JobProgress
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Manifest, Project, Source, Trace
 from prm import registry, scores, trace_texts
 from prm.models import PRM
 from tests import factories
+from tests.exports.snapshot_builder import (
+    build_snapshot,
+    make_labeled_project,
+    order_snapshot,
+    read_file,
+    run_chunks,
+)
 from tests.formats import prm800k_lines as prm
 from tests.labeling.datasets.test_manifest import relabel
 from tests.labeling.traces.test_load import bring_in
@@ -30,233 +35,186 @@ from tests.labeling.traces.test_load import bring_in
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, settings: Any) -> None:
-    settings.DATA_DIR = tmp_path
-
-
-def run(chunks: Any) -> None:
-    for chunk in chunks:
-        if not isinstance(chunk, JobProgress):
-            do(chunk)
-
-
-def do(chunk: Chunk) -> JobProgress:
-    with transaction.atomic():
-        return chunk(factories.NOW)
-
-
-def make(project: Project, *formats: str, purpose: str = "archive", **wanted: Any) -> Snapshot:
-    """All the way, as the command line goes it."""
-    made = snapshots.order_snapshot(
-        project=project,
-        name=snapshots.suggest_name(project),
-        purpose=purpose,
-        wanted=SnapshotOrder(formats=list(formats), **wanted),
-        by=None,
-        now=factories.NOW,
-        asks=False,
-    )
-    run(snapshots.prepare_snapshot(made, asks=False))
-    for shard in made.shards.order_by("number"):
-        run(snapshots.build_shard(made, shard.number, asks=False))
-    made.refresh_from_db()
-    run(finish_job.finish_snapshot(made))
-    made.refresh_from_db()
-    return made
-
-
-def content(made: Snapshot, name: str) -> bytes:
-    return (snapshots.snapshot_folder(made) / name).read_bytes()
-
-
-def labelled(n: int = 6) -> Project:
-    project = factories.make_project(reserve_problem_share=0.0)
-    bring_in(
-        project, *(prm.make_line(problem=f"What is {number} + {number}?", labeler=f"r{number}") for number in range(n))
-    )
-    return project
+def read_lines(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in read_file(snapshot, name).splitlines()]
 
 
 @pytest.mark.parametrize("name", ["genuine.jsonl", "phase1_train.reconstructed.jsonl"])
-def test_archive_gives_real_files_back(shared_data: Path, name: str) -> None:
+def test_archive_exports_imported_files_unchanged(shared_data: Path, name: str) -> None:
     project = factories.make_project()
     source = (shared_data / "prm800k" / name).read_bytes()
     bring_in(project, *source.splitlines(), chunk=200)
-    made = make(project, "prm800k")
-    assert content(made, "data/prm800k/train.jsonl") == source
-    (file,) = made.files.filter(format="prm800k")
+    snapshot = build_snapshot(project, "prm800k")
+    assert read_file(snapshot, "data/prm800k/train.jsonl") == source
+    (file,) = snapshot.files.filter(format="prm800k")
     assert (file.rows, file.sha256) == (len(source.splitlines()), hashlib.sha256(source).hexdigest())
-    described = json.loads(content(made, "manifest.json"))
+    described = json.loads(read_file(snapshot, "manifest.json"))
     assert described["files"][0]["sha256"] == file.sha256
 
 
-def test_files_are_written_again_with_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After relabelling, in shards of two rows, in every container."""
+def test_rewritten_files_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After relabeling, in shards of two rows, with every compression."""
     monkeypatch.setattr(snapshots, "SHARD", 2)
-    project = labelled()
+    project = make_labeled_project()
     for ending in ("jsonl.gz", "jsonl.zst", "parquet"):
         formats = ("trl", "steps") if ending == "parquet" else ("prm800k", "trl", "steps")
-        made = make(project, *formats, ending=ending, validation=0.3)
-        relabel(Assignment.objects.filter(submitted_revision=1).first())  # type: ignore[arg-type]  # there is one
-        assert made.shards.count() == 3
-        assert snapshots.rewrite_files(made, tmp_path / "again") == []
-        finish_job.write_card_files(made, tmp_path / "again")
+        snapshot = build_snapshot(project, *formats, ending=ending, validation=0.3)
+        assignment = Assignment.objects.filter(submitted_revision=1).first()
+        assert assignment is not None
+        relabel(assignment)
+        assert snapshot.shards.count() == 3
+        assert snapshots.rewrite_files(snapshot, tmp_path / "again") == []
+        finish_job.write_card_files(snapshot, tmp_path / "again")
         for name in ("README.md", "manifest.json"):
-            assert (tmp_path / "again" / name).read_bytes() == content(made, name)
+            assert (tmp_path / "again" / name).read_bytes() == read_file(snapshot, name)
 
 
-def test_scores_are_those_of_the_prm_that_the_manifest_names(tmp_path: Path) -> None:
-    """Another PRM becomes current and scores everything, and a licence is stated anew: the same bytes again."""
-    project = labelled(3)
-    *read, unread = Trace.objects.order_by("pk")
-    first = current_prm(project, "first", dict.fromkeys(read, 0.25))
-    made = make(project, "steps", "prm800k")
-    rows = [json.loads(line) for line in content(made, "data/steps/train.jsonl").splitlines()]
-    told = {(row["trace"], row["step_prm"], row["step_score"]) for row in rows}
-    assert told == {*((trace.pk, first.label, 0.25) for trace in read), (unread.pk, "", None)}
-    assert made.manifest is not None
-    assert sorted(made.manifest.rows.values_list("score_version", flat=True)) == ["", first.label, first.label]
-    assert json.loads(content(made, "manifest.json"))["plan"]["prm_label"] == first.label
-    current_prm(project, "second", dict.fromkeys([*read, unread], 0.75))
-    Source.objects.update(licence="other")
-    assert snapshots.rewrite_files(made, tmp_path / "again") == []
-
-
-def current_prm(project: Project, name: str, said: dict[Trace, float]) -> PRM:
+def make_current_prm(project: Project, name: str, step_scores: dict[Trace, float]) -> PRM:
+    """Register a PRM that gives each step of a trace this score."""
     identity = registry.PRMIdentity("pushed", name)
-    made = registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
-    registry.make_current(prm=made, by=None, now=factories.NOW)
-    read = trace_texts.load_trace_texts([trace.pk for trace in said])
-    numbers = [np.full(len(text.steps), said[trace]) for text, trace in zip(read, said, strict=True)]
-    scores.save_scores(prm=made, texts=read, scores=numbers, now=factories.NOW)
-    return made
+    model = registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
+    registry.make_current(prm=model, by=None, now=factories.NOW)
+    texts = trace_texts.load_trace_texts([trace.pk for trace in step_scores])
+    values = [np.full(len(text.steps), score) for text, score in zip(texts, step_scores.values(), strict=True)]
+    scores.save_scores(prm=model, texts=texts, scores=values, now=factories.NOW)
+    return model
 
 
-def test_containers_hold_the_same_rows() -> None:
-    project = labelled()
-    plain = content(make(project, "trl"), "data/trl/train.jsonl")
-    packed = make(project, "trl", ending="jsonl.zst")
-    with zstandard.ZstdDecompressor().stream_reader(
-        io.BytesIO(content(packed, "data/trl/train.jsonl.zst")), read_across_frames=True
-    ) as stream:
+def test_scores_are_from_the_prm_of_the_manifest(tmp_path: Path) -> None:
+    """A later current PRM and a changed license do not change the files."""
+    project = make_labeled_project(3)
+    *scored, unscored = Trace.objects.order_by("pk")
+    first = make_current_prm(project, "first", dict.fromkeys(scored, 0.25))
+    snapshot = build_snapshot(project, "steps", "prm800k")
+    rows = read_lines(snapshot, "data/steps/train.jsonl")
+    assert {(row["trace"], row["step_prm"], row["step_score"]) for row in rows} == {
+        *((trace.pk, first.label, 0.25) for trace in scored),
+        (unscored.pk, "", None),
+    }
+    assert snapshot.manifest is not None
+    assert sorted(snapshot.manifest.rows.values_list("score_version", flat=True)) == ["", first.label, first.label]
+    assert json.loads(read_file(snapshot, "manifest.json"))["plan"]["prm_label"] == first.label
+    make_current_prm(project, "second", dict.fromkeys([*scored, unscored], 0.75))
+    Source.objects.update(licence="other")
+    assert snapshots.rewrite_files(snapshot, tmp_path / "again") == []
+
+
+def test_every_ending_has_the_same_rows() -> None:
+    project = make_labeled_project()
+    plain = read_file(build_snapshot(project, "trl"), "data/trl/train.jsonl")
+    zst = read_file(build_snapshot(project, "trl", ending="jsonl.zst"), "data/trl/train.jsonl.zst")
+    with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(zst), read_across_frames=True) as stream:
         assert stream.read() == plain
-    assert gzip.decompress(content(make(project, "trl", ending="jsonl.gz"), "data/trl/train.jsonl.gz")) == plain
-    table = make(project, "trl", ending="parquet")
-    rows = pq.read_table(snapshots.snapshot_folder(table) / "data/trl/train.parquet")
+    gz = read_file(build_snapshot(project, "trl", ending="jsonl.gz"), "data/trl/train.jsonl.gz")
+    assert gzip.decompress(gz) == plain
+    parquet = build_snapshot(project, "trl", ending="parquet")
+    rows = pq.read_table(snapshots.snapshot_folder(parquet) / "data/trl/train.parquet")
     assert rows.to_pylist() == [json.loads(line) for line in plain.splitlines()]
     assert b'"_type": "Value"' in rows.schema.metadata[b"huggingface"]
-    weights = content(table, "data/trl/train.weights.jsonl")
+    weights = read_file(parquet, "data/trl/train.weights.jsonl")
     assert len(weights.splitlines()) == len(plain.splitlines())
 
 
-def test_splits_never_part_a_problem_nor_what_is_nearly_the_same() -> None:
+def collect_splits(snapshot: Snapshot) -> dict[str, set[str]]:
+    """Return the splits of each problem."""
+    splits: dict[str, set[str]] = {}
+    for file in snapshot.files.filter(format="trl"):
+        for row in read_lines(snapshot, file.name):
+            splits.setdefault(row["prompt"], set()).add(file.split)
+    return splits
+
+
+def test_a_problem_and_similar_ones_stay_in_one_split() -> None:
     project = factories.make_project(reserve_problem_share=0.0)
     story = (
         "A farmer walks to the market with {} eggs in her basket and sells half of them before noon, then walks home."
     )
-    problems = [story.format(n) for n in range(12)] + [
-        f"What is {n} times {n * 7}, and why is it so?" for n in range(40)
-    ]
-    bring_in(project, *(prm.make_line(problem=each, labeler=who) for each in problems for who in ("ann", "ben")))
-    made = make(project, "trl", validation=0.25, test=0.25)
-    sides: dict[str, set[str]] = {}
-    for file in made.files.filter(format="trl"):
-        for line in content(made, file.name).splitlines():
-            sides.setdefault(json.loads(line)["prompt"], set()).add(file.split)
-    assert {file.split for file in made.files.filter(format="trl")} == {"train", "validation", "test"}
-    assert all(len(each) == 1 for each in sides.values())
-    assert len({next(iter(sides[story.format(n)])) for n in range(12)}) == 1
+    similar = [story.format(n) for n in range(12)]
+    problems = [*similar, *(f"What is {n} times {n * 7}, and why is it so?" for n in range(40))]
+    bring_in(project, *(prm.make_line(problem=each, labeler=name) for each in problems for name in ("ann", "ben")))
+    splits = collect_splits(build_snapshot(project, "trl", validation=0.25, test=0.25))
+    assert set().union(*splits.values()) == {"train", "validation", "test"}
+    assert all(len(each) == 1 for each in splits.values())
+    assert len(set().union(*(splits[problem] for problem in similar))) == 1
     bring_in(project, prm.make_line(problem="Something new?"))
-    grown = make(project, "trl", validation=0.25, test=0.25)
-    for file in grown.files.filter(format="trl"):
-        for line in content(grown, file.name).splitlines():
-            prompt = json.loads(line)["prompt"]
-            assert sides.setdefault(prompt, {file.split}) == {file.split}
+    grown = collect_splits(build_snapshot(project, "trl", validation=0.25, test=0.25))
+    assert grown == {**splits, "Something new?": grown["Something new?"]}
 
 
-def test_outcomes_are_of_traces_that_nobody_rated() -> None:
+def test_outcomes_include_traces_without_submissions() -> None:
     project = factories.make_project()
     factories.make_trace(project, is_right=False, outcome_by="file")
-    made = make(project, "outcomes", filters=ManifestFilters(unit="traces"))
-    (row,) = map(json.loads, content(made, "data/outcomes/train.jsonl").splitlines())
-    assert (row["is_right"], row["completion"]) == (False, "One.\nTwo.\nThree.")
+    snapshot = build_snapshot(project, "outcomes", filters=ManifestFilters(unit="traces"))
+    (row,) = read_lines(snapshot, "data/outcomes/train.jsonl")
+    assert row["is_right"] is False
+    assert row["completion"] == "One.\nTwo.\nThree."
 
 
-def test_training_drops_duplicates_when_asked() -> None:
+def test_duplicates_are_dropped_on_request() -> None:
     project = factories.make_project(reserve_problem_share=0.0)
     bring_in(project, prm.make_line(), prm.make_line(pre_generated_verifier_score=0.5), prm.make_line(problem="Other?"))
-    assert make(project, "trl", purpose="training").manifest.n_rows == 3  # type: ignore[union-attr]  # it is built
-    made = make(project, "trl", purpose="training", without_duplicates=True)
-    assert made.manifest is not None
-    assert made.manifest.left_out == {"duplicate": 1}
+    everything = build_snapshot(project, "trl", purpose="training").manifest
+    assert everything is not None
+    assert everything.n_rows == 3
+    distinct = build_snapshot(project, "trl", purpose="training", without_duplicates=True).manifest
+    assert distinct is not None
+    assert distinct.left_out == {"duplicate": 1}
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    ("order", "code"),
     [
-        {"formats": ["csv"]},
-        {"formats": []},
-        {"formats": ["trl"], "taken_in": ["gold"]},
-        {"formats": ["trl"], "taken_in": ["rain"], "reason": "x"},
-        {"formats": ["trl"], "validation": 0.6, "test": 0.5},
-        {"formats": ["trl", "outcomes"]},
-        {"formats": ["prm800k"], "ending": "parquet"},
-        {"formats": ["prm800k"], "filters": ManifestFilters(is_consensus=True)},
+        ({"formats": ["csv"]}, "format"),
+        ({"formats": []}, "format"),
+        ({"formats": ["trl"], "taken_in": ["gold"]}, "reason"),
+        ({"formats": ["trl"], "taken_in": ["rain"], "reason": "x"}, "exclusion"),
+        ({"formats": ["trl"], "validation": 0.6, "test": 0.5}, "shares"),
+        ({"formats": ["trl", "outcomes"]}, "unit"),
+        ({"formats": ["prm800k"], "ending": "parquet"}, "ending"),
+        ({"formats": ["prm800k"], "filters": ManifestFilters(is_consensus=True)}, "consensus"),
     ],
 )
-def test_order_refuses_what_cannot_be_made(wanted: dict[str, Any]) -> None:
-    project = factories.make_project()
-    with pytest.raises(InvalidOrder):
-        snapshots.order_snapshot(
-            project=project, name="x", purpose="training", wanted=SnapshotOrder(**wanted), by=None, now=factories.NOW
-        )
+def test_invalid_order_is_refused(order: dict[str, Any], code: str) -> None:
+    with pytest.raises(InvalidOrder) as refused:
+        order_snapshot(factories.make_project(), *order.pop("formats"), purpose="training", **order)
+    assert refused.value.code == code
     assert not Snapshot.objects.exists()
 
 
-def test_order_refuses_a_name_twice_and_cancel_ends_its_jobs() -> None:
-    project = labelled(1)
-    wanted = SnapshotOrder(formats=["trl"])
-    made = snapshots.order_snapshot(
-        project=project, name="x", purpose="archive", wanted=wanted, by=None, now=factories.NOW
-    )
-    with pytest.raises(InvalidOrder, match="called x already"):
-        snapshots.order_snapshot(
-            project=project, name="x", purpose="archive", wanted=wanted, by=None, now=factories.NOW
-        )
-    run(snapshots.prepare_snapshot(made, asks=True))
-    assert Job.objects.filter(subject=snapshots.job_subject(made)).count() == 2
-    snapshots.cancel_snapshot(snapshot=made, by=None, now=factories.NOW)
+def test_second_order_of_a_name_is_refused() -> None:
+    project = make_labeled_project(1)
+    order_snapshot(project, "trl", name="x")
+    with pytest.raises(InvalidOrder) as refused:
+        order_snapshot(project, "trl", name="x")
+    assert refused.value.code == "name"
+
+
+def test_cancel_ends_the_jobs_of_a_snapshot() -> None:
+    snapshot = order_snapshot(make_labeled_project(1), "trl", enqueue=True)
+    run_chunks(snapshots.prepare_snapshot(snapshot, enqueue=True))
+    assert Job.objects.filter(subject=snapshots.job_subject(snapshot)).count() == 2
+    snapshots.cancel_snapshot(snapshot=snapshot, by=None, now=factories.NOW)
     assert not Job.objects.unfinished().exists()
     assert Manifest.objects.count() == 1
 
 
-def test_jobs_build_a_snapshot_shard_by_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each job asks for the next; the last shard asks for the card."""
+def test_each_job_requests_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "SHARD", 2)
-    made = snapshots.order_snapshot(
-        project=labelled(5),
-        name="x",
-        purpose="archive",
-        wanted=SnapshotOrder(formats=["trl"]),
-        by=None,
-        now=factories.NOW,
-    )
-    kinds = {snapshots.PREPARE: 1, snapshots.BUILD: 3, snapshots.FINISH: 1}
-    for kind, n in kinds.items():
-        jobs = list(Job.objects.filter(kind=kind))
-        assert len(jobs) == n
-        for job in jobs:
-            made = Snapshot.objects.get(pk=made.pk)
-            if kind == snapshots.BUILD:
-                run(snapshots.build_shard(made, job.arguments["shard"], asks=True))
-            else:
-                run(
-                    snapshots.prepare_snapshot(made, asks=True)
-                    if kind == snapshots.PREPARE
-                    else finish_job.finish_snapshot(made)
-                )
-    made.refresh_from_db()
-    assert made.built_at is not None
-    assert made.files.filter(format="trl").count() == 3
-    assert sum(file.rows or 0 for file in made.files.filter(format="trl")) == 5
+    snapshot = order_snapshot(make_labeled_project(5), "trl", enqueue=True)
+
+    def load_jobs(kind: str) -> list[Job]:
+        snapshot.refresh_from_db()
+        return list(Job.objects.filter(kind=kind))
+
+    assert len(load_jobs(snapshots.PREPARE)) == 1
+    run_chunks(snapshots.prepare_snapshot(snapshot, enqueue=True))
+    jobs = load_jobs(snapshots.BUILD)
+    assert len(jobs) == 3
+    for job in jobs:
+        assert not load_jobs(snapshots.FINISH)
+        run_chunks(snapshots.build_shard(snapshot, job.arguments["shard"], enqueue=True))
+    assert len(load_jobs(snapshots.FINISH)) == 1
+    run_chunks(finish_job.finish_snapshot(snapshot))
+    snapshot.refresh_from_db()
+    assert snapshot.built_at is not None
+    assert sorted(file.rows or 0 for file in snapshot.files.filter(format="trl")) == [1, 2, 2]

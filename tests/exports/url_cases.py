@@ -1,4 +1,4 @@
-"""The addresses of snapshots, for the walk of `tests.test_permissions`: how each is asked, and by whom."""
+"""The URLs of snapshots for `tests.test_permissions`: the method, the status for each role, and the arguments."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,6 @@ Arguments = Callable[[Personas], dict[str, object]]
 
 
 def answers_for_engineers(status: int) -> dict[str, int]:
-    """Those who take data out."""
     inside = {"annotator": 403, "reviewer": 403, "engineer": status, "lead": status, "owner": status}
     return {"visitor": 302, "stranger": 404, "neighbour": 404, **inside}
 
@@ -22,15 +21,15 @@ def project_args(cast: Personas) -> dict[str, object]:
 
 
 def snapshot_args(cast: Personas) -> dict[str, object]:
-    made = snapshots.order_snapshot(
+    snapshot = snapshots.order_snapshot(
         project=cast.project,
         name="one",
         purpose="archive",
-        wanted=SnapshotOrder(formats=["trl"]),
+        order=SnapshotOrder(formats=["trl"]),
         by=None,
         now=factories.NOW,
     )
-    return {"slug": cast.project.slug, "name": made.name}
+    return {"slug": cast.project.slug, "name": snapshot.name}
 
 
 def snapshot_file_args(cast: Personas) -> dict[str, object]:

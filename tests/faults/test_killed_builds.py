@@ -76,7 +76,7 @@ def ordered(project: Project, ending: Ending) -> Snapshot:
         project=project,
         name=f"in-{ending}",
         purpose="archive",
-        wanted=SnapshotOrder(formats=ORDERS[ending], ending=ending, validation=0.3),
+        order=SnapshotOrder(formats=ORDERS[ending], ending=ending, validation=0.3),
         by=None,
         now=timezone.now(),
     )

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from exports import finish_job, snapshots
 from exports.models import Snapshot
-from tests.exports.test_snapshots import run
+from tests.exports.snapshot_builder import run_chunks
 from tests.formats import prm800k_lines as prm
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.example_project import ExampleProject, make_example_project
@@ -30,10 +30,10 @@ def scene(transactional_db: None, tmp_path: Path, settings: Any) -> ExampleProje
 
 def build(made: Snapshot) -> None:
     """What the workers would do."""
-    run(snapshots.prepare_snapshot(made, asks=False))
-    run(snapshots.build_shard(made, 0, asks=False))
+    run_chunks(snapshots.prepare_snapshot(made, enqueue=False))
+    run_chunks(snapshots.build_shard(made, 0, enqueue=False))
     made.refresh_from_db()
-    run(finish_job.finish_snapshot(made))
+    run_chunks(finish_job.finish_snapshot(made))
 
 
 def barriers(page: Page) -> list[str]:

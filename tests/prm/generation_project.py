@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 
 from formats import labeled_steps
-from formats.records import ProblemRecord, SubmissionRecord, TraceRecord
+from formats.records import ProblemRecord, TraceRecord
 from jobs import runner
 from jobs.models import Job, JobState
 from jobs.runner import Chunk, JobProgress
@@ -35,12 +35,8 @@ def make_record(number: int, *, is_labelled: bool, seed: int = 0, per_problem: i
         total += more + is_slip
         first = place if is_slip else first
     problem = f"Problem {seed}.{number // per_problem}: what do these numbers add up to, one by one, in the end?"
-    submission = SubmissionRecord(
-        labeled_steps.make_turns_to_first_error(steps, first),
-        labeler="ann",
-        finish_reason=_reason(first),
-        submitted_at=factories.NOW,
-    )
+    submission = labeled_steps.make_submission_to_first_error(steps, first, labeler="ann")
+    submission.submitted_at = factories.NOW
     return TraceRecord(
         problem=ProblemRecord(problem, domain="sums" if number % 2 else "totals"),
         steps=labeled_steps.make_steps(steps),
@@ -49,10 +45,6 @@ def make_record(number: int, *, is_labelled: bool, seed: int = 0, per_problem: i
         submissions=[submission] if is_labelled else [],
         digest=hashlib.sha256(f"{seed} {number}".encode()).hexdigest(),
     )
-
-
-def _reason(first: int | None) -> str:
-    return "solution" if first is None else "found_error"
 
 
 def import_records(project: Project, *, labelled: int, unread: int, seed: int = 0, per_problem: int = 1) -> None:

@@ -1,7 +1,6 @@
-"""Writes what was judged in a project into files: `manage.py build_snapshot --project SLUG --out DIR`.
+"""`manage.py build_snapshot --project SLUG --out DIR`: export a project's labels to files.
 
-Exit codes: 0 it is built, 1 it cannot be made as asked (why is said), 2 the command was not understood, 130 stopped
-by Ctrl-C.
+Exit codes: 0 built, 1 cannot be built as ordered, 2 invalid arguments, 130 interrupted by Ctrl-C.
 """
 
 import datetime as dt
@@ -29,164 +28,191 @@ from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project
 from labeling.models.assignment import FinishReason
 
-STOPPED = 130  # what shells say of a program that was interrupted
+INTERRUPTED = 130  # the exit code that shells report for Ctrl-C
 
 
 class Command(BaseCommand):
     help = (
-        "Freezes what was judged in a project and writes it into files. `archive` holds all of it as it is. "
-        "Exit codes: 0 it is built, 1 it cannot be made as asked, 2 the command was not understood, 130 stopped."
+        "Freeze a project's labels and write them to files. An `archive` has all of them; a `training` snapshot leaves"
+        " out evaluation and gold data. Exit codes: 0 built, 1 cannot be built as ordered, 2 invalid arguments,"
+        " 130 interrupted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-        parser.add_argument(
-            "--format", action="append", choices=list(OUTPUT_FORMATS), help="may be said more than once"
+        add = parser.add_argument
+        add("--project", required=True, metavar="SLUG", help="the project to export")
+        add("--out", required=True, type=Path, metavar="DIR", help="the folder for the files")
+        add(
+            "--format",
+            action="append",
+            choices=list(OUTPUT_FORMATS),
+            help="repeatable; default: prm800k",
         )
-        parser.add_argument("--purpose", default="archive", choices=[str(each.value) for each in SnapshotPurpose])
-        parser.add_argument("--ending", default="jsonl", choices=ENDINGS)
-        parser.add_argument("--name", help="of the snapshot; otherwise the project's with the next number")
-        parser.add_argument("--again", action="store_true", help="write the files of the snapshot --name once more")
-        parser.add_argument("--neutral", default="positive", choices=["positive", "negative", "drop"])
-        parser.add_argument("--human-steps", default="omit", choices=["omit", "positive"])
-        parser.add_argument(
-            "--without-alternatives", action="store_true", help="no rows of options that were not taken"
+        add(
+            "--purpose",
+            default="archive",
+            choices=[str(each.value) for each in SnapshotPurpose],
+            help="archive (everything) or training (without evaluation and gold data)",
         )
-        parser.add_argument("--validation", type=float, default=0.0, metavar="SHARE")
-        parser.add_argument("--test", type=float, default=0.0, metavar="SHARE")
-        parser.add_argument("--without-duplicates", action="store_true")
-        parser.add_argument("--take-in", action="append", default=[], metavar="REASON")
-        parser.add_argument("--reason", default="", help="why it is taken in: stands in the card")
-        parser.add_argument(
+        add("--ending", default="jsonl", choices=ENDINGS, help="file type and compression")
+        add("--name", help="name of the snapshot; default: the project's slug with the next version number")
+        add("--again", action="store_true", help="rewrite the files of the existing snapshot --name and compare them")
+        add(
+            "--neutral",
+            default="positive",
+            choices=["positive", "negative", "drop"],
+            help="for binary labels: count neutral steps as correct or incorrect, or end the row before them",
+        )
+        add(
+            "--human-steps",
+            default="omit",
+            choices=["omit", "positive"],
+            help="for binary labels: end the row before a step that the rater wrote, or count it as correct",
+        )
+        add("--without-alternatives", action="store_true", help="leave out rows of alternatives that were not chosen")
+        add("--validation", type=float, default=0.0, metavar="SHARE", help="share of problems for validation, 0 to 1")
+        add("--test", type=float, default=0.0, metavar="SHARE", help="share of problems for testing, 0 to 1")
+        add("--without-duplicates", action="store_true", help="leave out traces with the same problem and steps")
+        add(
+            "--take-in",
+            action="append",
+            default=[],
+            metavar="REASON",
+            help="include traces that a training snapshot leaves out for this reason (repeatable), for example gold or"
+            " 'benchmark:GSM8K test'",
+        )
+        add("--reason", default="", help="why --take-in is justified; printed in the dataset card")
+        add(
             "--to",
-            metavar="PLACE",
-            help="also send it to a destination that is set up, by name, or to s3://bucket/prefix or hf://owner/name",
+            metavar="DESTINATION",
+            help="also upload the files: the name of a configured destination, s3://bucket/prefix, or hf://owner/name",
         )
-        parser.add_argument("--workers", type=int, default=1, help="processes that write shards at the same time")
-        self._add_filters(parser.add_argument_group("which submissions"))
+        add("--workers", type=int, default=1, help="number of processes that write shards in parallel")
+        self._add_filters(parser.add_argument_group("filters", "Without filters, every submission is exported."))
 
     def _add_filters(self, group: Any) -> None:
-        """What is not said asks for nothing; what may be said more than once names all that is wanted."""
-        side = ["in", "out", "only"]
+        inclusion = ["in", "out", "only"]
         add = group.add_argument
-        add("--consensus", action="store_true", help="what all raters stand behind, not what each said")
+        add("--consensus", action="store_true", help="export the consensus of a trace instead of single raters' labels")
         add(
             "--generation",
             action="append",
-            type=_round,
+            type=_parse_generation,
             metavar="N",
-            help="a round; `none` for submissions without one",
+            help="a generation, or `none` for submissions without one (repeatable)",
         )
-        add("--domain", action="append", metavar="NAME")
-        add("--finish-reason", action="append", choices=FinishReason.values)
-        add("--from", dest="since", type=_moment, metavar="DATE", help="submitted from this day or moment on, in UTC")
-        add("--until", type=_moment, metavar="DATE", help="submitted before it")
-        add("--blind", action="store_true", help="only raters who saw no PRM's scores")
-        add("--contested", default="in", choices=side)
-        add("--gold", default="in", choices=side)
-        add("--min-raters", type=int, default=0, metavar="N", help="of a trace")
+        add("--domain", action="append", metavar="NAME", help="a domain (repeatable)")
+        add("--finish-reason", action="append", choices=FinishReason.values, help="a finish reason (repeatable)")
+        add(
+            "--from",
+            dest="since",
+            type=_parse_time,
+            metavar="DATE",
+            help="submitted since this date or time (UTC)",
+        )
+        add("--until", type=_parse_time, metavar="DATE", help="submitted before this date or time (UTC)")
+        add("--blind", action="store_true", help="only raters who saw no PRM scores")
+        add("--contested", default="in", choices=inclusion, help="contested traces: include, leave out, or only these")
+        add("--gold", default="in", choices=inclusion, help="gold traces: include, leave out, or only these")
+        add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(_("There is no project %(slug)s.") % {"slug": options["project"]})
+            raise CommandError(_("Project %(slug)s does not exist.") % {"slug": options["project"]})
         if options["again"]:
-            self._again(project, options)
+            self._rewrite(project, options)
             return
         try:
-            made = snapshots.order_snapshot(
+            snapshot = snapshots.order_snapshot(
                 project=project,
                 name=options["name"] or snapshots.suggest_name(project),
                 purpose=options["purpose"],
-                wanted=_wanted(options),
+                order=_build_order(options),
                 by=None,
                 now=timezone.now(),
-                asks=False,
+                enqueue=False,
             )
         except InvalidOrder as error:
             raise CommandError(str(error)) from error
         self._bar = ProgressBar(self.stderr)
         try:
-            self._build(made, options["workers"])
+            self._build(snapshot, options["workers"])
         except KeyboardInterrupt:
             self._bar.clear()
-            snapshots.cancel_snapshot(snapshot=made, by=None, now=timezone.now())
-            message = _("Stopped: the snapshot %(name)s is not built.") % {"name": made.name}
-            raise CommandError(message, returncode=STOPPED) from None
+            snapshots.cancel_snapshot(snapshot=snapshot, by=None, now=timezone.now())
+            message = _("Interrupted. Snapshot %(name)s was not built.") % {"name": snapshot.name}
+            raise CommandError(message, returncode=INTERRUPTED) from None
         self._bar.clear()
-        made.refresh_from_db()
-        _copy(snapshots.snapshot_folder(made), options["out"])
-        self._say(made, options["out"])
+        snapshot.refresh_from_db()
+        _link_files(snapshots.snapshot_folder(snapshot), options["out"])
+        self._report(snapshot, options["out"])
         if options["to"]:
-            self._send(made, options["to"])
+            self._upload(snapshot, options["to"])
 
-    def _send(self, made: Snapshot, place: str) -> None:
-        is_known = place in destinations.configured_destinations()
-        address = (
-            destinations.build_address(place, project=made.project.slug, snapshot=made.name) if is_known else place
-        )
+    def _upload(self, snapshot: Snapshot, destination: str) -> None:
+        address = destination
+        if destination in destinations.configured_destinations():
+            address = destinations.build_address(destination, project=snapshot.project.slug, snapshot=snapshot.name)
         try:
-            sent = list(deliveries.send_files(made, deliveries.open_target(address)))
-        except deliveries.DeliveryFailed as error:
+            names = list(deliveries.send_files(snapshot, destinations.open_target(address)))
+        except destinations.DeliveryFailed as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(_("%(n)s files were sent to %(address)s") % {"n": len(sent), "address": address})
+        self.stdout.write(_("Uploaded %(n)s files to %(address)s") % {"n": len(names), "address": address})
 
-    def _build(self, made: Snapshot, workers: int) -> None:
-        _run(snapshots.prepare_snapshot(made, asks=False))
-        made.refresh_from_db()
-        numbers = list(made.shards.order_by("number").values_list("number", flat=True))
+    def _build(self, snapshot: Snapshot, workers: int) -> None:
+        _run(snapshots.prepare_snapshot(snapshot, enqueue=False))
+        snapshot.refresh_from_db()
+        numbers = list(snapshot.shards.order_by("number").values_list("number", flat=True))
         if workers > 1 and len(numbers) > 1:
-            self._build_together(made, numbers, workers)
+            self._build_in_parallel(snapshot, numbers, workers)
             return
         for number in numbers:
-            for progress in _running(snapshots.build_shard(made, number, asks=False)):
-                self._show(progress.done + snapshots.SHARD * number, made)
-        made.refresh_from_db()
-        _run(finish_job.finish_snapshot(made))
+            for progress in _run_chunks(snapshots.build_shard(snapshot, number, enqueue=False)):
+                self._show_progress(progress.done + snapshots.SHARD * number, snapshot)
+        snapshot.refresh_from_db()
+        _run(finish_job.finish_snapshot(snapshot))
 
-    def _build_together(self, made: Snapshot, numbers: list[int], workers: int) -> None:
-        """Each process has connections of its own: those of this one are closed before it is copied. One of them counts
-        for the card while the others write."""
-        connections.close_all()
-        forking = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(workers, mp_context=forking) as pool:
-            counted = pool.submit(_count, made.pk)
-            for done, _nothing in enumerate(pool.map(_build_shard, [made.pk] * len(numbers), numbers), start=1):
-                self._show(done * snapshots.SHARD, made)
-            made.refresh_from_db()
-            _run(finish_job.finish_with_facts(made, counted.result()))
+    def _build_in_parallel(self, snapshot: Snapshot, numbers: list[int], workers: int) -> None:
+        """Fork workers; one of them counts the facts of the card while the others write shards."""
+        connections.close_all()  # a forked process must not share them
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
+            facts = pool.submit(_count_facts, snapshot.pk)
+            for done, _none in enumerate(pool.map(_build_shard, [snapshot.pk] * len(numbers), numbers), start=1):
+                self._show_progress(done * snapshots.SHARD, snapshot)
+            snapshot.refresh_from_db()
+            _run(finish_job.finish_snapshot(snapshot, facts.result()))
 
-    def _again(self, project: Project, options: dict[str, Any]) -> None:
-        made = Snapshot.objects.filter(project=project, name=options["name"], built_at__isnull=False).first()
-        if made is None:
-            raise CommandError(_("There is no such snapshot that was built: name one with --name."))
-        differing = snapshots.rewrite_files(made, options["out"])
-        finish_job.write_card_files(made, options["out"])
+    def _rewrite(self, project: Project, options: dict[str, Any]) -> None:
+        snapshot = Snapshot.objects.filter(project=project, name=options["name"], built_at__isnull=False).first()
+        if snapshot is None:
+            raise CommandError(_("There is no built snapshot with this name. Pass the name of one with --name."))
+        differing = snapshots.rewrite_files(snapshot, options["out"])
+        finish_job.write_card_files(snapshot, options["out"])
         if differing:
-            raise CommandError(_("These files came out otherwise: %(names)s") % {"names": ", ".join(differing)})
-        self._say(made, options["out"])
+            raise CommandError(_("These files differ from the snapshot: %(names)s") % {"names": ", ".join(differing)})
+        self._report(snapshot, options["out"])
 
-    def _show(self, done: int, made: Snapshot) -> None:
-        total = made.manifest.n_rows if made.manifest else 0
+    def _show_progress(self, done: int, snapshot: Snapshot) -> None:
+        total = snapshot.manifest.n_rows if snapshot.manifest else 0
         self._bar.show(_("Building:"), min(done, total), total)
 
-    def _say(self, made: Snapshot, out: Path) -> None:
-        assert made.manifest is not None
-        for file in made.files.order_by("name"):
+    def _report(self, snapshot: Snapshot, out: Path) -> None:
+        assert snapshot.manifest is not None
+        for file in snapshot.files.order_by("name"):
             rows = "" if file.rows is None else f"{file.rows:,} rows, "
             self.stdout.write(f"{out / file.name}: {rows}sha256 {file.sha256}")
-        for reason, n in sorted(made.manifest.left_out.items()):
-            self.stdout.write(_("left out: %(reason)s %(n)s") % {"reason": reason, "n": f"{n:,}"})
-        for name, n in sorted(made.plan.get("benchmarks", {}).items()):
-            self.stdout.write(_("problems on the list of %(name)s: %(n)s") % {"name": name, "n": f"{n:,}"})
+        for reason, n in sorted(snapshot.manifest.left_out.items()):
+            self.stdout.write(_("left out (%(reason)s): %(n)s") % {"reason": reason, "n": f"{n:,}"})
+        for name, n in sorted(snapshot.plan.get("benchmarks", {}).items()):
+            self.stdout.write(_("problems on benchmark list %(name)s: %(n)s") % {"name": name, "n": f"{n:,}"})
 
 
-def _wanted(options: dict[str, Any]) -> SnapshotOrder:
+def _build_order(options: dict[str, Any]) -> SnapshotOrder:
     formats = options["format"] or ["prm800k"]
     return SnapshotOrder(
         formats=formats,
-        filters=_filters(options),
+        filters=_build_filters(options),
         rule=LabelRule(
             neutral=options["neutral"],
             human_steps=options["human_steps"],
@@ -201,7 +227,7 @@ def _wanted(options: dict[str, Any]) -> SnapshotOrder:
     )
 
 
-def _filters(options: dict[str, Any]) -> ManifestFilters:
+def _build_filters(options: dict[str, Any]) -> ManifestFilters:
     formats = options["format"] or ["prm800k"]
     return ManifestFilters(
         unit="submissions" if OUTPUT_FORMATS[formats[0]].wants_raters else "traces",
@@ -218,17 +244,17 @@ def _filters(options: dict[str, Any]) -> ManifestFilters:
     )
 
 
-def _round(text: str) -> int | None:
+def _parse_generation(text: str) -> int | None:
     return None if text == "none" else int(text)
 
 
-def _moment(text: str) -> dt.datetime:
-    found = dt.datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+def _parse_time(text: str) -> dt.datetime:
+    time = dt.datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
 
 
-def _running(chunks: Iterator[JobProgress | Chunk]) -> Iterator[JobProgress]:
-    """The same generators that jobs run, here and now."""
+def _run_chunks(chunks: Iterator[JobProgress | Chunk]) -> Iterator[JobProgress]:
+    """Run the generator of a job in this process."""
     for chunk in chunks:
         if isinstance(chunk, JobProgress):
             yield chunk
@@ -239,27 +265,27 @@ def _running(chunks: Iterator[JobProgress | Chunk]) -> Iterator[JobProgress]:
 
 
 def _run(chunks: Iterator[JobProgress | Chunk]) -> None:
-    for _progress in _running(chunks):
+    for _progress in _run_chunks(chunks):
         pass
 
 
 def _build_shard(snapshot_id: int, number: int) -> None:
-    _run(snapshots.build_shard(Snapshot.objects.get(pk=snapshot_id), number, asks=False))
+    _run(snapshots.build_shard(Snapshot.objects.get(pk=snapshot_id), number, enqueue=False))
     connections.close_all()
 
 
-def _count(snapshot_id: int) -> dict[str, Any]:
-    counted = finish_job.count_facts(Snapshot.objects.get(pk=snapshot_id))
+def _count_facts(snapshot_id: int) -> dict[str, Any]:
+    facts = finish_job.count_facts(Snapshot.objects.get(pk=snapshot_id))
     connections.close_all()
-    return counted
+    return facts
 
 
-def _copy(source: Path, out: Path) -> None:
-    """Links where both lie on one disk, copies otherwise."""
+def _link_files(source: Path, out: Path) -> None:
+    """Hard-link the files into the folder, or copy them to another file system."""
     for path in sorted(source.rglob("*")):
-        target = out / path.relative_to(source)
         if path.is_dir():
             continue
+        target = out / path.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
         try:

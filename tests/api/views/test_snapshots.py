@@ -90,7 +90,7 @@ def test_snapshot_is_ordered_followed_and_fetched(cast: Personas) -> None:
     [
         ({"formats": ["xml"]}, 422, "Some of what was sent"),
         ({"purpose": "training", "taken_in": ["gold"]}, 422, "needs a reason"),
-        ({"validation": 0.6, "test": 0.6}, 422, "leave something"),
+        ({"validation": 0.6, "test": 0.6}, 422, "validation"),
         ({"filters": {"domains": 7}}, 422, "domains"),
         ({"name": "taken"}, 409, "already"),
     ],

@@ -52,7 +52,7 @@ def written(project: Project) -> list[bytes]:
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
-    return [line for chunk in manifest.read_row_chunks(frozen) for line in prm800k.write_lines(chunk)]
+    return [line for chunk in manifest.read_row_chunks(frozen) for line in prm800k.write(chunk)]
 
 
 def judge_by_turns(ratings: dict[str, int]) -> None:
@@ -85,7 +85,7 @@ def test_turns_between_those_of_others_are_read_as_each_rater_gave_them(
     # Those of the file lie in one stretch; the others are looked up by one query more.
     with django_assert_num_queries(4):
         (chunk,) = manifest.read_row_chunks(frozen)
-    found = [(each["labeler"], ratings_of(each)) for each in map(json.loads, prm800k.write_lines(chunk))]
+    found = [(each["labeler"], ratings_of(each)) for each in map(json.loads, prm800k.write(chunk))]
     assert sorted(found) == [("ann", [0, 0]), ("ben", [-1, -1]), ("cid", [1, -1])]
 
 

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from formats import prm800k
-from formats import prm800k as writer
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Option, Problem, Project, Rater, Step, StepReview, Submission, Trace
@@ -38,8 +37,8 @@ def take_out(project: Project) -> list[bytes]:
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
-    lines = [line for found in manifest.read_row_chunks(frozen, chunk=3) for line in writer.write_lines(found)]
-    assert lines == list(writer.write(manifest.stream_records(frozen, chunk=3)))
+    lines = [line for found in manifest.read_row_chunks(frozen, chunk=3) for line in prm800k.write(found)]
+    assert lines == list(prm800k.write(manifest.stream_records(frozen, chunk=3)))
     return [line.removesuffix(b"\n") for line in lines]
 
 

@@ -19,7 +19,7 @@ from labeling.traces import labelers
 from labeling.traces.labelers import LabelsKind
 from labeling.traces.load import load_records
 from tests import factories
-from tests.exports.test_snapshots import content, make
+from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.formats import prm800k_lines as prm
 from tests.labeling.quality import submitted_work
 from tests.labeling.traces.test_load import bring_in
@@ -65,8 +65,8 @@ def test_imported_labels_make_consensus_and_no_work() -> None:
     }
     assert not QueueEntry.objects.exists()
     assert not AddedSlot.objects.exists()
-    made = make(one, "trl", purpose="training", filters=ManifestFilters(is_consensus=True))
-    (row,) = map(json.loads, content(made, "data/trl/train.jsonl").splitlines())
+    made = build_snapshot(one, "trl", purpose="training", filters=ManifestFilters(is_consensus=True))
+    (row,) = map(json.loads, read_file(made, "data/trl/train.jsonl").splitlines())
     assert row == {"prompt": AGREED, "completions": STEPS[:2], "labels": [True, False]}
     assert Event.objects.filter(what="trace.contested").count() == 1
 
