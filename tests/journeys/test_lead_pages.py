@@ -45,28 +45,28 @@ def test_lead_makes_a_project_and_brings_it_to_work(visit: Visit, settings: Any,
     page.goto(reverse("dashboard:new_project"))
     page.get_by_label("Name").fill("Competition maths")
     page.get_by_label("Address").fill("maths")
-    page.get_by_role("button", name="Make the project").click()
-    expect(page.get_by_text("is made. Invite people")).to_be_visible()
-    page.get_by_role("button", name="Make a link").click()
-    expect(page.get_by_text("It is shown this once")).to_be_visible()
+    page.get_by_role("button", name="Create project").click()
+    expect(page.get_by_role("heading", name="Members", level=1)).to_be_visible()
+    page.get_by_role("button", name="Create invitation link").click()
+    expect(page.get_by_role("textbox", name="Link")).to_be_visible()
     _publish_a_guideline(page)
     _bring_in(page)
     page.get_by_role("link", name="Traces", exact=True).click()
-    expect(page.get_by_text("Waits for 2 readings").first).to_be_visible()
+    expect(page.get_by_role("rowheader")).to_have_count(3)
     page.get_by_role("link", name="Settings").click()
     _read_more_often(page)
     page.get_by_role("link", name="Jobs").click()
-    expect(page.get_by_text("Change how often traces are read")).to_be_visible()
+    expect(page.locator("#jobs tbody tr")).to_have_count(2)
 
 
 def _publish_a_guideline(page: Page) -> None:
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="Guideline", exact=True).click()
-    page.get_by_role("link", name="Step-by-step maths").click()
-    page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_role("heading", name="As raters will read it")).to_be_visible()
-    page.get_by_role("button", name="Publish", exact=True).click()
-    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+    page.locator('a[href="?template=maths"]').click()
+    page.get_by_role("button", name="Preview guideline").click()
+    expect(page.locator("#preview")).to_be_visible()
+    page.get_by_role("button", name="Publish guideline").click()
+    expect(page.get_by_role("rowheader", name="1", exact=True)).to_be_visible()
 
 
 def _bring_in(page: Page) -> None:
@@ -91,11 +91,11 @@ def _work_off(handler: Any) -> None:
 
 
 def _read_more_often(page: Page) -> None:
-    page.get_by_label("Readings of each trace").fill("3")
-    page.get_by_role("button", name="See what changes").click()
-    expect(page.get_by_text("Each trace is read 3 times")).to_be_visible()
-    page.get_by_role("button", name="Change it").click()
-    expect(page.get_by_text("follow in the background")).to_be_visible()
+    page.get_by_label("Labels per trace").fill("3")
+    page.get_by_role("button", name="Preview changes").click()
+    expect(page.locator("[data-changes] li")).to_have_count(1)
+    page.get_by_role("button", name="Apply changes").click()
+    expect(page.get_by_role("status")).to_be_visible()
     _work_off(overlap_change)
 
 

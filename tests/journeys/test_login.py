@@ -109,6 +109,7 @@ def test_everything_here_works_without_javascript(scene: ExampleProject, visit: 
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.goto(reverse("dashboard:members", args=[scene.project.slug]))
     page.get_by_label("Role of Rosa Navarro").select_option("reviewer")
+    page.get_by_role("button", name="Change Rosa Navarro").click()
     expect(page.get_by_role("status")).to_contain_text("Rosa Navarro")
     expect(page.get_by_label("Role of Rosa Navarro")).to_have_value("reviewer")
     page.locator("summary").click()
