@@ -20,7 +20,7 @@ def take_data_folder(arguments: list[str]) -> list[str]:
         if argument == "--data" or argument.startswith("--data="):
             folder = argument.partition("=")[2] or next(waiting, "")
             if not folder:
-                sys.exit("--data needs a folder: --data DIR")
+                sys.exit("--data needs a value: --data DIR")
             os.environ["STEPMARK_DATA"] = folder
         else:
             rest.append(argument)
@@ -28,12 +28,12 @@ def take_data_folder(arguments: list[str]) -> list[str]:
 
 
 def switch_to_venv() -> None:
-    """What `./run` installed is what the commands need, whichever Python they were started with."""
+    """Run with the Python of `.venv/`, where `./run` installed the dependencies."""
     own = Path(__file__).resolve().parent / ".venv" / "bin" / "python"
     if find_spec("django") is None:
         if not own.exists() or Path(sys.executable) == own:
             sys.exit("Stepmark is not installed here yet: start ./run once, or pip install -r requirements.txt.")
-        os.execv(own, [str(own), *sys.argv])  # noqa: S606 (the same program, by the Python that has what it needs)
+        os.execv(own, [str(own), *sys.argv])  # noqa: S606 (the same program with the Python of .venv)
 
 
 def explain_empty_database(error: Exception) -> None:
@@ -47,7 +47,7 @@ def explain_empty_database(error: Exception) -> None:
         is_empty = False
     if is_empty:
         where = settings.DATA_DIR if settings.EMBEDDED else "the database"
-        sys.exit(f"Nothing is in {where} yet: start ./run once, or name another folder with --data.")
+        sys.exit(f"{where} is empty: start ./run once, or choose another folder with --data.")
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def main() -> None:
                 explain_empty_database(error)
                 raise
     except (ImproperlyConfigured, StartupError) as error:
-        sys.exit(f"Stepmark cannot run: {error}")
+        sys.exit(f"Stepmark cannot start: {error}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotate import keys
 from labeling.models import Project
+from labeling.projects import protocols
 
 
 def _plural_forms(one: str, other: str) -> dict[str, str]:
@@ -18,7 +19,7 @@ def _plural_forms(one: str, other: str) -> dict[str, str]:
     return {"one": ngettext(one, other, 1), "other": ngettext(one, other, 2)}
 
 
-_ASSIGNMENT_URLS = ("record", "submit", "give_up", "report", "skip", "open", "reopen")
+_ASSIGNMENT_URLS = ("record", "submit", "give_up", "report", "skip", "open", "reopen", "discard")
 _PROJECT_URLS = ("claim", "release_held", "enter", "unread")
 
 
@@ -81,20 +82,9 @@ def _trace_strings() -> dict[str, Any]:
 
 
 def _submit_strings() -> dict[str, Any]:
+    texts = protocols.submit_texts()
     return {
-        "missing_first_negative": _plural_forms(
-            "Find the first negative, or rate {count} more", "Find the first negative, or rate {count} more"
-        ),
-        "missing_steps": _plural_forms("Rate {count} more step", "Rate {count} more steps"),
-        "missing_before": _plural_forms(
-            "Rate {count} more step before step {number}", "Rate {count} more steps before step {number}"
-        ),
-        "missing_alternatives": _plural_forms(
-            "Rate {count} more alternative to step {number}", "Rate {count} more alternatives to step {number}"
-        ),
-        "submit_first_error": _("Submit: first error at step {number}"),
-        "submit_no_error": _("Submit: no error found"),
-        "submit_all": _("Submit: all steps rated"),
+        **{f"submit_{code}": {"one": one, "other": other} for code, (one, other) in texts.items()},
         "first_negative": _("Step {number} is the first negative"),
         "nothing_to_undo": _("Nothing to undo"),
         "rating_null": _("not rated"),

@@ -14,6 +14,7 @@ from labeling import onboarding
 from labeling.models import Assignment, Judgment, OptionPart, StepReview
 from labeling.models.assignment import AssignmentPurpose, AssignmentState
 from labeling.models.trace import StepKind
+from labeling.projects import protocols
 
 _TRACE_SQL = rawsql.load_sql(__file__, "trace_payload.sql")
 _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERVATION}
@@ -71,7 +72,7 @@ def _head(row: _Row) -> dict[str, Any]:
         "is_correction": row.is_correction,
         "is_submitted": row.state == AssignmentState.SUBMITTED and not row.is_correction,
         "lease_ends_at": row.lease_ends_at,
-        "protocol": row.protocol,
+        "rule": protocols.RULES[row.protocol]._asdict(),
         "reveals_one_step_at_a_time": row.reveals_one_step_at_a_time,
         "asks_error_category": row.asks_error_category,
         "asks_reason": row.asks_reason,

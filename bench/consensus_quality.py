@@ -78,11 +78,11 @@ def measure_trust(kind: Kind, *, raters: int = 3, seeds: int = 30) -> TrustCalib
 def _trusted(crowd: SimulatedCrowd) -> tuple[float, float, float, int, int]:
     fit = first_error_dawid_skene.fit_reports(crowd.told)
     is_gold = np.arange(len(crowd.truth)) < _GOLD
-    at_truth = fit.there.steps == crowd.truth[fit.there.traces]
+    at_truth = fit.places.steps == crowd.truth[fit.places.traces]
     found = calibration.fit_temperature(
-        posterior=fit.posterior, there=fit.there, is_accepted=at_truth & is_gold[fit.there.traces]
+        posterior=fit.posterior, places=fit.places, is_accepted=at_truth & is_gold[fit.places.traces]
     )
-    cooled = calibration.apply_temperature(posterior=fit.posterior, there=fit.there, temperature=found)
+    cooled = calibration.apply_temperature(posterior=fit.posterior, places=fit.places, temperature=found)
     before, right = _sure(fit, fit.posterior, crowd)
     after, _ = _sure(fit, cooled, crowd)
     rule = calibration.choose_acceptance_threshold(confidences=after[is_gold], is_right=right[is_gold])
@@ -95,13 +95,13 @@ def _trusted(crowd: SimulatedCrowd) -> tuple[float, float, float, int, int]:
 
 
 def _sure(fit: FirstErrorFit, posterior: Floats, crowd: SimulatedCrowd) -> tuple[Floats, Bools]:
-    steps, sure = first_error_dawid_skene.most_likely_places(posterior, fit.there)
+    steps, sure = first_error_dawid_skene.most_likely_places(posterior, fit.places)
     return sure, steps == crowd.truth
 
 
 def _first_error(told: ReportArrays) -> Ints:
     fit = first_error_dawid_skene.fit_reports(told)
-    return first_error_dawid_skene.most_likely_places(fit.posterior, fit.there)[0]
+    return first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)[0]
 
 
 _RULES: dict[str, Callable[[ReportArrays], Ints]] = {

@@ -1,4 +1,4 @@
-"""Where the rooms are put together. Nobody imports this package but the servers."""
+"""Settings, URLs and server entry points. Only the servers import this package."""
 
 from config.celery import app as celery_app
 

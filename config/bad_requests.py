@@ -1,4 +1,4 @@
-"""What is answered to a request that cannot be read at all: a page that says so, and what to do."""
+"""Answer requests that cannot be parsed, with a page that says what to do."""
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
@@ -9,7 +9,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 def render_bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Asks the request for nothing: what is wrong with it may be anything."""
+    """Return the error page. It reads nothing from the request, any part of which may be broken."""
     is_too_big = isinstance(exception, RequestDataTooBig)
     if is_too_big:
         _drain_body(request)
@@ -18,7 +18,7 @@ def render_bad_request(request: HttpRequest, exception: Exception) -> HttpRespon
 
 
 def _drain_body(request: HttpRequest) -> None:
-    """A browser that is cut off while it sends shows that the connection was lost, and not the answer."""
+    """Read the rest of the body: a browser shows the response only after it has sent everything."""
     left = _MAX_DRAINED_BYTES
     try:
         while left > 0 and (piece := request.read(_CHUNK_BYTES)):

@@ -1,5 +1,7 @@
-"""The cache that limits of logins are counted in. Where Redis is away each process counts for itself: people still get
-in, and guessing passwords stays slow."""
+"""The cache that counts login attempts.
+
+Without Redis each process counts for itself: people can still log in, and guessing passwords stays slow.
+"""
 
 import logging
 from collections.abc import Callable
@@ -16,24 +18,24 @@ logger = logging.getLogger(__name__)
 class FallbackRedisCache(RedisCache):
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
-        self._near = LocMemCache("while Redis is away", {})
+        self._local = LocMemCache("fallback", {})
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        return bool(self._or_near(super().add, self._near.add, key, value, timeout, version))
+        return bool(self._with_fallback(super().add, self._local.add, key, value, timeout, version))
 
     def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
-        return self._or_near(super().get, self._near.get, key, default, version)
+        return self._with_fallback(super().get, self._local.get, key, default, version)
 
     def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
-        self._or_near(super().set, self._near.set, key, value, timeout, version)
+        self._with_fallback(super().set, self._local.set, key, value, timeout, version)
 
     def delete(self, key: Any, version: int | None = None) -> bool:
-        return bool(self._or_near(super().delete, self._near.delete, key, version))
+        return bool(self._with_fallback(super().delete, self._local.delete, key, version))
 
     @staticmethod
-    def _or_near(far: Callable[..., Any], near: Callable[..., Any], *arguments: Any) -> Any:
+    def _with_fallback(remote: Callable[..., Any], local: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return far(*arguments)
+            return remote(*arguments)
         except RedisError as error:
-            logger.warning("Redis is away, this process counts for itself: %s", error)
-            return near(*arguments)
+            logger.warning("Redis does not answer; using the cache of this process: %s", error)
+            return local(*arguments)

@@ -1,4 +1,4 @@
-"""Reads the environment. A value that cannot be used stops the start and says what to write instead."""
+"""Read environment variables. An invalid value stops the start with a message that names a valid one."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def read_text(name: str, default: str | None = None) -> str:
-    """The value of NAME, or the content of the file that NAME_FILE points to (how container secrets arrive)."""
+    """Return the value of NAME, or the content of the file named by NAME_FILE, as containers pass secrets."""
     value, file = os.environ.get(name), os.environ.get(f"{name}_FILE")
     if value and file:
         raise ImproperlyConfigured(f"{name} and {name}_FILE are both set: keep one of them.")
@@ -28,30 +28,30 @@ def read_bool(name: str, *, default: bool) -> bool:
         return True
     if value in {"0", "no", "false", "off"}:
         return False
-    raise ImproperlyConfigured(f"{name}={value!r} is neither yes nor no: write yes or no.")
+    raise ImproperlyConfigured(f"{name}={value!r} is not a boolean: use yes or no.")
 
 
 def read_int(name: str, *, default: int, least: int = 0) -> int:
     value = read_text(name, str(default))
     if not value.isdecimal() or int(value) < least:
-        raise ImproperlyConfigured(f"{name}={value!r} is not a whole number from {least} up.")
+        raise ImproperlyConfigured(f"{name}={value!r} is not a whole number of at least {least}.")
     return int(value)
 
 
 def read_list(name: str, default: str) -> list[str]:
-    """A list written with commas."""
+    """Return a comma-separated list."""
     return [word.strip() for word in read_text(name, default).split(",") if word.strip()]
 
 
 def read_mapping(name: str) -> dict[str, str]:
-    """Values by their own names, written with commas: `one=…,two=…`."""
-    found = {}
+    """Return a comma-separated mapping: `one=…,two=…`."""
+    mapping = {}
     for word in read_list(name, ""):
         key, _, value = (part.strip() for part in word.partition("="))
         if not key or not value:
             raise ImproperlyConfigured(f"{name}: {word!r} is not of the form name=value.")
-        found[key] = value
-    return found
+        mapping[key] = value
+    return mapping
 
 
 def read_database(name: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""How the web server runs, in both settings: `gunicorn --config config/gunicorn.py config.wsgi`."""
+"""Configure the web server: `gunicorn --config config/gunicorn.py config.wsgi`."""
 
 import os
 from typing import Any
@@ -8,10 +8,10 @@ from host import parent_guard
 
 worker_class = "gthread"
 workers = env.read_int("STEPMARK_WEB_WORKERS", default=1, least=1)
-# The master loads the application and its workers share what they do not change; one that died is back at once.
+# The master loads the application: its workers share memory, and a restart takes no import time.
 preload_app = True
 threads = env.read_int("STEPMARK_WEB_THREADS", default=8, least=1)
-# An idle browser connection costs nothing here, and a new one costs a rater a round trip.
+# An idle connection is cheap; a new one costs a rater a round trip.
 keepalive = 30
 graceful_timeout = 8
 timeout = 60
@@ -21,5 +21,5 @@ loglevel = "info"
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """A worker without its master would hold the port."""
+    """End a worker with its master, or it would hold the port."""
     parent_guard.die_with_parent(server.pid)

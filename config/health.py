@@ -1,7 +1,7 @@
-"""Whether this process lives, and whether it can serve people. Asked by containers and proxies, without a login.
+"""Report to containers and proxies whether this process is alive and ready. No login is needed.
 
-Without its broker the platform still serves people and loses nothing: jobs wait for the sweep. So that is said, and is
-no reason to take the web server away from them.
+Without its broker the platform still serves people, and jobs wait for the sweep. So the broker's state is reported but
+does not make the process unready.
 """
 
 import pkgutil
@@ -43,11 +43,11 @@ def _database_state() -> str:
             cursor.execute("SELECT 1")
         return "ready" if _is_migrated() else "not migrated"
     except DatabaseError:
-        return "away"
+        return "unavailable"
 
 
 def _is_migrated() -> bool:
-    """Looked up until it is so: a running process cannot fall behind its own code again."""
+    """Return whether all migrations are applied. Once true, it stays true for the life of the process."""
     global _migrated
     if not _migrated:
         _migrated = set(_migrations_on_disk()) <= set(MigrationRecorder(connection).applied_migrations())
@@ -55,7 +55,7 @@ def _is_migrated() -> bool:
 
 
 def _migrations_on_disk() -> Iterator[tuple[str, str]]:
-    """By the names of their files: to import them all would make this process a fifth larger, for one answer."""
+    """List migrations by file name; importing them would make this process a fifth larger."""
     for app in apps.get_app_configs():
         for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")]):
             if not module.name.startswith("_"):
@@ -67,5 +67,5 @@ def _broker_state() -> str:
         with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1) as client:
             client.ping()
     except redis.RedisError:
-        return "away"
+        return "unavailable"
     return "ready"

@@ -1,6 +1,6 @@
-"""How the platform logs: structured, one line an event, without personal data and without the tokens of links.
+"""Configure structured logging without personal data or link tokens.
 
-A person is a number here. Addresses and browsers stand in the event log's side table, where they can be erased.
+Log lines identify a person by number. Addresses and browsers are stored beside the event log, where they can be erased.
 """
 
 import re
@@ -12,7 +12,7 @@ import structlog
 from structlog.typing import Processor
 
 _PERSONAL_KEYS = ("ip", "user_agent")
-# A path's long part with capitals is the token of a link; names of projects have none.
+# A long path segment with capitals is the token of a link; project slugs have no capitals.
 _TOKEN = re.compile(r"(?<=/)(?=[^/]*[A-Z])[\w\-:=.]{20,}")
 
 
@@ -35,7 +35,7 @@ _SHARED_PROCESSORS: list[Processor] = [
 
 
 def configure_logging(*, as_json: bool, level: str) -> dict[str, Any]:
-    """Set structlog up, and say what Django's LOGGING must be for every other logger to look the same."""
+    """Configure structlog and return Django's LOGGING, so that all loggers share one format."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -58,10 +58,10 @@ def configure_logging(*, as_json: bool, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
-            # The request middleware says the same, with the person's number and without the token in the path.
+            # The request middleware logs the same with the user's number and without tokens in the path.
             "django.request": {"level": "CRITICAL", "propagate": False},
             "django.server": {"level": "CRITICAL", "propagate": False},
-            # A line for each request and each task is what DEBUG is for; what goes wrong is always said.
+            # Lines for each request and task are for DEBUG; failures are always logged.
             "django_structlog": {"level": "INFO"},
             "celery.app.trace": {"level": "WARNING" if level == "INFO" else level},
             "celery.worker.strategy": {"level": "WARNING" if level == "INFO" else level},
@@ -72,7 +72,7 @@ def configure_logging(*, as_json: bool, level: str) -> dict[str, Any]:
 def _renderers(as_json: bool) -> list[Processor]:
     if as_json:
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
-    # Without local variables: they hold what people typed.
+    # Tracebacks omit local variables, which contain people's input.
     return [
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     ]

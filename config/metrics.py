@@ -1,4 +1,4 @@
-"""What a Prometheus server reads: the state of the background work, from the rows. Closed unless a token is set."""
+"""Serve Prometheus metrics of background jobs. Disabled unless a token is set."""
 
 import datetime as dt
 import hmac

@@ -1,4 +1,4 @@
-"""Where the platform is reached that runs on a data folder, when nobody said."""
+"""Find the address of the platform that runs on a data folder, unless STEPMARK_ORIGIN is set."""
 
 import re
 from pathlib import Path
@@ -7,9 +7,9 @@ DEFAULT_ORIGIN = "http://127.0.0.1:8000"
 
 
 def read_noted_origin(folder: Path) -> str:
-    """What the supervisor noted when it took the folder, so that links of the command line lead to the right port."""
+    """Return the address that the supervisor wrote into its lock file, so that printed links have the right port."""
     try:
-        noted = (folder / "supervisor.lock_requirements").read_text()
+        noted = (folder / "supervisor.lock").read_text()
     except (OSError, UnicodeDecodeError):
         return DEFAULT_ORIGIN
     found = re.match(r"at (https?://\S+)", noted)

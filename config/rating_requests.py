@@ -1,8 +1,7 @@
-"""Messages of the work page go a shorter way than pages do: a rater sends one a second, and nobody looks at them.
+"""Send the work page's background requests through fewer middleware than pages.
 
-What a page needs and a message does not (flash messages, a content policy, allauth's hooks, a line in the log when all
-went well) costs as much as recording twelve ratings. Who asks, and whether the request is forged, is checked on both
-ways by the same middleware.
+A rater's browser sends one each second. Flash messages, content policy, allauth's hooks and success log lines, which
+only pages need, would cost as much as recording twelve ratings. Session and CSRF checks are the same for both.
 """
 
 from collections.abc import Callable
@@ -20,19 +19,18 @@ _convert_exceptions = cast(Callable[[Any], Handler], convert_exception_to_respon
 
 
 class RatingRequestMiddleware(BaseHandler):
-    """Branches off for POST below settings.MESSAGES_UNDER, through settings.MESSAGE_MIDDLEWARE instead of what follows
-    in MIDDLEWARE."""
+    """Route POST requests below RATING_REQUEST_PREFIX through RATING_REQUEST_MIDDLEWARE."""
 
     def __init__(self, get_response: Handler) -> None:
-        self.pages = get_response
-        self.messages = self._chain()
+        self.handle_page = get_response
+        self.handle_rating = self._chain()
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        is_message = request.method == "POST" and request.path_info.startswith(settings.RATING_REQUEST_PREFIX)
-        return self.messages(request) if is_message else self.pages(request)
+        is_rating = request.method == "POST" and request.path_info.startswith(settings.RATING_REQUEST_PREFIX)
+        return self.handle_rating(request) if is_rating else self.handle_page(request)
 
     def _chain(self) -> Handler:
-        """As Django makes its own, from the innermost outwards."""
+        """Build the chain as Django does, from the innermost middleware outwards."""
         self._view_middleware: list[Callable[..., HttpResponse | None]] = []
         self._template_response_middleware: list[object] = []
         self._exception_middleware: list[object] = []
@@ -46,10 +44,10 @@ class RatingRequestMiddleware(BaseHandler):
 
 
 class ErrorLogMiddleware(RequestMiddleware):
-    """The log's line about a request, for those alone that were refused or failed."""
+    """Log only requests that were refused or failed."""
 
     def __init__(self, get_response: Handler) -> None:
-        # Not its own: that listens for failures, which the one of the long way does for both.
+        # Skip the parent's initializer: its signal handlers are already connected by the page middleware.
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""The secret key of the embedded setting: made once, kept in the data folder, readable by its owner alone."""
+"""Create the secret key of a data folder once, readable only by its owner."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ def load_secret_key(folder: Path, *, may_make_one: bool) -> str:
         return _read_key(file) or _create_key(file)
     except OSError as error:
         raise ImproperlyConfigured(
-            f"The data folder {folder} cannot be used: {error.strerror}. Name another with --data or STEPMARK_DATA."
+            f"The data folder {folder} cannot be used: {error.strerror}. Choose another with --data or STEPMARK_DATA."
         ) from error
 
 
@@ -26,7 +26,7 @@ def _read_key(file: Path) -> str:
 
 
 def _create_key(file: Path) -> str:
-    """Written whole and then given its name, so that two processes that start together end with one key."""
+    """Write the key to a draft and link it to its name, so that two processes that start together share one key."""
     draft = file.with_name(f"secret_key.{secrets.token_hex(8)}")
     draft.touch(mode=0o600)
     draft.write_text(secrets.token_urlsafe(50))

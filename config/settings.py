@@ -16,7 +16,7 @@ from host import socket_paths
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.read_text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve()
 
-# --- where it runs -----------------------------------------------------------------------------------------------
+# --- location -----------------------------------------------------------------------------------------------
 # One machine: an embedded PostgreSQL and Valkey in DATA_DIR. Many machines: PostgreSQL and Redis by their URLs.
 _database = env.read_database("DATABASE_URL")
 EMBEDDED = _database is None
@@ -30,13 +30,13 @@ ALLOWED_HOSTS = [
 ]
 INTERNAL_IPS = ["127.0.0.1"]
 CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]  # manifests name it
-# Where files may come in from, beside those that are sent: a folder, and addresses of object stores.
+# Besides uploads, files can be imported from this folder and these object-store addresses.
 INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.read_text("STEPMARK_INCOMING_DIR", "")) else None
 INCOMING_ADDRESSES = env.read_list("STEPMARK_INCOMING_ADDRESSES", "")
-# Where leads may have snapshots sent to, by name: `lake=s3://bucket/prefix,hub=hf://owner`.
+# Named destinations to which leads can deliver snapshots: `lake=s3://bucket/prefix,hub=hf://owner`.
 DESTINATIONS = env.read_mapping("STEPMARK_DESTINATIONS")
 
-# --- rooms -------------------------------------------------------------------------------------------------------
+# --- apps -------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "accounts",
     "events",
@@ -76,7 +76,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
-# What a work page's script sends is answered to a script; see config/rating_requests.py.
+# Requests of the work page's scripts; see config/rating_requests.py.
 RATING_REQUEST_PREFIX = "/work/"
 RATING_REQUEST_MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -93,6 +93,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "OPTIONS": {
+            "builtins": ["config.template_components"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -124,8 +125,8 @@ DATABASES = {
         **(_database or _embedded),
     }
 }
-# The prepared statements of `statements/` find rows by keys, so every plan is the same plan; planning each time took
-# PostgreSQL as long as recording a rating (measured). Django's own statements are not prepared.
+# The prepared statements of `rawsql` find rows by key, so one generic plan fits all; planning each time took PostgreSQL
+# as long as recording a rating (measured). Django's own statements are not prepared.
 DATABASES["default"]["OPTIONS"] = {
     "options": "-c plan_cache_mode=force_generic_plan",
     **DATABASES["default"].get("OPTIONS", {}),
@@ -133,53 +134,53 @@ DATABASES["default"]["OPTIONS"] = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.read_text("REDIS_URL", "") or f"unix://{socket_paths.broker_socket_path(DATA_DIR)}"
-# The client's own default waits for seconds before it gives up. A request that finds no cache must go on.
+# The client waits for seconds by default; a request without a cache must continue quickly.
 REDIS_CACHE_OPTIONS = {"retry": Retry(NoBackoff(), 1), "socket_timeout": 2, "socket_connect_timeout": 2}
 CACHES = {
-    # Goes on by itself where Redis is away.
+    # Falls back to the memory of the process without Redis.
     "default": {"BACKEND": "config.cache.FallbackRedisCache", "LOCATION": REDIS_URL, "OPTIONS": REDIS_CACHE_OPTIONS},
 }
 
-# --- background work (jobs/ holds the truth, Celery only carries the news) -------------------------------------------
+# --- background work (jobs are rows; Celery only wakes workers) -------------------------------------------
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for its broker as long as it takes
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for its broker indefinitely
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # After this long a message whose worker vanished is delivered again. Work that takes longer is a job, whose row
-    # says that it is being done: the second delivery is ignored.
+    # A message of a lost worker is delivered again after this time. Longer work is a job, whose row shows that it is
+    # running, so that the second delivery is ignored.
     "visibility_timeout": 300,
-    # A person may be waiting for the answer: one try, and the sweep publishes again. Celery's own is seconds of tries.
+    # A person may be waiting for the response: try once; the sweep publishes again.
     "max_retries": 0,
     "socket_connect_timeout": 2,
 }
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "short"
-# A worker takes from both unless it is told --queues; one worker for each keeps long jobs from blocking short tasks.
+# A worker serves both queues unless --queues names one. Separate workers keep long jobs from blocking short tasks.
 CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {"short": {}, "jobs": {}}
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5  # then a job is cut off at its last chunk and resumes elsewhere
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5  # then a job is interrupted after its last chunk and resumes elsewhere
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
-    # An entry that nobody took up before the next one is due is dropped.
+    # An entry expires if no worker takes it before the next one is due.
     "sweep the jobs": {"task": "jobs.sweep", "schedule": 10.0, "options": {"expires": 10.0}},
     "start the generations that are due": {"task": "prm.start_due", "schedule": 60.0, "options": {"expires": 60.0}},
-    "take back what has lapsed": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
-    "forget old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
-    # Seconds after a submit, without a message for each: consensus, further opinions, figures.
-    "settle and count what was submitted": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
-    "count everything anew": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
-    "forget scores of old PRMs": {"task": "prm.forget_scores", "schedule": crontab(hour="3", minute="35")},
-    "forget sessions that ended": {"task": "accounts.forget_ended_sessions", "schedule": crontab(hour="3", minute="5")},
+    "release expired leases": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
+    "delete old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
+    # Consensus, further labels and statistics follow seconds after a submit.
+    "settle submitted traces": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
+    "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
+    "delete scores of old PRMs": {"task": "prm.forget_scores", "schedule": crontab(hour="3", minute="35")},
+    "delete expired sessions": {"task": "accounts.forget_ended_sessions", "schedule": crontab(hour="3", minute="5")},
 }
 CELERY_TIMEZONE = "UTC"
 
-# --- what is said of it -----------------------------------------------------------------------------------------------
+# --- logs and metrics -----------------------------------------------------------------------------------------------
 LOGGING = logs.configure_logging(as_json=not EMBEDDED, level=env.read_text("STEPMARK_LOG_LEVEL", "INFO").upper())
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
-# One line for each request that went well is noise, and time; at STEPMARK_LOG_LEVEL=DEBUG it is written.
+# Successful requests are logged only at STEPMARK_LOG_LEVEL=DEBUG.
 DJANGO_STRUCTLOG_STATUS_DEFAULT_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_2XX_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
@@ -187,7 +188,7 @@ METRICS_TOKEN = env.read_text("STEPMARK_METRICS_TOKEN", "")
 
 # --- people ------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
-# Ours is allauth's, which is Django's own with e-mail addresses; a second one would hash every wrong password twice.
+# Extends allauth's backend, which accepts e-mail addresses; a second backend would hash each wrong password twice.
 AUTHENTICATION_BACKENDS = ["accounts.auth_backend.PreloadedUserBackend"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -201,15 +202,15 @@ ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {"login": "accounts.forms.LogInForm"}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*"]
-ACCOUNT_EMAIL_VERIFICATION = "none"  # the embedded setting sends no mail
+ACCOUNT_EMAIL_VERIFICATION = "none"  # one machine sends no mail
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
-# Crowd raters may share an address; an account is tried five times in five minutes, an address ten times a minute.
+# Crowd raters may share an address. Failures: five per account in five minutes, ten per address in a minute.
 ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key", "change_password": "5/m/user"}
 SESSION_ENGINE = "accounts.sessions"
 
-# --- what a browser may do with our pages ----------------------------------------------------------------------------
-# Trace content is hostile. Nothing runs or loads but our own files; no inline script, no inline style, no frames.
+# --- browser security ----------------------------------------------------------------------------
+# Trace content is hostile: only our own files load, without inline scripts, inline styles or frames.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -225,26 +226,26 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 X_FRAME_OPTIONS = "DENY"
-# Addresses of login links must not leave with a click; "no-referrer" would take the origin from our own forms too.
+# Keeps login links out of the Referer header; "no-referrer" would also remove the origin from our own forms.
 SECURE_REFERRER_POLICY = "same-origin"
 CSRF_TRUSTED_ORIGINS = [ORIGIN]
 CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 
-# An origin with https: everything goes there, and browsers remember it.
+# With an https origin, all requests are redirected to TLS and browsers remember it.
 _secure = ORIGIN.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _secure
 SECURE_SSL_REDIRECT = _secure
 SECURE_REDIRECT_EXEMPT = [r"^health/"]  # asked by the machine itself, without TLS
 SECURE_HSTS_SECONDS = env.read_int("STEPMARK_HSTS_SECONDS", default=365 * 24 * 3600) if _secure else 0
-# How many proxies of ours stand before us: then, and only then, what they say of scheme and address is believed.
+# Forwarded scheme and address are trusted from this many proxies only.
 PROXIES = env.read_int("STEPMARK_PROXIES", default=0)
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXIES else None
-# Other hosts under the same domain are not ours to promise for: the operator's proxy may add that to the header.
+# Whether subdomains use TLS is for the proxy to declare.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-# --- programs (api/) -------------------------------------------------------------------------------------------------
+# --- REST API -------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["api.authentication.HasScope"],
@@ -253,11 +254,11 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "api.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
-    "URL_FORMAT_OVERRIDE": None,  # `?format=` is a word of ours: the format of a file
+    "URL_FORMAT_OVERRIDE": None,  # `?format=` names a file format
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Stepmark",
-    "DESCRIPTION": "Traces in, labels out, and the current PRM in between. People make tokens on their account's page.",
+    "DESCRIPTION": "Import traces, export labels, and use the current PRM. Create tokens on your account page.",
     "VERSION": CODE_VERSION,
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
@@ -271,13 +272,13 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# --- words, dates, static files ------------------------------------------------------------------------------------
+# --- languages, time zone, static files ---------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
-# With one language there is nothing to choose.
+# With one language there is nothing to negotiate.
 RATING_REQUEST_MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []
 LOCALE_PATHS = [BASE_DIR / "locale"]
-TIME_ZONE = "UTC"  # of whoever named no other; see accounts.middleware.TimeZoneMiddleware
+TIME_ZONE = "UTC"  # default; see accounts.middleware.TimeZoneMiddleware
 USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"

@@ -1,4 +1,4 @@
-"""Static files under names that carry their hash, compressed ahead, to be kept by browsers for ever."""
+"""Static files under names that carry their hash, compressed in advance, which browsers keep forever."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ class BundledStaticStorage(CompressedManifestStaticFilesStorage):  # type: ignor
 
 
 def _read_source(path: str) -> str:
-    """From where it is written, not from what an earlier collection made of it."""
+    """Read the source file, not a previously collected copy."""
     found = finders.find(path)
     if not isinstance(found, str):
         raise FileNotFoundError(path)

@@ -1,4 +1,4 @@
-"""Every surface under its own prefix."""
+"""URLs of all apps."""
 
 from django.urls import URLPattern, URLResolver, include, path
 
@@ -9,7 +9,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health/ready", health.ready, name="ready"),
     path("metrics", metrics.show_metrics, name="metrics"),
     path("api/", include("api.urls")),
-    path("", include("annotate.urls")),  # first, since raters send most: each name before theirs is looked at in vain
+    path("", include("annotate.urls")),  # first, because raters send most requests
     path("", include("accounts.urls")),
     path("", include("dashboard.urls")),
 ]

@@ -1,8 +1,8 @@
-"""What a lead should look at in somebody's work: each with the reason in words, its n and interval. Reads nothing."""
+"""Flags that ask a lead to review an annotator's work, each with its reason, its n and its interval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -13,113 +13,124 @@ from labeling.models.rater import RaterStage
 from labeling.quality import gold_monitor
 from stats.estimates import Reason
 
-MIN_CASES = 5  # below which nothing is said of somebody; the interval does the rest
-HIGH_SHARE = 0.2  # of traces on which the first error was missed, or seen too early
+MIN_CASES = 5  # no flag rests on fewer cases
+HIGH_SHARE = 0.2  # share of missed errors, or of false alarms, that raises a flag
 
 
 @dataclass(frozen=True)
 class ShareOfCases(number_format.ValueWithInterval):
-    """So many of so many, with its interval."""
-
     n: int
 
     @property
-    def told(self) -> str:
-        """ ".31 [.22, .42] of 58" """
+    def text(self) -> str:
+        """Return "0.31 [0.22, 0.42] of 58"."""
         return _("%(share)s %(interval)s of %(n)d") % {"share": self.shown, "interval": self.interval, "n": self.n}
 
 
 @dataclass(frozen=True)
 class QualitySignal:
-    """One of the signs that are watched, as it is written: a length, deviations, or a share."""
+    """A monitored signal, formatted by its kind: a run length, standard deviations, or a share."""
 
-    told: gold_monitor.SignalDescription
+    signal: gold_monitor.SignalDescription
 
-    def _write(self, value: float) -> str:
-        if self.told.kind == "alike":
+    def _format(self, value: float) -> str:
+        if self.signal.kind == "alike":
             return f"{value:.0f}"
-        return f"{value:.1f}".replace("-", "−") if self.told.kind == "quick" else number_format.format_share(value)
+        if self.signal.kind == "quick":
+            return f"{value:.1f}".replace("-", "−")
+        return number_format.format_share(value)
 
     @property
     def shown(self) -> str:
-        return self._write(self.told.value)
+        return self._format(self.signal.value)
 
     @property
     def interval(self) -> str:
-        if self.told.kind == "alike":  # a length is known
+        if self.signal.kind == "alike":  # a run length is exact
             return ""
-        return f"[{self._write(self.told.low)}, {self._write(self.told.high)}]"
+        return f"[{self._format(self.signal.low)}, {self._format(self.signal.high)}]"
 
     @property
     def usual(self) -> str:
-        if self.told.usual is None:
+        if self.signal.usual is None:
             return "–"
-        if self.told.kind == "alike":
-            return _("%(n)s by chance") % {"n": f"{self.told.usual:.2g}"}
-        return number_format.format_share(self.told.usual)
+        if self.signal.kind == "alike":
+            return _("%(n)s by chance") % {"n": f"{self.signal.usual:.2g}"}
+        return number_format.format_share(self.signal.usual)
 
     @property
     def why(self) -> str:
-        seen = {"value": self.shown, "interval": self.interval, "n": self.told.n}
-        return _("%(what)s Here: %(seen)s.") % {
-            "what": self.told.what,
-            "seen": " ".join((_("%(value)s %(interval)s, n = %(n)d") % seen).split()).replace(" ,", ","),
+        value = f"{self.shown} {self.interval}".strip()
+        return _("%(what)s Measured: %(value)s, n = %(n)d.") % {
+            "what": self.signal.what,
+            "value": value,
+            "n": self.signal.n,
         }
 
 
 @dataclass(frozen=True)
 class AnnotatorFlag:
+    key: str
     name: str
     why: str
 
 
 def describe_stage(rater: Rater) -> str:
-    """How far somebody is on the way in, where they are not at work."""
+    """Return the onboarding stage of a rater, or "" for raters who are working."""
     stages = {
         RaterStage.TRAINING: _("training"),
         RaterStage.SCREENING: _("screening"),
-        RaterStage.FAILED: _("screened out"),
+        RaterStage.FAILED: _("screening failed"),
     }
     return str(stages.get(RaterStage(rater.stage), ""))
 
 
 def list_flags(
-    *, signs: Sequence[QualitySignal], missed: ShareOfCases, blamed: ShareOfCases, gold: ShareOfCases, bar: float | None
+    *,
+    signals: Sequence[QualitySignal],
+    missed: ShareOfCases,
+    blamed: ShareOfCases,
+    gold: ShareOfCases,
+    threshold: float | None,
 ) -> list[AnnotatorFlag]:
-    """Those that the domain raised, and those that follow from the figures on the same line."""
-    flags = [AnnotatorFlag(each.told.name, each.why) for each in signs if each.told.is_raised]
+    """Return the raised signals, then the flags that follow from the shares in the same row."""
+    flags = [AnnotatorFlag(each.signal.kind, each.signal.name, each.why) for each in signals if each.signal.is_raised]
+    limit = number_format.format_share(HIGH_SHARE)
     if missed.n >= MIN_CASES and (missed.low or 0) > HIGH_SHARE:
-        why = _("Went past the settled first error on %(told)s settled traces; more than %(much)s is much.")
-        flags.append(
-            AnnotatorFlag(_("over-credit"), why % {"told": missed.told, "much": number_format.format_share(HIGH_SHARE)})
-        )
+        why = _("Missed the first error on %(share)s settled traces; above %(limit)s is high.")
+        flags.append(AnnotatorFlag("missed_errors", _("missed errors"), why % {"share": missed.text, "limit": limit}))
     if blamed.n >= MIN_CASES and (blamed.low or 0) > HIGH_SHARE:
-        why = _("Saw an error before the settled one on %(told)s settled traces; more than %(much)s is much.")
-        flags.append(
-            AnnotatorFlag(_("over-blame"), why % {"told": blamed.told, "much": number_format.format_share(HIGH_SHARE)})
-        )
-    if bar is not None and gold.n >= MIN_CASES and gold.high is not None and gold.high < bar:
-        why = _("Right on %(told)s hidden gold traces: the whole interval lies below the project’s bar of %(bar)s.")
-        flags.append(
-            AnnotatorFlag(_("below the gold bar"), why % {"told": gold.told, "bar": number_format.format_share(bar)})
-        )
+        why = _("Marked an error before the settled one on %(share)s settled traces; above %(limit)s is high.")
+        flags.append(AnnotatorFlag("false_alarms", _("false alarms"), why % {"share": blamed.text, "limit": limit}))
+    if threshold is not None and gold.n >= MIN_CASES and gold.high is not None and gold.high < threshold:
+        why = _("Correct on %(share)s hidden gold traces: the whole interval is below the gold threshold of %(limit)s.")
+        values = {"share": gold.text, "limit": number_format.format_share(threshold)}
+        flags.append(AnnotatorFlag("below_gold_threshold", _("below the gold threshold"), why % values))
     return flags
 
 
-def describe_gold_threshold(bar: float | None, told: Mapping[str, Any]) -> str:
-    """The bar that pauses, and how often it would pause somebody who reaches it; or why nobody is watched."""
-    if bar is None:
-        why = statistics.explain_missing_value(told.get("reason") or Reason.FEW_GOLD)
-        whose = _("people who passed the screening") if told.get("screens") else _("raters")
-        return _(
-            "There is no bar yet, so nobody is paused: it takes 200 answers to hidden gold by five %(whose)s at least."
-            " %(why)s"
-        ) % {"whose": whose, "why": why}
-    if told.get("false_pauses") is None:
-        return _("The bar is %(bar)s. Nobody met hidden gold in the last month.") % {
-            "bar": number_format.format_share(bar)
-        }
-    return _(
-        "The bar is %(bar)s. Of 100 people who reach it exactly, %(n)s would be paused for nothing in their first"
-        " month, at %(gold)d hidden gold traces each as in the last; good is below 5."
-    ) % {"bar": number_format.format_share(bar), "n": f"{told['false_pauses']:.1f}", "gold": told["gold_a_rater"]}
+class GoldThresholdStatus(NamedTuple):
+    state: str  # "missing", "unused" or "measured"
+    text: str
+
+
+def describe_gold_threshold(threshold: float | None, monitoring: Mapping[str, Any]) -> GoldThresholdStatus:
+    """Describe the threshold below which annotators are paused, and how often it pauses someone by mistake."""
+    if threshold is None:
+        why = statistics.explain_missing_value(monitoring.get("reason") or Reason.FEW_GOLD)
+        people = _("annotators who passed screening") if monitoring.get("screens") else _("annotators")
+        text = _(
+            "No gold threshold yet, so no one is paused automatically: it needs 200 answers to hidden gold from at"
+            " least five %(people)s. %(why)s"
+        )
+        return GoldThresholdStatus("missing", text % {"people": people, "why": why})
+    values = {"threshold": number_format.format_share(threshold)}
+    if monitoring.get("false_pauses") is None:
+        text = _("The gold threshold is %(threshold)s. No annotator received hidden gold in the last month.")
+        return GoldThresholdStatus("unused", text % values)
+    values |= {"n": f"{monitoring['false_pauses']:.1f}", "gold": str(monitoring["gold_a_rater"])}
+    text = _(
+        "The gold threshold is %(threshold)s. Of 100 annotators exactly at the threshold, %(n)s would be paused by"
+        " mistake in their first month, with %(gold)s hidden gold traces each as last month; below 5 is good."
+    )
+    return GoldThresholdStatus("measured", text % values)

@@ -1,4 +1,4 @@
-"""What audits of a PRM found, in words: figures, alarms, and whether it was trained on what judges."""
+"""Audits of a PRM in words: figures, alarms, and contamination of its training data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from prm.models import PRM
 
 @dataclass(frozen=True)
 class PRMFigure:
-    """A value with the interval beside it; `reason` where there is none."""
+    """A value with its interval; `reason` explains a missing value."""
 
     value: float | None
     low: float | None = None
@@ -22,91 +22,93 @@ class PRMFigure:
     reason: str = ""
 
 
-def build_prm_figure(told: dict[str, Any] | None) -> PRMFigure:
-    if not told:
+def build_prm_figure(figure: dict[str, Any] | None) -> PRMFigure:
+    if not figure:
         return PRMFigure(None)
-    low, high = told.get("interval") or (None, None)
-    return PRMFigure(told.get("value"), low, high, told.get("n", 0), told.get("reason", ""))
+    low, high = figure.get("interval") or (None, None)
+    return PRMFigure(figure.get("value"), low, high, figure.get("n", 0), figure.get("reason", ""))
 
 
 AUDIT_LABELS: dict[str, tuple[Any, Any]] = {
     "last_step_ratio": (
-        gettext_lazy("Lowest score on the last step, against chance"),
-        gettext_lazy("where the answer is wrong; above 1.5 it reads the outcome"),
+        gettext_lazy("Lowest score on the last step, relative to chance"),
+        gettext_lazy("On traces with a wrong answer. Above 1.5 the PRM reacts to the outcome."),
     ),
     "outcome_slope": (
-        gettext_lazy("What the answer adds beside the label"),
-        gettext_lazy("in logits; above 0 beyond doubt it reads the outcome"),
+        gettext_lazy("Effect of the answer beyond the label"),
+        gettext_lazy("In logits. Significantly above 0 the PRM reacts to the outcome."),
     ),
     "auc_right_answers": (
-        gettext_lazy("AUC of errors behind right answers"),
-        gettext_lazy("traces with an error that the outcome does not show"),
+        gettext_lazy("AUC for errors in traces with a right answer"),
+        gettext_lazy("The outcome does not reveal these errors."),
     ),
     "auc_wrong_answers": (
-        gettext_lazy("AUC of wrong answers"),
-        gettext_lazy("for comparison: what has become an outcome model is good at this alone"),
+        gettext_lazy("AUC for traces with a wrong answer"),
+        gettext_lazy("For comparison: an outcome model does well on these only."),
     ),
     "false_confidence": (
         gettext_lazy("False confidence"),
-        gettext_lazy("score of .9 or more on a wrong step; alarm where it is above .3 beyond doubt"),
+        gettext_lazy("Share of wrong steps scored 0.9 or more. Alarm when significantly above 0.3."),
     ),
     "length_matched": (
         gettext_lazy("Length-matched risk-set AUC"),
-        gettext_lazy("alarm where it is below .5 beyond doubt"),
+        gettext_lazy("Alarm when significantly below 0.5."),
     ),
-    "length_alone": (gettext_lazy("Risk-set AUC of length alone"), gettext_lazy("what an untrained ruler reaches")),
+    "length_alone": (
+        gettext_lazy("Risk-set AUC of length only"),
+        gettext_lazy("Baseline: a score computed from the length of the step."),
+    ),
 }
 
 
 def build_audit_rows(prm: PRM) -> list[dict[str, Any]]:
-    """Each audit with its name in words, its figure, and whether its alarm rings."""
-    found = prm.audits.get("audits", {})
+    results = prm.audits.get("audits", {})
     return [
         {
             "name": str(label),
             "what": str(what),
-            "figure": build_prm_figure(found[key]),
-            "is_alarming": found[key]["is_alarming"],
+            "figure": build_prm_figure(results[key]),
+            "is_alarming": results[key]["is_alarming"],
         }
         for key, (label, what) in AUDIT_LABELS.items()
-        if key in found
+        if key in results
     ]
 
 
 ALARM_LABELS: dict[str, Any] = {
-    "last_step_ratio": gettext_lazy("it reads the outcome off the last step"),
-    "outcome_slope": gettext_lazy("it reads the outcome"),
+    "last_step_ratio": gettext_lazy("reads the outcome from the last step"),
+    "outcome_slope": gettext_lazy("reads the outcome"),
     "false_confidence": gettext_lazy("false confidence"),
-    "length_matched": gettext_lazy("worse than chance among steps of like length"),
-    "length_drift": gettext_lazy("what is served is chosen by length"),
-    "contamination": gettext_lazy("trained on problems that judge"),
+    "length_matched": gettext_lazy("worse than chance among steps of similar length"),
+    "length_drift": gettext_lazy("selects traces by length"),
+    "contamination": gettext_lazy("trained on evaluation problems"),
 }
 _JUDGE_LABELS: dict[str, Any] = {
-    "reserve": gettext_lazy("the reserve"),
+    "reserve": gettext_lazy("the held-out set"),
     "gold": gettext_lazy("gold"),
     "canary": gettext_lazy("canaries"),
-    "other_reserve": gettext_lazy("reserves of other projects"),
+    "other_reserve": gettext_lazy("held-out sets of other projects"),
     "other_gold": gettext_lazy("gold of other projects"),
 }
 
 
-def list_alarms(told: dict[str, Any]) -> list[str]:
-    """Those that ring, as a PRM's audits keep them."""
-    return [str(ALARM_LABELS.get(name, name)) for name in told.get("alarms", [])]
+def list_alarms(audit_results: dict[str, Any]) -> list[str]:
+    return [str(ALARM_LABELS.get(name, name)) for name in audit_results.get("alarms", [])]
 
 
 def list_gate_alarms(gate: dict[str, Any]) -> list[str]:
-    """What a generation's gate was told besides its figures."""
+    """Return the alarms of a generation's gate, contamination last."""
     names = [name for name in gate.get("alarms", []) if name != "contamination"]
-    drift = ["length_drift"] if gate.get("length_drift", {}).get("is_alarming") else []
-    said = [str(ALARM_LABELS.get(name, name)) for name in [*names, *drift]]
-    return said + list(_list_contamination_alarms(gate.get("contamination", {})))
+    if gate.get("length_drift", {}).get("is_alarming"):
+        names.append("length_drift")
+    alarms = [str(ALARM_LABELS.get(name, name)) for name in names]
+    return alarms + list(_list_contamination_alarms(gate.get("contamination", {})))
 
 
-def _list_contamination_alarms(told: dict[str, Any]) -> Iterator[str]:
-    if told.get("is_stated") is False:
-        yield _("what it was trained on is not stated")
-    for each in list_contamination(told):
+def _list_contamination_alarms(contamination: dict[str, Any]) -> Iterator[str]:
+    if contamination.get("is_stated") is False:
+        yield _("training data not stated")
+    for each in list_contamination(contamination):
         if each.n_found:
             text = ngettext(
                 "trained on %(n)d problem of %(what)s", "trained on %(n)d problems of %(what)s", each.n_found
@@ -116,7 +118,7 @@ def _list_contamination_alarms(told: dict[str, Any]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class JudgeContamination:
-    """Problems that judge, and how many of them training holds."""
+    """A set of evaluation problems, and how many of them are in the training data."""
 
     name: str
     n: int
@@ -130,13 +132,17 @@ class JudgeContamination:
         return self.n_equal + self.n_overlapping
 
 
-def list_contamination(told: dict[str, Any]) -> list[JudgeContamination]:
-    """Each kind of them that there is, and each list of a benchmark; what judges here always, were there none."""
-    kept = (each for each in told.get("judges", []) if each["n"] or each["kind"] in audits.GATING_KINDS)
-    return [_build_contamination(each) for each in kept]
-
-
-def _build_contamination(told: dict[str, Any]) -> JudgeContamination:
-    name = told["name"] or str(_JUDGE_LABELS.get(told["kind"], told["kind"]))
-    counts = (told["n"], told["n_by_digest"], told["n_equal"], told["n_overlapping"])
-    return JudgeContamination(name, *counts, holds=told["kind"] in audits.GATING_KINDS)
+def list_contamination(contamination: dict[str, Any]) -> list[JudgeContamination]:
+    """Return each non-empty evaluation set and benchmark list, and always the sets that decide the gate."""
+    return [
+        JudgeContamination(
+            name=judge["name"] or str(_JUDGE_LABELS.get(judge["kind"], judge["kind"])),
+            n=judge["n"],
+            n_by_digest=judge["n_by_digest"],
+            n_equal=judge["n_equal"],
+            n_overlapping=judge["n_overlapping"],
+            holds=judge["kind"] in audits.GATING_KINDS,
+        )
+        for judge in contamination.get("judges", [])
+        if judge["n"] or judge["kind"] in audits.GATING_KINDS
+    ]

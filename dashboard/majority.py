@@ -1,4 +1,4 @@
-"""What most readings of a trace say, in words, with its margin. Reads nothing."""
+"""The majority of the submissions of a trace in words, with its margin."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -15,7 +15,7 @@ from stats import label_votes
 
 
 class MajorityVoter(Protocol):
-    """One reading with the number of the step that it saw the first error in."""
+    """A submission, with the number of the step that has its first error."""
 
     @property
     def assignment(self) -> Assignment: ...
@@ -25,28 +25,28 @@ class MajorityVoter(Protocol):
     def error(self) -> int | None: ...
 
 
-def describe_majority(trace: Trace, read: Iterable[MajorityVoter]) -> str:
-    """Of the readings that have a vote; nothing where none has, or where no two are of the same steps."""
+def describe_majority(trace: Trace, voters: Iterable[MajorityVoter]) -> str:
+    """Return one sentence, or "" without votes. Live traces have none: no two submissions have the same steps."""
     if trace.kind == TraceKind.LIVE:
         return ""
-    found = label_votes.find_leading_place([each.error for each in read if _counts_as_vote(each)])
-    if found is None:
+    leading = label_votes.find_leading_place([voter.error for voter in voters if _counts_as_vote(voter)])
+    if leading is None:
         return ""
-    seen = {"n": found.n, "of": found.n_votes, "margin": number_format.format_share(found.margin)}
-    if found.is_tied:
-        return _("No majority: no place is named by more than %(n)d of %(of)d readings, margin %(margin)s.") % seen
-    if found.place is None:
-        return _("Majority: no error, by %(n)d of %(of)d readings, margin %(margin)s.") % seen
-    seen["step"] = found.place
-    return _("Majority: first error at step %(step)d, by %(n)d of %(of)d readings, margin %(margin)s.") % seen
+    values = {"n": leading.n, "total": leading.n_votes, "margin": number_format.format_share(leading.margin)}
+    if leading.is_tied:
+        return _("No majority: no result has more than %(n)d of %(total)d votes (margin %(margin)s).") % values
+    if leading.place is None:
+        return _("Majority: no error, %(n)d of %(total)d votes (margin %(margin)s).") % values
+    values["step"] = leading.place
+    return _("Majority: first error at step %(step)d, %(n)d of %(total)d votes (margin %(margin)s).") % values
 
 
-def _counts_as_vote(each: MajorityVoter) -> bool:
-    """Whoever was measured by it, saw scores, is a machine or was cut off names no place that counts."""
-    row = each.assignment
-    has_told = each.report is not None and not each.report.is_censored
+def _counts_as_vote(voter: MajorityVoter) -> bool:
+    """Gold answers, machines, raters who saw scores, and submissions that ended early do not vote."""
+    row = voter.assignment
     return (
-        has_told
+        voter.report is not None
+        and not voter.report.is_censored
         and row.purpose == AssignmentPurpose.WORK
         and not row.is_assisted
         and row.rater.kind != RaterKind.MACHINE

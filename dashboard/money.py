@@ -1,4 +1,4 @@
-"""Money of a project as it is read: its currency before the amount."""
+"""Labor costs of a project, and amounts in its currency."""
 
 from decimal import Decimal
 
@@ -8,7 +8,7 @@ _CURRENCY_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£"}
 
 
 def compute_labor_cost(project: Project, active_ms: int) -> Decimal | None:
-    """What so much active time costs; None where the project says no rate."""
+    """Return the cost of active time, or None if the project has no hourly rate."""
     if project.pay_per_hour is None:
         return None
     return project.pay_per_hour * Decimal(active_ms) / Decimal(3_600_000)

@@ -1,4 +1,4 @@
-"""Where one can go in a project, in the order of the side. A room that has a page adds its line here."""
+"""Navigation of a project's pages, in order. A package that adds a page adds its item here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from people.roles import Action
 
 @dataclass(frozen=True)
 class NavigationItem:
-    """One line of the side. `key` is what a page calls itself; `url` takes the project's slug alone."""
+    """One link. A page names its item by `key`; `url` takes only the project's slug."""
 
     key: str
-    label: Any  # translated when it is read
+    label: Any  # a lazy translation
     url: str
     action: Action
 
@@ -24,7 +24,7 @@ class NavigationItem:
 @dataclass(frozen=True)
 class NavigationGroup:
     label: Any
-    places: tuple[NavigationItem, ...]
+    items: tuple[NavigationItem, ...]
 
 
 NAVIGATION = (
@@ -65,13 +65,8 @@ NAVIGATION = (
 
 
 def list_visible_groups(membership: Membership) -> Iterator[NavigationGroup]:
-    """The side as this member sees it: what their role does not open is not offered."""
+    """List the groups with the pages that this member's role may open."""
     for group in NAVIGATION:
-        open_ones = tuple(place for place in group.places if roles.membership_may(membership, place.action))
-        if open_ones:
-            yield NavigationGroup(group.label, open_ones)
-
-
-def find_landing_item(membership: Membership) -> NavigationItem | None:
-    """Where somebody who opens the project comes in; None for those who only rate in it."""
-    return next((place for group in list_visible_groups(membership) for place in group.places), None)
+        items = tuple(item for item in group.items if roles.membership_may(membership, item.action))
+        if items:
+            yield NavigationGroup(group.label, items)

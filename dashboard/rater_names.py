@@ -1,4 +1,4 @@
-"""Who somebody is on a page: the name for those who manage people, the pseudonym for everybody else."""
+"""Names of raters on a page: real names for members who manage people, pseudonyms for everyone else."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -15,31 +15,29 @@ def can_see_names(actor: Membership) -> bool:
 
 
 def get_display_name(rater: Rater, actor: Membership) -> str:
-    """`rater.user` has been read where the person may see it."""
+    """Return the name of a rater. Load `rater.user` beforehand to avoid a query per rater."""
     if rater.user_id is not None and rater.user is not None and can_see_names(actor):
         return str(rater.user)
     return get_pseudonym(rater)
 
 
-def get_short_name(rater: Rater, actor: Membership) -> str:
-    """What fits above a column."""
-    name = get_display_name(rater, actor).partition(" (")[0]
-    return name if len(name) <= 20 else f"{name[:19]}…"
-
-
 def get_distinct_names(raters: Collection[Rater], actor: Membership) -> dict[int, str]:
-    """What fits above a column, and is nobody else's there: who is called like somebody else carries the end of what
-    datasets call them."""
-    names = {rater.pk: get_short_name(rater, actor) for rater in raters}
-    often = Counter(names.values())
+    """Return names short enough for a column head. Equal names get the end of their pseudonym."""
+    names = {rater.pk: _get_short_name(rater, actor) for rater in raters}
+    counts = Counter(names.values())
     return {
-        rater.pk: f"{names[rater.pk]} {get_pseudonym(rater)[-8:]}" if often[names[rater.pk]] > 1 else names[rater.pk]
+        rater.pk: f"{names[rater.pk]} {get_pseudonym(rater)[-8:]}" if counts[names[rater.pk]] > 1 else names[rater.pk]
         for rater in raters
     }
 
 
+def _get_short_name(rater: Rater, actor: Membership) -> str:
+    name = get_display_name(rater, actor).partition(" (")[0]
+    return name if len(name) <= 20 else f"{name[:19]}…"
+
+
 def get_pseudonym(rater: Rater) -> str:
-    """One that was drawn is known by its beginning. Those that a file gives often begin alike."""
+    """Return the first 8 characters of a generated pseudonym. Imported labelers keep theirs: many start alike."""
     if rater.kind == RaterKind.IMPORTED:
         return rater.labeler or "?"
     return rater.machine or (rater.labeler or "?")[:8]

@@ -2,7 +2,9 @@
 
 from django.urls import path
 
-from dashboard.adjudication import views
+from dashboard.adjudication import views as adjudication_views
+from dashboard.agreement import views as agreement_views
+from dashboard.annotator import views as annotator_views
 from dashboard.annotators import views as annotators_views
 from dashboard.generations import views as generations_views
 from dashboard.gold import views as gold_views
@@ -11,10 +13,13 @@ from dashboard.jobs import views as jobs_views
 from dashboard.members import views as members_views
 from dashboard.messages import views as messages_views
 from dashboard.new_project import views as new_project_views
+from dashboard.overview import views as overview_views
+from dashboard.screening_set import views as screening_set_views
 from dashboard.settings import views as settings_views
 from dashboard.snapshots import views as snapshots_views
 from dashboard.submission import views as submission_views
 from dashboard.trace import views as trace_views
+from dashboard.traces import views as traces_views
 
 app_name = "dashboard"
 urlpatterns = [
@@ -67,10 +72,16 @@ urlpatterns = [
         name="create_reset_link",
     ),
     path("projects/<slug:slug>/leave", members_views.leave_project, name="leave_project"),
-    path("projects/<slug:slug>/adjudication/", views.show_adjudication, name="adjudication"),
-    path("projects/<slug:slug>/adjudication/<int:trace>/", views.show_adjudication, name="adjudication_case"),
-    path("projects/<slug:slug>/adjudication/<int:trace>/decide", views.decide_case, name="decide_case"),
-    path("projects/<slug:slug>/adjudication/<int:trace>/send-back", views.send_case_back, name="send_case_back"),
+    path("projects/<slug:slug>/adjudication/", adjudication_views.show_adjudication, name="adjudication"),
+    path(
+        "projects/<slug:slug>/adjudication/<int:trace>/", adjudication_views.show_adjudication, name="adjudication_case"
+    ),
+    path("projects/<slug:slug>/adjudication/<int:trace>/decide", adjudication_views.decide_case, name="decide_case"),
+    path(
+        "projects/<slug:slug>/adjudication/<int:trace>/send-back",
+        adjudication_views.send_case_back,
+        name="send_case_back",
+    ),
     path("projects/<slug:slug>/generations/", generations_views.show_generations, name="generations"),
     path(
         "projects/<slug:slug>/generations/progress",
@@ -98,16 +109,16 @@ urlpatterns = [
         generations_views.retry_generation,
         name="retry_generation",
     ),
-    path("projects/<slug:slug>/", annotators_views.show_overview, name="overview"),
+    path("projects/<slug:slug>/", overview_views.show_overview, name="overview"),
     path("projects/<slug:slug>/annotators/", annotators_views.show_annotators, name="annotators"),
-    path("projects/<slug:slug>/annotators/<int:rater>/", annotators_views.show_annotator, name="annotator"),
-    path("projects/<slug:slug>/annotators/<int:rater>/pause", annotators_views.pause_annotator, name="pause_annotator"),
+    path("projects/<slug:slug>/annotators/<int:rater>/", annotator_views.show_annotator, name="annotator"),
+    path("projects/<slug:slug>/annotators/<int:rater>/pause", annotator_views.pause_annotator, name="pause_annotator"),
     path(
-        "projects/<slug:slug>/annotators/<int:rater>/resume", annotators_views.resume_annotator, name="resume_annotator"
+        "projects/<slug:slug>/annotators/<int:rater>/resume", annotator_views.resume_annotator, name="resume_annotator"
     ),
     path(
         "projects/<slug:slug>/annotators/<int:rater>/retrain",
-        annotators_views.retrain_annotator,
+        annotator_views.retrain_annotator,
         name="retrain_annotator",
     ),
     path("projects/<slug:slug>/messages/", messages_views.show_messages, name="messages"),
@@ -119,14 +130,14 @@ urlpatterns = [
         messages_views.mark_answers_seen,
         name="mark_answers_seen",
     ),
-    path("projects/<slug:slug>/agreement/", annotators_views.show_agreement, name="agreement"),
+    path("projects/<slug:slug>/agreement/", agreement_views.show_agreement, name="agreement"),
     path("projects/<slug:slug>/submissions/<int:assignment>/", submission_views.show_submission, name="submission"),
     path(
         "projects/<slug:slug>/submissions/<int:assignment>/correction",
         submission_views.create_correction_request,
         name="create_correction_request",
     ),
-    path("projects/<slug:slug>/traces/", trace_views.show_traces, name="traces"),
+    path("projects/<slug:slug>/traces/", traces_views.show_traces, name="traces"),
     path("projects/<slug:slug>/traces/<int:trace>/", trace_views.show_trace, name="trace"),
     path("projects/<slug:slug>/traces/<int:trace>/gold", trace_views.make_trace_gold, name="make_trace_gold"),
     path("projects/<slug:slug>/traces/<int:trace>/withdraw", trace_views.withdraw_trace, name="withdraw_trace"),
@@ -136,8 +147,12 @@ urlpatterns = [
         name="reclaim_from_annotator",
     ),
     path("projects/<slug:slug>/gold/", gold_views.show_gold, name="gold"),
-    path("projects/<slug:slug>/gold/screening-set/", gold_views.show_screening_set, name="screening_set"),
-    path("projects/<slug:slug>/gold/screening-set/adopt", gold_views.adopt_screening_set, name="adopt_screening_set"),
+    path("projects/<slug:slug>/gold/screening-set/", screening_set_views.show_screening_set, name="screening_set"),
+    path(
+        "projects/<slug:slug>/gold/screening-set/adopt",
+        screening_set_views.adopt_screening_set,
+        name="adopt_screening_set",
+    ),
     path("projects/<slug:slug>/gold/<int:gold>/", gold_views.show_gold_trace, name="gold_trace"),
     path("projects/<slug:slug>/gold/<int:gold>/correct", gold_views.correct_gold_trace, name="correct_gold_trace"),
     path("projects/<slug:slug>/gold/<int:gold>/retire", gold_views.retire_gold_trace, name="retire_gold_trace"),

@@ -52,7 +52,7 @@ class ShardWriter:
         tables = [name for name in self._order.formats if OUTPUT_FORMATS[name].is_table]
         for split, split_rows in self._group_by_split(rows).items():
             if "prm800k" in self._order.formats:
-                lines = list(prm800k.write_lines(split_rows))
+                lines = list(prm800k.write(split_rows))
                 self.tallies["prm800k"].rows += len(lines)
                 self._file("prm800k", split).write(lines)  # type: ignore[union-attr]  # PRM800K is never Parquet
             if tables:
@@ -61,11 +61,11 @@ class ShardWriter:
                     self._put_table(name, split, examples)
 
     def _put_table(self, name: str, split: str, examples: list[TraceExample]) -> None:
-        tally, write_rows = self.tallies[name], OUTPUT_FORMATS[name].rows
-        assert write_rows is not None
-        rows = [row for example in examples for row in write_rows(example, self._order.rule, tally)]
+        tally, write = self.tallies[name], OUTPUT_FORMATS[name].write
+        assert write is not None
+        rows = [row for example in examples for row in write(example, self._order.rule, tally)]
         if OUTPUT_FORMATS[name].has_weights:
-            weights, tally.beside = tally.beside, []
+            weights, tally.weights = tally.weights, []
             if rows:
                 self._file(f"{name}.weights", split).write_rows(weights)
         tally.rows += len(rows)

@@ -1,4 +1,4 @@
-"""Columns as types of Parquet, and rows as a batch of them. Pure; apart from `columns`, for pyarrow weighs much."""
+"""Columns as an Arrow schema, and rows as a batch. Separate from `columns` because importing pyarrow is slow."""
 
 import json
 
@@ -10,10 +10,10 @@ _ARROW = {"string": pa.string(), "bool": pa.bool_(), "int64": pa.int64(), "float
 
 
 def make_schema(columns: Columns) -> pa.Schema:
-    """With the features beside it, so that no reader has to guess what an empty column holds."""
-    about = json.dumps({"info": {"features": describe_features(columns)}})
+    """Return the schema, with the Hugging Face features as metadata: they also type a column without values."""
+    metadata = json.dumps({"info": {"features": describe_features(columns)}})
     fields = [pa.field(name, _arrow(kind)) for name, kind in columns.items()]
-    return pa.schema(fields, metadata={"huggingface": about})
+    return pa.schema(fields, metadata={"huggingface": metadata})
 
 
 def _arrow(kind: ColumnType) -> pa.DataType:
@@ -24,5 +24,5 @@ def _arrow(kind: ColumnType) -> pa.DataType:
     return pa.struct([pa.field(name, _arrow(inner)) for name, inner in kind.items()])
 
 
-def make_batch(rows: list[OutputRow], of: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, schema=of)
+def make_batch(rows: list[OutputRow], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, schema=schema)

@@ -1,5 +1,7 @@
-"""Messages of a chat as the interfaces of OpenAI and Anthropic write them, and the parts that each has: texts, images,
-calls of tools and their results. A piece of a kind that cannot be shown is refused, not dropped."""
+"""Chats with tool calls, as the APIs of OpenAI and Anthropic and as tau-bench write them: one step per message.
+
+A message has parts: texts, images, tool calls and their results. A part that cannot be shown is refused, not dropped.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -11,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from formats import json_values, strict_json
 from formats.json_values import RawValue
 from formats.labeled_steps import RecordName, ShortRecordName
+from formats.record_reader import RecordReader
 from formats.records import (
     BadLine,
     JudgmentRecord,
@@ -24,9 +27,12 @@ from formats.records import (
     TurnRecord,
 )
 
+SEGMENTER = "chat turns 1"
+ANNOTATORS = "AgentProcessBench annotators"
+
 _Path = tuple[str | int, ...]
 _KINDS = {"system": "system", "developer": "system", "user": "user", "tool": "observation", "function": "observation"}
-_NAMES = 200  # characters of a tool's name, or of what joins a result to its call
+_MAX_NAME = 200  # characters of a tool's name or a call's id
 
 
 class MessageFunction(Struct, gc=False):
@@ -57,111 +63,9 @@ class ChatMessage(Struct, gc=False):
     content: str | list[MessagePiece] | None = None
     reasoning_content: str | None = None
     tool_calls: list[ToolCall] | None = None
-    function_call: MessageFunction | None = None  # as calls were written before there were several
+    function_call: MessageFunction | None = None  # the older form of a single call
     tool_call_id: str | None = ""
     name: str | None = ""
-
-
-def make_message_step(position: int, message: ChatMessage, path: _Path) -> StepRecord:
-    """The message as a step: what the model said or did can be rated."""
-    found = list(split_message_parts(message, path))
-    kind = _choose_step_kind(message, found)
-    is_plain = len(found) == 1 and found[0].kind == "text"
-    option = OptionRecord("\n".join(map(_show_part, found)), parts=() if is_plain else tuple(found))
-    return StepRecord([option], kind=kind, is_rateable=message.role not in _KINDS, source_position=position)
-
-
-def join_message_text(message: ChatMessage, path: _Path) -> str:
-    return "\n".join(map(_show_part, split_message_parts(message, path)))
-
-
-def split_message_parts(message: ChatMessage, path: _Path) -> Iterator[PartRecord]:
-    if message.reasoning_content:
-        yield PartRecord("text", message.reasoning_content)
-    if _KINDS.get(message.role) == "observation":
-        yield _result(_text(message.content, path), message.name, message.tool_call_id)
-    elif isinstance(message.content, str):
-        yield from _texts(message.content)
-    else:
-        for number, piece in enumerate(message.content or ()):
-            yield from _split_piece(piece, (*path, "content", number))
-    for call in message.tool_calls or ():
-        yield _call(call.function.name, call.function.arguments, call.id)
-    if message.function_call:
-        yield _call(message.function_call.name, message.function_call.arguments, "")
-
-
-def _choose_step_kind(message: ChatMessage, found: list[PartRecord]) -> str:
-    kinds = {part.kind for part in found}
-    if message.role in _KINDS:
-        # Anthropic's results of tools come in messages of the user.
-        return "observation" if kinds == {"result"} else _KINDS[message.role]
-    return "action" if "call" in kinds else "reasoning"
-
-
-def _split_piece(piece: MessagePiece, path: _Path) -> Iterator[PartRecord]:
-    match piece.type:
-        case "text" | "input_text" | "output_text":
-            yield from _texts(piece.text)
-        case "thinking":
-            yield from _texts(piece.thinking)
-        case "refusal":
-            yield from _texts(piece.refusal)
-        case "image_url":
-            url = piece.image_url if isinstance(piece.image_url, str) else str(piece.image_url.get("url", ""))
-            yield PartRecord("image", url)
-        case "tool_use":
-            yield _call(piece.name, piece.input, piece.id)
-        case "tool_result":
-            yield _result(_plain(piece.content), "", piece.tool_use_id)
-        case _:
-            raise strict_json.RecordMisfit((*path, "type"), f'a piece of the type "{piece.type[:40]}" cannot be shown')
-
-
-def _texts(text: str | None) -> Iterator[PartRecord]:
-    """Models that call a tool often say the empty text beside it."""
-    if text:
-        yield PartRecord("text", text)
-
-
-def _text(content: str | list[MessagePiece] | None, path: _Path) -> str:
-    if isinstance(content, str) or content is None:
-        return content or ""
-    pieces = (_split_piece(piece, (*path, "content", number)) for number, piece in enumerate(content))
-    return "\n".join(part.text for found in pieces for part in found)
-
-
-def _plain(content: object) -> str:
-    """What a tool gave back: a text, or pieces of which those of text are shown as such."""
-    if isinstance(content, str) or content is None:
-        return content or ""
-    pieces = content if isinstance(content, list) else [content]
-    return "\n".join(
-        piece["text"]
-        if isinstance(piece, dict) and isinstance(piece.get("text"), str)
-        else msgspec.json.encode(piece).decode()
-        for piece in pieces
-    )
-
-
-def _call(name: str, arguments: object, ref: str | None) -> PartRecord:
-    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-    return PartRecord("call", text, name=name[:_NAMES], call_ref=(ref or "")[:_NAMES])
-
-
-def _result(text: str, name: str | None, ref: str | None) -> PartRecord:
-    return PartRecord("result", text, name=(name or "")[:_NAMES], call_ref=(ref or "")[:_NAMES])
-
-
-def _show_part(part: PartRecord) -> str:
-    return f"{part.name}({part.text})" if part.kind == "call" else part.text
-
-
-# Chat messages with tool calls, as OpenAI's interface and tau-bench write them, one message a step.
-
-
-SEGMENTER = "chat turns 1"
-ANNOTATORS = "AgentProcessBench annotators"
 
 
 class ChatScenario(Struct, gc=False, frozen=True):
@@ -188,21 +92,18 @@ class ChatItem(Struct, gc=False):
     final_label: int | bool | None = None
 
 
-decoder = msgspec.json.Decoder(ChatItem | list[ChatMessage])
-
-
 def looks_like(record: object) -> bool:
-    given = record.get("messages", record.get("traj")) if isinstance(record, dict) else None
-    return _is_message(given[0] if isinstance(given, list) and given else record)
+    messages = record.get("messages", record.get("traj")) if isinstance(record, dict) else None
+    return _is_message(messages[0] if isinstance(messages, list) and messages else record)
 
 
 def _is_message(value: object) -> bool:
     return isinstance(value, dict) and "role" in value and bool({"content", "tool_calls"} & value.keys())
 
 
-def regroup_values(given: Iterable[RawValue | BadLine]) -> Iterator[RawValue | BadLine]:
-    """The values of a file, of which messages that stand in one array make one value."""
-    values = iter(given)
+def regroup_values(values: Iterable[RawValue | BadLine]) -> Iterator[RawValue | BadLine]:
+    """Join the items of each array into one value if they are messages of one chat."""
+    values = iter(values)
     first = next(values, None)
     if first is None:
         return
@@ -218,17 +119,17 @@ def _is_message_text(raw: bytes) -> bool:
         return False
 
 
-def parse_traces(given: ChatItem | list[ChatMessage]) -> Iterator[TraceRecord]:
-    item = given if isinstance(given, ChatItem) else ChatItem(messages=given)
-    path = () if isinstance(given, list) else ("messages",) if item.messages else ("traj",)
-    there = item.messages or item.traj or []
-    if not there:
-        raise strict_json.RecordMisfit((), "no messages in this record")
-    steps = [make_message_step(position, message, (*path, position)) for position, message in enumerate(there)]
+def parse_traces(chat: ChatItem | list[ChatMessage]) -> Iterator[TraceRecord]:
+    item = chat if isinstance(chat, ChatItem) else ChatItem(messages=chat)
+    path = () if isinstance(chat, list) else ("messages",) if item.messages else ("traj",)
+    messages = item.messages or item.traj or []
+    if not messages:
+        raise strict_json.RecordMisfit((), "the record has no messages")
+    steps = [_make_step(position, message, (*path, position)) for position, message in enumerate(messages)]
     is_right = _is_right(item)
     yield TraceRecord(
         problem=ProblemRecord(
-            item.question or (item.info or ChatInfo()).task.instruction or _first_user_text(there),
+            item.question or (item.info or ChatInfo()).task.instruction or _first_user_text(messages),
             domain=(item.data_source or "")[:100],
         ),
         steps=steps,
@@ -238,14 +139,13 @@ def parse_traces(given: ChatItem | list[ChatMessage]) -> Iterator[TraceRecord]:
         is_right=is_right,
         outcome_by="" if is_right is None else "file",
         provenance=ProvenanceRecord(policy=item.model or "", segmenter=SEGMENTER),
-        submissions=[] if item.step_labels is None else [_submission(item.step_labels, steps)],
+        submissions=[] if item.step_labels is None else [_make_submission(item.step_labels, steps)],
     )
 
 
-def _first_user_text(there: list[ChatMessage]) -> str:
-    """What the first person said."""
-    first = next((message for message in there if message.role == "user"), there[0])
-    return join_message_text(first, ())
+def _first_user_text(messages: list[ChatMessage]) -> str:
+    first = next((message for message in messages if message.role == "user"), messages[0])
+    return "\n".join(map(_show_part, _split_parts(first, ())))
 
 
 def _is_right(item: ChatItem) -> bool | None:
@@ -254,14 +154,111 @@ def _is_right(item: ChatItem) -> bool | None:
     return None if item.final_label is None else item.final_label == 1
 
 
-def _submission(labels: dict[str, Literal[-1, 0, 1]], steps: list[StepRecord]) -> SubmissionRecord:
+def _make_submission(labels: dict[str, Literal[-1, 0, 1]], steps: list[StepRecord]) -> SubmissionRecord:
     turns = []
     for index, rating in sorted(labels.items(), key=lambda label: label[0].zfill(9)):
         if not index.isascii() or not index.isdigit() or int(index) >= len(steps):
             raise strict_json.RecordMisfit(
-                ("step_labels", index), f'step label "{index}" names none of the {len(steps)} messages'
+                ("step_labels", index), f'step label "{index}" is not a message: the {len(steps)} messages count from 0'
             )
         text = steps[int(index)].options[0].text
         chosen = None if rating == -1 else 0
         turns.append(TurnRecord(int(index), shown=[JudgmentRecord(text, rating)], chosen=chosen))
     return SubmissionRecord(turns, labeler=ANNOTATORS, finish_reason="solution")
+
+
+read = RecordReader(ChatItem | list[ChatMessage], parse_traces, regroup=regroup_values)
+
+
+# --- one message ---------------------------------------------------------------------------------------------------
+
+
+def _make_step(position: int, message: ChatMessage, path: _Path) -> StepRecord:
+    """Make a step of a message. Steps of the model can be rated; those of users and tools are context."""
+    parts = list(_split_parts(message, path))
+    kind = _choose_step_kind(message, parts)
+    is_plain = len(parts) == 1 and parts[0].kind == "text"
+    option = OptionRecord("\n".join(map(_show_part, parts)), parts=() if is_plain else tuple(parts))
+    return StepRecord([option], kind=kind, is_rateable=message.role not in _KINDS, source_position=position)
+
+
+def _split_parts(message: ChatMessage, path: _Path) -> Iterator[PartRecord]:
+    if message.reasoning_content:
+        yield PartRecord("text", message.reasoning_content)
+    if _KINDS.get(message.role) == "observation":
+        yield _make_result(_join_texts(message.content, path), message.name, message.tool_call_id)
+    elif isinstance(message.content, str):
+        yield from _make_text(message.content)
+    else:
+        for number, piece in enumerate(message.content or ()):
+            yield from _split_piece(piece, (*path, "content", number))
+    for call in message.tool_calls or ():
+        yield _make_call(call.function.name, call.function.arguments, call.id)
+    if message.function_call:
+        yield _make_call(message.function_call.name, message.function_call.arguments, "")
+
+
+def _choose_step_kind(message: ChatMessage, parts: list[PartRecord]) -> str:
+    kinds = {part.kind for part in parts}
+    if message.role in _KINDS:
+        # Anthropic sends the results of tools in messages of the user.
+        return "observation" if kinds == {"result"} else _KINDS[message.role]
+    return "action" if "call" in kinds else "reasoning"
+
+
+def _split_piece(piece: MessagePiece, path: _Path) -> Iterator[PartRecord]:
+    match piece.type:
+        case "text" | "input_text" | "output_text":
+            yield from _make_text(piece.text)
+        case "thinking":
+            yield from _make_text(piece.thinking)
+        case "refusal":
+            yield from _make_text(piece.refusal)
+        case "image_url":
+            url = piece.image_url if isinstance(piece.image_url, str) else str(piece.image_url.get("url", ""))
+            yield PartRecord("image", url)
+        case "tool_use":
+            yield _make_call(piece.name, piece.input, piece.id)
+        case "tool_result":
+            yield _make_result(_join_tool_result(piece.content), "", piece.tool_use_id)
+        case _:
+            raise strict_json.RecordMisfit((*path, "type"), f'content of type "{piece.type[:40]}" cannot be shown')
+
+
+def _make_text(text: str | None) -> Iterator[PartRecord]:
+    """Yield a text part, or none: models that call a tool often send an empty text with the call."""
+    if text:
+        yield PartRecord("text", text)
+
+
+def _join_texts(content: str | list[MessagePiece] | None, path: _Path) -> str:
+    if isinstance(content, str) or content is None:
+        return content or ""
+    pieces = (_split_piece(piece, (*path, "content", number)) for number, piece in enumerate(content))
+    return "\n".join(part.text for parts in pieces for part in parts)
+
+
+def _join_tool_result(content: object) -> str:
+    """Return the result of a tool as text. Pieces that are not text are shown as JSON."""
+    if isinstance(content, str) or content is None:
+        return content or ""
+    pieces = content if isinstance(content, list) else [content]
+    return "\n".join(
+        piece["text"]
+        if isinstance(piece, dict) and isinstance(piece.get("text"), str)
+        else msgspec.json.encode(piece).decode()
+        for piece in pieces
+    )
+
+
+def _make_call(name: str, arguments: object, ref: str | None) -> PartRecord:
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return PartRecord("call", text, name=name[:_MAX_NAME], call_ref=(ref or "")[:_MAX_NAME])
+
+
+def _make_result(text: str, name: str | None, ref: str | None) -> PartRecord:
+    return PartRecord("result", text, name=(name or "")[:_MAX_NAME], call_ref=(ref or "")[:_MAX_NAME])
+
+
+def _show_part(part: PartRecord) -> str:
+    return f"{part.name}({part.text})" if part.kind == "call" else part.text

@@ -1,16 +1,19 @@
-"""Columns of a table, said once: `arrow` makes types of Parquet of them, this features of a Hugging Face card. Pure."""
+"""Columns of an output table, and their description as the features of a Hugging Face data set.
+
+`formats.arrow_schema` makes Parquet types of the same columns.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# A column is a name of a type, a list of one type ["string"], or a list of objects [{"role": "string"}].
+# A type is a name, a list of one type ["string"], or an object {"role": "string"}.
 ColumnType = str | list[Any] | dict[str, Any]
 Columns = Mapping[str, ColumnType]
 OutputRow = dict[str, Any]
 
 
 def describe_features(columns: Columns) -> dict[str, Any]:
-    """As `datasets` keeps them in a file of its own."""
+    """Return the features as the library `datasets` stores them."""
     return {name: _feature(kind) for name, kind in columns.items()}
 
 
@@ -23,7 +26,7 @@ def _feature(kind: ColumnType) -> Any:
 
 
 def write_yaml(columns: Columns, indent: str) -> Iterable[str]:
-    """As they stand in the head of a card."""
+    """Yield the lines of the features in the YAML head of a card."""
     for name, kind in columns.items():
         yield f"{indent}- name: {name}"
         yield from _yaml_type(kind, f"{indent}  ")

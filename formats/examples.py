@@ -1,31 +1,42 @@
-"""What came of the examples: rows, and how many were left out for which reason. Pure."""
+"""The input of a table writer: one trace with its export rows and consensus. And its report: a tally of the rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 from msgspec import Struct, field, structs
 
-from formats.labeled_paths import LabelRule
+from formats import labeled_paths
+from formats.columns import OutputRow
+from formats.labeled_paths import LabeledPath, LabelRule
 from formats.records import JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
+WEIGHT_CAP = 10.0
+CUT_OFF = ("give_up", "bad_problem")  # finish reasons after which the rest of the trace is unrated
+
+# Why a trace has no row in a file.
+GAVE_UP = "the rater gave up"
+CONTESTED = "contested"
+UNSETTLED = "contested or not settled yet"
+NOT_RATED = "no rated step"
+
 
 class UnwritableRow(Exception):
-    """A row that the format cannot hold."""
+    """A row that the format cannot represent. The message is the reason that the tally counts."""
 
 
 class RowTally(Struct):
     rows: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
-    lengths: dict[int, int] = field(default_factory=dict)  # rows by their characters, in powers of two
-    beside: list[dict[str, Any]] = field(default_factory=list)  # weights of rows not yet written
+    lengths: dict[int, int] = field(default_factory=dict)  # rows by the bit length of their number of characters
+    weights: list[dict[str, Any]] = field(default_factory=list)  # of rows whose weights are not written yet
 
     def leave_out(self, reason: str) -> None:
         self.left_out[reason] = self.left_out.get(reason, 0) + 1
 
-    def add(self, labels: list[bool], n_characters: int) -> None:
+    def count_labels(self, labels: list[bool], n_characters: int) -> None:
         for label in labels:
             name = "positive" if label else "negative"
             self.labels[name] = self.labels.get(name, 0) + 1
@@ -33,43 +44,36 @@ class RowTally(Struct):
         self.lengths[bucket] = self.lengths.get(bucket, 0) + 1
 
 
-# One trace as it is written: what its raters said, what the project stands behind, how it was chosen. Pure.
-
-
-CUT_OFF = ("give_up", "bad_problem")  # nothing is known behind the last rating
-GAVE_UP = "its rater gave up"
-CONTESTED = "contested"
-UNSETTLED = "contested, or not settled yet"
-
-
 class AgreedLabels(Struct, frozen=True):
-    """One revision of the consensus. `labels` hold [step, option, rating, confidence, raters at risk] each, and none
-    behind the first error."""
+    """One revision of the consensus.
+
+    `labels` are tuples of step, option, rating, confidence, and raters at risk. None follows the first error.
+    """
 
     revision: int
     first_error: int | None
     confidence: float | None
     labels: Sequence[tuple[int, int, int, float, int]]
-    # P(first error) of each step, then of none, by people who saw no score; None without a fit.
+    # P(first error) of each step, then of no error, from people who saw no score. None without a rater model.
     posterior: Sequence[float] | None = None
-    # The same with machines and whoever saw scores; None too where none of them has read the trace.
+    # The same including machines and people who saw scores. None if only people without scores rated.
     assisted_posterior: Sequence[float] | None = None
 
 
 class FirstErrorVote(Struct, frozen=True):
-    """Where one reading saw the first error; None: nowhere, as far as it went."""
+    """The first error in one submission, or None if the rater found no error before they stopped."""
 
     first_error: int | None
     is_censored: bool
-    is_blind: bool = True  # of a person who saw no score
+    is_blind: bool = True  # by a person who saw no score
 
 
 class TraceExample:
-    """The readings of one trace that a manifest names, in its order."""
+    """One trace with its export rows, in the order of the manifest."""
 
     def __init__(
         self,
-        readings: list[ExportRow],
+        rows: list[ExportRow],
         *,
         agreed: AgreedLabels | None = None,
         is_consensus: bool = False,
@@ -77,91 +81,121 @@ class TraceExample:
         step_scores: Sequence[float | None] = (),
         licence: str = "",
     ) -> None:
-        self.readings = readings
+        self.rows = rows
         self.agreed = agreed
         self.is_consensus = is_consensus
-        self.step_scores = step_scores  # of the PRM that the manifest names
-        self.licence = licence  # of its source
+        self.step_scores = step_scores  # by the PRM of the manifest
+        self.licence = licence  # of the source
         self._mean_weight = mean_weight
 
     @property
     def facts(self) -> RowFacts:
-        return self.readings[0].facts
+        return self.rows[0].facts
 
     @cached_property
     def record(self) -> TraceRecord:
-        return self.readings[0].record
+        return self.rows[0].record
+
+    @property
+    def submitted(self) -> list[ExportRow]:
+        """The rows that are submissions. An unrated trace has a row without a submission."""
+        return [row for row in self.rows if row.facts.submission is not None]
 
     @cached_property
-    def said(self) -> list[FirstErrorVote]:
-        return [_locate_first_error(each) for each in self.readings if each.facts.submission is not None]
+    def first_errors(self) -> list[FirstErrorVote]:
+        """The first error of each submission."""
+        return [_find_first_error(row) for row in self.submitted]
 
     def votes(self, *, assisted: bool = False) -> list[int | None]:
-        """The places that readings name which were not cut off: of people who saw no score, or of all. Nothing of all
-        where there are no others."""
-        if assisted and all(each.is_blind for each in self.said):
+        """Return the first errors of submissions that were not cut off.
+
+        Blind submissions count. With `assisted`, all of them count; the list is empty if all are blind.
+        """
+        if assisted and all(vote.is_blind for vote in self.first_errors):
             return []
-        return [each.first_error for each in self.said if not each.is_censored and (assisted or each.is_blind)]
+        return [vote.first_error for vote in self.first_errors if not vote.is_censored and (assisted or vote.is_blind)]
 
     @property
     def weight(self) -> float | None:
         return None if (raw := compute_raw_weight(self.facts)) is None else raw / self._mean_weight
 
-    def labelled(self, rule: LabelRule, tally: RowTally) -> Iterator[tuple[RowFacts, TraceRecord]]:
-        """What makes rows: the one record that all stand behind, or that of each rater. A contested trace has none of
-        the first, and in training none of the second either; what was given up has none in training."""
-        if self.is_consensus and self.agreed is None:
-            tally.leave_out(UNSETTLED)
-        elif self.is_consensus and self.agreed is not None:
-            yield self.facts, _make_agreed_record(self.record, self.agreed)
-        elif self.facts.is_contested and not rule.takes_contested:
-            tally.leave_out(CONTESTED)
-        else:
-            yield from self._told(rule, tally)
+    def labeled_records(self, rule: LabelRule, tally: RowTally) -> Iterator[tuple[RowFacts, TraceRecord]]:
+        """Yield the records that make rows: the consensus as one record, or the record of each rater.
 
-    def _told(self, rule: LabelRule, tally: RowTally) -> Iterator[tuple[RowFacts, TraceRecord]]:
-        for each in self.readings:
-            if each.facts.submission is None:
-                continue
-            if not rule.takes_cut_off and each.record.submissions[0].finish_reason in CUT_OFF:
+        The tally counts what the rule leaves out: contested and unsettled traces, and submissions that gave up.
+        """
+        if self.is_consensus:
+            if self.agreed is None:
+                tally.leave_out(UNSETTLED)
+            else:
+                yield self.facts, _make_agreed_record(self.record, self.agreed)
+            return
+        if self.facts.is_contested and not rule.takes_contested:
+            tally.leave_out(CONTESTED)
+            return
+        for row in self.submitted:
+            if not rule.takes_cut_off and row.record.submissions[0].finish_reason in CUT_OFF:
                 tally.leave_out(GAVE_UP)
             else:
-                yield each.facts, each.record
+                yield row.facts, row.record
 
 
-WEIGHT_CAP = 10.0
+def write_paths(
+    example: TraceExample, rule: LabelRule, tally: RowTally, make_row: Callable[[LabeledPath, str], OutputRow]
+) -> Iterator[OutputRow]:
+    """Write a row for each labeled path, for the formats that only have right and wrong steps.
+
+    `make_row` gets a path and the domain of the problem. The weights of the rows go to the tally, row for row: these
+    formats have no place for them.
+    """
+    for facts, record in example.labeled_records(rule, tally):
+        path = None
+        for path in labeled_paths.build_labeled_paths(record, rule):
+            try:
+                row = make_row(path, record.problem.domain)
+            except UnwritableRow as error:
+                tally.leave_out(str(error))
+                continue
+            tally.count_labels(path.labels, path.n_characters)
+            rater = None if example.is_consensus else facts.labeler
+            tally.weights.append(
+                {"weight": example.weight, "q": facts.q, "arm": facts.arm, "trace": facts.trace, "rater": rater}
+            )
+            yield row
+        if path is None:
+            tally.leave_out(NOT_RATED)
 
 
 def compute_raw_weight(facts: RowFacts) -> float | None:
-    """How many traces one that was drawn stands for, as against a draw at random; no more than ten."""
+    """Return the inverse probability of the draw relative to a uniform draw, capped at ten."""
     if facts.q is None or facts.n_left is None:
         return None
     return min(1.0 / (facts.q * facts.n_left), WEIGHT_CAP)
 
 
-def _locate_first_error(reading: ExportRow) -> FirstErrorVote:
-    submission = reading.record.submissions[0]
-    is_blind = not reading.facts.is_assisted and not reading.facts.machine
-    rated = 0
+def _find_first_error(row: ExportRow) -> FirstErrorVote:
+    submission = row.record.submissions[0]
+    is_blind = not row.facts.is_assisted and not row.facts.machine
+    n_rated = 0
     for turn in submission.turns:
-        own = get_taken_rating(turn)
-        if own == -1:
+        rating = get_taken_rating(turn)
+        if rating == -1:
             return FirstErrorVote(turn.position, is_censored=False, is_blind=is_blind)
-        rated += own is not None
-    is_whole = rated >= sum(step.is_rateable for step in reading.record.steps)
-    is_censored = submission.finish_reason in CUT_OFF or not is_whole
+        n_rated += rating is not None
+    is_complete = n_rated >= sum(step.is_rateable for step in row.record.steps)
+    is_censored = submission.finish_reason in CUT_OFF or not is_complete
     return FirstErrorVote(None, is_censored=is_censored, is_blind=is_blind)
 
 
 def get_taken_rating(turn: TurnRecord) -> int | None:
-    """What was said of the step that the path takes: the chosen one; where none was, the first that was shown."""
+    """Return the rating of the chosen option, or of the first option if none was chosen."""
     if not turn.shown:
         return None
     return turn.shown[turn.chosen if turn.chosen is not None else 0].rating
 
 
 def _make_agreed_record(record: TraceRecord, agreed: AgreedLabels) -> TraceRecord:
-    """The trace as if one rater had said what all stand behind."""
+    """Make the record of a single rater who gave the consensus labels."""
     labels: dict[int, dict[int, int]] = {}
     for step, option, rating, *_ in agreed.labels:
         labels.setdefault(step, {})[option] = rating
@@ -176,7 +210,7 @@ def _make_agreed_record(record: TraceRecord, agreed: AgreedLabels) -> TraceRecor
 
 
 def _make_agreed_turn(position: int, texts: list[str], labels: dict[int, int]) -> TurnRecord:
-    """The step's own option first, labelled or not; of the others those that have a label."""
-    places = [0, *sorted(set(labels) - {0})]
-    shown = [JudgmentRecord(texts[place], labels.get(place)) for place in places if place < len(texts)]
+    """Show the trace's own option first, labeled or not, then the alternatives that have a label."""
+    options = [0, *sorted(set(labels) - {0})]
+    shown = [JudgmentRecord(texts[option], labels.get(option)) for option in options if option < len(texts)]
     return TurnRecord(position, shown, 0 if labels.get(0, -1) >= 0 else None)

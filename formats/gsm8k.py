@@ -1,4 +1,4 @@
-"""GSM8K's example solutions: a problem with several models' solutions, each right or wrong. No step has a label."""
+"""GSM8K's example solutions: a problem with solutions of several models, each right or wrong, without step labels."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from formats import labeled_steps, segmenters, strict_json
+from formats.record_reader import RecordReader
 from formats.records import ProblemRecord, ProvenanceRecord, TraceRecord
 
 SEGMENTER = "lines 2"
@@ -16,9 +17,6 @@ _ANSWER = re.compile(r"(?:^|\n)(?:A:|####)\s*(.+?)\s*$")
 class Gsm8kSolution(Struct, gc=False):
     solution: str
     is_correct: bool | None = None
-
-
-decoder = msgspec.json.Decoder(dict[str, object])
 
 
 def looks_like(record: object) -> bool:
@@ -33,9 +31,9 @@ def parse_traces(record: dict[str, object], segmenter: str = SEGMENTER) -> Itera
     except msgspec.ValidationError as error:
         raise strict_json.misfit_from_error(error) from error
     if long := next((model for model in solutions if len(model) > 200), None):
-        raise strict_json.RecordMisfit((long,), "a model's name has 200 characters at most")
+        raise strict_json.RecordMisfit((long,), "the name of a model is longer than 200 characters")
     if not solutions:
-        raise strict_json.RecordMisfit((), "no model's solution in this record")
+        raise strict_json.RecordMisfit((), "the record has no solution of a model")
     problem = ProblemRecord(question, answer=_answer(truth or ""), solution=truth)
     for model, solution in solutions.items():
         yield TraceRecord(
@@ -55,5 +53,8 @@ def _solutions(record: dict[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _answer(text: str) -> str | None:
-    found = _ANSWER.search(text)
-    return found and found.group(1)
+    match = _ANSWER.search(text)
+    return match and match.group(1)
+
+
+read = RecordReader(dict[str, object], parse_traces, takes_segmenter=True)

@@ -1,4 +1,4 @@
-"""Opens files that come in, packed or not, without being drowned by a small file that unpacks to a huge one."""
+"""Open input files, compressed or not, with a limit on how much a small file may unpack to."""
 
 import gzip
 import hashlib
@@ -9,25 +9,25 @@ from typing import BinaryIO, cast
 
 import zstandard
 
-# Text packs to a tenth, a file made of one sentence to a hundredth. Beyond that it is no data.
+# Text compresses to a tenth, one sentence repeated to a hundredth. A higher ratio is not data.
 RATIO_LIMIT = 300
 _PACKED_PIECE = 1024
-FREE_BYTES = 64 * 1024 * 1024  # however small the file, so much may come of it
+FREE_BYTES = 64 * 1024 * 1024  # any file may unpack to this size
 
 _OTHER_PACKINGS = {
-    b"\x1f\x8b": "packed with gzip: unpack it, or let its name end in .gz, once",
-    b"\x28\xb5\x2f\xfd": "packed with zstd: unpack it, or let its name end in .zst, once",
+    b"\x1f\x8b": "gzip data: unpack the file, or end its name in .gz",
+    b"\x28\xb5\x2f\xfd": "zstd data: unpack the file, or end its name in .zst",
     b"PK\x03\x04": "a ZIP archive or an office document: unpack it, or save it as CSV",
-    b"PAR1": "Parquet: let its name end in .parquet",
+    b"PAR1": "Parquet data: end the file name in .parquet",
 }
 
 
 class UnreadableFile(Exception):
-    """The file is not there, is damaged, or unpacks to more than any honest file."""
+    """The file is missing or damaged, or unpacks to too much."""
 
 
 def open_file(path: Path, *, free: int = FREE_BYTES) -> BinaryIO:
-    """The bytes in the file, unpacked where its name ends in .gz or .zst."""
+    """Open the file for reading, unpacked if its name ends in .gz or .zst."""
     raw = _open(path)
     if path.suffix in {".gz", ".zst"}:
         limit = free + RATIO_LIMIT * path.stat().st_size
@@ -44,14 +44,14 @@ def open_file(path: Path, *, free: int = FREE_BYTES) -> BinaryIO:
 def _open(path: Path) -> io.BufferedReader:
     try:
         if path.exists() and not path.is_file():
-            raise UnreadableFile(f"{path}: not a file")  # a pipe or a device would never end
+            raise UnreadableFile(f"{path}: not a file")  # a pipe or a device may never end
         return path.open("rb")
     except (OSError, ValueError) as error:
         raise UnreadableFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _refuse_other_packing(stream: io.BufferedReader, path: Path) -> None:
-    """What begins like the packing of something else is told as that, and not as text that is none."""
+    """Raise if the content is compressed or packed in a way that the file name does not say."""
     beginning = stream.peek(4)[:4]
     for mark, advice in _OTHER_PACKINGS.items():
         if beginning.startswith(mark) and not (mark == b"PAR1" and path.suffix.lower() == ".parquet"):
@@ -59,7 +59,7 @@ def _refuse_other_packing(stream: io.BufferedReader, path: Path) -> None:
 
 
 def unpacked_name(path: Path) -> str:
-    """The file's name without the suffix of its packing."""
+    """Return the file name without .gz or .zst."""
     return path.stem if path.suffix in {".gz", ".zst"} else path.name
 
 
@@ -69,41 +69,40 @@ def hash_file(path: Path) -> str:
 
 
 class FileWatch:
-    """Whether a file is still the one that it was said to be. Read anew only where its entry in the folder changed."""
+    """Detect changes of a file. The content is hashed again only if the inode, size or times changed."""
 
     def __init__(self, path: Path, sha256: str) -> None:
         self._path = path
         self._sha256 = sha256
-        self._mark: tuple[int, ...] | None = None
+        self._verified_state: tuple[int, ...] | None = None
 
     def is_same(self) -> bool:
-        """Asked after something was read: what was read is of that file, if the answer is yes."""
-        mark = _file_state(self._path)
-        if mark is not None and mark != self._mark:
-            self._mark = mark if hash_file(self._path) == self._sha256 else None
-        return mark is not None and mark == self._mark
+        """Tell whether the file still has the expected content. Call it after a read to know that the read is valid."""
+        state = _file_state(self._path)
+        if state is not None and state != self._verified_state:
+            self._verified_state = state if hash_file(self._path) == self._sha256 else None
+        return state is not None and state == self._verified_state
 
 
 def _file_state(path: Path) -> tuple[int, ...] | None:
-    """What no program can leave as it was: the time of the last change is the system's own. None where it is gone."""
+    """Return values that change with the file, or None if it is missing. No program can set the ctime."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def read_position(stream: BinaryIO) -> int:
-    """How far the file itself is read, packed or not."""
+    """Return the position in the file on disk, compressed or not."""
     raw = cast(io.BufferedReader, stream).raw
     return raw.position() if isinstance(raw, _Bounded) else raw.tell()
 
 
 class _Zstd:
-    """Frames one after the other. The library's own reader takes a file that was cut off for one that has ended.
+    """A reader of consecutive zstd frames. The library's own reader does not detect a truncated file.
 
-    It is fed in small pieces, because a few bytes may unpack to a hundred thousand. A window has 128 MB at most: one
-    that asks for gigabytes is refused.
+    Input is fed in small pieces, because a few bytes may unpack to a hundred thousand. Windows are limited to 128 MB.
     """
 
     def __init__(self, raw: BinaryIO) -> None:
@@ -118,7 +117,7 @@ class _Zstd:
             packed = self._raw.read(_PACKED_PIECE)
             if not packed:
                 if self._is_inside:
-                    raise EOFError("the file ends in the middle of what was packed")
+                    raise EOFError("the compressed data is truncated")
                 break
             self._ready = memoryview(b"".join(self._unpacked(packed)))
         piece, self._ready = self._ready[:size], self._ready[size:]
@@ -138,7 +137,7 @@ class _Zstd:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends with an error where it should have ended long before."""
+    """An unpacked stream that raises once it is longer than its limit."""
 
     def __init__(self, stream: BinaryIO, raw: BinaryIO, path: Path, limit: int) -> None:
         self._stream = stream
@@ -159,7 +158,7 @@ class _Bounded(io.RawIOBase):
             raise UnreadableFile(f"{self._path}: damaged: {error}") from error
         self._left -= len(piece)
         if self._left < 0:
-            raise UnreadableFile(f"{self._path}: unpacks to more than {RATIO_LIMIT} times its size: unpack it yourself")
+            raise UnreadableFile(f"{self._path}: unpacks to more than {RATIO_LIMIT} times its size: unpack it first")
         buffer[: len(piece)] = piece
         return len(piece)
 

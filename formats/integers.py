@@ -1,10 +1,10 @@
-"""Numbers as addresses and forms name things by them. Pure."""
+"""Parse the ids in URLs and forms."""
 
-MAX_DIGITS = 18  # the most that a key of the database can have, whatever they are
+MAX_DIGITS = 18  # any number with this many digits fits a database key
 
 
 def parse_integer(text: str | None, *, digits: int = MAX_DIGITS) -> int | None:
-    """The number, or None for what names nothing: other signs, other alphabets, more digits than there are things."""
+    """Return the number, or None unless the text is ASCII digits that fit a database key."""
     if not text or len(text) > digits or not text.isascii() or not text.isdecimal():
         return None
     return int(text)

@@ -1,82 +1,102 @@
-"""Finds the JSON values of a file one by one, in bounded memory: lines of JSON, arrays of records, or one record.
+"""Split a file into JSON values, each with its line and column. The line numbers of an import come from here.
 
-What the records mean is told by the reader of a format, which is given each value decoded.
+A file holds JSON Lines, one or more arrays of records, or a single record; its beginning shows which. Memory is
+bounded, however long a line or an array is. `formats.table_reader` yields the rows of CSV and Parquet files as the same
+values, and `formats.record_reader` turns values into records.
 """
 
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO, NamedTuple
 
-import msgspec
+from formats import strict_json
+from formats.records import BadLine
 
-from formats import line_reader, strict_json
-from formats.records import BadLine, TraceRecord
-
-_T = TypeVar("_T")
+LINE_LIMIT = 32 * 1024 * 1024
 _PIECE = 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # some editors put it first; it is not part of the data
 _MARKS = re.compile(rb'["\[\]{},]')
 _STRING_ENDS = re.compile(rb'["\\]')
 _SPACE = b" \t\r\n"
 
 
 class RawValue(NamedTuple):
-    """The bytes of one value, and where they begin in the file."""
+    """The bytes of one value and its place in the file."""
 
     raw: bytes
     line: int
     column: int = 1
-    array: int = 0  # in which array of the file it stands, counted from 1; 0: in none
-    cells: tuple[tuple[int, int], ...] = ()  # of a row: where each cell begins in the text, and the cell's number
+    array: int = 0  # number of the array that contains it, from 1; 0 if none does
+    cells: tuple[tuple[int, int], ...] = ()  # of a table row: the offset of each cell in `raw`, and the cell's number
 
-    def bad(self, refused: strict_json.JsonRefused) -> BadLine:
-        """The place inside the value as a place in the file."""
+    def to_bad_line(self, refused: strict_json.JsonRefused) -> BadLine:
+        """Convert a column inside the value to a place in the file. In a table, a column is the number of a cell."""
         if self.cells:
-            before_it = [number for begin, number in self.cells if begin < refused.column]
-            return BadLine(self.line, max(before_it, default=1), refused.reason)
+            cells_before = [number for begin, number in self.cells if begin < refused.column]
+            return BadLine(self.line, max(cells_before, default=1), refused.reason)
         before = self.raw.decode(errors="replace")[: refused.column - 1]
-        below = before.count("\n")
-        column = refused.column - before.rfind("\n") - 1 if below else self.column + refused.column - 1
-        return BadLine(self.line + below, column, refused.reason)
+        n_lines = before.count("\n")
+        column = refused.column - before.rfind("\n") - 1 if n_lines else self.column + refused.column - 1
+        return BadLine(self.line + n_lines, column, refused.reason)
 
 
-def read_traces(
-    stream: BinaryIO, decoder: "msgspec.json.Decoder[_T]", traces: Callable[[_T], Iterable[TraceRecord]]
-) -> Iterator[TraceRecord | BadLine]:
-    """The traces of every value in the file."""
-    return parse_values(split_values(stream), decoder, traces)
+# --- lines ---------------------------------------------------------------------------------------------------------
 
 
-def parse_values(
-    given: "Iterable[RawValue | BadLine]",
-    decoder: "msgspec.json.Decoder[_T]",
-    traces: Callable[[_T], Iterable[TraceRecord]],
-) -> Iterator[TraceRecord | BadLine]:
-    """The traces of every value. A value that is refused gives no trace at all."""
-    for found in given:
-        if isinstance(found, BadLine):
-            yield found
-            continue
-        try:
-            value = strict_json.decode(found.raw, decoder)
-            strict_json.check_strictness(found.raw)
-            made = list(traces(value))
-        except strict_json.JsonRefused as refused:
-            yield found.bad(refused)
-        except strict_json.RecordMisfit as misfit:
-            yield found.bad(misfit.in_text(found.raw))
-        else:
-            yield from _number_records(made, found)
+def read_lines(
+    stream: BinaryIO, *, limit: int = LINE_LIMIT, begun: tuple[int, bytes] = (1, b"")
+) -> Iterator[tuple[int, bytes] | BadLine]:
+    """Yield each line that is not blank with its number, without its line feed.
+
+    `begun` is what `read_head` returned, if it was called before.
+    """
+    first, beginning = begun
+    number = first - 1
+    while line := _read_line(stream, beginning, limit):
+        beginning = b""
+        number += 1
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if len(line) > limit and not line.endswith(b"\n"):
+            del line  # it may be very long: free it before the rest is read
+            _skip_rest_of_line(stream)
+            yield BadLine(number, limit + 1, f"the line is longer than {limit:,} bytes: split the record or the file")
+        elif line.strip():
+            yield number, line.removesuffix(b"\n")
 
 
-def split_values(stream: BinaryIO, *, limit: int = line_reader.LINE_LIMIT) -> Iterator[RawValue | BadLine]:
-    """Each value of the file. Which of the three kinds of file it is shows at its beginning."""
-    number, head = line_reader.read_head(stream)
+def read_head(stream: BinaryIO, *, limit: int = 1 << 16) -> tuple[int, bytes]:
+    """Return the number and the beginning of the first line that is not blank."""
+    number = 1
+    line = stream.readline(limit).removeprefix(_BYTE_ORDER_MARK)
+    while line and not line.strip():
+        number += line.endswith(b"\n")
+        line = stream.readline(limit)
+    return number, line
+
+
+def _read_line(stream: BinaryIO, beginning: bytes, limit: int) -> bytes:
+    if beginning.endswith(b"\n") or len(beginning) > limit:
+        return beginning
+    return beginning + stream.readline(limit + 1 - len(beginning))
+
+
+def _skip_rest_of_line(stream: BinaryIO) -> None:
+    while (piece := stream.readline(_PIECE)) and not piece.endswith(b"\n"):
+        pass
+
+
+# --- values --------------------------------------------------------------------------------------------------------
+
+
+def split_values(stream: BinaryIO, *, limit: int = LINE_LIMIT) -> Iterator[RawValue | BadLine]:
+    """Yield each value of the file."""
+    number, head = read_head(stream)
     if head.lstrip().startswith(b"["):
         yield from _items(stream, number, head, limit)
         return
-    items = line_reader.read_lines(stream, limit=limit, begun=(number, head))
+    items = read_lines(stream, limit=limit, begun=(number, head))
     first = next(items, None)
     if first and not isinstance(first, BadLine) and not _is_whole(first[1]):
         yield _read_single_record(stream, *first, limit)
@@ -85,33 +105,24 @@ def split_values(stream: BinaryIO, *, limit: int = line_reader.LINE_LIMIT) -> It
         yield item if isinstance(item, BadLine) else RawValue(item[1], item[0])
 
 
-def _number_records(made: list[TraceRecord], found: RawValue) -> Iterator[TraceRecord]:
-    digest = hashlib.sha256(found.raw).hexdigest()
-    for number, record in enumerate(made):
-        record.line = found.line
-        record.digest = digest if number == 0 else hashlib.sha256(f"{digest}:{number}".encode()).hexdigest()
-        yield record
-
-
 def _is_whole(line: bytes) -> bool:
-    """Whether the first line is a value by itself. One that is broken in the middle counts: the reader says where."""
+    """Tell whether the first line is a value by itself. A broken value counts: parsing it reports where."""
     return line.rstrip().endswith(b"}") or not line.strip().endswith((b"{", b",", b"["))
 
 
 def _read_single_record(stream: BinaryIO, number: int, line: bytes, limit: int) -> RawValue | BadLine:
     rest = stream.read(limit + 1)
     if len(rest) > limit:
-        return BadLine(number, 1, f"the record is longer than {limit:,} bytes")
+        return BadLine(number, 1, _too_long(limit))
     return RawValue((line + b"\n" + rest).rstrip(), number)
 
 
 class _Cursor:
-    """Pieces of the stream joined as they are needed, and how many lines were left behind."""
+    """The unread text of a stream, extended on demand, with the line and column where it begins."""
 
     def __init__(self, stream: BinaryIO, line: int, text: bytes) -> None:
         self.stream = stream
         self.text = text
-        self.at = 0
         self.line = line
         self.column = 1
 
@@ -121,17 +132,13 @@ class _Cursor:
         return bool(piece)
 
     def drop(self, end: int) -> bytes:
-        """Cut off what lies before `end`, counting its lines."""
-        gone, self.text = self.text[:end], self.text[end:]
-        below = gone.count(b"\n")
-        self.line += below
-        rest = len(gone[gone.rfind(b"\n") + 1 :].decode(errors="replace"))
-        self.column = rest + 1 if below else self.column + rest
-        self.at = 0
-        return gone
+        """Remove and return the text before `end`, and advance line and column past it."""
+        removed, self.text = self.text[:end], self.text[end:]
+        self.line, self.column = _advance(self.line, self.column, removed)
+        return removed
 
     def skip(self, ignored: bytes) -> bytes:
-        """Go past what is ignored; what is there then."""
+        """Skip the ignored bytes and return the text that follows."""
         while True:
             stripped = self.text.lstrip(ignored)
             self.drop(len(self.text) - len(stripped))
@@ -140,7 +147,7 @@ class _Cursor:
 
 
 def _items(stream: BinaryIO, number: int, line: bytes, limit: int) -> Iterator[RawValue | BadLine]:
-    """The items of one array after the other, each as soon as it is whole."""
+    """Yield the items of each array as soon as they are complete."""
     cursor = _Cursor(stream, number, line)
     array = 0
     while cursor.skip(_SPACE).startswith(b"["):
@@ -163,21 +170,28 @@ def _items_of_one(cursor: _Cursor, limit: int) -> Iterator[RawValue | BadLine]:
         place = cursor.line, cursor.column
         end = _end_of_item(cursor, limit)
         if end is None:
-            yield BadLine(*place, _why_no_end(cursor, limit))
+            is_too_long = len(cursor.text) > limit
+            reason = _too_long(limit) if is_too_long else "malformed JSON: the file ends in the middle of this record"
+            yield BadLine(*place, reason)
             return
         yield RawValue(cursor.drop(end).rstrip(), *place)
         if cursor.text.startswith(b","):
             cursor.drop(1)
 
 
-def _why_no_end(cursor: _Cursor, limit: int) -> str:
-    if len(cursor.text) > limit:
-        return f"the record is longer than {limit:,} bytes"
-    return "malformed JSON: the file ends in the middle of this record"
+def _too_long(limit: int) -> str:
+    return f"the record is longer than {limit:,} bytes"
+
+
+def _advance(line: int, column: int, text: bytes) -> tuple[int, int]:
+    """Return the place that follows the text, if the text begins at this line and column."""
+    n_lines = text.count(b"\n")
+    rest = len(text[text.rfind(b"\n") + 1 :].decode(errors="replace"))
+    return line + n_lines, rest + 1 if n_lines else column + rest
 
 
 def _end_of_item(cursor: _Cursor, limit: int) -> int | None:
-    """Where the value that begins here ends: at the comma or bracket that is not inside of it."""
+    """Find the end of the value that begins here: the first comma or closing bracket at its level."""
     depth, at = 0, 0
     while len(cursor.text) <= limit:
         match = _MARKS.search(cursor.text, at)
@@ -204,17 +218,17 @@ def _end_of_string(cursor: _Cursor, at: int, limit: int) -> int | None:
         match = _STRING_ENDS.search(cursor.text, at)
         if match and match.group() == b'"':
             return match.end()
-        at = match.end() + 1 if match else len(cursor.text)  # what a backslash escapes is no end
+        at = match.end() + 1 if match else len(cursor.text)  # an escaped quote does not end the string
         if at > len(cursor.text) - 1 and not cursor.more():
             return None
     return None
 
 
-# Values that stand in one array put together again, where the array is the record and not its items.
+# --- arrays that are one record ------------------------------------------------------------------------------------
 
 
 def join_array_values(items: Iterable[RawValue | BadLine]) -> Iterator[RawValue | BadLine]:
-    """Each array as one value. Of one that is broken somewhere nothing comes: half a record is none."""
+    """Join the items of each array into one value. A broken array yields no value."""
     array: _Array | None = None
     for item in items:
         if isinstance(item, BadLine):
@@ -227,15 +241,15 @@ def join_array_values(items: Iterable[RawValue | BadLine]) -> Iterator[RawValue 
             array = _Array(item)
         else:
             array.add(item)
-        if array.size > line_reader.LINE_LIMIT:
-            yield BadLine(array.line, array.column, f"the record is longer than {line_reader.LINE_LIMIT:,} bytes")
+        if array.size > LINE_LIMIT:
+            yield BadLine(array.line, array.column, _too_long(LINE_LIMIT))
             return
     if array is not None:
         yield array.whole()
 
 
 class _Array:
-    """The text of an array, with as much space between its items that each stands where it stands in the file."""
+    """The text of an array, padded so that each item keeps the line and column it has in the file."""
 
     def __init__(self, first: RawValue) -> None:
         self.number = first.array
@@ -261,9 +275,6 @@ class _Array:
         self._put(item.raw)
 
     def _put(self, text: bytes) -> None:
-        below = text.count(b"\n")
-        rest = len(text[text.rfind(b"\n") + 1 :].decode(errors="replace"))
-        line, column = self._at
-        self._at = line + below, rest + 1 if below else column + rest
+        self._at = _advance(*self._at, text)
         self.size += len(text)
         self._pieces.append(text)

@@ -1,11 +1,11 @@
-"""From what a rater said of a trace to rows of right and wrong steps: one rule for every format that knows no more.
+"""Convert a rater's labels to paths of right and wrong steps, for the formats that have no other labels.
 
-- What comes after the first error is absent, never filled in; so is what comes after a step that nobody rated.
-- Neutral counts as right, unless asked otherwise; left out, the row ends before it.
-- An alternative that was not chosen makes a row of its own: the steps before it, and it.
-- A step in the rater's own words has no rating: the row ends before it, unless such steps are taken for right.
-- What an agent saw belongs to the prompt: each step of such a trace is a row, with all that came before as its prompt.
-- A row without a step is never written.
+- A path ends at the first error and before a step without a rating. Labels are never filled in.
+- A neutral step is right by default. `LabelRule.neutral` makes it wrong, or ends the path before it.
+- Each alternative that was not chosen makes a path of its own: the steps before it, then the alternative.
+- A path ends before a step that the rater wrote, unless `LabelRule.human_steps` takes such steps for right.
+- In an agent's trace, each step is a path of its own; everything before it, observations included, is its prompt.
+- A path has at least one step.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ class LabelRule(Struct, frozen=True, forbid_unknown_fields=True):
     neutral: Literal["positive", "negative", "drop"] = "positive"
     human_steps: Literal["omit", "positive"] = "omit"
     has_alternatives: bool = True
-    takes_cut_off: bool = True  # what a rater gave up on, up to there
-    takes_contested: bool = True  # what each rater said of a trace on which they parted
+    takes_cut_off: bool = True  # the rated part of submissions that gave up
+    takes_contested: bool = True  # each rater's labels of contested traces
 
 
 class LabeledPath(Struct, frozen=True):
@@ -35,7 +35,7 @@ class LabeledPath(Struct, frozen=True):
 
 
 def build_labeled_paths(record: TraceRecord, rule: LabelRule) -> Iterator[LabeledPath]:
-    """The rows of one submission: the path that was taken, and each alternative along it."""
+    """Yield the paths of the first submission: the taken path, and one for each alternative along it."""
     if any(not step.is_rateable for step in record.steps):
         yield from _build_agent_paths(record, rule)
         return
@@ -69,7 +69,7 @@ def _build_agent_paths(record: TraceRecord, rule: LabelRule) -> Iterator[Labeled
 
 
 def _label_taken_step(turn: TurnRecord, rule: LabelRule) -> tuple[str, bool] | None:
-    """The step that the path goes through, and whether it is right. None: the path ends before it."""
+    """Return the step on the path and whether it is right, or None if the path ends before it."""
     judgment = get_taken_judgment(turn)
     if judgment is not None:
         return _label_judgment(judgment, rule)
@@ -79,7 +79,7 @@ def _label_taken_step(turn: TurnRecord, rule: LabelRule) -> tuple[str, bool] | N
 
 
 def get_taken_judgment(turn: TurnRecord) -> JudgmentRecord | None:
-    """What was chosen; where nothing was, and nothing was written instead, the first that was shown."""
+    """Return the judgment of the chosen option. If no step was chosen or written, it is the first one if negative."""
     if not turn.shown:
         return None
     if turn.chosen is not None:
@@ -90,9 +90,8 @@ def get_taken_judgment(turn: TurnRecord) -> JudgmentRecord | None:
 def _label_alternatives(turn: TurnRecord, rule: LabelRule) -> Iterator[tuple[str, bool]]:
     taken = get_taken_judgment(turn)
     for judgment in turn.shown or ():
-        labelled = None if judgment is taken else _label_judgment(judgment, rule)
-        if labelled:
-            yield labelled
+        if judgment is not taken and (labeled := _label_judgment(judgment, rule)):
+            yield labeled
 
 
 def _label_judgment(judgment: JudgmentRecord, rule: LabelRule) -> tuple[str, bool] | None:

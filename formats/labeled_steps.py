@@ -1,14 +1,14 @@
-"""What readers of labelled formats share: turns from ratings, steps from texts."""
+"""Helpers of the readers of labeled formats: make steps from texts, and turns and submissions from ratings."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
-from formats.records import JudgmentRecord, OptionRecord, StepRecord, TurnRecord
+from formats.records import JudgmentRecord, OptionRecord, StepRecord, SubmissionRecord, TurnRecord
 from formats.segmenters import TextPiece
 
-# What a trace, a problem or a model is called: two short ones and what joins them make one name.
+# The name of a trace, a problem or a model. Two short names and their separator fit into one name.
 RecordName = Annotated[str, Meta(max_length=200)]
 ShortRecordName = Annotated[str, Meta(max_length=80)]
 
@@ -22,17 +22,20 @@ def make_cut_steps(pieces: Iterable[TextPiece]) -> list[StepRecord]:
 
 
 def make_turns(texts: Sequence[str], ratings: Sequence[int | None]) -> list[TurnRecord]:
-    """One turn for each rating; texts beyond the last one were not looked at."""
+    """Make one turn for each rating. The texts after the last rating are unrated."""
     return [make_turn(position, texts[position], rating) for position, rating in enumerate(ratings)]
 
 
-def make_turns_to_first_error(texts: Sequence[str], index: int | None) -> list[TurnRecord]:
-    """Right up to the first error, and nothing said of what comes after it. None: right to the end."""
-    return make_turns(texts, [1] * len(texts) if index is None else [1] * index + [-1])
-
-
-def choose_finish_reason(index: int | None) -> str:
-    return "solution" if index is None else "found_error"
+def make_submission_to_first_error(
+    texts: Sequence[str], index: int | None, *, labeler: str, finish_note: str = ""
+) -> SubmissionRecord:
+    """Rate every step before the first error positive and none after it. With None, all steps are positive."""
+    return SubmissionRecord(
+        make_turns(texts, [1] * len(texts) if index is None else [1] * index + [-1]),
+        labeler=labeler,
+        finish_reason="solution" if index is None else "found_error",
+        finish_note=finish_note,
+    )
 
 
 def make_turn(position: int, text: str, rating: int | None) -> TurnRecord:

@@ -1,10 +1,10 @@
-"""What LaTeX commands look like as plain characters."""
+"""Convert LaTeX to plain characters: `x^2 + \\frac{1}{2}` becomes x² + 1/2. Covers school and competition math."""
 
 import re
 
 
 def _parse_table(text: str) -> dict[str, str]:
-    """Commands, each before what it looks like."""
+    """Parse pairs of a command and its replacement."""
     words = text.split()
     return dict(zip(words[::2], words[1::2], strict=True))
 
@@ -22,7 +22,7 @@ SYMBOLS = _parse_table("""
     emptyset ∅ varnothing ∅ cup ∪ cap ∩ setminus ∖ backslash ∖ lfloor ⌊ rfloor ⌋ lceil ⌈ rceil ⌉ langle ⟨ rangle ⟩
     mid | vert | lvert | rvert | Vert ‖ star ⋆ ast ∗
 """)
-# These stand between two sides, with a space on both.
+# Relations get a space on both sides.
 RELATIONS = _parse_table("""
     le ≤ leq ≤ leqslant ≤ ge ≥ geq ≥ geqslant ≥ ne ≠ neq ≠ lt < gt > ll ≪ gg ≫ approx ≈ equiv ≡ sim ∼ cong ≅ propto ∝
     to → rightarrow → longrightarrow → leftarrow ← gets ← mapsto ↦ Rightarrow ⇒ implies ⇒ iff ⇔ Leftrightarrow ⇔
@@ -32,12 +32,12 @@ SUPERSCRIPT = dict(zip("0123456789+−=()nixyabcdekmt′∘°", "⁰¹²³⁴⁵
 SUBSCRIPT = dict(zip("0123456789+−=()aeijknx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑᵢⱼₖₙₓ", strict=True))
 BLACKBOARD = dict(zip("RNZQCPF", "ℝℕℤℚℂℙ𝔽", strict=True))
 ROOTS = {"": "√", "3": "∛", "4": "∜"}
-# What they are told stands as it is.
+# Commands that are replaced by their argument.
 TRANSPARENT_COMMANDS = _parse_words("""
     text textbf textit textrm texttt mathrm mathbf mathit mathsf mathcal mathscr boldsymbol operatorname boxed fbox
     overline underline widehat hat bar vec tilde overrightarrow underbrace overbrace mbox emph mathop cancel
 """)
-# What changes only how the rest is set.
+# Commands that are dropped: they only change the typesetting.
 SILENT_COMMANDS = _parse_words("""
     left right middle big Big bigg Bigg bigl bigr displaystyle textstyle scriptstyle limits nolimits hline rm bf it
     phantom hfill notag nonumber
@@ -46,11 +46,8 @@ SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", ">", "~"])
 ESCAPED = {"{": "{", "}": "}", "%": "%", "$": "$", "&": "&", "#": "#", "_": "_", "|": "‖"}
 
 
-# LaTeX as plain characters: `x^2 + \frac{1}{2}` reads x² + 1/2. Pure. It reads what school and competition maths is
-
-
 _TOKEN = re.compile(r"\\([A-Za-z]+)\*?\s*|\\(.)|(\s+)|([0-9]+(?:[.,][0-9]+)*)|(.)", re.DOTALL)
-_DEEPEST = 12  # braces in braces: more is no title any more
+_DEEPEST = 12  # levels of nested braces that are converted
 _BINARY = re.compile(r"(?<=[^\s(\[{⟨=<>≤≥≠,;|+−×·/]) ?([+−]) ?(?=[^\s,;)])")
 _RELATION = re.compile(r"\s*([=<>])\s*")
 _COMMA = re.compile(r"\s*,(?=[^\s\d])")
@@ -59,10 +56,10 @@ _ENVIRONMENTS = {"pmatrix": "()", "bmatrix": "[]", "vmatrix": "||", "Bmatrix": "
 
 
 def latex_to_text(tex: str) -> str:
-    read = _LatexReader(tex).until("")
-    read = _RELATION.sub(r" \1 ", _COMMA.sub(", ", read))
-    read = _BINARY.sub(r" \1 ", read)
-    return re.sub(r" +([,.;:)\]⌋⌉⟩])", r"\1", re.sub(r"\s+", " ", read)).replace("( ", "(").strip()
+    text = _LatexReader(tex).until("")
+    text = _RELATION.sub(r" \1 ", _COMMA.sub(", ", text))
+    text = _BINARY.sub(r" \1 ", text)
+    return re.sub(r" +([,.;:)\]⌋⌉⟩])", r"\1", re.sub(r"\s+", " ", text)).replace("( ", "(").strip()
 
 
 class _LatexReader:
@@ -108,32 +105,32 @@ class _LatexReader:
         return {"-": "−", "~": " ", "&": " ", "}": "", "'": "′", "$": "", "\\": ""}.get(character, character)
 
     def _raised(self, mark: str, before: str) -> str:
-        read = self._argument().strip()
+        text = self._argument().strip()
         small = SUPERSCRIPT if mark == "^" else SUBSCRIPT
-        is_small = all(each in small for each in read)
-        raised = "".join(small[each] for each in read) if is_small else f"{mark}{_bracket_if_compound(read)}"
+        is_small = all(each in small for each in text)
+        raised = "".join(small[each] for each in text) if is_small else f"{mark}{_bracket_if_compound(text)}"
         return f"{raised} " if _NAME.search(before) and self._is_followed_closely() else raised
 
     def _group(self) -> str:
         if self.depth >= _DEEPEST:
             return ""
         self.depth += 1
-        read = self.until("}")
+        text = self.until("}")
         self.depth -= 1
-        return read
+        return text
 
     def _argument(self) -> str:
-        """What a command is told: a group, or the one thing that follows."""
+        """Read the argument of a command: a group or a single token."""
         self._skip_space()
         if self.at >= len(self.tokens) or self.depth >= _DEEPEST:
             return ""
         number = self.tokens[self.at][4]
-        if number and len(number) > 1:  # \frac12 is one half: a digit at a time
+        if number and len(number) > 1:  # \frac12 is one half: an argument is one digit
             self.tokens[self.at : self.at + 1] = [token for digit in number for token in _TOKEN.finditer(digit)]
         self.depth += 1
-        read = self._one("")
+        text = self._one("")
         self.depth -= 1
-        return read
+        return text
 
     def _bracketed(self) -> str:
         self._skip_space()
@@ -157,8 +154,8 @@ class _LatexReader:
 
     def _built(self, name: str) -> str:
         if name in ("frac", "dfrac", "tfrac", "cfrac"):
-            read = f"{_bracket_if_compound(self._argument())}/{_bracket_if_compound(self._argument())}"
-            return f"({read})" if self._is_followed_closely() else read
+            text = f"{_bracket_if_compound(self._argument())}/{_bracket_if_compound(self._argument())}"
+            return f"({text})" if self._is_followed_closely() else text
         if name in ("binom", "dbinom", "tbinom"):
             return f"C({self._argument()}, {self._argument()})"
         if name == "sqrt":
@@ -175,12 +172,12 @@ class _LatexReader:
         return ""
 
     def _is_followed_closely(self) -> bool:
-        """By a letter or a number, which would seem to belong to it."""
+        """Tell whether a letter or digit follows directly, which would seem to belong to this expression."""
         self._skip_space()
         return self.at < len(self.tokens) and self.tokens[self.at][0][0].isalnum()
 
     def _words(self) -> str:
-        """Words keep their spaces, which formulas do not have."""
+        """Read a group of words, in which spaces count, unlike in formulas."""
         if self.at >= len(self.tokens) or self.tokens[self.at][0] != "{":
             return self._argument()
         self.at += 1
@@ -193,17 +190,17 @@ class _LatexReader:
             out += self._one("") or token[0].strip("{\\")
         return out
 
-    def _apart(self, before: str, read: str) -> str:
-        """Names stand apart from what is written next to them: 2 sin x, not 2sinx."""
-        if len(read) < 2 or not read.isalpha() or not read.isascii():
-            return read
+    def _apart(self, before: str, text: str) -> str:
+        """Separate a name from its neighbors by spaces: 2 sin x, not 2sinx."""
+        if len(text) < 2 or not text.isalpha() or not text.isascii():
+            return text
         is_close = self.at < len(self.tokens) and self.tokens[self.at][0] in "^_(["
         is_after = bool(before) and (before[-1].isalnum() or before[-1] == ")")
-        return f"{' ' * is_after}{read}{' ' * (not is_close)}"
+        return f"{' ' * is_after}{text}{' ' * (not is_close)}"
 
 
-def _bracket_if_compound(read: str) -> str:
-    """In brackets where it would be taken for less than it is."""
-    read = read.strip()
-    is_one = read.isalnum() or len(read) < 2 or not re.search(r"[\s+−·×/=,<>≤≥]|.[^\W\d_]", read)
-    return read if is_one else f"({read})"
+def _bracket_if_compound(text: str) -> str:
+    """Put an expression in parentheses unless it is a single term."""
+    text = text.strip()
+    is_single = text.isalnum() or len(text) < 2 or not re.search(r"[\s+−·×/=,<>≤≥]|.[^\W\d_]", text)
+    return text if is_single else f"({text})"

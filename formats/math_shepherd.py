@@ -1,17 +1,20 @@
-"""Math-Shepherd: problem and steps in one text, a tag after each step, and the same text with + and - for the tags.
+"""Math-Shepherd: problem and steps in one text with a tag after each step, and the same text with + and - as the tags.
 
-The ratings come from rollouts, not from people: they are a machine's. OpenRLHF's form, a list `value` of signs or of
-numbers instead of the second text, is read as well.
+The ratings come from rollouts, so the rater is a machine. OpenRLHF's variant, a list `value` of signs or numbers in
+place of the second text, is read as well.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Literal
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from formats import labeled_steps, strict_json
+from formats import examples, labeled_steps, strict_json
+from formats.columns import Columns, OutputRow
+from formats.examples import RowTally, TraceExample, UnwritableRow
+from formats.labeled_paths import LabeledPath, LabelRule
+from formats.record_reader import RecordReader
 from formats.records import (
     JudgmentRecord,
     OptionRecord,
@@ -24,6 +27,8 @@ from formats.records import (
 
 TAG = "ки"
 ROLLOUTS = "Monte Carlo (Math-Shepherd)"
+TAG_IN_TEXT = f'the tag "{TAG}" is in the text'
+COLUMNS: Columns = {"input": "string", "label": "string", "task": "string"}
 _OPENING = re.compile(r"\s*(?:Step \d+: ?)?")
 _FIRST = re.compile(r"\s+(?=Step 1: )")
 _ANSWER = re.compile(r"The answer is: (.*?)\s*$", re.S)
@@ -37,16 +42,13 @@ class MathShepherdItem(Struct, gc=False):
     task: str = ""
 
 
-decoder = msgspec.json.Decoder(MathShepherdItem)
-
-
 def looks_like(record: object) -> bool:
     return isinstance(record, dict) and TAG in str(record.get("input")) and bool({"label", "value"} & record.keys())
 
 
 def parse_traces(item: MathShepherdItem) -> Iterator[TraceRecord]:
-    problem, steps = _cut(item.input)
-    turns = _values(item, steps) if item.label is UNSET else _signs(item, item.label, steps)
+    problem, steps = _split_input(item.input)
+    turns = _rate_by_values(item, steps) if item.label is UNSET else _rate_by_signs(item, item.label, steps)
     answer = _ANSWER.search(steps[-1].options[0].text)
     yield TraceRecord(
         problem=ProblemRecord(problem, domain=item.task[:100]),
@@ -56,14 +58,14 @@ def parse_traces(item: MathShepherdItem) -> Iterator[TraceRecord]:
     )
 
 
-def _cut(text: str) -> tuple[str, list[StepRecord]]:
-    """The tags and the words "Step k: " are separators: with the steps between them they give the text back."""
+def _split_input(text: str) -> tuple[str, list[StepRecord]]:
+    """Split the input into problem and steps. Tags and the words "Step k: " become separators, so no text is lost."""
     first = _FIRST.search(text)
     if first is None or TAG not in text:
-        raise strict_json.RecordMisfit(("input",), f'no "Step 1: " or no tag "{TAG}" in input')
+        raise strict_json.RecordMisfit(("input",), f'input has no "Step 1: " or no tag "{TAG}"')
     pieces = text[first.start() :].split(TAG)
     if pieces[-1].strip():
-        raise strict_json.RecordMisfit(("input",), f'the last step has no tag "{TAG}"')
+        raise strict_json.RecordMisfit(("input",), f'the last step does not end with the tag "{TAG}"')
     steps, between = [], ""
     for piece in pieces[:-1]:
         opening = _OPENING.match(piece)
@@ -74,8 +76,8 @@ def _cut(text: str) -> tuple[str, list[StepRecord]]:
     return text[: first.start()], steps
 
 
-def _signs(item: MathShepherdItem, label: str, steps: list[StepRecord]) -> list[TurnRecord]:
-    """The label is the input with a sign for each tag, so the signs stand where walking along the input ends up."""
+def _rate_by_signs(item: MathShepherdItem, label: str, steps: list[StepRecord]) -> list[TurnRecord]:
+    """Read the signs from the label, which is the input with a sign in place of each tag."""
     at = 0
     signs: list[str] = []
     for piece in item.input.split(TAG)[:-1]:
@@ -88,17 +90,38 @@ def _signs(item: MathShepherdItem, label: str, steps: list[StepRecord]) -> list[
     return labeled_steps.make_turns([step.options[0].text for step in steps], [_RATINGS[sign] for sign in signs])
 
 
-def _values(item: MathShepherdItem, steps: list[StepRecord]) -> list[TurnRecord]:
+def _rate_by_values(item: MathShepherdItem, steps: list[StepRecord]) -> list[TurnRecord]:
     values = item.value or []
     if len(values) != len(steps):
         raise strict_json.RecordMisfit(("value",), f"{len(values)} values for {len(steps)} steps")
     return [
-        _turn(position, step.options[0].text, value)
+        _make_turn(position, step.options[0].text, value)
         for position, (step, value) in enumerate(zip(steps, values, strict=True))
     ]
 
 
-def _turn(position: int, text: str, value: float | str) -> TurnRecord:
+def _make_turn(position: int, text: str, value: float | str) -> TurnRecord:
     if isinstance(value, str):
         return labeled_steps.make_turn(position, text, _RATINGS[value])
     return TurnRecord(position, shown=[JudgmentRecord(text, value=value)])
+
+
+read = RecordReader(MathShepherdItem, parse_traces)
+
+
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    return examples.write_paths(example, rule, tally, _make_row)
+
+
+def _make_row(path: LabeledPath, domain: str) -> OutputRow:
+    """Make a row. A tag inside a text would shift all labels behind it, so such a path cannot be written."""
+    if any(TAG in text for text in (path.prompt, *path.steps)):
+        raise UnwritableRow(TAG_IN_TEXT)
+    signs = ["+" if label else "-" for label in path.labels]
+    return {"input": _join_steps(path, [TAG] * len(signs)), "label": _join_steps(path, signs), "task": domain}
+
+
+def _join_steps(path: LabeledPath, marks: list[str]) -> str:
+    steps = zip(path.steps, marks, strict=True)
+    lines = (f"Step {number}: {text} {mark}" for number, (text, mark) in enumerate(steps, start=1))
+    return f"{path.prompt} " + "\n".join(lines)

@@ -1,12 +1,12 @@
-"""Texts that are nearly the same, found by MinHash and bands.
+"""Find texts that are nearly the same, with MinHash and bands.
 
-A text becomes the set of its runs of three words. The share of slots in which two signatures agree estimates the
-Jaccard similarity of the sets: A. Broder, "On the resemblance and containment of documents", Proc. Compression and
+A text is represented by the set of its runs of three words. The share of slots in which two signatures agree estimates
+the Jaccard similarity of the sets: A. Broder, "On the resemblance and containment of documents", Proc. Compression and
 Complexity of Sequences (1997), pp. 21-29, doi:10.1109/SEQUEN.1997.666900. Texts that agree in all rows of one band are
 compared, which finds a pair of similarity s with probability 1 - (1 - s^rows)^bands: J. Leskovec, A. Rajaraman and
 J. Ullman, "Mining of Massive Datasets", 3rd ed. (2020), section 3.4.
 
-Hashes are fixed, so that the same texts give the same groups on every machine and on every day. A text costs 256 bytes.
+The hash functions are fixed, so the same texts always give the same groups. A text takes 256 bytes.
 """
 
 import re
@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 SLOTS = 64
-BANDS = 16  # of 4 rows: a pair of similarity .7 is compared with probability .988, one of .3 with .12
+BANDS = 16  # of 4 rows: a pair of similarity 0.7 is compared with probability 0.988, one of 0.3 with 0.12
 THRESHOLD = 0.7
 _RUN = 3
-_ALL_PAIRS = 40  # texts that share a band: more of them are compared with the first and with their neighbour only
-MAX_SHARING = 128  # elders that share a band: of more, the first and the last half as many are compared
+_ALL_PAIRS = 40  # texts in a bucket; in a larger bucket, each text is compared with the first and the next one only
+MAX_SHARING = 128  # earlier texts in a bucket; of more, the first and last 64 are compared
 _WORD = re.compile(r"\w+")
 _random = np.random.default_rng(20261118)
 _FACTORS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -36,7 +36,7 @@ _K = TypeVar("_K", bound=Hashable)
 
 
 def compute_signature(text: str) -> Signature:
-    """64 numbers that stand for the text. Those of two texts agree in about as many places as the texts share runs."""
+    """Return the 64 hash minima of a text. Two signatures agree in about the share of runs that the texts share."""
     runs = np.array([zlib.crc32(run.encode()) for run in _runs(text)], dtype=np.uint64)
     # Multiply-shift hashing: the product wraps around at 2^64, and its high half is kept.
     mixed = (_FACTORS[:, None] * runs[None, :] + _SHIFTS[:, None]) >> _HIGH
@@ -45,12 +45,12 @@ def compute_signature(text: str) -> Signature:
 
 
 def estimate_similarity(one: Signature, other: Signature) -> float:
-    """The estimated share of runs that two texts have in common, between 0 and 1."""
+    """Return the estimated Jaccard similarity of two texts, between 0 and 1."""
     return float(np.count_nonzero(one == other)) / SLOTS
 
 
 class TextCollection(Generic[_K]):
-    """Texts as they come, each under a name of its own."""
+    """A set of named texts that can be grouped by similarity."""
 
     def __init__(self) -> None:
         self._names: list[_K] = []
@@ -61,7 +61,7 @@ class TextCollection(Generic[_K]):
         self._signatures += compute_signature(text).tobytes()
 
     def groups(self, *, threshold: float = THRESHOLD) -> dict[_K, _K]:
-        """Each name, and the first name of its group. Whoever is like one of a group belongs to it."""
+        """Map each name to the first name of its group. A text joins a group if it is similar to any member."""
         names = self._names
         made = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(len(names), SLOTS)
         firsts = list(range(len(names)))
@@ -73,18 +73,18 @@ class TextCollection(Generic[_K]):
 
 
 class EarlierTexts:
-    """Texts in the order in which they came: which earlier ones each is like. What comes later changes no answer."""
+    """Find the earlier texts that a text is similar to. Later texts never change the result."""
 
     def __init__(self, signatures: NDArray[np.uint32], *, threshold: float = THRESHOLD) -> None:
         self._made = signatures
         self._needed = threshold * SLOTS
         self._orders = np.empty((BANDS, len(signatures)), dtype=np.int32)
-        # By text and band: where those that share the band begin in the order, and where the text itself stands.
+        # By text and band: the start of its bucket in the order, and its own position.
         self._starts = np.empty((len(signatures), BANDS), dtype=np.int32)
         self._ranks = np.empty((len(signatures), BANDS), dtype=np.int32)
 
     def sort(self) -> Iterator[int]:
-        """To be gone through before anything is asked. Says after each band how many are done: a moment's work each."""
+        """Sort the texts into buckets; required before `alike`. Yields the number of bands done after each."""
         numbers = np.arange(len(self._made), dtype=np.int32)
         for band in range(BANDS):
             keys = _keys(self._made, band)
@@ -96,6 +96,7 @@ class EarlierTexts:
             yield band + 1
 
     def alike(self, number: int) -> NDArray[np.int32]:
+        """Return the numbers of the earlier texts that are similar to this one."""
         shared = np.flatnonzero(self._starts[number] < self._ranks[number])
         found = [self._sharing(int(band), number) for band in shared]
         if not found:
@@ -120,7 +121,7 @@ def _runs(text: str) -> set[str]:
 
 
 def _candidates(made: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
-    """Pairs that agree in all rows of a band."""
+    """Yield the pairs that agree in all rows of a band."""
     for band in range(BANDS):
         keys = _keys(made, band)
         order = np.argsort(keys, kind="stable")
@@ -131,7 +132,7 @@ def _candidates(made: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
 
 
 def _keys(made: NDArray[np.uint32], band: int) -> NDArray[np.void]:
-    """The rows of the band as one value for each text."""
+    """Return the rows of a band as one value per text."""
     rows = SLOTS // BANDS
     part = np.ascontiguousarray(made[:, band * rows : (band + 1) * rows])
     return part.view(np.dtype((np.void, part.dtype.itemsize * rows))).ravel()

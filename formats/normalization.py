@@ -1,16 +1,15 @@
-"""When two writings of a text are the same text: NFKC, lower case, letters and digits only."""
+"""Normalize texts for comparison: NFKC, lower case, letters and digits only."""
 
 import hashlib
 import unicodedata
 
-LISTED_DIGITS = 32  # hex digits, as public lists of benchmark problems write them
+LISTED_DIGITS = 32  # hex digits of a digest in the lists of benchmark problems
 
 
 def normalize_text(text: str) -> str:
-    """What stays of a text when spelling, spacing and marks do not count."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).lower()))
 
 
 def digest_normalized(text: str) -> str:
-    """The same for every writing of a text: 64 hex digits, of which lists of benchmark problems hold the first 32."""
+    """Return the SHA-256 of the normalized text as 64 hex digits."""
     return hashlib.sha256(normalize_text(text).encode()).hexdigest()

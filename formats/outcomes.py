@@ -1,11 +1,10 @@
-"""Whether the final answer is right: a row for each trace whose outcome is known, for outcome reward models (ORMs)."""
+"""Outcomes: one row per trace with a known outcome, right or wrong, for outcome reward models (ORMs)."""
 
 from collections.abc import Iterator
 
 from formats.columns import Columns, OutputRow
 from formats.examples import RowTally, TraceExample
 from formats.labeled_paths import LabelRule
-from formats.records import TraceRecord
 
 COLUMNS: Columns = {
     "prompt": "string",
@@ -18,10 +17,10 @@ COLUMNS: Columns = {
     "policy": "string",
     "trace": "int64",
 }
-OUTCOME_UNKNOWN = "outcome not known"
+OUTCOME_UNKNOWN = "unknown outcome"
 
 
-def write_rows(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
     record = example.record
     if record.is_right is None:
         tally.leave_out(OUTCOME_UNKNOWN)
@@ -29,7 +28,7 @@ def write_rows(example: TraceExample, rule: LabelRule, tally: RowTally) -> Itera
     answer = record.problem.answer
     yield {
         "prompt": record.problem.text,
-        "completion": _join_steps(record),
+        "completion": "\n".join(step.options[0].text for step in record.steps if step.options),
         "is_right": record.is_right,
         "outcome_by": record.outcome_by,
         "grader": record.outcome_grader,
@@ -38,8 +37,3 @@ def write_rows(example: TraceExample, rule: LabelRule, tally: RowTally) -> Itera
         "policy": example.facts.policy or "",
         "trace": example.facts.trace,
     }
-
-
-def _join_steps(record: TraceRecord) -> str:
-    """All steps with a line between them."""
-    return "\n".join(step.options[0].text for step in record.steps if step.options)

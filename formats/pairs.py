@@ -1,7 +1,7 @@
-"""Pairs of alternatives of one step, the better one first: for step-wise preference learning (step-DPO).
+"""Preference pairs: two alternatives of one step, the better one first, for step-wise preference learning (step-DPO).
 
-An option that was rated positive is preferred to each that was rated negative in the same turn. A step in the rater's
-own words is preferred too, where such steps are taken for right.
+A positive option is preferred to every negative option of the same turn. So is a step that the rater wrote, if
+`LabelRule.human_steps` takes such steps for right.
 """
 
 from collections.abc import Iterator
@@ -24,14 +24,13 @@ COLUMNS: Columns = {
 NO_PAIR = "no step with a positive and a negative alternative"
 
 
-def write_rows(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    for facts, record in example.labelled(rule, tally):
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    for facts, record in example.labeled_records(rule, tally):
         rater = None if example.is_consensus else facts.labeler
-        found = False
-        for row in _build_pairs(record, rule):
-            found = True
-            yield {**row, "trace": facts.trace, "rater": rater}
-        if not found:
+        pairs = list(_build_pairs(record, rule))
+        for pair in pairs:
+            yield {**pair, "trace": facts.trace, "rater": rater}
+        if not pairs:
             tally.leave_out(NO_PAIR)
 
 
@@ -44,7 +43,7 @@ def _build_pairs(record: TraceRecord, rule: LabelRule) -> Iterator[OutputRow]:
             step = record.steps[position] if position < len(record.steps) else None
             if step is None or step.is_rateable or not step.options:
                 return
-            prefix.append(step.options[0].text)  # what an agent saw
+            prefix.append(step.options[0].text)  # context, such as an observation
             continue
         better, worse = _split_by_rating(turn, rule)
         for chosen in better:
@@ -58,7 +57,7 @@ def _build_pairs(record: TraceRecord, rule: LabelRule) -> Iterator[OutputRow]:
 
 def _split_by_rating(turn: TurnRecord, rule: LabelRule) -> tuple[list[str], list[str]]:
     shown = turn.shown or []
-    better = [each.text for each in shown if each.rating == 1]
+    better = [judgment.text for judgment in shown if judgment.rating == 1]
     if turn.written is not None and rule.human_steps == "positive":
         better.append(turn.written.text)
-    return better, [each.text for each in shown if each.rating == -1]
+    return better, [judgment.text for judgment in shown if judgment.rating == -1]

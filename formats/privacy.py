@@ -1,6 +1,6 @@
-"""Patterns of what may be somebody's own: e-mail addresses, telephone numbers, keys.
+"""Find private data in texts and records: email addresses, telephone numbers, keys.
 
-A pattern is a suspicion, no proof: what it finds is counted, and masked or refused only where the lead asks for it.
+A match of a pattern is not proof. Matches are counted; records are masked or refused only if the lead asks for it.
 """
 
 import re
@@ -10,10 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from formats.records import OptionRecord, PartRecord, SubmissionRecord, TraceRecord
+from formats.records import OptionRecord, SubmissionRecord, TraceRecord
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*\.[A-Za-z]{2,24}\b")
-# International, or grouped as people write them: a bare row of digits is arithmetic.
+# International, or grouped: a run of digits without groups is usually arithmetic.
 _PHONE = re.compile(
     r"(?<![\w.$^{}()+*/=-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){2,3}"
     r"|\(\d{3}\) ?\d{3}-\d{4}|\d{3}-\d{3}-\d{4})(?![\w.-]\d|\w)"
@@ -26,51 +26,47 @@ _KEY = re.compile(
 _PATTERNS = {"email": _EMAIL, "phone": _PHONE, "key": _KEY}
 _MASKS = {"email": "[e-mail]", "phone": "[telephone]", "key": "[key]"}
 PRIVATE_KINDS = tuple(_MASKS)
-# Nearly every text has none of these. Each look begins with characters that are found fast.
+_KIND_LABELS = {"email": "an email address", "phone": "a telephone number", "key": "a key"}
+# A fast check that almost every text fails. Every match of a pattern contains one of these.
 _HINTS = ("@", "sk-", "gh", "AKIA", "AIza", "hf_", "xox", "glpat-", "PRIVATE KEY")
 _NUMBER = re.compile(r"\+\d[\d .(-]{7}|-\d{3}")
 
+PrivacyMode = Literal["count", "mask", "refuse"]
+PRIVACY_MODES: tuple[PrivacyMode, ...] = ("count", "mask", "refuse")
+
 
 def count_private(text: str) -> Counter[str]:
-    """How many of each kind the text seems to hold."""
-    if not _may_hold(text):
+    """Count the matches of each kind in a text."""
+    if not _may_match(text):
         return Counter()
     return Counter({kind: n for kind, pattern in _PATTERNS.items() if (n := sum(1 for _ in pattern.finditer(text)))})
 
 
 def count_private_in(texts: Iterable[str]) -> Counter[str]:
-    """The same of many texts together: one look decides for nearly all of them."""
-    whole = list(texts)
+    """Count the matches in many texts. One fast check of all of them is enough in most cases."""
+    all_texts = list(texts)
     counts: Counter[str] = Counter()
-    if _may_hold("\n".join(whole)):
-        for text in whole:
+    if _may_match("\n".join(all_texts)):
+        for text in all_texts:
             counts.update(count_private(text))
     return counts
 
 
-def _may_hold(text: str) -> bool:
+def _may_match(text: str) -> bool:
     return any(hint in text for hint in _HINTS) or _NUMBER.search(text) is not None
 
 
 def mask_text(text: str) -> str:
-    """The text with a word for each of them."""
-    if not _may_hold(text):
+    """Replace every match by a placeholder."""
+    if not _may_match(text):
         return text
     for kind, pattern in _PATTERNS.items():
         text = pattern.sub(_MASKS[kind], text)
     return text
 
 
-# The texts of a record, and the record with what may be somebody's own masked in each of them. Pure.
-
-
-PrivacyMode = Literal["count", "mask", "refuse"]
-PRIVACY_MODES: tuple[PrivacyMode, ...] = ("count", "mask", "refuse")
-_KIND_LABELS = dict(zip(PRIVATE_KINDS, ("an e-mail address", "a telephone number", "a key"), strict=True))
-
-
 def record_texts(record: TraceRecord) -> Iterator[str]:
-    """Every text that people or programs wrote; what a rating repeats of a step is told once."""
+    """Yield every text of a record. The text of an option is not repeated for its ratings."""
     problem = record.problem
     yield problem.text
     yield from (text for text in (problem.answer, problem.solution, record.answer) if isinstance(text, str))
@@ -97,12 +93,12 @@ def _submission_texts(submission: SubmissionRecord, seen: set[str]) -> Iterator[
 
 
 def describe_private(record: TraceRecord) -> str:
-    """Why a record is refused; empty where nothing was found."""
+    """Name the kinds of private data in a record. The text is empty if nothing was found."""
     return ", ".join(_KIND_LABELS[kind] for kind in count_private_in(record_texts(record)))
 
 
 def mask_record(record: TraceRecord) -> TraceRecord:
-    """A step and the ratings that repeat its text are masked alike, so they still belong together."""
+    """Mask a record in place. Options and their ratings are masked alike, so they still match."""
     problem = record.problem
     record.problem = msgspec.structs.replace(
         problem,
@@ -115,17 +111,13 @@ def mask_record(record: TraceRecord) -> TraceRecord:
         step.options = [_mask_option(option) for option in step.options]
     for submission in record.submissions:
         _mask_submission(submission)
-    record.residue = None  # the bytes of the file hold it still
+    record.residue = None  # the original bytes contain the private data
     return record
 
 
 def _mask_option(option: OptionRecord) -> OptionRecord:
-    parts = tuple(_mask_part(part) for part in option.parts)
+    parts = tuple(msgspec.structs.replace(part, text=mask_text(part.text)) for part in option.parts)
     return msgspec.structs.replace(option, text=mask_text(option.text), parts=parts)
-
-
-def _mask_part(part: PartRecord) -> PartRecord:
-    return msgspec.structs.replace(part, text=mask_text(part.text))
 
 
 def _mask_submission(submission: SubmissionRecord) -> None:

@@ -1,20 +1,21 @@
-"""PRM800K, both phases, both ways: a line of the file to a record, and a record to the line it came from.
+"""PRM800K, phases 1 and 2: JSON Lines with one rater's work on one trace per line. Reads and writes.
 
-Composing is part of reading: where the fields of a record do not give its line back byte for byte (other spacing, other
-key order, keys that nobody knows, an integer score), the line itself goes along as the record's residue.
+A line that was read is written back byte for byte. Reading includes composing: if the fields of a record do not
+reproduce its line (other spacing or key order, unknown keys, an integer score), the record keeps the line as `residue`.
 """
 
 import datetime as dt
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from json.encoder import encode_basestring_ascii as quoted
+from functools import cache
+from json.encoder import encode_basestring_ascii as _quote
 from typing import Annotated, BinaryIO, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from formats import line_reader, strict_json
+from formats import json_values, strict_json
 from formats.columns import Columns
 from formats.records import (
     LIVE,
@@ -38,6 +39,29 @@ _Long = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None
 _Index = Annotated[int, Meta(ge=0, le=2**15 - 1)] | None
 _Labeler = Annotated[str, Meta(max_length=100)] | None
 _Reason = Annotated[str, Meta(max_length=32)] | None
+
+_COMPLETION_COLUMNS = {"text": "string", "rating": "int64", "flagged": "bool"}
+_HUMAN_COLUMNS = {**_COMPLETION_COLUMNS, "source": "string", "corrected_rating": "int64"}
+_STEP_COLUMNS = {"completions": [_COMPLETION_COLUMNS], "human_completion": _HUMAN_COLUMNS, "chosen_completion": "int64"}
+COLUMNS: Columns = {
+    "labeler": "string",
+    "timestamp": "string",
+    "generation": "int64",
+    "is_quality_control_question": "bool",
+    "is_initial_screening_question": "bool",
+    "question": {
+        "problem": "string",
+        "ground_truth_solution": "string",
+        "ground_truth_answer": "string",
+        "pre_generated_steps": ["string"],
+        "pre_generated_answer": "string",
+        "pre_generated_verifier_score": "float64",
+    },
+    "label": {"steps": [_STEP_COLUMNS], "total_time": "int64", "finish_reason": "string"},
+}
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
 
 
 class _Completion(Struct, gc=False):
@@ -87,13 +111,18 @@ class _Line(Struct, gc=False):
 _decoder = msgspec.json.Decoder(_Line)
 
 
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and {"question", "label"} <= record.keys()
+
+
 def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
-    """Every record of the file in order, or why there is none at that line."""
-    for item in line_reader.read_lines(stream):
+    """Read every line of the file in order."""
+    for item in json_values.read_lines(stream):
         yield item if isinstance(item, BadLine) else parse_line(item[1], number=item[0])
 
 
 def parse_line(line: bytes, *, number: int) -> TraceRecord | BadLine:
+    """Read one line without its line feed."""
     try:
         record = _parse_record(strict_json.decode(line, _decoder), line)
         record.line = number
@@ -104,14 +133,6 @@ def parse_line(line: bytes, *, number: int) -> TraceRecord | BadLine:
     except strict_json.JsonRefused as refused:
         return BadLine(number, refused.column, refused.reason)
     return record
-
-
-def looks_like(record: object) -> bool:
-    """Whether a decoded first record of a file is one of these."""
-    return isinstance(record, dict) and {"question", "label"} <= record.keys()
-
-
-# --- from the line -------------------------------------------------------------------------------------------------
 
 
 def _parse_record(line: _Line, raw: bytes) -> TraceRecord:
@@ -132,7 +153,7 @@ def _parse_record(line: _Line, raw: bytes) -> TraceRecord:
 def _parse_submission(line: _Line, raw: bytes) -> SubmissionRecord:
     return SubmissionRecord(
         labeler=line.labeler,
-        submitted_at=_parse_time(line.timestamp, raw),
+        submitted_at=_parse_timestamp(line.timestamp, raw),
         generation=line.generation,
         is_quality_control=line.is_quality_control_question,
         is_screening=line.is_initial_screening_question,
@@ -142,15 +163,15 @@ def _parse_submission(line: _Line, raw: bytes) -> SubmissionRecord:
     )
 
 
-def _parse_time(text: str | None, raw: bytes) -> dt.datetime | None:
-    """Times of the published files name no zone: they are taken for UTC."""
+def _parse_timestamp(text: str | None, raw: bytes) -> dt.datetime | None:
+    """Parse a timestamp. The published files name no time zone and are read as UTC."""
     if text is None:
         return None
     try:
         time = dt.datetime.fromisoformat(text)
         return time.astimezone(dt.UTC) if time.tzinfo else time.replace(tzinfo=dt.UTC)
     except (ValueError, OverflowError) as error:
-        hint = "not a time: expected for example 2022-07-13T18:55:54.496450"
+        hint = "not a time; expected for example 2022-07-13T18:55:54.496450"
         raise _refuse_at(raw, ("timestamp",), hint) from error
 
 
@@ -160,7 +181,7 @@ def _parse_turn(position: int, step: _Step, raw: bytes) -> TurnRecord:
         raise _refuse_at(
             raw,
             ("label", "steps", position, "chosen_completion"),
-            f"completion {step.chosen_completion} was chosen (counted from 0), but there are {len(completions or ())}",
+            f"{step.chosen_completion} was chosen (counted from 0) of {len(completions or ())} completions",
         )
     return TurnRecord(
         position=position,
@@ -174,205 +195,178 @@ def _refuse_at(raw: bytes, path: tuple[str | int, ...], reason: str) -> strict_j
     return strict_json.JsonRefused(strict_json.locate_values(raw)[path] + 1, f"{reason}, in {path[-1]}")
 
 
-# --- back to the line ----------------------------------------------------------------------------------------------
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def write(rows: Iterable[TraceRecord | ExportRow]) -> Iterator[bytes]:
+    """Write a line for each record or export row.
+
+    A compact export row is written from its packed texts; building its record first takes several times as long.
+    """
+    for row in rows:
+        if isinstance(row, TraceRecord):
+            yield _write_record(row)
+        elif row.plain is not None and (line := _compose_compact_row(row.facts, row.plain)) is not None:
+            yield line
+        elif row.facts.origin == ORIGIN_HERE:
+            yield _write_record(_complete_own_record(row.facts, row.record))
+        else:
+            yield _write_record(row.record)
+
+
+def _write_record(record: TraceRecord) -> bytes:
+    return (record.residue or compose_line(record)) + b"\n"
 
 
 def compose_line(record: TraceRecord) -> bytes:
-    """The line of the record, without its line feed, from the fields alone."""
-    submission = record.submissions[0]
-    return json.dumps(
-        {
-            "labeler": submission.labeler,
-            "timestamp": submission.submitted_at and _format_timestamp(submission.submitted_at),
-            "generation": submission.generation,
-            "is_quality_control_question": submission.is_quality_control,
-            "is_initial_screening_question": submission.is_screening,
-            "question": _compose_question(record),
-            "label": {
-                "steps": [_compose_step(turn) for turn in submission.turns],
-                "total_time": submission.total_ms,
-                "finish_reason": submission.finish_reason,
-            },
-        }
-    ).encode("ascii")
-
-
-def _format_timestamp(time: dt.datetime) -> str:
-    """Without a zone and with six digits: a strict public parser dies on anything else."""
-    return time.astimezone(dt.UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
-
-
-def _compose_question(record: TraceRecord) -> dict[str, object]:
-    problem = record.problem
-    question: dict[str, object] = {"problem": problem.text}
-    if problem.solution is not UNSET:
-        question["ground_truth_solution"] = problem.solution
-    if problem.answer is not UNSET:
-        question["ground_truth_answer"] = problem.answer
+    """Compose the line of a record from its fields, without the line feed."""
+    submission, problem = record.submissions[0], record.problem
+    question = _question_json(
+        problem.text,
+        None if problem.solution is UNSET else _json(problem.solution),
+        None if problem.answer is UNSET else _json(problem.answer),
+    )
     if record.kind == PREGENERATED:
-        question["pre_generated_steps"] = [step.options[0].text for step in record.steps]
-        question["pre_generated_answer"] = record.answer
-        question["pre_generated_verifier_score"] = record.verifier_score
-    return question
+        texts = ", ".join([_quote(step.options[0].text) for step in record.steps])
+        question += _generated_json(texts, record.answer, record.verifier_score)
+    steps = ", ".join([_compose_turn(turn) for turn in submission.turns])
+    return _line_json(submission, submission.generation, question, steps).encode("ascii")
 
 
-def _compose_step(turn: TurnRecord) -> dict[str, object]:
-    return {
-        "completions": None if turn.shown is None else [_compose_completion(judgment) for judgment in turn.shown],
-        "human_completion": None if turn.written is None else _compose_human(turn.written),
-        "chosen_completion": turn.chosen,
-    }
+def _compose_turn(turn: TurnRecord) -> str:
+    completions = human = "null"
+    if turn.shown is not None:
+        shown = [_completion_json(_quote(each.text), each.rating, each.flagged) for each in turn.shown]
+        completions = f"[{', '.join(shown)}]"
+    if turn.written is not None:
+        human = _human_json(turn.written)
+    return _step_json(completions, human, turn.chosen)
 
 
-def _compose_completion(judgment: JudgmentRecord) -> dict[str, object]:
-    return {"text": judgment.text, "rating": judgment.rating, "flagged": judgment.flagged}
+# The key order of the format: the next six functions only.
 
 
-def _compose_human(written: WrittenStep) -> dict[str, object]:
-    human: dict[str, object] = {
-        "text": written.text,
-        "rating": written.rating,
-        "source": "human",
-        "flagged": written.flagged,
-    }
-    if written.corrected_rating is not None:
-        human["corrected_rating"] = written.corrected_rating
-    return human
-
-
-# PRM800K, phase 1 and 2: JSON Lines, byte for byte as they came where they came from such a file.
-
-
-_COMPLETION_COLUMNS = {"text": "string", "rating": "int64", "flagged": "bool"}
-_HUMAN_COLUMNS = {**_COMPLETION_COLUMNS, "source": "string", "corrected_rating": "int64"}
-_STEP_COLUMNS = {"completions": [_COMPLETION_COLUMNS], "human_completion": _HUMAN_COLUMNS, "chosen_completion": "int64"}
-COLUMNS: Columns = {
-    "labeler": "string",
-    "timestamp": "string",
-    "generation": "int64",
-    "is_quality_control_question": "bool",
-    "is_initial_screening_question": "bool",
-    "question": {
-        "problem": "string",
-        "ground_truth_solution": "string",
-        "ground_truth_answer": "string",
-        "pre_generated_steps": ["string"],
-        "pre_generated_answer": "string",
-        "pre_generated_verifier_score": "float64",
-    },
-    "label": {"steps": [_STEP_COLUMNS], "total_time": "int64", "finish_reason": "string"},
-}
-_QUOTED_SEPARATOR = "\\u001f"  # the separator of plain texts, as JSON has it
-_WORDS = {None: "null", True: "true", False: "false"}
-# What follows the text of a turn's only option, by its cell.
-_tail_cache: dict[str, str] = {}
-
-
-def write(records: Iterable[TraceRecord]) -> Iterator[bytes]:
-    """A line for each record."""
-    for record in records:
-        yield (record.residue or compose_line(record)) + b"\n"
-
-
-def write_lines(readings: Iterable[ExportRow]) -> Iterator[bytes]:
-    """The same of what a manifest reads."""
-    for reading in readings:
-        line = None if reading.plain is None else _compose_plain_line(reading.facts, reading.plain)
-        if line is None:
-            record = (
-                reading.record
-                if reading.facts.origin != ORIGIN_HERE
-                else _complete_own_record(reading.facts, reading.record)
-            )
-            yield (record.residue or compose_line(record)) + b"\n"
-        else:
-            yield line.encode("ascii")
-
-
-def _compose_plain_line(facts: RowFacts, plain: CompactRow) -> str | None:
-    """None: not as plain as it looked, or none of the usual kind."""
-    if plain.more or facts.residue is not None or facts.kind == LIVE:
-        return None
-    texts = quoted(plain.texts)
-    options = texts[1:-1].split(_QUOTED_SEPARATOR)
-    if len(options) != plain.n_texts or facts.n_steps > len(options):
-        return None
-    tails = [_tail_cache.get(each) or _compose_tail(each) for each in plain.cells.split(";")]
-    steps = ", ".join([f'{{"completions": [{{"text": "{text}"{tail}' for text, tail in zip(options, tails)])  # noqa: B905  a rater may stop early
-    own = texts if facts.n_steps == len(options) else f'"{_QUOTED_SEPARATOR.join(options[: facts.n_steps])}"'
+def _line_json(about: SubmissionRecord | RowFacts, generation: int | None, question: str, steps: str) -> str:
     return (
-        f'{{"labeler": {_quote_text(facts.labeler)}, "timestamp": {_quote_timestamp(facts.submitted_at)}, '
-        f'"generation": {_quote_number(facts.exported_generation)}, '
-        f'"is_quality_control_question": {_WORDS[facts.is_quality_control]}, '
-        f'"is_initial_screening_question": {_WORDS[facts.is_screening]}, '
-        f'"question": {{"problem": {quoted(facts.text)}{_quote_reference(facts)}, '
-        f'"pre_generated_steps": [{own.replace(_QUOTED_SEPARATOR, _COMMA)}], '
-        f'"pre_generated_answer": {_quote_text(facts.answer)}, '
-        f'"pre_generated_verifier_score": {_quote_score(facts.verifier_score)}}}, '
-        f'"label": {{"steps": [{steps}], "total_time": {_quote_number(facts.total_ms)}, '
-        f'"finish_reason": {_quote_text(facts.finish_reason)}}}}}\n'
+        f'{{"labeler": {_json(about.labeler)}, "timestamp": {_timestamp_json(about.submitted_at)}, '
+        f'"generation": {_json(generation)}, "is_quality_control_question": {_json(about.is_quality_control)}, '
+        f'"is_initial_screening_question": {_json(about.is_screening)}, "question": {{{question}}}, '
+        f'"label": {{"steps": [{steps}], "total_time": {_json(about.total_ms)}, '
+        f'"finish_reason": {_json(about.finish_reason)}}}}}'
     )
 
 
-_COMMA = '", "'
+def _question_json(problem: str, solution: str | None, answer: str | None) -> str:
+    """Compose the problem. `solution` and `answer` are JSON, or None if the key is absent."""
+    text = f'"problem": {_quote(problem)}'
+    if solution is not None:
+        text += f', "ground_truth_solution": {solution}'
+    if answer is not None:
+        text += f', "ground_truth_answer": {answer}'
+    return text
 
 
-def _compose_tail(text: str) -> str:
-    said = parse_cell(text)
-    tail = (
-        f', "rating": {_quote_number(said.rating)}, "flagged": {_WORDS[said.flagged]}}}], '
-        f'"human_completion": null, "chosen_completion": {_quote_number(said.chosen)}}}'
+def _generated_json(quoted_steps: str, answer: str | None, score: float | None) -> str:
+    return (
+        f', "pre_generated_steps": [{quoted_steps}], "pre_generated_answer": {_json(answer)}, '
+        f'"pre_generated_verifier_score": {_json(score)}'
     )
-    return _tail_cache.setdefault(text, tail)
 
 
-def _complete_own_record(facts: RowFacts, record: TraceRecord) -> TraceRecord:
-    """Our own labels as such files have them: what is not known is null and not absent, a round is a number, and where
-    a rater could flag and did not, on alternatives and on a step of the rater's own, that is told."""
-    problem, submission = record.problem, record.submissions[0]
-    if record.kind != LIVE:
-        known = {name: None for name in ("answer", "solution") if getattr(problem, name) is UNSET}
-        problem = structs.replace(problem, **known)
-    turns = [_complete_own_turn(turn, is_live=record.kind == LIVE) for turn in submission.turns]
-    said = structs.replace(submission, turns=turns, generation=facts.exported_generation)
-    return structs.replace(record, problem=problem, submissions=[said])
+def _step_json(completions: str, human: str, chosen: int | None) -> str:
+    return f'{{"completions": {completions}, "human_completion": {human}, "chosen_completion": {_json(chosen)}}}'
 
 
-def _complete_own_turn(turn: TurnRecord, *, is_live: bool) -> TurnRecord:
-    first = 0 if is_live else 1  # the trace's own step stands first, and is null in such files
-    shown = [
-        structs.replace(each, flagged=bool(each.flagged)) if place >= first else each
-        for place, each in enumerate(turn.shown or ())
-    ]
-    own = turn.written and structs.replace(turn.written, flagged=bool(turn.written.flagged))
-    return structs.replace(turn, shown=turn.shown and shown, written=own)
+def _completion_json(quoted_text: str, rating: int | None, flagged: bool | None) -> str:
+    return f'{{"text": {quoted_text}, "rating": {_json(rating)}, "flagged": {_json(flagged)}}}'
 
 
-def _quote_reference(facts: RowFacts) -> str:
-    if facts.origin == ORIGIN_HERE:
-        facts = facts._replace(has_reference_solution=True, has_reference_answer=True)
-    solution = (
-        f', "ground_truth_solution": {_quote_text(facts.reference_solution)}' if facts.has_reference_solution else ""
+def _human_json(written: WrittenStep) -> str:
+    text = (
+        f'{{"text": {_quote(written.text)}, "rating": {_json(written.rating)}, "source": "human", '
+        f'"flagged": {_json(written.flagged)}'
     )
-    answer = f', "ground_truth_answer": {_quote_text(facts.reference_answer)}' if facts.has_reference_answer else ""
-    return solution + answer
+    if written.corrected_rating is not None:
+        text += f', "corrected_rating": {written.corrected_rating}'
+    return f"{text}}}"
 
 
-def _quote_text(value: str | None) -> str:
-    return "null" if value is None else quoted(value)
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
-def _quote_number(value: int | None) -> str:
-    return "null" if value is None else str(value)
+def _json(value: str | float | None) -> str:
+    """Encode a scalar as `json.dumps` does, but faster: this runs for every field of every step."""
+    if isinstance(value, str):
+        return _quote(value)
+    if value is None or value is True or value is False:
+        return _WORDS[value]
+    return str(value) if isinstance(value, int) else json.dumps(value)
 
 
-def _quote_score(value: float | None) -> str:
-    return "null" if value is None else json.dumps(value)
-
-
-def _quote_timestamp(at: dt.datetime | None) -> str:
-    """Without a zone and with six digits: a strict public parser dies on anything else."""
+def _timestamp_json(at: dt.datetime | None) -> str:
+    """Without a zone and with six digits: the public parser accepts nothing else."""
     if at is None:
         return "null"
     utc = at if at.tzinfo is dt.UTC else at.astimezone(dt.UTC)
     return f'"{utc.replace(tzinfo=None).isoformat(timespec="microseconds")}"'
+
+
+# --- export rows ---------------------------------------------------------------------------------------------------
+
+_QUOTED_SEPARATOR = "\\u001f"  # the separator of compact texts, as JSON writes it
+_QUOTED_COMMA = '", "'
+_NO_TEXT = '""'
+
+
+def _compose_compact_row(facts: RowFacts, compact: CompactRow) -> bytes | None:
+    """Compose the line of a compact row, or return None if its record is needed after all."""
+    if compact.more or facts.residue is not None or facts.kind == LIVE:
+        return None
+    quoted = _quote(compact.texts)[1:-1]
+    texts = quoted.split(_QUOTED_SEPARATOR)
+    if len(texts) != compact.n_texts or facts.n_steps > len(texts):
+        return None  # a text contains the separator as characters
+    own = quoted if facts.n_steps == len(texts) else _QUOTED_SEPARATOR.join(texts[: facts.n_steps])
+    is_own = facts.origin == ORIGIN_HERE  # our own labels have null for what is unknown; a file may omit the key
+    question = _question_json(
+        facts.text,
+        _json(facts.reference_solution) if is_own or facts.has_reference_solution else None,
+        _json(facts.reference_answer) if is_own or facts.has_reference_answer else None,
+    ) + _generated_json(f'"{own.replace(_QUOTED_SEPARATOR, _QUOTED_COMMA)}"', facts.answer, facts.verifier_score)
+    ends = [_compose_only_option(cell) for cell in compact.cells.split(";")]
+    steps = ", ".join([f'{before}"{text}"{after}' for text, (before, after) in zip(texts, ends)])  # noqa: B905  a rater may stop early
+    return (_line_json(facts, facts.exported_generation, question, steps) + "\n").encode("ascii")
+
+
+@cache
+def _compose_only_option(cell: str) -> tuple[str, str]:
+    """Return what surrounds the text of a step that showed one option. There are only a few different cells."""
+    rated = parse_cell(cell)
+    completion = _completion_json(_NO_TEXT, rated.rating, rated.flagged)
+    before, _, after = _step_json(f"[{completion}]", "null", rated.chosen).partition(_NO_TEXT)
+    return before, after
+
+
+def _complete_own_record(facts: RowFacts, record: TraceRecord) -> TraceRecord:
+    """Fill in a record labeled on our pages as the published files would have it.
+
+    Unknown values are null, not absent; the generation is a number; alternatives and written steps that a rater could
+    flag and did not are `"flagged": false`.
+    """
+    problem, submission = record.problem, record.submissions[0]
+    if record.kind != LIVE:
+        unknown = {name: None for name in ("answer", "solution") if getattr(problem, name) is UNSET}
+        problem = structs.replace(problem, **unknown)
+    turns = [_complete_own_turn(turn, is_live=record.kind == LIVE) for turn in submission.turns]
+    submission = structs.replace(submission, turns=turns, generation=facts.exported_generation)
+    return structs.replace(record, problem=problem, submissions=[submission])
+
+
+def _complete_own_turn(turn: TurnRecord, *, is_live: bool) -> TurnRecord:
+    first = 0 if is_live else 1  # the trace's own step comes first; the published files have null there
+    shown = [
+        structs.replace(each, flagged=bool(each.flagged)) if place >= first else each
+        for place, each in enumerate(turn.shown or ())
+    ]
+    written = turn.written and structs.replace(turn.written, flagged=bool(turn.written.flagged))
+    return structs.replace(turn, shown=turn.shown and shown, written=written)

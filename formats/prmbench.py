@@ -1,12 +1,12 @@
-"""PRMBench: solutions into which errors were written. `error_steps` count from 1; every other step is right."""
+"""PRMBench: solutions with inserted errors. `error_steps` count from 1; every other step is right."""
 
 from collections.abc import Iterator
 
-import msgspec
 from msgspec import Struct
 
 from formats import labeled_steps, strict_json
 from formats.labeled_steps import ShortRecordName
+from formats.record_reader import RecordReader
 from formats.records import ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
 
 AUTHORS = "PRMBench authors"
@@ -21,9 +21,6 @@ class PrmbenchItem(Struct, gc=False):
     reason: str | None = ""
 
 
-decoder = msgspec.json.Decoder(PrmbenchItem)
-
-
 def looks_like(record: object) -> bool:
     return isinstance(record, dict) and {"modified_process", "error_steps"} <= record.keys()
 
@@ -33,7 +30,7 @@ def parse_traces(item: PrmbenchItem) -> Iterator[TraceRecord]:
     outside = [number for number in item.error_steps if not 1 <= number <= n_steps]
     if outside:
         raise strict_json.RecordMisfit(
-            ("error_steps",), f"error step {outside[0]} is none of the {n_steps} steps, which count from 1"
+            ("error_steps",), f"error step {outside[0]} is not a step: the {n_steps} steps count from 1"
         )
     ratings = [-1 if number in item.error_steps else 1 for number in range(1, n_steps + 1)]
     turns = labeled_steps.make_turns(item.modified_process, ratings)
@@ -44,3 +41,6 @@ def parse_traces(item: PrmbenchItem) -> Iterator[TraceRecord]:
         provenance=ProvenanceRecord(policy=f"errors written in: {item.classification}" if item.classification else ""),
         submissions=[SubmissionRecord(turns, labeler=AUTHORS, finish_reason="solution", finish_note=item.reason or "")],
     )
+
+
+read = RecordReader(PrmbenchItem, parse_traces)

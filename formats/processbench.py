@@ -1,8 +1,7 @@
-"""ProcessBench: traces whose first error experts have found. The label counts from 0; -1 means none."""
+"""ProcessBench: traces with the first error that experts found, counted from 0; -1 means no error."""
 
 from collections.abc import Iterator
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from formats import labeled_steps, strict_json
@@ -10,53 +9,10 @@ from formats.columns import Columns, OutputRow
 from formats.examples import RowTally, TraceExample, get_taken_rating
 from formats.labeled_paths import LabelRule
 from formats.labeled_steps import RecordName
-from formats.records import LIVE, ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
+from formats.record_reader import RecordReader
+from formats.records import LIVE, ProblemRecord, ProvenanceRecord, TraceRecord
 
 EXPERTS = "ProcessBench experts"
-
-
-class ProcessbenchItem(Struct, gc=False):
-    problem: str
-    steps: list[str]
-    label: int
-    id: RecordName = ""
-    generator: RecordName = ""
-    final_answer_correct: bool | UnsetType | None = UNSET
-
-
-decoder = msgspec.json.Decoder(ProcessbenchItem)
-
-
-def looks_like(record: object) -> bool:
-    return isinstance(record, dict) and {"problem", "steps", "label"} <= record.keys()
-
-
-def parse_traces(item: ProcessbenchItem) -> Iterator[TraceRecord]:
-    if not -1 <= item.label < len(item.steps):
-        reason = f"label is {item.label}, but the {len(item.steps)} steps count from 0 (-1: no error)"
-        raise strict_json.RecordMisfit(("label",), reason)
-    index = None if item.label == -1 else item.label
-    is_right = None if item.final_answer_correct is UNSET else item.final_answer_correct
-    yield TraceRecord(
-        problem=ProblemRecord(item.problem),
-        steps=labeled_steps.make_steps(item.steps),
-        ref=item.id,
-        is_right=is_right,
-        outcome_by="" if is_right is None else "file",
-        provenance=ProvenanceRecord(policy=item.generator),
-        submissions=[
-            SubmissionRecord(
-                labeled_steps.make_turns_to_first_error(item.steps, index),
-                labeler=EXPERTS,
-                finish_reason=labeled_steps.choose_finish_reason(index),
-            )
-        ],
-    )
-
-
-# ProcessBench: all steps of a trace, and the first wrong one, counted from 0; -1 where every step was found right.
-
-
 UNDECIDED = "not rated up to an error or the end"
 COLUMNS: Columns = {
     "id": "string",
@@ -68,8 +24,41 @@ COLUMNS: Columns = {
 }
 
 
-def write_rows(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    for _, record in example.labelled(rule, tally):
+class ProcessbenchItem(Struct, gc=False):
+    problem: str
+    steps: list[str]
+    label: int
+    id: RecordName = ""
+    generator: RecordName = ""
+    final_answer_correct: bool | UnsetType | None = UNSET
+
+
+def looks_like(record: object) -> bool:
+    return isinstance(record, dict) and {"problem", "steps", "label"} <= record.keys()
+
+
+def parse_traces(item: ProcessbenchItem) -> Iterator[TraceRecord]:
+    if not -1 <= item.label < len(item.steps):
+        reason = f"label {item.label} is not a step: the {len(item.steps)} steps count from 0, and -1 means no error"
+        raise strict_json.RecordMisfit(("label",), reason)
+    index = None if item.label == -1 else item.label
+    is_right = None if item.final_answer_correct is UNSET else item.final_answer_correct
+    yield TraceRecord(
+        problem=ProblemRecord(item.problem),
+        steps=labeled_steps.make_steps(item.steps),
+        ref=item.id,
+        is_right=is_right,
+        outcome_by="" if is_right is None else "file",
+        provenance=ProvenanceRecord(policy=item.generator),
+        submissions=[labeled_steps.make_submission_to_first_error(item.steps, index, labeler=EXPERTS)],
+    )
+
+
+read = RecordReader(ProcessbenchItem, parse_traces)
+
+
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    for _, record in example.labeled_records(rule, tally):
         label = _agreed_label(example) if example.is_consensus else _rater_label(record)
         if label is None or record.kind == LIVE:
             tally.leave_out(UNDECIDED)
@@ -91,13 +80,13 @@ def _agreed_label(example: TraceExample) -> int | None:
 
 
 def _rater_label(record: TraceRecord) -> int | None:
-    """The first error, or -1; None where the rater stopped before either, as one does who gives up."""
-    rated = 0
+    """Return the first error, -1 for none, or None if the rater stopped before that was clear."""
+    n_rated = 0
     for turn in record.submissions[0].turns:
         rating = get_taken_rating(turn)
         if rating is None:
             return None
         if rating == -1:
             return turn.position
-        rated += 1
-    return -1 if rated == sum(step.is_rateable for step in record.steps) else None
+        n_rated += 1
+    return -1 if n_rated == sum(step.is_rateable for step in record.steps) else None

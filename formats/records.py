@@ -1,14 +1,16 @@
-"""What a reader makes of one record of a file, and what a writer makes a record from. Pure: no Django, no models.
+"""The record types that readers produce and writers consume.
 
-A field that the file leaves out is `UNSET`; a field that it has as null is None.
+An absent field is `UNSET`; a null field is None.
 """
 
 import datetime as dt
 
+import zstandard
 from msgspec import UNSET, Struct, UnsetType
 
 PREGENERATED = "pregenerated"
 LIVE = "live"
+MAX_RESIDUE_BYTES = 64 * 1024 * 1024  # more than a line may have
 
 
 class ProblemRecord(Struct, frozen=True, gc=False):
@@ -44,7 +46,7 @@ class OptionRecord(Struct, frozen=True, gc=False):
 
 
 class StepRecord(Struct, gc=False):
-    """A step of the trace itself, with the options that it came with."""
+    """A step of the trace with its options. The first option is the trace's own text."""
 
     options: list[OptionRecord]
     kind: str = "reasoning"
@@ -54,7 +56,7 @@ class StepRecord(Struct, gc=False):
 
 
 class JudgmentRecord(Struct, gc=False):
-    """One option as it was shown, and what the rater said of it."""
+    """An option that was shown, and its rating."""
 
     text: str
     rating: int | None = None
@@ -67,7 +69,7 @@ class JudgmentRecord(Struct, gc=False):
 
 
 class WrittenStep(Struct, gc=False):
-    """A step in the rater's own words."""
+    """A step that the rater wrote."""
 
     text: str
     rating: int | None = None
@@ -84,7 +86,7 @@ class TurnRecord(Struct, gc=False):
     active_ms: int | None = None
 
     def path_rating(self) -> int | None:
-        """The rating of the option that was chosen; where none was, of the first, which is the trace's own."""
+        """Return the rating of the chosen option, or of the trace's own option if none was chosen or written."""
         if not self.shown or (self.chosen is None and self.written is not None):
             return None
         return self.shown[self.chosen or 0].rating
@@ -107,7 +109,7 @@ class TraceRecord(Struct, gc=False):
     problem: ProblemRecord
     steps: list[StepRecord]
     kind: str = PREGENERATED
-    ref: str = ""  # what the file calls it
+    ref: str = ""  # the id in the file
     answer: str | None = None
     verifier_score: float | None = None
     is_right: bool | None = None
@@ -116,12 +118,12 @@ class TraceRecord(Struct, gc=False):
     provenance: ProvenanceRecord | None = None
     submissions: list[SubmissionRecord] = []
     line: int | None = None
-    digest: str = ""  # of the bytes of the record
-    residue: bytes | None = None  # those bytes, where the fields above do not give them back
+    digest: str = ""  # SHA-256 of the bytes of the record
+    residue: bytes | None = None  # those bytes, if the fields above do not reproduce them
 
 
 class BadLine(Struct, frozen=True, gc=False):
-    """A record that was refused: where, and why. Lines and columns count from 1, columns in characters."""
+    """An invalid record. Lines and columns count from 1, columns in characters."""
 
     line: int
     column: int
@@ -129,3 +131,11 @@ class BadLine(Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}: {self.reason}"
+
+
+def pack_residue(line: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=6).compress(line)
+
+
+def unpack_residue(packed: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompress(packed, max_output_size=MAX_RESIDUE_BYTES)

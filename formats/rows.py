@@ -1,8 +1,8 @@
-"""One submission as a snapshot reads it. Pure: rows of the database come in, no query is made.
+"""One submission as a snapshot reads it from the database. This module makes no query itself.
 
-Nearly all submissions are plain: a trace whose steps are reasoning, and ratings without a word beside them. Of those
-the database gives texts and ratings each as one piece of text, which is the cheapest thing that it can give: a format
-that needs no more (PRM800K, at a hundred thousand records) never makes an object of a step.
+Nearly all submissions are compact: every step is reasoning, and no rating has a comment. For these the database sends
+all texts as one string and all ratings as another, which is fastest: PRM800K is written from these strings without an
+object for each step. Other formats build the record on demand.
 """
 
 import datetime as dt
@@ -19,25 +19,25 @@ from formats.records import (
     SubmissionRecord,
     TraceRecord,
     TurnRecord,
+    unpack_residue,
 )
-from formats.residue import unpack_residue
 
-SEPARATOR = "\x1f"  # between texts; a text that holds it is not plain
-ORIGIN_HERE = "here"  # where a submission was made: on our own pages
-SCREENING_GENERATION = -1  # the generation of the screening set, as PRM800K counts
+SEPARATOR = "\x1f"  # between texts; a submission whose texts contain it is not compact
+ORIGIN_HERE = "here"  # the submission was made on our own pages
+SCREENING_GENERATION = -1  # the generation of the screening set in PRM800K
 
 
 class RowFacts(NamedTuple):
-    """One submission without its steps. `labeling.datasets.row_reader` shows where each field comes from."""
+    """One submission without its steps. `labeling.datasets.row_reader` defines where each field comes from."""
 
     position: int  # in the manifest
-    submission: int | None  # none where the trace alone was asked for
+    submission: int | None  # None for a trace without submissions
     revision: int | None
     consensus_revision: int | None
     score_version: str
     is_contested: bool | None
     trace: int
-    problem_digest: str  # of the problem's normal text: the same for every writing of it
+    problem_digest: str  # of the normalized text, so it ignores spelling
     purpose: str | None
     population: str | None
     origin: str | None
@@ -45,7 +45,7 @@ class RowFacts(NamedTuple):
     saw_reference_answer: bool | None
     saw_final_verdict: bool | None
     guideline: int | None
-    round: int | None  # the generation whose lane gave it out
+    round: int | None  # the generation that assigned it
     opened_at: dt.datetime | None
     draw_arm: str | None
     lane_arm: str | None
@@ -93,29 +93,29 @@ class RowFacts(NamedTuple):
 
     @property
     def exported_generation(self) -> int | None:
-        """As the file says; of a submission made here, the round that gave it out."""
+        """Return the generation in the file, or for a submission made here the generation that assigned it."""
         if self.origin != ORIGIN_HERE or self.generation is not None:
             return self.generation
         return SCREENING_GENERATION if self.is_screening else self.round or 0
 
 
 class CompactRow(NamedTuple):
-    """Texts and ratings of a plain submission, as pieces of text.
+    """Texts and ratings of a compact submission as strings.
 
-    `cells` has an item for each judgment, with `;` between: `shown,chosen,rating,flagged`, and behind them the ids of
-    step and option where it is not option 0 alone that was shown. Turns are those of the first steps, in order.
+    `cells` has one item per judgment, separated by `;`: `shown,chosen,rating,flagged`, followed by the ids of step and
+    option unless option 0 was the only one shown. The turns belong to the first steps of the trace, in order.
     """
 
-    texts: str  # of all options, by step and place
+    texts: str  # of all options, by step and position
     n_texts: int
-    more: str | None  # "step_id:option_id" of each option that is not its step's first
-    first_step: int  # the id of the first step; the others follow without a gap
-    times: str | None  # "step_id:milliseconds" of each judgment whose turn has an active time
+    more: str | None  # "step_id:option_id" of each option except the first of each step
+    first_step: int  # the id of the first step; the ids of the others follow without a gap
+    times: str | None  # "step_id:milliseconds" of each judgment with an active time
     cells: str
 
 
 class ExportRow:
-    """What stands in a row of a manifest. The record is put together when it is asked for."""
+    """One row of a manifest. The record is built on first use."""
 
     __slots__ = ("_record", "facts", "plain")
 
@@ -131,6 +131,31 @@ class ExportRow:
         return self._record
 
 
+def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
+    """Make the export row of the record's first submission without a database. `facts` override fields of the row."""
+    submission = record.submissions[0] if record.submissions else None
+    values: dict[str, Any] = dict.fromkeys(RowFacts._fields) | {
+        "position": 0,
+        "submission": 1 if submission else None,
+        "score_version": "",
+        "trace": 1,
+        "problem_digest": "",
+        "labeler": submission and submission.labeler,
+        "machine": submission.machine if submission else "",
+        "kind": record.kind,
+        "n_steps": len(record.steps),
+        "ref": record.ref,
+        "outcome_by": record.outcome_by,
+        "outcome_grader": record.outcome_grader,
+        "text": record.problem.text,
+        "has_reference_answer": record.problem.answer is not UNSET,
+        "has_reference_solution": record.problem.solution is not UNSET,
+        "problem_ref": record.problem.ref,
+        "domain": record.problem.domain,
+    }
+    return ExportRow(RowFacts(**values | facts), None, record)
+
+
 def _build_own_record(facts: RowFacts, plain: CompactRow | None) -> TraceRecord:
     if plain is None:
         return build_record(facts, [], [])
@@ -142,7 +167,6 @@ def _build_own_record(facts: RowFacts, plain: CompactRow | None) -> TraceRecord:
 
 
 def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecord]) -> TraceRecord:
-    """The record of these steps and turns."""
     return TraceRecord(
         problem=ProblemRecord(
             facts.text,
@@ -188,20 +212,20 @@ def _build_submission(facts: RowFacts, turns: list[TurnRecord]) -> SubmissionRec
     )
 
 
-# --- plain submissions ---------------------------------------------------------------------------------------------
+# --- compact submissions -------------------------------------------------------------------------------------------
 
 
 ShownOption = tuple[int, int | None, bool | None]  # place, rating, flag
 
 
 class RatingCell(NamedTuple):
-    """What a judgment says, without the text that it is about."""
+    """One judgment without the text of its option."""
 
     shown: str
     chosen: int | None
     rating: int | None
     flagged: bool | None
-    place: str  # "step_id:option_id", or "" for the only option that was shown
+    place: str  # "step_id:option_id", or "" if only option 0 was shown
 
 
 class CompactTurn(NamedTuple):
@@ -221,7 +245,7 @@ _FLAGS = {"": None, "false": False, "true": True}
 
 
 def split_options(plain: CompactRow) -> list[list[str]]:
-    """The options of each step."""
+    """Return the texts of the options of each step."""
     texts = plain.texts.split(SEPARATOR)
     if not plain.more:
         return [[text] for text in texts]
@@ -229,13 +253,13 @@ def split_options(plain: CompactRow) -> list[list[str]]:
     for item in plain.more.split(" "):
         position = int(item.partition(":")[0]) - plain.first_step
         extra[position] = extra.get(position, 0) + 1
-    found: list[list[str]] = []
+    options: list[list[str]] = []
     at = 0
     while at < len(texts):
-        stop = at + 1 + extra.get(len(found), 0)
-        found.append(texts[at:stop])
+        stop = at + 1 + extra.get(len(options), 0)
+        options.append(texts[at:stop])
         at = stop
-    return found
+    return options
 
 
 def split_turns(plain: CompactRow) -> list[CompactTurn]:
@@ -243,31 +267,31 @@ def split_turns(plain: CompactRow) -> list[CompactTurn]:
     turns: list[CompactTurn] = []
     before: tuple[str, str] | None = None
     for item in plain.cells.split(";"):
-        judged = _CELLS.get(item) or _parse_cached_cell(item)
-        if not judged.place:
-            turns.append(CompactTurn(len(turns), judged.chosen, [(0, judged.rating, judged.flagged)]))
+        cell = _CELLS.get(item) or _parse_cached_cell(item)
+        if not cell.place:
+            turns.append(CompactTurn(len(turns), cell.chosen, [(0, cell.rating, cell.flagged)]))
             before = None
             continue
-        step = judged.place.partition(":")[0]
-        if before != (step, judged.shown):
-            shown: list[ShownOption] = [(int(place), None, None) for place in judged.shown.split()]
-            turns.append(CompactTurn(len(turns), judged.chosen, shown))
-            before = (step, judged.shown)
-        place = places.get(judged.place, 0)
+        step = cell.place.partition(":")[0]
+        if before != (step, cell.shown):
+            shown: list[ShownOption] = [(int(place), None, None) for place in cell.shown.split()]
+            turns.append(CompactTurn(len(turns), cell.chosen, shown))
+            before = (step, cell.shown)
+        place = places.get(cell.place, 0)
         turns[-1].shown[:] = [
-            (each[0], judged.rating, judged.flagged) if each[0] == place else each for each in turns[-1].shown
+            (each[0], cell.rating, cell.flagged) if each[0] == place else each for each in turns[-1].shown
         ]
     return turns
 
 
 def _option_places(plain: CompactRow) -> dict[str, int]:
-    """The place of each option that is not its step's first, by the ids of both."""
+    """Map "step_id:option_id" to the position of the option in its step."""
     places: dict[str, int] = {}
     step, place = "", 0
     for item in plain.more.split(" ") if plain.more else ():
-        here = item.partition(":")[0]
-        place = place + 1 if here == step else 1
-        places[item], step = place, here
+        item_step = item.partition(":")[0]
+        place = place + 1 if item_step == step else 1
+        places[item], step = place, item_step
     return places
 
 
@@ -275,11 +299,11 @@ _CELLS: dict[str, RatingCell] = {}
 
 
 def _parse_cached_cell(text: str) -> RatingCell:
-    """Cells of only options are few different ones: each is taken apart once."""
-    found = parse_cell(text)
-    if not found.place:
-        _CELLS[text] = found
-    return found
+    """Parse a cell and cache it if it names no option: there are only a few different ones."""
+    cell = parse_cell(text)
+    if not cell.place:
+        _CELLS[text] = cell
+    return cell
 
 
 def _build_turn(turn: CompactTurn, steps: list[list[str]], active_ms: str | None) -> TurnRecord:

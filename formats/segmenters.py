@@ -1,10 +1,9 @@
-"""Cuts a text into steps. Pure, named and versioned: a trace remembers which one cut it.
+"""Split a text into steps. Segmenters are named and versioned; a trace records the one that split it.
 
-Nothing is lost: each step with the separator before it, one after the other, gives the text back. A segmenter that
-should cut otherwise gets a new version and a new name, and its steps make new traces; labels never move.
+No text is lost: the separators and steps, joined in order, give the text back. A segmenter whose rule changes gets a
+new version and a new name; its steps make new traces, and labels stay with the old ones.
 
-What belongs together is not cut: fenced code, and formulas that are set apart. A line keeps its indentation. Every rule
-looks at each character a few times at most, whatever the text.
+Fenced code and displayed formulas are never split. A line keeps its indentation. Every rule runs in linear time.
 """
 
 import re
@@ -21,10 +20,10 @@ _Span = tuple[int, int]
 _SPACE = r"[ \t\r\n]"
 _NEW_LINES = re.compile(rf"(?<!{_SPACE})[ \t\r]*+\n(?:[ \t\r]*+\n)*+")
 _SENTENCES = re.compile(
-    # After an abbreviation, and after the number of a list's item, a sentence goes on.
+    # An abbreviation and the number of a list item do not end a sentence.
     rf"(?:(?<=[.!?])|(?<=[.!?][\"”’)]))(?<!\b(?:Mr|Dr|Eq|vs)\.)(?<!\bFig\.)(?<!\b[ei]\.[ge]\.)(?<!\n\d\.)(?<!\A\d\.)"
     rf"{_SPACE}++(?=[A-Z\\$(\[\"“])"
-    # Chinese and Japanese have no space there.
+    # Chinese and Japanese have no space between sentences.
     rf"|(?:(?<=[。！？])(?![”’」』）。！？])|(?<=[。！？][”’」』）])){_SPACE}*+(?!\Z)"
 )
 _COUNT = r"[一二三四五六七八九十百\d]{1,4}"
@@ -37,7 +36,7 @@ _MARKS = re.compile(r"^[ \t]*+(?P<fence>```|~~~)|\$\$|\\\[|\\\]|\\(?P<side>begin
 
 
 def cut_text(text: str, *, segmenter: str) -> list[TextPiece]:
-    """The steps of a text, each with what stands between it and the one before."""
+    """Split a text into steps, each with the separator before it."""
     pieces: list[TextPiece] = []
     separator = ""
     for between, body in _split_at(_SEGMENTERS[segmenter](text), text):
@@ -46,7 +45,7 @@ def cut_text(text: str, *, segmenter: str) -> list[TextPiece]:
             pieces.append(TextPiece(separator, body))
             separator = ""
         else:
-            separator += body  # no step of its own
+            separator += body  # blank text is not a step
     if not pieces:
         return [TextPiece("", text)]
     pieces[-1] = TextPiece(pieces[-1].separator, pieces[-1].text + separator)
@@ -58,11 +57,11 @@ def join_pieces(pieces: list[TextPiece]) -> str:
 
 
 def choose_segmenter(text: str) -> str:
-    """The segmenter that fits a text for which none was named."""
+    """Choose the segmenter that fits a text."""
     begins = [0, *(end for _, end in _lines(text))]
     if sum(_STEP_K.match(text, begin) is not None for begin in begins) > 1:
         return "step k 2"
-    numbers = [int(found.group(1)) for begin in begins if (found := _NUMBERED.match(text, begin))]
+    numbers = [int(match.group(1)) for begin in begins if (match := _NUMBERED.match(text, begin))]
     if len(numbers) > 2 and numbers == list(range(1, len(numbers) + 1)):
         return "numbered list 2"
     stripped = text.strip()
@@ -72,7 +71,7 @@ def choose_segmenter(text: str) -> str:
 
 
 def _split_at(separators: Iterator[_Span], text: str) -> Iterator[tuple[str, str]]:
-    """Each separator, and the text up to the next one."""
+    """Yield each separator with the text up to the next one."""
     separator, start = "", 0
     for begin, end in separators:
         yield separator, text[start:begin]
@@ -111,7 +110,7 @@ SEGMENTER_NAMES = tuple(_SEGMENTERS)
 
 
 def _outside(pattern: "re.Pattern[str]", text: str) -> Iterator[_Span]:
-    """Matches that lie in no block."""
+    """Yield the matches that are outside of every block."""
     blocks = _blocks(text)
     block = next(blocks, None)
     for match in pattern.finditer(text):
@@ -122,7 +121,7 @@ def _outside(pattern: "re.Pattern[str]", text: str) -> Iterator[_Span]:
 
 
 def _blocks(text: str) -> Iterator[_Span]:
-    """From the mark that opens a block to the one that closes it. What is never closed is no block."""
+    """Yield the span of each block. A block that is never closed is not a block."""
     marks = list(_MARKS.finditer(text))
     last = {_closes(mark): number for number, mark in enumerate(marks)}
     opened: re.Match[str] | None = None
@@ -135,11 +134,11 @@ def _blocks(text: str) -> Iterator[_Span]:
 
 
 def _opens(mark: "re.Match[str]") -> str:
-    """What would close the block that this mark opens."""
-    found = mark["fence"] or mark.group()
+    """Return the mark that closes the block opened by this one."""
+    opening = mark["fence"] or mark.group()
     if mark["name"]:
         return f"\\end{{{mark['name']}}}" if mark["side"] == "begin" else ""
-    return {"\\[": "\\]", "\\]": ""}.get(found, found)
+    return {"\\[": "\\]", "\\]": ""}.get(opening, opening)
 
 
 def _closes(mark: "re.Match[str]") -> str:

@@ -1,6 +1,7 @@
-"""The long table: a row for each option of each step, with what every rater said of it, what the project stands behind,
-how the trace was chosen and where it came from. Contested traces and steps behind an error are here too: what is
-said of them is in `ratings`, and `label` is empty."""
+"""Step table: one row per option of each step, with all ratings, the consensus, the sampling source and the provenance.
+
+Contested traces and steps after an error are included: their ratings are in `ratings`, and `label` is null.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -72,37 +73,37 @@ COLUMNS: Columns = {
 }
 
 
-def write_rows(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    turns = [(each, _turns(each)) for each in example.readings if each.facts.submission is not None]
-    labels = _labels(example.agreed)
-    about, scores = _trace_columns(example), example.step_scores
-    for step, (kind, is_rateable, texts) in enumerate(_steps(example, [each for _, each in turns])):
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    turns = [(row, _index_turns(row)) for row in example.submitted]
+    labels = _index_labels(example.agreed)
+    columns, scores = _trace_columns(example), example.step_scores
+    for step, (kind, is_rateable, texts) in enumerate(_list_steps(example, [each for _, each in turns])):
         at_risk, p_correct = _at_risk_columns(example, step)
-        beside = _assisted_columns(example, step) if is_rateable else _NO_ASSISTED_COLUMNS
+        assisted = _assisted_columns(example, step) if is_rateable else _NO_ASSISTED_COLUMNS
         for option, text in enumerate(texts):
-            said = (_find_rating(reading.facts, of.get(step), option, texts) for reading, of in turns)
-            ratings = [each for found in said for each in found]
+            found = (_find_rating(row.facts, own_turns.get(step), option, texts) for row, own_turns in turns)
+            ratings = [rating for rating in found if rating is not None]
             label = labels.get((step, option))
             yield {
-                **about,
+                **columns,
                 "step": step,
                 "step_kind": kind,
                 "is_rateable": is_rateable,
                 "option": option,
                 "text": text,
                 "ratings": ratings,
-                "n_raters": sum(each["rating"] is not None for each in ratings),
+                "n_raters": sum(rating["rating"] is not None for rating in ratings),
                 "n_at_risk": at_risk if is_rateable else None,
                 "p_correct": p_correct if option == 0 and is_rateable else _share(ratings),
-                **(beside if option == 0 else _NO_ASSISTED_COLUMNS),
+                **(assisted if option == 0 else _NO_ASSISTED_COLUMNS),
                 "label": label[0] if label else None,
                 "confidence": label[1] if label else None,
                 "step_score": scores[step] if option == 0 and step < len(scores) else None,
             }
 
 
-def _labels(agreed: AgreedLabels | None) -> dict[tuple[int, int], tuple[int, float]]:
-    """None behind the first error, as in every other format; where raters rate every step, `ratings` tell of it."""
+def _index_labels(agreed: AgreedLabels | None) -> dict[tuple[int, int], tuple[int, float]]:
+    """Map step and option to label and confidence. As in every format, nothing after the first error has a label."""
     if agreed is None:
         return {}
     return {
@@ -140,42 +141,43 @@ def _trace_columns(example: TraceExample) -> OutputRow:
     }
 
 
-def _turns(reading: ExportRow) -> dict[int, TurnRecord]:
-    return {turn.position: turn for turn in reading.record.submissions[0].turns}
+def _index_turns(row: ExportRow) -> dict[int, TurnRecord]:
+    return {turn.position: turn for turn in row.record.submissions[0].turns}
 
 
-def _steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[str, bool, list[str]]]:
-    """Kind and texts of each step: the trace's own, and those that stand behind its end in a rater's turns alone."""
+def _list_steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[str, bool, list[str]]]:
+    """Yield kind, rateability and texts of each step: first the trace's own, then steps that only submissions have."""
     own = example.record.steps
     for step in own:
         yield step.kind, step.is_rateable, [option.text for option in step.options]
-    last = max((position for of in turns for position in of), default=-1)
+    last = max((position for own_turns in turns for position in own_turns), default=-1)
     for position in range(len(own), last + 1):
-        shown = [each.text for of in turns if position in of for each in of[position].shown or ()]
+        at_position = [own_turns[position] for own_turns in turns if position in own_turns]
+        shown = [judgment.text for turn in at_position for judgment in turn.shown or ()]
         yield "reasoning", True, list(dict.fromkeys(shown))
 
 
-def _find_rating(facts: RowFacts, turn: TurnRecord | None, option: int, texts: list[str]) -> Iterator[OutputRow]:
-    """What this rater said of this option. Two options may read alike: the second such that was shown is the second."""
-    if turn is None:
-        return
+def _find_rating(facts: RowFacts, turn: TurnRecord | None, option: int, texts: list[str]) -> OutputRow | None:
+    """Return a rater's rating of an option. If options have the same text, the n-th one shown is the n-th option."""
+    if turn is None or turn.shown is None:
+        return None
     text = texts[option]
-    before = texts[:option].count(text)
-    alike = [place for place, each in enumerate(turn.shown or ()) if each.text == text]
-    if len(alike) <= before or turn.shown is None:
-        return
-    place = alike[before]
-    yield _rating(facts, turn, turn.shown[place], is_chosen=turn.chosen == place)
+    n_before = texts[:option].count(text)
+    places = [place for place, judgment in enumerate(turn.shown) if judgment.text == text]
+    if len(places) <= n_before:
+        return None
+    place = places[n_before]
+    return _rating_columns(facts, turn, turn.shown[place], is_chosen=turn.chosen == place)
 
 
-def _rating(facts: RowFacts, turn: TurnRecord, said: JudgmentRecord, *, is_chosen: bool) -> dict[str, Any]:
+def _rating_columns(facts: RowFacts, turn: TurnRecord, judgment: JudgmentRecord, *, is_chosen: bool) -> OutputRow:
     return {
         "rater": facts.labeler or facts.machine or "",
-        "rating": said.rating,
-        "flagged": said.flagged,
-        "category": said.category,
-        "reason": said.reason,
-        "value": said.value,
+        "rating": judgment.rating,
+        "flagged": judgment.flagged,
+        "category": judgment.category,
+        "reason": judgment.reason,
+        "value": judgment.value,
         "active_ms": turn.active_ms,
         "is_chosen": is_chosen,
         "submission": facts.submission,
@@ -196,19 +198,18 @@ def _to_bool(value: bool | None) -> bool | None:
 
 
 def _at_risk_columns(example: TraceExample, step: int) -> tuple[int, float | None]:
-    """How many readings of people who saw no score had seen no error before this step, and the share of those that name
-    a place, or none at all, which name it behind this step: P(E > t)."""
-    blind = (each for each in example.said if each.is_blind)
-    at_risk = sum(each.first_error is None or each.first_error >= step for each in blind)
+    """Return how many blind submissions found no error before this step, and the share of votes past it, P(E > t)."""
+    blind = (vote for vote in example.first_errors if vote.is_blind)
+    at_risk = sum(vote.first_error is None or vote.first_error >= step for vote in blind)
     return at_risk, _share_past_step(example.votes(), step)
 
 
 def _share_past_step(votes: list[int | None], step: int) -> float | None:
-    return sum(place is None or place > step for place in votes) / len(votes) if votes else None
+    return sum(first_error is None or first_error > step for first_error in votes) / len(votes) if votes else None
 
 
 def _assisted_columns(example: TraceExample, step: int) -> OutputRow:
-    """The same with machines and whoever saw scores, and by the posteriors of the consensus, where it has them."""
+    """Return the share of all votes past this step, and the same by the posteriors of the consensus."""
     agreed = example.agreed
     return {
         "assisted_p_correct": _share_past_step(example.votes(assisted=True), step),
@@ -227,5 +228,5 @@ _NO_ASSISTED_COLUMNS: OutputRow = dict.fromkeys(
 
 
 def _share(ratings: list[dict[str, Any]]) -> float | None:
-    rated = [each["rating"] for each in ratings if each["rating"] is not None]
-    return sum(rating >= 0 for rating in rated) / len(rated) if rated else None
+    values = [rating["rating"] for rating in ratings if rating["rating"] is not None]
+    return sum(value >= 0 for value in values) / len(values) if values else None

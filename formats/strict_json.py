@@ -1,9 +1,8 @@
-"""JSON as strict as the data deserves: what two programs could read differently is refused, with its place.
+"""Decode JSON strictly: anything that two programs could read differently is an error with a column.
 
-The fast way is msgspec's. Only a line that it refuses, or that looks suspicious, is walked character by character to
-find the place. Refused beside malformed JSON and wrong types: a key given twice, the NUL character and half a surrogate
-pair (no database column holds them on both engines), NaN and infinities, bytes that are not UTF-8, and nesting beyond
-any honest record.
+msgspec decodes. Only a line that it rejects, or that looks suspicious, is walked character by character to find the
+column of the error. Besides malformed JSON and wrong types, these are errors: duplicate keys, the NUL character and
+unpaired surrogates (PostgreSQL cannot store them), NaN and infinities, bytes that are not UTF-8, and deep nesting.
 """
 
 import json
@@ -13,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 DEPTH_LIMIT = 200
-NUMBER_LIMIT = 1000  # characters: longer ones are no numbers but a way to keep a program busy
+NUMBER_LIMIT = 1000  # characters: converting a longer one would take very long
 _T = TypeVar("_T")
 _Path = tuple[str | int, ...]
 
@@ -26,7 +25,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class JsonRefused(Exception):
-    """Why a text is not taken, and the column (in characters, from 1)."""
+    """The text is not acceptable JSON. The column counts characters from 1."""
 
     def __init__(self, column: int, reason: str) -> None:
         super().__init__(f"column {column}: {reason}")
@@ -35,14 +34,15 @@ class JsonRefused(Exception):
 
 
 class RecordMisfit(Exception):
-    """A value that is good JSON and no good record: which value, and why."""
+    """The text is valid JSON but not a valid record. `path` leads to the value at fault."""
 
     def __init__(self, path: "_Path", reason: str) -> None:
         super().__init__(reason)
         self.path = path
         self.reason = reason
 
-    def in_text(self, line: bytes) -> JsonRefused:
+    def locate_in(self, line: bytes) -> JsonRefused:
+        """Replace the path by the column of the value, or of the closest value around it."""
         offsets = locate_values(line)
         path = self.path
         while path not in offsets:
@@ -51,7 +51,7 @@ class RecordMisfit(Exception):
 
 
 def misfit_from_error(error: msgspec.ValidationError) -> RecordMisfit:
-    """What the library says of a value that was decoded already."""
+    """Convert a validation error of a value that is already decoded."""
     return RecordMisfit(*_parse_error_path(error))
 
 
@@ -64,7 +64,7 @@ def _parse_error_path(error: Exception) -> "tuple[_Path, str]":
 
 
 def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
-    """The record in the line. Keys given twice go through here unseen: `check` finds them."""
+    """Decode the record in a line. Duplicate keys pass; `check_strictness` finds them."""
     try:
         record = decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -75,7 +75,7 @@ def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
 
 
 def check_strictness(line: bytes) -> None:
-    """Refuse what `decode` may have overlooked, in keys that it does not know or gave the last value of."""
+    """Raise for errors that `decode` cannot see: in unknown keys, and duplicate keys."""
     try:
         text = line.decode()
         json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
@@ -87,7 +87,7 @@ def check_strictness(line: bytes) -> None:
 
 
 def locate_values(line: bytes) -> "dict[_Path, int]":
-    """Walk the whole text, refuse what is wrong with it at its place; where all is well, the offset of each value."""
+    """Return the offset of every value by its path. Raises `JsonRefused` at the first error."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -101,19 +101,15 @@ def locate_values(line: bytes) -> "dict[_Path, int]":
 
 
 def _raise_with_column(line: bytes, error: Exception) -> NoReturn:
-    """The library says what is wrong by path; people need a column."""
-    offsets = locate_values(line)
-    path, reason = _parse_error_path(error)
-    while path not in offsets:
-        path = path[:-1]
-    raise JsonRefused(offsets[path] + 1, reason) from error
+    """Raise with a column: the library reports a path."""
+    raise RecordMisfit(*_parse_error_path(error)).locate_in(line) from error
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is given twice")
-    return found
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("duplicate key")
+    return members
 
 
 def _constant(name: str) -> NoReturn:
@@ -121,7 +117,7 @@ def _constant(name: str) -> NoReturn:
 
 
 class _Walk:
-    """One pass over a text that remembers where each value begins."""
+    """One pass over a text that records where each value begins."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -132,7 +128,7 @@ class _Walk:
         return match.end() if match else at
 
     def value(self, at: int, path: _Path) -> int:
-        """Walk the value that begins here; where it ends."""
+        """Walk the value that begins here and return where it ends."""
         self.offsets[path] = at
         if len(path) > DEPTH_LIMIT:
             raise JsonRefused(at + 1, f"nested more than {DEPTH_LIMIT} levels deep")
@@ -154,7 +150,7 @@ class _Walk:
         while True:
             name, end = self._string(at)
             if name in names:
-                raise JsonRefused(at + 1, f"the key {json.dumps(name)} is given twice")
+                raise JsonRefused(at + 1, f"the key {json.dumps(name)} occurs twice")
             names.add(name)
             at = self._expect(":", end)
             at = self.after_space(self.value(at, (*path, name)))
@@ -175,7 +171,7 @@ class _Walk:
             index += 1
 
     def _expect(self, mark: str, at: int) -> int:
-        """The mark, with space around it; where what comes after it begins."""
+        """Expect the mark, with optional space around it, and return where the next text begins."""
         at = self.after_space(at)
         if self.text[at : at + 1] != mark:
             self._malformed(at, f"expected {mark!r}")
@@ -184,21 +180,21 @@ class _Walk:
     def _string(self, at: int) -> tuple[str, int]:
         match = _STRING.match(self.text, at)
         if match is None:
-            self._malformed(at, "expected a string" if self.text[at : at + 1] != '"' else "this string is not whole")
-        found: str = json.loads(match.group())
-        for character in found:
+            self._malformed(at, "expected a string" if self.text[at : at + 1] != '"' else "this string has no end")
+        value: str = json.loads(match.group())
+        for character in value:
             if character == "\0":
-                raise JsonRefused(at + 1, "a NUL character (\\u0000) in this string: databases cannot hold it")
+                raise JsonRefused(at + 1, "this string contains a NUL character (\\u0000): databases cannot store it")
             if "\ud800" <= character <= "\udfff":
-                raise JsonRefused(at + 1, f"half a surrogate pair (\\u{ord(character):04x}) in this string")
-        return found, match.end()
+                raise JsonRefused(at + 1, f"this string contains an unpaired surrogate (\\u{ord(character):04x})")
+        return value, match.end()
 
     def _scalar(self, at: int) -> int:
         match = _SCALAR.match(self.text, at)
         if match is None:
             self._malformed(at, "expected a value")
         if match.end() - at > NUMBER_LIMIT:
-            raise JsonRefused(at + 1, f"a number of {match.end() - at:,} characters")
+            raise JsonRefused(at + 1, f"this number has {match.end() - at:,} characters: the limit is {NUMBER_LIMIT:,}")
         return match.end()
 
     def _malformed(self, at: int, reason: str) -> NoReturn:

@@ -1,5 +1,4 @@
-"""SWE-agent's trajectories: what a coding agent thought, did and saw. Thought and action together are one step that can
-be rated; what came back is context."""
+"""SWE-agent's trajectories of a coding agent. Thought and action form one rateable step; the observation is context."""
 
 from collections.abc import Iterator
 
@@ -7,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from formats import strict_json
+from formats.record_reader import RecordReader
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 
 SEGMENTER = "agent turns 1"
@@ -37,9 +37,6 @@ class SweAgentItem(Struct, gc=False):
     environment: str = ""
 
 
-decoder = msgspec.json.Decoder(SweAgentItem)
-
-
 def looks_like(record: object) -> bool:
     return isinstance(record, dict) and isinstance(record.get("trajectory"), list)
 
@@ -48,12 +45,12 @@ def parse_traces(item: SweAgentItem) -> Iterator[TraceRecord]:
     if not item.trajectory:
         raise strict_json.RecordMisfit(("trajectory",), "the trajectory is empty")
     opening = list(_opening_messages(item.history))
-    asked = [message for message in opening if message.role == "user" and not message.is_demo]
+    questions = [message for message in opening if message.role == "user" and not message.is_demo]
     steps = [_make_context_step(position, message) for position, message in enumerate(opening)]
     for number, turn in enumerate(item.trajectory):
         steps.extend(_make_turn_steps(turn, source_position=len(opening) + number))
     yield TraceRecord(
-        problem=ProblemRecord(_text(asked[-1]) if asked else item.environment),
+        problem=ProblemRecord(_text(questions[-1]) if questions else item.environment),
         steps=steps,
         answer=item.info.submission,
         provenance=ProvenanceRecord(scaffold="SWE-agent", segmenter=SEGMENTER),
@@ -61,7 +58,7 @@ def parse_traces(item: SweAgentItem) -> Iterator[TraceRecord]:
 
 
 def _opening_messages(history: list[AgentMessage]) -> Iterator[AgentMessage]:
-    """What the agent was told before it began."""
+    """Yield the messages before the agent's first turn."""
     for message in history:
         if message.role == "assistant":
             return
@@ -74,14 +71,14 @@ def _make_context_step(position: int, message: AgentMessage) -> StepRecord:
 
 
 def _text(message: AgentMessage) -> str:
-    """Newer agents write a message as a list of pieces, of which those of text are what was said."""
+    """Return the text of a message. Newer versions write a message as a list of pieces."""
     content = message.content
     if isinstance(content, str) or content is None:
         return content or ""
-    return "\n".join(_piece(piece) for piece in content)
+    return "\n".join(_piece_text(piece) for piece in content)
 
 
-def _piece(piece: object) -> str:
+def _piece_text(piece: object) -> str:
     text = piece.get("text") if isinstance(piece, dict) else piece
     return text if isinstance(text, str) else msgspec.json.encode(piece).decode()
 
@@ -90,12 +87,14 @@ def _make_turn_steps(turn: AgentTurn, *, source_position: int) -> Iterator[StepR
     thought = turn.thought or ""
     parts = [PartRecord("text", thought)] if thought else []
     if turn.action:
-        parts.append(
-            PartRecord("call", turn.action, name=turn.action.split(maxsplit=1)[0][:200] if turn.action.strip() else "")
-        )
+        command = turn.action.split(maxsplit=1)[:1]
+        parts.append(PartRecord("call", turn.action, name="".join(command)[:200]))
     text = turn.response or "\n".join(part.text for part in parts)
     option = OptionRecord(text, parts=tuple(parts))
     yield StepRecord([option], kind="action" if turn.action else "reasoning", source_position=source_position)
     if turn.observation:
-        seen = OptionRecord(turn.observation, parts=(PartRecord("result", turn.observation),))
-        yield StepRecord([seen], kind="observation", is_rateable=False, source_position=source_position)
+        result = OptionRecord(turn.observation, parts=(PartRecord("result", turn.observation),))
+        yield StepRecord([result], kind="observation", is_rateable=False, source_position=source_position)
+
+
+read = RecordReader(SweAgentItem, parse_traces)

@@ -1,8 +1,7 @@
-"""Rows of CSV and Parquet files as the JSON records that they stand for, so that every format can come in a table.
+"""Convert the rows of CSV and Parquet files to JSON values, so that every JSON format can also be read from a table.
 
-A CSV cell is text. One that begins with a bracket or a brace is read as JSON where the format has lists or objects
-there (steps, labels); an empty one is a key left out; numbers and truth values are made of text where the format asks
-for them. The places of errors are rows and cells.
+A CSV cell is text. A cell that begins with a bracket or a brace is read as JSON where the format has lists or objects
+(steps, labels); an empty cell is an absent key. Errors are reported by row and cell instead of line and column.
 """
 
 import csv
@@ -13,28 +12,27 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from formats import line_reader
-from formats.json_values import RawValue
+from formats.json_values import LINE_LIMIT, RawValue
 from formats.records import BadLine
 
 CSV = "csv"
 PARQUET = "parquet"
-_ROWS = 100  # of a Parquet file at a time
+_BATCH_ROWS = 100  # rows of a Parquet file in memory
 
 
 def detect_table_kind(name: str) -> str | None:
-    """Whether a file is a table, by the end of its name."""
+    """Return "csv" or "parquet" if the file name has that ending."""
     ending = name.rpartition(".")[2].lower()
     return ending if ending in {CSV, PARQUET} else None
 
 
 def read_rows(stream: BinaryIO, kind: str, *, texts: Collection[str] = ()) -> Iterator[RawValue | BadLine]:
-    """Each row as a record. The cells under the names in `texts` are text, however they begin."""
+    """Yield each row as a JSON object. `texts` are the columns whose cells are text, however they begin."""
     return _csv_rows(stream, texts) if kind == CSV else _parquet_rows(stream)
 
 
 def find_text_keys(record: Any) -> frozenset[str]:
-    """The keys that a record of this type has for texts and for nothing longer."""
+    """Return the keys of a record type whose values can be text but not a list or an object."""
     info = msgspec.inspect.type_info(record)
     kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
     fields = (field for kind in kinds if isinstance(kind, msgspec.inspect.StructType) for field in kind.fields)
@@ -50,7 +48,7 @@ def _is_text(kind: msgspec.inspect.Type) -> bool:
 
 
 def _csv_rows(stream: BinaryIO, texts: Collection[str]) -> Iterator[RawValue | BadLine]:
-    csv.field_size_limit(line_reader.LINE_LIMIT)
+    csv.field_size_limit(LINE_LIMIT)
     reader = csv.reader(_decode_lines(stream), strict=True)
     begun = 1
     try:
@@ -68,23 +66,23 @@ def _csv_rows(stream: BinaryIO, texts: Collection[str]) -> Iterator[RawValue | B
 
 
 class _LineTooLong(Exception):
-    """A line that would fill the memory."""
+    """A line that is too long to be kept in memory."""
 
 
 def _decode_lines(stream: BinaryIO) -> Iterator[str]:
     is_first = True
-    while line := stream.readline(line_reader.LINE_LIMIT + 1):
-        if len(line) > line_reader.LINE_LIMIT:
-            raise _LineTooLong(f"the line is longer than {line_reader.LINE_LIMIT:,} bytes")
+    while line := stream.readline(LINE_LIMIT + 1):
+        if len(line) > LINE_LIMIT:
+            raise _LineTooLong(f"the line is longer than {LINE_LIMIT:,} bytes")
         yield line.decode("utf-8-sig" if is_first else "utf-8")
         is_first = False
 
 
 def _make_row(names: list[str], cells: list[str], line: int, texts: Collection[str]) -> RawValue | BadLine:
     if len(set(names)) != len(names):
-        return BadLine(line, 1, f"two columns have one name: {', '.join(names)[:200]}")
+        return BadLine(line, 1, f"two columns have the same name: {', '.join(names)[:200]}")
     if len(cells) != len(names):
-        return BadLine(line, 1, f"{len(cells)} cells under {len(names)} names")
+        return BadLine(line, 1, f"the row has {len(cells)} cells, the header has {len(names)}")
     return _make_value(
         [_encode_text(cell) if name in texts else _parse_cell(cell) for name, cell in zip(names, cells, strict=True)],
         names,
@@ -93,7 +91,7 @@ def _make_row(names: list[str], cells: list[str], line: int, texts: Collection[s
 
 
 def _parse_cell(cell: str) -> bytes:
-    """What begins like JSON and is none is a text: the format says whether one may stand there."""
+    """Return a cell as JSON. Invalid JSON is kept as text; the format decides whether text is allowed."""
     if cell.lstrip()[:1] in {"[", "{"}:
         with suppress(ValueError, RecursionError):
             json.loads(cell)
@@ -106,7 +104,7 @@ def _encode_text(cell: str) -> bytes:
 
 
 def _make_value(values: Iterable[bytes], names: list[str], line: int) -> RawValue:
-    """The record as its own text would have it. A value that is empty was left out."""
+    """Compose the JSON object of a row. An empty value is an absent key."""
     pieces: list[bytes] = []
     cells: list[tuple[int, int]] = []
     at = 0
@@ -121,7 +119,7 @@ def _make_value(values: Iterable[bytes], names: list[str], line: int) -> RawValu
 
 
 def _parquet_rows(stream: BinaryIO) -> Iterator[RawValue | BadLine]:
-    """Nulls of a column are keys left out: a table has no other way to say so."""
+    """Yield the rows of a Parquet file. Nulls are absent keys: a table cannot tell the two apart."""
     import pyarrow
     from pyarrow import parquet
 
@@ -129,10 +127,10 @@ def _parquet_rows(stream: BinaryIO) -> Iterator[RawValue | BadLine]:
     try:
         file = parquet.ParquetFile(stream)
         names = list(file.schema_arrow.names)
-        for batch in file.iter_batches(batch_size=_ROWS):
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
             for record in batch.to_pylist():
                 number += 1
                 values = [msgspec.json.encode(value) if value is not None else b"" for value in record.values()]
                 yield _make_value(values, names, number)
     except (pyarrow.ArrowException, OSError, TypeError) as error:
-        yield BadLine(number + 1, 1, f"not a Parquet file that can be read: {error}")
+        yield BadLine(number + 1, 1, f"this Parquet file cannot be read: {error}")

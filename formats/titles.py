@@ -1,20 +1,21 @@
-"""One readable line for a text: what lists show where a formula cannot be typeset, in plain characters. Pure.
+"""Make a title of a text: one line of plain characters, for lists that do not typeset formulas.
 
-Formulas are found by the same rule as on the pages (static/js/work/rendering.js), so prices stay prices. Source that
-cannot be converted is left out. No text raises an error here."""
+Formulas are found by the same rule as on the pages (static/js/work/rendering.js), so "$5 and $6" stays a price. Source
+that cannot be converted is left out. No text raises an error.
+"""
 
 import re
 
 from formats import latex
 
 MAX_LENGTH = 120
-_READ_CHARACTERS = 1500  # characters: what comes later is in no title
+_READ_CHARACTERS = 1500  # a title is made of the beginning of a text
 _BOXED = r"\\boxed\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\}"
 _LINES = r"(?:equation|align|alignat|gather)\*?"
 _DISPLAYED = rf"\$\$(.+?)\$\$|\\\[(.+?)\\\]|(\\begin\{{{_LINES}\}}.*?\\end\{{{_LINES}\}})"
 _IN_LINE = rf"\\\((.+?)\\\)|\$(?!\s)((?:\\.|[^$\\\n]|\n(?!\n))+?)(?<![\s\\])\$(?!\d)|({_BOXED})"
-_MATHS = re.compile(f"{_DISPLAYED}|{_IN_LINE}", re.DOTALL)
-# A formula that a cut left without its end.
+_FORMULA = re.compile(f"{_DISPLAYED}|{_IN_LINE}", re.DOTALL)
+# A formula whose end was cut off.
 _UNENDED = re.compile(r"(?:\$\$?|\\\[|\\\()(?!\s)([^$]*\\[^$]*)\Z", re.DOTALL)
 _FIGURE = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _MARKS = re.compile(r"```[^\n]*|`|\*\*")
@@ -24,15 +25,15 @@ _PUNCTUATED = re.compile(r" ([,.;:?])(?=\s|\Z)")
 
 
 def make_title(text: str, length: int = MAX_LENGTH) -> str:
-    seen = _FIGURE.sub(" ", text[:_READ_CHARACTERS])
+    source = _FIGURE.sub(" ", text[:_READ_CHARACTERS])
     out, end = [], 0
-    for found in _MATHS.finditer(seen):
-        one, two, three, *in_line = found.groups()
+    for match in _FORMULA.finditer(source):
+        one, two, three, *in_line = match.groups()
         displayed = one or two or three
-        formula = latex.latex_to_text(displayed or next(each for each in in_line if each))
-        out += [_strip_marks(seen[end : found.start()]), f" {formula} " if displayed else formula]
-        end = found.end()
-    rest = seen[end:]
+        formula = latex.latex_to_text(displayed or next(group for group in in_line if group))
+        out += [_strip_marks(source[end : match.start()]), f" {formula} " if displayed else formula]
+        end = match.end()
+    rest = source[end:]
     unended = _UNENDED.search(rest)
     out.append(_strip_marks(rest[: unended.start()] if unended else rest))
     if unended:
@@ -45,7 +46,7 @@ def _strip_marks(text: str) -> str:
 
 
 def _shorten(line: str, length: int) -> str:
-    """At the end of a word, where one ends soon enough."""
+    """Shorten a line, at the end of a word if one is near."""
     if len(line) <= length:
         return line
     cut = line[: length - 1]

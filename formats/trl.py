@@ -1,22 +1,24 @@
-"""TRL's stepwise supervision: a prompt, completions, and a truth value for each. The file does not say who judged."""
+"""TRL's stepwise supervision: a prompt, completions, and a boolean for each. The file does not say who rated."""
 
 from collections.abc import Iterator
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
-from formats import labeled_steps, strict_json
+from formats import examples, labeled_steps, strict_json
+from formats.columns import Columns, OutputRow
+from formats.examples import RowTally, TraceExample
+from formats.labeled_paths import LabeledPath, LabelRule
+from formats.record_reader import RecordReader
 from formats.records import ProblemRecord, SubmissionRecord, TraceRecord
+
+COLUMNS: Columns = {"prompt": "string", "completions": ["string"], "labels": ["bool"]}
 
 
 class TrlItem(Struct, gc=False):
     prompt: str
     completions: list[str]
     labels: list[bool | Literal[0, 1]]
-
-
-decoder = msgspec.json.Decoder(TrlItem)
 
 
 def looks_like(record: object) -> bool:
@@ -34,3 +36,15 @@ def parse_traces(item: TrlItem) -> Iterator[TraceRecord]:
         steps=labeled_steps.make_steps(item.completions),
         submissions=[SubmissionRecord(labeled_steps.make_turns(item.completions, ratings))],
     )
+
+
+read = RecordReader(TrlItem, parse_traces)
+
+
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    return examples.write_paths(example, rule, tally, _make_row)
+
+
+def _make_row(path: LabeledPath, domain: str) -> OutputRow:
+    """Make a row. Labels are booleans: the trainer converts them to integers and fails on anything else."""
+    return {"prompt": path.prompt, "completions": path.steps, "labels": path.labels}

@@ -1,2 +1,4 @@
-"""What the settings, the commands and the supervisor need to know about the machine: which process ends with which, and
-where the embedded servers and their sockets are. Imports nothing of Stepmark."""
+"""Know the machine: process lifetimes, process names, and the paths of the embedded servers.
+
+Settings, commands and the supervisor use it; it imports nothing of Stepmark.
+"""

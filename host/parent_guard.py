@@ -1,6 +1,6 @@
 """End a process together with the one that started it, so that `kill -9` of the supervisor leaves nothing behind.
 
-Run as a script, it guards one program: `python -I lifeline.py PARENT_PID SIGNAL_NUMBER PROGRAM [ARGUMENT…]`.
+Run as a script, it guards one program: `python -I parent_guard.py PARENT_PID SIGNAL_NUMBER PROGRAM [ARGUMENT…]`.
 """
 
 import contextlib

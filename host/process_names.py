@@ -1,4 +1,4 @@
-"""What `top` and `ps` call a process that branched off: its command line is that of the one that it came from."""
+"""Name forked processes for `top` and `ps`; they all have the command line of their parent."""
 
 import ctypes
 import sys
@@ -8,11 +8,11 @@ PR_SET_NAME = 15
 
 
 def set_process_name(name: str) -> None:
-    """The kernel keeps fifteen characters. Other systems show the command line, and nothing is lost."""
+    """Set the name of this process. Linux keeps fifteen characters; other systems show the command line."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def read_process_name(process: Path) -> str:
-    """By its folder in /proc."""
+    """Read the name of a process from its folder in /proc."""
     return (process / "comm").read_text().strip()

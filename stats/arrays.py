@@ -1,4 +1,4 @@
-"""Names for the array types that the arithmetic passes around, and the grouped sum that everything rests on."""
+"""Array type aliases, and the array helpers that all statistics use."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,29 +9,29 @@ Bools = npt.NDArray[np.bool_]
 
 
 def sum_by(*, groups: Ints, rows: Floats, n_groups: int) -> Floats:
-    """Add up the rows of each group: (R, S) becomes (n_groups, S)."""
+    """Sum the rows of each group: (R, S) becomes (n_groups, S)."""
     columns = [np.bincount(groups, weights=column, minlength=n_groups) for column in rows.T]
     return np.stack(columns, axis=1) if columns else np.zeros((n_groups, 0))
 
 
 def unique_rows(rows: Floats) -> tuple[Floats, Ints]:
-    """The different rows, and of each row which one it is.
+    """Return the distinct rows, and for each row the index of its distinct row.
 
-    As `np.unique` of rows, by one number a row: sorting numbers takes a tenth of sorting rows. Where rows that differ
-    have the same number, rows are sorted after all.
+    Like `np.unique(rows, axis=0)`, but ten times as fast: rows are compared by one hash each. If two different rows
+    have the same hash, the function falls back to `np.unique`.
     """
-    marks = np.zeros(len(rows))
-    for place, column in enumerate(rows.T):
-        marks += column * np.sqrt(place + 2.0) ** (1 + place % 3)
-    _, first, which = np.unique(marks, return_index=True, return_inverse=True)
-    if not np.array_equal(rows[first][which], rows):
-        different, which = np.unique(rows, axis=0, return_inverse=True)
-        return different, which.ravel()
-    return rows[first], which
+    hashes = np.zeros(len(rows))
+    for index, column in enumerate(rows.T):
+        hashes += column * np.sqrt(index + 2.0) ** (1 + index % 3)
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first][inverse], rows):
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, inverse.ravel()
+    return rows[first], inverse
 
 
 def divide(numerator: Floats, denominator: Floats) -> Floats:
-    """The quotient, NaN where the denominator is nothing (rounding of subtracted sums counts as nothing)."""
+    """Return the quotient, or NaN where the denominator is zero up to rounding."""
     top, bottom = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), np.asarray(denominator))
     result = np.full(top.shape, np.nan)
     np.divide(top, bottom, out=result, where=np.abs(bottom) > 1e-9)

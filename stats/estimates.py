@@ -1,4 +1,4 @@
-"""What a statistic answers: a value or the reason why there is none, its interval or the reason why not, its counts."""
+"""The result of a statistic: value, intervals and counts, with a reason for each number that is missing."""
 
 import enum
 import math
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Reason(enum.StrEnum):
-    """Why a number is missing. The value is what programs read; pages translate it."""
+    """Why a number is missing. Programs read the value; pages translate it."""
 
     NO_PAIRS = "no unit has two ratings"
     NO_VARIATION = "no variation: every rating is of one category"
@@ -36,7 +36,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class UnitCounts:
-    """What the value was computed from. `problems` are those with at least one comparable unit."""
+    """The data behind a value. `problems` counts those with at least one comparable unit."""
 
     units: int
     pairable: int
@@ -45,7 +45,7 @@ class UnitCounts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value is there, or a reason; never neither, never both. The same holds for each interval."""
+    """Exactly one of value and reason is set, and likewise for each interval."""
 
     value: float | None
     counts: UnitCounts
@@ -56,22 +56,22 @@ class Estimate:
     bootstrap_reason: Reason | None = None
 
     def __post_init__(self) -> None:
-        told = (
+        numbers = (
             (self.value, self.reason),
             (self.interval, self.interval_reason),
             (self.bootstrap, self.bootstrap_reason),
         )
-        if any((found is None) == (reason is None) for found, reason in told):
-            raise ValueError("an estimate says a number or why there is none, never neither and never both")
+        if any((number is None) == (reason is None) for number, reason in numbers):
+            raise ValueError("an estimate needs either a number or a reason")
         if self.value is not None and not math.isfinite(self.value):
-            raise ValueError(f"an estimate cannot be {self.value}: give the reason instead")
+            raise ValueError(f"an estimate cannot be {self.value}: set a reason instead")
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def undefined_estimate(reason: Reason, counts: UnitCounts) -> Estimate:
-    """The estimate of a statistic that has no value."""
+    """Return an estimate without a value."""
     return Estimate(
         value=None,
         counts=counts,

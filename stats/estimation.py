@@ -1,4 +1,4 @@
-"""From a statistic and per-problem sums to an estimate: the value, its intervals, its counts, the reasons."""
+"""Estimate statistics from per-problem sums: value, intervals, counts, and reasons for missing numbers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ SumsFunction = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class ClusterSample:
-    """Sums per kind of problem (G, S), how many problems are of each kind, and what was counted.
+    """Sums per kind of problem (G, S), the number of problems of each kind, and unit counts.
 
-    Problems without anything to compare are of no kind: their sums lie in `rest`, in every resample alike. `nothing` is
-    what to say where there is no other problem.
+    `rest` is the sum over problems with nothing to compare, which are never left out or drawn. `nothing` is the reason
+    given when there are no other problems.
     """
 
     matrix: Floats
@@ -30,9 +30,9 @@ class ClusterSample:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A function of sums, its lower end (-1 a coefficient, 0 a share), and why it has no value when it has none."""
+    """A function of sums, the lower end of its range (-1 or 0), and the reason when it is undefined."""
 
-    of: SumsFunction
+    function: SumsFunction
     floor: float
     missing: Reason
 
@@ -49,8 +49,10 @@ def estimates(
     seed: int = 0,
     with_bootstrap: bool = True,
 ) -> dict[str, Estimate]:
-    """Several statistics of one sample, by name; the resamples are drawn once for all, or not at all: a bootstrap costs
-    a hundred times the default interval."""
+    """Estimate several statistics of one sample.
+
+    All statistics share the resamples. A bootstrap costs a hundred times the default interval, so it is optional.
+    """
     if not len(sample.copies):
         return {name: undefined_estimate(sample.nothing, sample.counts) for name in statistics}
     drawn: Floats | Reason = Reason.NOT_DRAWN
@@ -61,20 +63,20 @@ def estimates(
 
 def _estimate(statistic: Statistic, sample: ClusterSample, drawn: Floats | Reason, level: float) -> Estimate:
     total = sample.rest + sample.copies @ sample.matrix
-    value = float(statistic.of(total))
+    value = float(statistic.function(total))
     if not np.isfinite(value):
         return undefined_estimate(statistic.missing, sample.counts)
     default = intervals.jackknife_interval(
         value=value,
-        without_one=statistic.of(total - sample.matrix),
+        without_one=statistic.function(total - sample.matrix),
         copies=sample.copies,
         floor=statistic.floor,
         level=level,
     )
     if isinstance(drawn, Reason):
         return _with_intervals(value, sample.counts, default, drawn)
-    beside = bootstrap.bootstrap_interval(statistic=statistic.of, drawn=drawn, level=level)
-    return _with_intervals(value, sample.counts, default, beside)
+    resampled = bootstrap.bootstrap_interval(statistic=statistic.function, drawn=drawn, level=level)
+    return _with_intervals(value, sample.counts, default, resampled)
 
 
 def sample_from_sums(
@@ -86,7 +88,7 @@ def sample_from_sums(
     pairable: int,
     nothing: Reason = Reason.NO_PAIRS,
 ) -> ClusterSample:
-    """A sample from sums per problem; problems with equal sums are kept once."""
+    """Return a sample from sums per problem, storing problems with equal sums once."""
     kinds, kind = unique_rows(matrix[is_comparable])
     of_kind = np.bincount(kind, weights=copies[is_comparable], minlength=len(kinds)).astype(np.int64)
     rest = copies[~is_comparable] @ matrix[~is_comparable]
@@ -95,7 +97,7 @@ def sample_from_sums(
 
 
 def sample_from_patterns(patterns: RatingPatterns) -> tuple[rating_patterns.PairSums, ClusterSample]:
-    """The sums of step ratings; problems without a unit rated twice stay in, but are never left out or drawn."""
+    """Return the pair sums of step ratings, and the sample made of them."""
     pairs = rating_patterns.sum_pairs(patterns)
     return pairs, sample_from_sums(
         pairs.matrix,
@@ -107,31 +109,29 @@ def sample_from_patterns(patterns: RatingPatterns) -> tuple[rating_patterns.Pair
 
 
 def _with_intervals(
-    value: float, counts: UnitCounts, default: Interval | Reason, beside: Interval | Reason
+    value: float, counts: UnitCounts, default: Interval | Reason, resampled: Interval | Reason
 ) -> Estimate:
     return Estimate(
         value=value,
         counts=counts,
         interval=default if isinstance(default, Interval) else None,
         interval_reason=default if isinstance(default, Reason) else None,
-        bootstrap=beside if isinstance(beside, Interval) else None,
-        bootstrap_reason=beside if isinstance(beside, Reason) else None,
+        bootstrap=resampled if isinstance(resampled, Interval) else None,
+        bootstrap_reason=resampled if isinstance(resampled, Reason) else None,
     )
 
 
-# A share of cases of which something holds, say that they went wrong, with its interval by problem.
-
-
 def estimate_share_by_problem(counts: Mapping[int, tuple[int, int]], *, level: float = 0.95) -> Estimate:
-    """`counts` are (those, cases) by problem."""
+    """Estimate a share from (hits, cases) by problem."""
     rows = np.array(list(counts.values()), dtype=np.int64).reshape(-1, 2)
     return estimate_share(rows[:, 0], rows[:, 1], level=level)
 
 
-def estimate_share(those: Ints, cases: Ints, *, level: float = 0.95) -> Estimate:
-    """A place a problem. Problems that are alike are told once: a million of them cost one sort of numbers."""
+def estimate_share(hits: Ints, cases: Ints, *, level: float = 0.95) -> Estimate:
+    """Estimate the share of hits among cases, both counted per problem."""
+    # One integer per problem identifies equal problems, so a million of them cost one sort.
     base = int(cases.max(initial=0)) + 1
-    keys, copies = np.unique(cases * base + those, return_counts=True)
+    keys, copies = np.unique(cases * base + hits, return_counts=True)
     matrix = np.column_stack([keys % base, keys // base]).astype(np.float64)
     n = int(cases.sum())
     sample = sample_from_sums(
@@ -142,8 +142,7 @@ def estimate_share(those: Ints, cases: Ints, *, level: float = 0.95) -> Estimate
         pairable=n,
         nothing=Reason.NO_CASES,
     )
-    found = estimates(statistics={"": _SHARE_STATISTIC}, sample=sample, level=level, with_bootstrap=False)
-    return found[""]
+    return estimates(statistics={"": _SHARE_STATISTIC}, sample=sample, level=level, with_bootstrap=False)[""]
 
 
 def _share_of_sums(sums: Floats) -> Floats:

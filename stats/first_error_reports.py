@@ -1,8 +1,8 @@
-"""The data shape of first-error work: what each rater reported of each trace, with censoring.
+"""First-error reports: what each rater reported for each trace, with censoring.
 
-A report ends at step s: the first error is at s, or there is none (s = T, the trace's length), or the report was
-*censored* after s steps (given up, lapsed, bad problem): no error among the first s, and nothing is known beyond. A
-censored report never counts as "no error".
+A report ends at step s. Either the first error is at s, or s = T (the trace's length) and the trace has no error, or
+the report is *censored* after s steps (given up, lapsed, bad problem): the first s steps have no error, and nothing is
+known about the rest. A censored report never counts as "no error".
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ class ReportArrays:
     def __post_init__(self) -> None:
         rows = {len(self.traces), len(self.raters), len(self.ends), len(self.is_censored)}
         if len(rows) != 1 or len({len(self.lengths), len(self.problems), len(self.domains)}) != 1:
-            raise ValueError("every report has a trace, a rater, an end; every trace a length, a problem, a domain")
+            raise ValueError("reports need a trace, a rater and an end; traces a length, a problem and a domain")
         if len(self.ends) and not (self.ends.min() >= 0 and (self.ends <= self.lengths[self.traces]).all()):
-            raise ValueError("a report ends inside its trace or right behind its last step")
+            raise ValueError("a report must end inside its trace or right after its last step")
 
     @property
     def n_traces(self) -> int:
@@ -50,7 +50,7 @@ class ReportArrays:
 
 @dataclass(frozen=True)
 class FirstErrorPlaces:
-    """The places where a first error can be, laid end to end: T + 1 per trace, the last one meaning "none"."""
+    """All possible places of a first error, trace after trace: T + 1 per trace, the last one meaning "none"."""
 
     starts: Ints
     traces: Ints
@@ -65,7 +65,7 @@ class FirstErrorPlaces:
 def reports_from_positions(
     *, traces: Ints, raters: Ints, positions: Ints, lengths: Ints, problems: Ints | None = None
 ) -> ReportArrays:
-    """Uncensored reports in ProcessBench's way of writing: the 0-based first error, -1 for none."""
+    """Return uncensored reports from ProcessBench's notation: the 0-based first error, -1 for none."""
     return ReportArrays(
         traces=traces,
         raters=raters,

@@ -1,4 +1,4 @@
-"""The data shape of consensus on labels: who gave which label to which task, all three as numbers from 0."""
+"""Label votes of many workers, and majorities: the most common label with its share and margin."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from stats.arrays import Bools, Floats, Ints, divide
 
 @dataclass(frozen=True)
 class LabelVotes:
-    """One row per vote; `k` labels there are, whether or not each was used."""
+    """One row per vote: task, worker and label, each numbered from 0. `k` is the number of possible labels."""
 
     tasks: Ints
     workers: Ints
@@ -20,9 +20,9 @@ class LabelVotes:
 
     def __post_init__(self) -> None:
         if not len(self.tasks) == len(self.workers) == len(self.labels):
-            raise ValueError("every vote has a task, a worker and a label")
+            raise ValueError("every vote needs a task, a worker and a label")
         if len(self.labels) and not (self.labels.min() >= 0 and self.labels.max() < self.k):
-            raise ValueError(f"labels are numbered from 0 to {self.k - 1}")
+            raise ValueError(f"labels must be numbered from 0 to {self.k - 1}")
 
     @property
     def n_tasks(self) -> int:
@@ -33,23 +33,20 @@ class LabelVotes:
         return int(self.workers.max()) + 1 if len(self.workers) else 0
 
     def counts(self) -> Floats:
-        """(tasks, k): votes for each label."""
+        """Return votes for each label, (tasks, k)."""
         cells = np.bincount(self.tasks * self.k + self.labels, minlength=self.n_tasks * self.k)
         return cells.reshape(self.n_tasks, self.k).astype(np.float64)
 
 
 def vote_shares(votes: LabelVotes) -> Floats:
-    """(tasks, k): the share of each label among the votes of a task; a task without votes has NaN."""
+    """Return the share of each label among the votes of a task, (tasks, k), NaN for a task without votes."""
     counts = votes.counts()
     return divide(counts, counts.sum(axis=1, keepdims=True))
 
 
-# Majority: the label that most voters gave, with its share and its margin. For showing, and where raters are few.
-
-
 @dataclass(frozen=True)
 class Majority:
-    """Per task; -1 as a label where nobody voted."""
+    """Majorities per task; the label is -1 for a task without votes."""
 
     labels: Ints
     shares: Floats
@@ -62,22 +59,22 @@ def take_majority(votes: LabelVotes) -> Majority:
 
 
 def take_majority_of_counts(counts: Floats) -> Majority:
-    """From (tasks, k) counts of votes."""
+    """Return majorities from counts (tasks, k) of votes."""
     total = counts.sum(axis=1)
-    cast = np.maximum(total, 1)
+    n_votes = np.maximum(total, 1)
     ranked = np.sort(np.column_stack([counts, np.zeros(len(counts))]), axis=1)
     first, second = ranked[:, -1], ranked[:, -2]
     return Majority(
         labels=np.where(total > 0, counts.argmax(axis=1), -1) if counts.shape[1] else np.full(len(counts), -1),
-        shares=first / cast,
-        margins=(first - second) / cast,
+        shares=first / n_votes,
+        margins=(first - second) / n_votes,
         is_tied=(first == second) & (total > 0),
     )
 
 
 @dataclass(frozen=True)
 class LeadingPlace:
-    """The place of the first error that most readings name, None for "no error"; of two alike the earlier one."""
+    """The most common first error among submissions; `place` None means "no error"."""
 
     place: int | None
     n: int
@@ -98,8 +95,8 @@ class LeadingPlace:
 
 
 def find_leading_place(votes: Sequence[int | None]) -> LeadingPlace | None:
-    """Of one trace. None where nobody names a place."""
-    ranked = sorted(Counter(votes).items(), key=lambda each: (-each[1], each[0] is None, each[0] or 0))
+    """Return the leading place of one trace, the earlier one of a tie, or None without votes."""
+    ranked = sorted(Counter(votes).items(), key=lambda item: (-item[1], item[0] is None, item[0] or 0))
     if not ranked:
         return None
     (place, n), n_next = ranked[0], ranked[1][1] if len(ranked) > 1 else 0

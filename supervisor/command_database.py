@@ -54,7 +54,7 @@ def _answers(folder: Path) -> bool:
     """Return whether a server answers. One that `./run` is about to start or restart is waited for."""
     ends = time.monotonic() + ANSWERS_WITHIN
     while not database.answers(folder):
-        if not _is_held(folder / "supervisor.lock_requirements"):
+        if not _is_held(folder / "supervisor.lock"):
             return False
         if time.monotonic() > ends:
             raise StartupError(

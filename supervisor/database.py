@@ -81,7 +81,7 @@ def start(
         [*account.prefix, *command],
         env=env,
         output=output,
-        ends_with_us_by=signal.SIGQUIT,  # the postmaster then ends its own children, which SIGKILL would orphan
+        death_signal=signal.SIGQUIT,  # the postmaster then ends its own children, which SIGKILL would orphan
     )
 
 

@@ -1,4 +1,4 @@
-"""A process that goes on from what this one has loaded, and shares it for as long as neither changes it."""
+"""Fork a process that shares the loaded memory of this one."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from host import parent_guard, process_names
 
 
 class ForkedProcess:
-    """What `child.Child` asks of a process, for one that was forked and not begun as a program."""
+    """The interface of a process that `SupervisedChild` needs, for a forked one."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -39,18 +39,18 @@ class ForkedProcess:
 
 
 def fork_process(name: str, act: Callable[[], int], *, output: int) -> ForkedProcess:
-    """Fork a process that does this and nothing else, in a group of its own. Like a program it dies with us."""
+    """Fork a process that runs `act` in its own process group and dies with this process."""
     parent = os.getpid()
     pid = os.fork()
     if not pid:
         _run_in_child(name, act, parent, output)
-    with contextlib.suppress(OSError):  # whoever of the two comes first
+    with contextlib.suppress(OSError):  # parent and child both try; one succeeds
         os.setpgid(pid, pid)
     return ForkedProcess(pid)
 
 
 def _run_in_child(name: str, act: Callable[[], int], parent: int, output: int) -> None:
-    """The way back is the parent's: this process ends here, whatever happens."""
+    """Run `act` and exit; never return into the parent's code."""
     code = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -62,9 +62,9 @@ def _run_in_child(name: str, act: Callable[[], int], parent: int, output: int) -
         os.dup2(output, 1)
         os.dup2(output, 2)
         code = act()
-    except SystemExit as asked:
-        code = asked.code if isinstance(asked.code, int) else int(bool(asked.code))
-    except BaseException:  # noqa: BLE001 (what would end a program ends this one)
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(bool(error.code))
+    except BaseException:  # noqa: BLE001 (any error ends this process)
         os.write(2, traceback.format_exc().encode(errors="replace"))
     finally:
         with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""Sets up `.venv/` from a file of hashed requirements: with uv where it is there, otherwise with venv and pip.
+"""Set up `.venv/` from hashed requirements, with uv if it is installed and with venv and pip otherwise.
 
-Run as a script it does so for the tests, and then becomes what follows in the line:
+As a script, it installs the given list and then replaces itself with the rest of its command line:
 `python -m supervisor.install requirements-dev.txt -m tests.check_all`.
 """
 
@@ -24,7 +24,7 @@ PYTHON_VERSION_CHECK = [str(PYTHON), "-c", "import sys; sys.exit(sys.version_inf
 
 
 def install_requirements(requirements: Path = RUNTIME) -> None:
-    """Make `.venv/` hold these requirements. Costs nothing when it already does."""
+    """Install these requirements into `.venv/`, unless they are already there."""
     with _exclusive_lock():
         if _is_current(requirements) and _succeeds(PYTHON_VERSION_CHECK):
             return
@@ -33,7 +33,7 @@ def install_requirements(requirements: Path = RUNTIME) -> None:
         _stamp_path(requirements).unlink(missing_ok=True)
         for command in _commands(requirements):
             _run_command(command)
-        # The development list holds the runtime's, pinned alike: whoever has the one has the other.
+        # The development list includes the runtime list with the same pins.
         for held in {requirements, RUNTIME}:
             _stamp_path(held).write_text(_digest(held))
         print(f"Installed in {time.monotonic() - began:.0f} s.", flush=True)
@@ -42,16 +42,16 @@ def install_requirements(requirements: Path = RUNTIME) -> None:
 def _commands(requirements: Path) -> Iterator[list[str]]:
     uv = shutil.which("uv")
     fresh = not _succeeds(PYTHON_VERSION_CHECK)
-    # The file names every package, so nothing needs resolving; bytecode comes with the first use of a module.
-    chosen = ["--quiet", "--no-deps", "--require-hashes", "-r", str(requirements)]
+    # The file names every package, so nothing is resolved. Bytecode is compiled on first import.
+    options = ["--quiet", "--no-deps", "--require-hashes", "-r", str(requirements)]
     if uv and _succeeds([uv, "--version"]):
         if fresh:
             yield [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(VENV)]
-        yield [uv, "pip", "install", "--python", str(PYTHON), *chosen]
+        yield [uv, "pip", "install", "--python", str(PYTHON), *options]
         return
     if fresh or not _succeeds([str(PYTHON), "-m", "pip", "--version"]):
         yield [sys.executable, "-m", "venv", "--clear", str(VENV)]
-    yield [str(PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-compile", *chosen]
+    yield [str(PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-compile", *options]
 
 
 def _run_command(command: list[str]) -> None:
@@ -67,13 +67,11 @@ def _run_command(command: list[str]) -> None:
     log.unlink()
 
 
-def _explain_failure(said: str, command: list[str]) -> str:
-    if "ensurepip" in said:
-        return (
-            "Python's own venv is incomplete here: install the package python3-venv (apt install python3-venv) or uv."
-        )
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
-    return f"Installing failed in `{' '.join(command[:4])} …`: {last} (all of it is in .venv.log)"
+def _explain_failure(output: str, command: list[str]) -> str:
+    if "ensurepip" in output:
+        return "This Python cannot create a virtual environment: install python3-venv (apt install python3-venv) or uv."
+    last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "no output")
+    return f"Installation failed in `{' '.join(command[:4])} …`: {last} (full output: .venv.log)"
 
 
 def _is_current(requirements: Path) -> bool:
@@ -98,14 +96,14 @@ def _succeeds(command: list[str]) -> bool:
 
 @contextmanager
 def _exclusive_lock() -> Iterator[None]:
-    """One installation at a time in this folder."""
+    """Allow one installation at a time in this folder."""
     folder = os.open(paths.BASE, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     except PermissionError as error:
         raise StartupError(
-            f"{error.filename} cannot be written to: make it yours, or copy the project elsewhere."
+            f"{error.filename} is not writable: change its owner, or copy the project elsewhere."
         ) from error
     finally:
         os.close(folder)
@@ -114,7 +112,7 @@ def _exclusive_lock() -> Iterator[None]:
 if __name__ == "__main__":
     try:
         install_requirements(paths.BASE / sys.argv[1])
-    except StartupError as trouble:
-        sys.exit(str(trouble))
+    except StartupError as error:
+        sys.exit(str(error))
     if sys.argv[2:]:
-        os.execv(PYTHON, [str(PYTHON), *sys.argv[2:]])  # noqa: S606 (it shall become what was asked for, without a shell)
+        os.execv(PYTHON, [str(PYTHON), *sys.argv[2:]])  # noqa: S606 (becomes the requested program, without a shell)

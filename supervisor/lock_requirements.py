@@ -1,6 +1,6 @@
-"""Writes both lists of hashed requirements anew from `pyproject.toml`: `make lock`. Needs uv.
+"""Write both lists of hashed requirements from `pyproject.toml`: `make lock`. Needs uv.
 
-A pin stays while it satisfies the table; `make lock` after deleting a list takes the newest of everything.
+A pin stays while it satisfies the table. Delete a list before `make lock` to upgrade everything in it.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from supervisor import paths
 
 HEADER = """\
 # Written by `make lock` from the table in pyproject.toml; change that and run it again.
-# Every package with every hash that it was published with: installing takes these and nothing else.
+# Lists every package with all its published hashes; nothing else can be installed.
 """
 
 

@@ -1,5 +1,7 @@
-"""Loads the application once, prepares what it stands on, and lets the web server and the worker branch off: what they
-do not change they share, and one that died is back at once. `python -m supervisor.preload PORT [--demo]`.
+"""Load the application once, prepare the platform, and fork the web server and the worker from it.
+
+The two share the memory that they do not change, and a restart takes no import time.
+Usage: `python -m supervisor.preload PORT [--demo]`.
 """
 
 import gc
@@ -19,13 +21,13 @@ from supervisor.fork import fork_process
 
 def main(arguments: list[str]) -> int:
     watchdog.install_stop_handlers()
-    process_names.set_process_name("stepmark-trunk")
+    process_names.set_process_name("stepmark-parent")
     port, with_demo = int(arguments[0]), "--demo" in arguments
     started: list[SupervisedChild] = []
     try:
         load_application()
-        if trouble := _run_preparation(with_demo=with_demo):
-            print(trouble, file=sys.stderr)
+        if problem := _run_preparation(with_demo=with_demo):
+            print(problem, file=sys.stderr)
             return child.EXIT_CANNOT_START
         web.warm_up()
         _freeze_heap()
@@ -44,20 +46,20 @@ def main(arguments: list[str]) -> int:
 
 
 def load_application() -> None:
-    """All that either of them would import. Nothing is connected to and no thread begins: neither outlives a fork."""
+    """Import everything that web server and worker need. Open no connection and start no thread before the fork."""
     django.setup()
     web.load_web_server()
     worker.load_worker()
 
 
 def _freeze_heap() -> None:
-    """What is here now stays: no collection looks at it again, which would make pages of it each process's own."""
+    """Exclude all current objects from garbage collection, which would copy their shared pages."""
     gc.collect()
     gc.freeze()
 
 
 def _run_preparation(*, with_demo: bool) -> str:
-    """In a process of its own, whose connections and leftovers go with it. Says what went wrong."""
+    """Prepare the platform in a process of its own. Return the error, or an empty string."""
     log = _log_path("prepare")
     with log.open("wb") as output:
         code = fork_process("prepare", partial(prepare.main, with_demo=with_demo), output=output.fileno()).wait()

@@ -1,5 +1,4 @@
-"""Makes the database, the static files and, on a first start, the demo ready, before the servers begin. What it prints
-is for the person."""
+"""Prepare the database, the static files and, on the first start, the demo. `./run` shows what this prints."""
 
 import hashlib
 import sys
@@ -19,7 +18,7 @@ def prepare_platform(*, with_demo: bool) -> None:
 
 
 def collect_static_files() -> bool:
-    """Collect them when any of them changed since the last time. True when it did."""
+    """Collect static files if any changed since the last time. Return whether they did."""
     from django.core.management import call_command
 
     stamp = Path(settings.STATIC_ROOT).with_suffix(".stamp")
@@ -52,7 +51,7 @@ def _check_broker() -> None:
 
 
 def _print_first_links(*, with_demo: bool) -> None:
-    """Links of the demo's people on the first start; later, and without a demo, how to come by one."""
+    """Print login links for the demo accounts on the first start, or the command that makes a link."""
     from django.contrib.auth import get_user_model
     from django.core.management import call_command
 
@@ -63,13 +62,13 @@ def _print_first_links(*, with_demo: bool) -> None:
         call_command("make_demo")
         _demo_marker().unlink()
     elif is_empty:
-        print(f"The first account: {manage} make_owner USER")
+        print(f"Create the first account: {manage} make_owner USER")
     else:
-        print(f"A new login link: {manage} login_link USER")
+        print(f"Create a login link: {manage} login_link USER")
 
 
 def _demo_marker() -> Path:
-    """Lies in the data folder while the demo is made: a start that broke off there is repeated by the next."""
+    """Return the marker file that exists while the demo is made, so that an interrupted start is repeated."""
     return Path(settings.DATA_DIR) / "demo_unfinished"
 
 

@@ -1,4 +1,4 @@
-"""The programs of the platform on one machine, and the environment that they share."""
+"""Define the programs that run on one machine, and their environment."""
 
 import os
 import signal
@@ -11,10 +11,10 @@ from supervisor.child import SupervisedChild
 
 
 def build_environment(folder: Path, *, url: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What the person set stays; the data folder and where the platform stands are ours to say."""
+    """Build the environment: the user's variables win, except for the data folder and internal ones."""
     return {
         "STEPMARK_ORIGIN": url.rstrip("/"),
-        "MALLOC_ARENA_MAX": "2",  # threads share their memory: a third less of it
+        "MALLOC_ARENA_MAX": "2",  # a third less memory with threads
         **given,
         "STEPMARK_DATA": str(folder),
         "STEPMARK_SUPERVISOR": str(os.getpid()),
@@ -25,7 +25,7 @@ def build_environment(folder: Path, *, url: str, given: Mapping[str, str]) -> di
 
 
 def broker_child(folder: Path, env: Mapping[str, str]) -> SupervisedChild | None:
-    """A broker of our own, unless REDIS_URL names one."""
+    """Return the embedded broker, unless REDIS_URL names another one."""
     if env.get("REDIS_URL") or env.get("REDIS_URL_FILE"):
         return None
     return SupervisedChild(
@@ -42,13 +42,13 @@ def embedded_database(folder: Path, env: Mapping[str, str]) -> SupervisedChild |
 
 
 def platform_child(folder: Path, port: int, env: Mapping[str, str], *, with_demo: bool) -> SupervisedChild:
-    """Everything of ours, in the processes that `trunk` branches into. It says itself what becomes of them."""
+    """Return the process that loads the application and forks the web server and the worker."""
     command = [str(install.PYTHON), "-m", "supervisor.preload", str(port), *(["--demo"] if with_demo else [])]
     return SupervisedChild(
-        "trunk", partial(child.start_guarded, command, env=env, speaks=True), folder / "logs" / "trunk.log"
+        "preload", partial(child.start_guarded, command, env=env, speaks=True), folder / "logs" / "preload.log"
     )
 
 
 def read_greeting(folder: Path) -> str:
-    """What the preparation had to say to the person."""
+    """Return what the preparation printed for the user."""
     return (folder / "logs" / "prepare.log").read_text(errors="replace").strip()

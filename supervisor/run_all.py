@@ -1,4 +1,4 @@
-"""The order of things: hold the place, set up, start the programs, say when they are ready, keep them, stop them."""
+"""Run the platform: lock the data folder, install, start the programs, keep them running, stop them."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ MAX_DEATHS_BEFORE_READY = 4  # deaths of one program before the platform was eve
 
 
 def run_platform(folder: Path, *, port: int, with_demo: bool) -> None:
-    """Run the platform until somebody asks to stop."""
+    """Run the platform until a stop is requested."""
     watchdog.install_stop_handlers()
     started: list[SupervisedChild] = []
     try:
@@ -51,13 +51,13 @@ def _start_all(
 
 
 def _start_child(program: SupervisedChild, started: list[SupervisedChild]) -> None:
-    """Noted first: whatever happens next, it will be stopped."""
+    """Start a program, after adding it to those that will be stopped."""
     started.append(program)
     program.start()
 
 
 def _wait_until_ready(started: list[SupervisedChild], is_ready: Callable[[], bool], *, within: float) -> None:
-    """Until the program that was started last can be used."""
+    """Wait until the last started program is ready."""
     ends = time.monotonic() + within
     last = started[-1]
     while not is_ready():
@@ -70,11 +70,11 @@ def _wait_until_ready(started: list[SupervisedChild], is_ready: Callable[[], boo
 
 
 def _is_ready(port: int, origin: str) -> bool:
-    """Ask as a browser would, under the name that the platform is known by."""
-    asked = f"GET /health/ready HTTP/1.0\r\nHost: {urlsplit(origin).netloc}\r\n\r\n"
+    """Request the health page under the platform's public host name."""
+    request = f"GET /health/ready HTTP/1.0\r\nHost: {urlsplit(origin).netloc}\r\n\r\n"
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as line:
-            line.sendall(asked.encode())
+            line.sendall(request.encode())
             status = line.makefile("rb").readline().split()[1:2]
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Looks after programs that were started, says what became of them, and stops them. It does not ask what they are."""
+"""Restart programs that die, report it, and stop all of them in the end."""
 
 import contextlib
 import signal
@@ -13,11 +13,11 @@ STOP_TIMEOUT = 10.0
 
 
 class StopRequested(BaseException):
-    """Somebody asked us to stop."""
+    """A signal asked the process to stop."""
 
 
 def print_line(text: str) -> None:
-    with contextlib.suppress(OSError):  # whoever read what we say may have gone; the platform stays
+    with contextlib.suppress(OSError):  # the reader of our output may be gone; the platform continues
         print(text, flush=True)
 
 
@@ -34,7 +34,7 @@ def restart_dead(started: list[SupervisedChild]) -> None:
 
 
 def stop_children(started: list[SupervisedChild], *, last: Collection[str] = ()) -> None:
-    """Stop the programs, those named last after the others. A second request to stop ends all of them at once."""
+    """Stop the programs, those named `last` after the others. A second stop signal kills all of them."""
     is_urgent: list[bool] = []
     _on_stop_signal(lambda: is_urgent.append(True))
     for group in (
@@ -49,11 +49,11 @@ def stop_children(started: list[SupervisedChild], *, last: Collection[str] = ())
 
 
 def install_stop_handlers() -> None:
-    def tell() -> None:
+    def raise_stop() -> None:
         raise StopRequested
 
-    _on_stop_signal(tell)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # what a pipe reads must not wait
+    _on_stop_signal(raise_stop)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # a pipe must not buffer lines
 
 
 def _on_stop_signal(act: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Runs the web server of one machine: gunicorn, as its command line would."""
+"""Run gunicorn in this process, as its command line does."""
 
 import sys
 from importlib import import_module
@@ -9,15 +9,19 @@ _WARM_UP_PAGES = ("/health/ready", "/accounts/login/")
 
 
 def load_web_server() -> None:
-    """What gunicorn would import by itself, later and for each process anew. The application is not among it: it looks
-    at its static files when it is made, and those are collected first."""
+    """Import what gunicorn would import later in each process.
+
+    The application itself is left out: it reads its static files, which are collected first.
+    """
     for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "gunicorn.workers.gthread"):
         import_module(name)
 
 
 def warm_up() -> None:
-    """Answer two pages to nobody. What comes into being with a first request is then shared too: the web server holds a
-    third less for itself, and nobody waits for it. No connection outlives a fork."""
+    """Render two pages, so that what a first request creates is shared by the forked processes.
+
+    This saves the web server a third of its own memory. Connections are closed before the fork.
+    """
     from django.db import connections
 
     for page in _WARM_UP_PAGES:
@@ -29,14 +33,14 @@ def _request_page(page: str) -> None:
     from django.conf import settings
 
     origin = urlsplit(settings.ORIGIN)
-    asked = {
+    environ = {
         "PATH_INFO": page,
         "HTTP_HOST": origin.netloc,
         "wsgi.url_scheme": origin.scheme,
         "REMOTE_ADDR": "127.0.0.1",
     }
-    setup_testing_defaults(asked)
-    answer = import_module("config.wsgi").application(asked, lambda *_: None)
+    setup_testing_defaults(environ)
+    answer = import_module("config.wsgi").application(environ, lambda *_: None)
     answer.close()
 
 

@@ -1,7 +1,4 @@
-"""Runs the worker of one machine, and the beat in a thread of it: a schedule needs no process of its own.
-
-The same as Celery's command line, without its interactive shell.
-"""
+"""Run the Celery worker of one machine, with the beat in a thread of it."""
 
 import contextlib
 import os
@@ -23,17 +20,17 @@ def load_worker() -> None:
 
 
 def run_worker() -> int:
-    """Threads cost one process; a job that is cut off resumes at its last chunk, whatever cut it off."""
-    from jobs import runner  # its models want the rooms to be there
+    """Run the worker with threads in one process. An interrupted job resumes at its last chunk."""
+    from jobs import runner  # needs the app registry
 
-    os.environ["CELERY_SKIP_CHECKS"] = "1"  # Django's: the preparation has run them
-    warnings.simplefilter("ignore", SecurityWarning)  # a container's root is who runs it there
+    os.environ["CELERY_SKIP_CHECKS"] = "1"  # the preparation ran Django's checks
+    warnings.simplefilter("ignore", SecurityWarning)  # a container runs as its own root
     worker = app.Worker(
         pool="threads",
-        concurrency=runner.MAX_PARALLEL_JOBS + 1,  # short news must get through beside long jobs, which mostly wait
+        concurrency=runner.MAX_PARALLEL_JOBS + 1,  # leaves a thread for short messages
         loglevel="INFO",
         quiet=True,
-        without_gossip=True,  # there is one worker: nobody to gossip with
+        without_gossip=True,  # there is only one worker
         without_mingle=True,
         without_heartbeat=True,
     )
@@ -44,7 +41,7 @@ def run_worker() -> int:
 
 @contextlib.contextmanager
 def _running_beat() -> Iterator[None]:
-    """Without a beat nothing would be swept, and nobody would see it: whatever ends it ends the worker."""
+    """Run the beat beside the worker. If the beat ends, the worker ends: without it, nothing would be swept."""
     service, is_over = Service(app, max_interval=1, schedule_filename=str(settings.DATA_DIR / "beat-schedule")), False
 
     def beat() -> None:
@@ -59,4 +56,4 @@ def _running_beat() -> Iterator[None]:
         yield
     finally:
         is_over = True
-        service.stop(wait=True)  # it writes down what it sent last
+        service.stop(wait=True)  # saves when each task was last sent

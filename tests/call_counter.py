@@ -1,4 +1,4 @@
-"""How often a function of ours runs while something else does: the real one, watched from outside."""
+"""Count the calls of a real function during a run."""
 
 import cProfile
 from collections.abc import Callable

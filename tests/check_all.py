@@ -1,7 +1,7 @@
-"""Everything that is checked before a change lands: `./test [--strict] [what pytest takes …]`.
+"""Run all checks: `./test [--strict] [pytest arguments]`.
 
-Static checks, then the suite, then tests that kill processes, then journeys in a browser. The last lines report what
-was left out; in strict mode that is a failure. With arguments for pytest, only tests run.
+Static checks, then the suite, then tests that kill processes, then journeys in a browser. The last lines list what was
+skipped, which is a failure in strict mode. With pytest arguments, only tests run.
 
 The servers are those that `tests.environment` finds or starts, once for all phases.
 """
@@ -22,10 +22,10 @@ from tests.environment import servers_of_tests
 
 BASE = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
-# What the platform's own environment would change in a test; each phase names what it needs.
-OUR_PACKAGES = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
-# Some machines ask for no bytecode: each of the hundreds of processes below would compile all that it imports.
-SLOW_TESTS = ("PYTHONDONTWRITEBYTECODE",)
+# Variables of the caller that would change a test; each phase sets what it needs.
+OWN_VARIABLES = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
+# Without bytecode, each of the hundreds of processes below would compile all its imports.
+SLOW_VARIABLES = ("PYTHONDONTWRITEBYTECODE",)
 NOTHING_COLLECTED = 5
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 
@@ -39,7 +39,7 @@ class CheckPhase:
 
 @dataclass
 class CheckOutcome:
-    """What came of the phases so far."""
+    """Results of the phases that have run."""
 
     counts: Counter[str] = field(default_factory=Counter)
     left_out: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ def list_static_checks() -> Iterator[CheckPhase]:
         "ruff check": ["ruff", "check", "."],
         "ruff format": ["ruff", "format", "--check", "."],
         "mypy": ["mypy", "."],
-        "rooms": ["lint-imports"],
+        "imports": ["lint-imports"],
         "djade": ["djade", "--check", "--target-version", "5.2", *templates],
         "djlint": ["djlint", "--lint", "--quiet", "templates"],
         "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
@@ -81,7 +81,7 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
     yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
     yield CheckPhase("faults", [*pytest, *fault, *chosen], counts_tests=True)
     if not chosen:
-        # It reports what it cannot get, and that is no failure: torch is needed by trainers, not by us.
+        # It reports missing packages without failing: trainers need torch, Stepmark does not.
         yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
     if any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
         yield CheckPhase("journeys", [*pytest, "-p", "playwright", *journey, *chosen], counts_tests=True)
@@ -93,8 +93,10 @@ def run_phase(
     phase: CheckPhase, outcome: CheckOutcome, *, folder: str, env: Mapping[str, str], may_be_empty: bool
 ) -> None:
     print(f"\n===== {phase.name}", flush=True)
-    given = {name: value for name, value in os.environ.items() if not name.startswith((*OUR_PACKAGES, *SLOW_TESTS))}
-    env = {**given, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith((*OWN_VARIABLES, *SLOW_VARIABLES))
+    }
+    env = {**inherited, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
     began, last_line = time.monotonic(), ""
     with subprocess.Popen(
         phase.command, cwd=BASE, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -113,7 +115,7 @@ def run_phase(
 
 
 def parse_counts(summary: str) -> Counter[str]:
-    """pytest's last line in three numbers: an error is a failure, and what was expected to fail did not pass."""
+    """Parse pytest's last line. Errors and unexpected passes count as failed, expected failures as skipped."""
     kinds = {"error": "failed", "errors": "failed", "xpassed": "failed", "xfailed": "skipped"}
     found: Counter[str] = Counter()
     for number, kind in COUNTED.findall(summary):

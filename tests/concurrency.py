@@ -1,4 +1,4 @@
-"""Several people at the same moment, each with a connection of their own."""
+"""Run calls concurrently, each with its own database connection."""
 
 import threading
 from collections.abc import Callable
@@ -11,14 +11,14 @@ Answer = TypeVar("Answer")
 
 
 def run_at_once(*calls: Callable[[], Answer]) -> list[Answer | Exception]:
-    """Call them all, each in a thread, none before all are ready. What one raises stands in its place."""
+    """Call all of them in threads that start together. Return results and exceptions in order."""
     gate = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Answer]) -> Answer | Exception:
         try:
             gate.wait(timeout=20)
             return call()
-        except Exception as error:  # noqa: BLE001  the test judges what came of each call
+        except Exception as error:  # noqa: BLE001  the test checks each result
             return error
         finally:
             connections.close_all()

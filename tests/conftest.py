@@ -1,4 +1,4 @@
-"""Fixtures that every test may use. `tests.environment` has named the servers before."""
+"""Fixtures for all tests. `tests.environment` has already set the addresses of the servers."""
 
 import datetime as dt
 import gc
@@ -20,41 +20,42 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Nothing leaves this machine, and nothing is asked of servers that were not named."""
+    """Allow connections to this machine only, and speed up what tests do not test."""
     config.option.allow_hosts = "127.0.0.1,::1,localhost"
     config.option.allow_unix_socket = True
     fast_flush.install()
     fast_migrations.install()
-    # Static files under their own names: hashed ones exist after `collectstatic` alone.
+    # Plain names of static files: hashed ones exist only after `collectstatic`.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    # None of them are collected either: each client of a test would look at every file there before its first request.
+    # An empty static folder: otherwise each test client would scan every file before its first request.
     settings.STATIC_ROOT = settings.DATA_DIR / "static"
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher"
+    ]  # the real hasher is deliberately slow
     for cache in settings.CACHES.values():
         cache["LOCATION"] = _cache_url_of_process(os.environ["REDIS_URL"])
     _skip_waits()
 
 
 def _skip_waits() -> None:
-    """Turn off what takes time only for the sake of people or disks."""
+    """Turn off durability and deadlines."""
     default: dict[str, Any] = settings.DATABASES["default"]
     default["OPTIONS"]["options"] += " -c synchronous_commit=off"
-    # A busy machine makes an example slow.
+    # A busy machine slows down examples.
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now stays to the end: nothing of it is looked through again for what could be thrown away, and a
-    test throws away too little to look for it every few hundred objects."""
+    """Exclude everything loaded so far from garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
 def _cache_url_of_process(url: str) -> str:
-    """Return a Redis database for this process: clearing a cache empties it, and the broker's must stay as it is."""
+    """Return a Redis database for this process, because clearing a cache empties its whole database."""
     process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     if url.startswith("unix://"):
         return f"{url}?db={1 + process % 15}"
@@ -64,7 +65,7 @@ def _cache_url_of_process(url: str) -> str:
 
 @pytest.fixture
 def now() -> dt.datetime:
-    """The time that verbs are told. Tests that need more add to it."""
+    """The current time of a test. Add to it for later times."""
     return dt.datetime(2026, 11, 18, 9, 0, tzinfo=dt.UTC)
 
 
@@ -78,14 +79,14 @@ def pickled_personas(django_db_setup: None, django_db_blocker: DjangoDbBlocker) 
 
 @pytest.fixture
 def house(pickled_personas: bytes) -> LoggedInPersonas:
-    """A project and its people, logged in: made once for all tests of a module, and found by each as it was made."""
+    """A project with its members, logged in. It is made once per module, and each test gets a fresh copy."""
     found: LoggedInPersonas = pickle.loads(pickled_personas)
     return found
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Real data beside the project; its tests are skipped, and say so, where it is absent."""
+    """The folder with real data beside the project. Without it, the tests that need it are skipped."""
     if not SHARED_DATA.is_dir():
         pytest.skip(f"no shared data at {SHARED_DATA}")
     return SHARED_DATA
@@ -93,7 +94,7 @@ def shared_data() -> Path:
 
 @pytest.fixture
 def real_connections(transactional_db: None) -> None:
-    """For tests in which several people do something at once: see `tests.concurrency.run_at_once`."""
+    """Real transactions, for tests with concurrent connections: see `tests.concurrency.run_at_once`."""
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Find or start the servers that the tests run against, before Django reads its settings. A plugin of pytest.
+"""Find or start the servers for the tests, before Django reads its settings. This is a pytest plugin.
 
 PostgreSQL: DATABASE_URL, else the one that answers on port 5432 as postgres, else the embedded one. Redis: REDIS_URL,
 else a Valkey of this run, because a server that several runs share would mix their messages.
@@ -17,7 +17,7 @@ from supervisor import database
 from tests import servers
 
 BASE = Path(__file__).resolve().parents[1]
-# What a test database may do without: none of it has to survive a power failure.
+# A test database need not survive a power failure.
 _OPTIONS = {"fsync": "off", "full_page_writes": "off", "max_connections": "100", "shared_buffers": "128MB"}
 
 _running = ExitStack()

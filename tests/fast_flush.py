@@ -1,7 +1,7 @@
-"""How the tables are emptied after a test with real transactions: by deleting what is there.
+"""Empty the tables after a test with real transactions by deleting their rows.
 
-Django's own way truncates every table and makes all permissions and content types anew, which takes many times as long
-as most of those tests.
+Django truncates every table and creates all permissions and content types again, which takes many times as long as most
+of these tests.
 """
 
 from typing import Any
@@ -9,17 +9,17 @@ from typing import Any
 from django.db import connection
 from django.test import TransactionTestCase
 
-# What the migrations and their signals have filled, and no test changes.
+# Filled by migrations and their signals; no test changes them.
 KEPT_TABLES = frozenset({"django_migrations", "django_content_type", "auth_permission"})
 
 
 def install() -> None:
-    """From now on, for every test with real transactions."""
-    TransactionTestCase._fixture_teardown = _delete_rows  # type: ignore[attr-defined]  # has no other way in
+    """Replace the teardown of all tests with real transactions."""
+    TransactionTestCase._fixture_teardown = _delete_rows  # type: ignore[attr-defined]  # there is no public hook
 
 
 def _delete_rows(_: Any) -> None:
-    """Delete without checking foreign keys and append-only locks: nothing is left that could break a rule."""
+    """Delete all rows without checking foreign keys and append-only triggers."""
     filled = _filled_tables()
     with connection.cursor() as cursor:
         deletions = "".join(f'DELETE FROM "{table}";' for table in filled)

@@ -1,7 +1,7 @@
-"""How the test database is made: by the migrations, as everywhere, but without what Django does for nothing there.
+"""Run the migrations of the test database without rebuilding related model classes after each operation.
 
-After each new table, constraint and index it makes the classes of all models anew that are related to it, so that a
-state from before could still be asked. Nothing goes back here, and on an empty database most of the time went there.
+Django rebuilds them so that earlier states stay available, which takes most of the time on an empty database. Nothing
+here uses an earlier state.
 """
 
 from typing import Any
@@ -10,10 +10,10 @@ from django.db.migrations.state import ModelState, ProjectState
 
 
 def install() -> None:
-    """From now on, for every migration of this process."""
+    """Patch the migration state of this process."""
     state: Any = ProjectState
     state.add_model = _add_model
-    state._append_option = _append_option  # the one way of constraints and indexes
+    state._append_option = _append_option  # used for constraints and indexes
 
 
 def _add_model(state: Any, model_state: ModelState) -> None:
@@ -21,7 +21,7 @@ def _add_model(state: Any, model_state: ModelState) -> None:
     state.models[key] = model_state
     if state._relations is not None:
         state.resolve_model_relations(key)
-    if "apps" in vars(state):  # asking for it would make all classes
+    if "apps" in vars(state):  # accessing it would build all classes
         state.apps.render_multiple([model_state])
 
 

@@ -1,7 +1,7 @@
-"""Rows that all tests of a module begin with, made once.
+"""Create rows once for all tests of a module.
 
-A test's own transaction lies within the one that they stand in: each test finds them as they were made. Only for
-modules without transactional tests, and objects that a test changes are to be copied for it.
+The transaction of each test is nested in the one that created the rows, so each test sees them unchanged. This works
+only in modules without transactional tests. Copy objects that a test modifies.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 @contextmanager
 def keep_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
-    """What is written inside stands until the block ends."""
+    """Keep the rows written inside until the block ends, then roll back."""
     around = transaction.atomic()
     with blocker.unblock():
         around.__enter__()

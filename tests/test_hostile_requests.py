@@ -37,7 +37,10 @@ FORMS: dict[str, dict[str, Any]] = {
     | {"submitted_from": "2026-01-01", "submitted_until": "2026-02-01", "validation": 10, "test": 10},
 }
 ALONE = ["a\0b", str(2**31), "9" * 19, "http://[", "0001-01-01", "x" * 100_000]
-MESSAGES = [f"annotate:{name}" for name in ("record", "submit", "give_up", "report", "skip", "reopen", "open", "claim")]
+MESSAGES = [
+    f"annotate:{name}"
+    for name in ("record", "submit", "give_up", "report", "skip", "reopen", "discard", "open", "claim")
+]
 ODD: list[Any] = [None, -1, 10**30, 2**40, 1e308, "\0", "\ud800", "x" * 90_000, [None], {}, "9999-12-31T23:59Z"]
 WRITE = {"sequence": 1, "seen": 0, "kind": "rate", "step": 0, "rating": 1, "option": None, "flagged": None}
 WRITE |= {"category": "", "text": "", "active_ms": 1, "made_at": None}

@@ -156,6 +156,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:report": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:skip": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:reopen": UrlCase("post", its_rater(409), assignment_in_progress_args),
+    "annotate:discard": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:part": UrlCase("get", its_rater(200), image_args),
     # leads
     "dashboard:new_project": UrlCase("get", everybody(403, visitor=302, neighbour=200, owner=200)),

@@ -54,7 +54,7 @@ def test_ids_of_another_project_are_found_in_no_form_and_no_search(
     assert not Gold.objects.exists()
     for query in ({"q": trace.pk}, {"q": f"#{trace.pk}"}, {"q": trace.ref}, {"source": source.pk}):
         page = client.get(reverse("dashboard:traces", kwargs=here), query)
-        assert list(page.context["hits"].rows) == []
+        assert list(page.context["result"].rows) == []
     assert snapshot_args(elsewhere)
     snapshot = elsewhere.project.snapshots.get()
     told = {"backend": "pushed", "model": "m", "semantics": "hazard", "trained_on": snapshot.pk}
@@ -77,7 +77,20 @@ def test_walk_answers_other_methods_no_better(house: LoggedInPersonas) -> None:
 
 
 # What whoever has left still reaches: what they had in hand or submitted themselves, so that nothing typed is lost.
-THEIRS = {"content", "open", "record", "submit", "give_up", "report", "skip", "reopen", "part", "work", "claim"}
+THEIRS = {
+    "content",
+    "open",
+    "record",
+    "submit",
+    "give_up",
+    "report",
+    "skip",
+    "reopen",
+    "discard",
+    "part",
+    "work",
+    "claim",
+}
 THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end", "lesson"}
 
 

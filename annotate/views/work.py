@@ -185,6 +185,21 @@ def reopen(request: HttpRequest, assignment: int) -> HttpResponse:
 
 @require_POST
 @refusals_as_json
+def discard_correction(request: HttpRequest, assignment: int) -> HttpResponse:
+    rater, batch = _own_rater_id(request, assignment), decode_body(request.body, WriteBatch)
+    corrected = assignments.discard_correction(
+        assignment_id=assignment,
+        rater_id=rater,
+        client=batch.client,
+        writes=batch.writes,
+        now=timezone.now(),
+        by=_current_user(request),
+    )
+    return json_response({"state": corrected.state})
+
+
+@require_POST
+@refusals_as_json
 def release_held(request: HttpRequest, slug: str) -> HttpResponse:
     """The page closes: what was only fetched ahead goes back. What is opened stays."""
     rater = get_object_or_404(Rater, project__slug=slug, user=_current_user(request))

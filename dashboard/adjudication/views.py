@@ -1,4 +1,4 @@
-"""Deciding where raters differ."""
+"""Adjudication: a reviewer decides where annotators disagree."""
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import access, render
 from dashboard.adjudication import page
-from dashboard.forms import DecisionForm, SendBackForm
+from dashboard.adjudication.forms import DecisionForm, SendBackForm
 from labeling import quality
 from labeling.models import Settlement
 from labeling.projects.guidelines import rendering
@@ -24,11 +24,11 @@ from people.roles import Action
 @require_safe
 @never_cache
 def show_adjudication(request: HttpRequest, slug: str, trace: int | None = None) -> HttpResponse:
-    """The trace that has waited longest, or the one that was asked for."""
+    """Show the given trace, or the one that has waited longest."""
     actor = access.membership_or_404(request, slug, Action.ADJUDICATE)
-    found = page.select_contested(actor.project.pk)
-    settlement = get_object_or_404(_select_settlements(actor), pk=trace) if trace else found.first()
-    return _render_adjudication(request, actor, settlement)
+    if trace is None:
+        return _render_adjudication(request, actor, quality.list_contested(project_id=actor.project_id).first())
+    return _render_adjudication(request, actor, get_object_or_404(_select_settlements(actor), pk=trace))
 
 
 @require_POST
@@ -40,9 +40,9 @@ def decide_case(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
         return _render_adjudication(request, actor, settlement, form=form, status=422)
     try:
         quality.decide_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.CannotDecide as refused:
-        return _render_refusal(request, actor, trace, refused)
-    messages.success(request, _("Decided: %(what)s.") % {"what": form.told()})
+    except quality.CannotDecide as error:
+        return _render_refusal(request, actor, trace, error)
+    messages.success(request, _("Decided: %(decision)s.") % {"decision": form.describe_decision()})
     return redirect("dashboard:adjudication", slug)
 
 
@@ -55,16 +55,16 @@ def send_case_back(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
         return _render_adjudication(request, actor, settlement, form=form, status=422)
     try:
         quality.send_back_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.CannotDecide as refused:
-        return _render_refusal(request, actor, trace, refused)
-    messages.success(request, _("Sent back: one more person will read it."))
+    except quality.CannotDecide as error:
+        return _render_refusal(request, actor, trace, error)
+    messages.success(request, _("Sent back. One more annotator will label it."))
     return redirect("dashboard:adjudication", slug)
 
 
-def _render_refusal(request: HttpRequest, actor: Membership, trace: int, refused: quality.CannotDecide) -> HttpResponse:
-    """The trace as it stands now: somebody else may have decided it meanwhile."""
+def _render_refusal(request: HttpRequest, actor: Membership, trace: int, error: quality.CannotDecide) -> HttpResponse:
+    """Show the current state of the trace: another reviewer may have decided it."""
     settlement = get_object_or_404(_select_settlements(actor), pk=trace)
-    return _render_adjudication(request, actor, settlement, problem=str(refused), status=422)
+    return _render_adjudication(request, actor, settlement, problem=str(error), status=422)
 
 
 def _select_settlements(actor: Membership) -> QuerySet[Settlement]:
@@ -81,7 +81,7 @@ def _render_adjudication(
     status: int = 200,
 ) -> HttpResponse:
     with_names = request.GET.get("names") == "1" and roles.membership_may(actor, Action.INVITE)
-    queue = list(page.select_contested(actor.project.pk)[: page.MAX_QUEUED + 1])
+    queue = list(quality.list_contested(project_id=actor.project_id)[: page.MAX_QUEUED + 1])
     return render.project_page(
         request,
         actor,

@@ -1,4 +1,4 @@
-"""What is known of a trace, as a form takes it: where the first error is, and what is said of each step."""
+"""The known answer of a gold trace: where its first error is, and the ratings of its steps."""
 
 from typing import Any, NamedTuple
 
@@ -13,48 +13,50 @@ from labeling.models.gold import GoldUse
 from labeling.quality.gold import MIN_GOLD_VOTES
 
 NEGATIVE_RATING = -1
-_RATING_CHOICES = (("", _("not said")), ("-1", _("negative")), ("0", _("neutral")), ("1", _("positive")))
+_RATING_CHOICES = (("", _("not set")), ("-1", _("negative")), ("0", _("neutral")), ("1", _("positive")))
 
 
 class GoldStepField(NamedTuple):
-    number: int  # as raters see it
+    number: int  # as annotators see it
     position: int
-    option: int  # its own text
+    option: int  # the step's own text
 
 
 def get_initial_answer(gold: Gold) -> dict[str, Any]:
-    """What is known now."""
-    told: dict[str, Any] = {
-        "accepted_first_errors": ["none" if place is None else str(place) for place in gold.accepted_first_errors],
+    initial: dict[str, Any] = {
+        "accepted_first_errors": _error_choices(gold.accepted_first_errors),
         "explanation": gold.explanation,
     }
     for row in GoldRating.objects.filter(gold=gold):
-        told |= {f"rating_{row.option_id}": str(row.rating), f"why_{row.option_id}": row.explanation}
-    return told
+        initial |= {f"rating_{row.option_id}": str(row.rating), f"why_{row.option_id}": row.explanation}
+    return initial
 
 
 def get_consensus_answer(consensus: Consensus | None) -> dict[str, Any]:
-    """What a person decided, or three raters or more settled, as the beginning of what is known: it is promoted."""
+    """Return the consensus as a first answer, if a person decided it or enough raters agreed."""
     if consensus is None or (consensus.source == ConsensusSource.RATERS and consensus.n_votes < MIN_GOLD_VOTES):
         return {}
-    place = consensus.first_error
-    return {"accepted_first_errors": ["none" if place is None else str(place)]}
+    return {"accepted_first_errors": _error_choices([consensus.first_error])}
+
+
+def _error_choices(positions: list[int | None]) -> list[str]:
+    return ["none" if position is None else str(position) for position in positions]
 
 
 class KnownAnswerForm(forms.Form):
-    """What is known of a trace. More than one place may be right where readers could see it either way."""
+    """More than one first error can be accepted where the guideline allows either."""
 
     accepted_first_errors = forms.MultipleChoiceField(
         label=_("First error"),
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Every place that counts as right."),
+        help_text=_("Select every answer that counts as correct."),
     )
     explanation = forms.CharField(
         label=_("Explanation"),
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Shown in training, after the answer."),
+        help_text=_("Shown in training after the annotator answers."),
     )
 
     def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
@@ -78,32 +80,32 @@ class KnownAnswerForm(forms.Form):
 
     @property
     def by_step(self) -> list[tuple[int, BoundField, BoundField]]:
-        """The number of each step, with what may be said of it."""
-        return [(each.number, self[f"rating_{each.option}"], self[f"why_{each.option}"]) for each in self._steps]
+        """Return the number, the rating field and the explanation field of each step."""
+        return [(step.number, self[f"rating_{step.option}"], self[f"why_{step.option}"]) for step in self._steps]
 
     @property
-    def says_steps(self) -> bool:
-        """Whether anything is said of single steps, or wrong with it."""
+    def has_step_ratings(self) -> bool:
+        """Return whether any single step is rated, explained, or wrong."""
         return any(rating.value() not in (None, "") or why.value() or why.errors for _n, rating, why in self.by_step)
 
     def clean_accepted_first_errors(self) -> list[int | None]:
-        chosen: list[str] = self.cleaned_data["accepted_first_errors"]
-        return [None if each == "none" else int(each) for each in chosen]
+        choices: list[str] = self.cleaned_data["accepted_first_errors"]
+        return [None if choice == "none" else int(choice) for choice in choices]
 
     def clean(self) -> dict[str, Any]:
-        """What is said of single steps goes together, by their options, as the verbs take it."""
-        told = super().clean() or {}
-        accepted = told.get("accepted_first_errors")
+        """Collect ratings and explanations by option, as `make_gold` and `correct_gold` take them."""
+        data = super().clean() or {}
+        accepted = data.get("accepted_first_errors")
         ratings: dict[int, int | None] = {}
         explanations: dict[int, str] = {}
         for step in self._steps:
-            rating, why = told.pop(f"rating_{step.option}", None), told.pop(f"why_{step.option}", "")
+            rating, why = data.pop(f"rating_{step.option}", None), data.pop(f"why_{step.option}", "")
             if rating is None and accepted == [step.position] and why:
-                rating = NEGATIVE_RATING  # what else could be explained of the first error
-            if accepted and (wrong := _find_contradiction(step, rating, why, accepted)):
-                self.add_error(f"why_{step.option}", wrong)
+                rating = NEGATIVE_RATING  # the only accepted first error is negative by definition
+            if accepted and (error := _find_contradiction(step, rating, why, accepted)):
+                self.add_error(f"why_{step.option}", error)
             ratings[step.option], explanations[step.option] = rating, why
-        return told | {"ratings": ratings, "explanations": explanations}
+        return data | {"ratings": ratings, "explanations": explanations}
 
 
 def _load_step_fields(trace: Trace) -> list[GoldStepField]:
@@ -113,24 +115,22 @@ def _load_step_fields(trace: Trace) -> list[GoldStepField]:
 
 
 def _find_contradiction(step: GoldStepField, rating: int | None, why: str, accepted: list[int | None]) -> str:
-    """What cannot be true of a step together with where the first error may be."""
+    """Return an error if a step's rating contradicts the accepted first errors, else ""."""
     if rating is None:
-        return str(_("Say how the step is rated, to explain it.")) if why else ""
-    behind = None not in accepted and step.position > max(place for place in accepted if place is not None)
-    if rating == NEGATIVE_RATING and step.position not in accepted and not behind:
-        return str(_("It is rated negative, but the first error is not accepted here."))
+        return str(_("Choose a rating for this step, or delete its explanation.")) if why else ""
+    is_after_error = None not in accepted and step.position > max(each for each in accepted if each is not None)
+    if rating == NEGATIVE_RATING and step.position not in accepted and not is_after_error:
+        return str(_("This step is rated negative but is not an accepted first error. Change one of the two."))
     if rating != NEGATIVE_RATING and accepted == [step.position]:
-        return str(_("It is the first error, so it is negative."))
+        return str(_("This step is the first error, so its rating must be negative."))
     return ""
 
 
 class MakeGoldForm(KnownAnswerForm):
-    """What is known, and what it is used for."""
-
     use = forms.ChoiceField(label=_("Use"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
 
     def clean_use(self) -> GoldUse:
         use = GoldUse(self.cleaned_data["use"])
         if self._trace.gold.active().filter(use=use).exists():
-            raise ValidationError(_("The trace is already gold for this use."))
+            raise ValidationError(_("This trace is already gold for this use."), code="already_gold")
         return use

@@ -1,5 +1,4 @@
-"""The gold of a project as those who keep it see it: what counts as right, and how raters have met it. Reads alone, in
-as many queries for one gold trace as for a page of them."""
+"""The gold of a project with the answers of its raters. One gold trace takes as many queries as a page of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +7,7 @@ from django.db.models import Count, QuerySet
 from django.http import QueryDict
 
 from charts import number_format
-from dashboard import paging
-from dashboard.trace import page as trace_page
+from dashboard import paging, trace_steps
 from labeling import quality, step_numbers
 from labeling.models import Gold, GoldAnswer, Project
 from labeling.models.gold import GoldVerdict
@@ -17,19 +15,20 @@ from labeling.models.gold import GoldVerdict
 
 @dataclass(frozen=True)
 class GoldRow:
-    """One gold trace. Every answer counts, in training and screening too."""
+    """A gold trace with its accuracy over all answers, training and screening included."""
 
     gold: Gold
-    met: quality.GoldAccuracy
-    accepted: str  # where its first error may be seen
+    accuracy: quality.GoldAccuracy
+    accepted: str
 
     @property
     def share(self) -> str:
-        return number_format.format_share(self.met.share)
+        return number_format.format_share(self.accuracy.share)
 
     @property
     def interval(self) -> str:
-        return number_format.format_interval(self.met.interval.low, self.met.interval.high) if self.met.n else ""
+        interval = self.accuracy.interval
+        return number_format.format_interval(interval.low, interval.high) if self.accuracy.n else ""
 
 
 @dataclass(frozen=True)
@@ -42,32 +41,32 @@ def select_gold(project: Project) -> QuerySet[Gold]:
     return Gold.objects.filter(trace__project=project).select_related("trace__problem", "trace__project", "made_by")
 
 
-def load_gold(project: Project, asked: QueryDict) -> GoldPage:
-    page = paging.paginate(select_gold(project), asked)
+def load_gold(project: Project, query: QueryDict) -> GoldPage:
+    page = paging.paginate(select_gold(project), query)
     return GoldPage(page, build_gold_rows(page.rows))
 
 
 def build_gold_rows(golds: Sequence[Gold]) -> list[GoldRow]:
     answers = GoldAnswer.objects.filter(gold__in=[gold.pk for gold in golds]).order_by()
-    counted: dict[tuple[int, str], int] = {
+    counts: dict[tuple[int, str], int] = {
         (gold, verdict): n for gold, verdict, n in answers.values_list("gold", "verdict").annotate(Count("pk"))
     }
     numbers = step_numbers.load_step_numbers(trace_ids={gold.trace_id for gold in golds})
     return [
         GoldRow(
             gold,
-            _count_answers({each: counted.get((gold.pk, each.value), 0) for each in GoldVerdict}),
-            trace_page.describe_accepted_errors(gold, numbers),
+            _build_accuracy({verdict: counts.get((gold.pk, verdict.value), 0) for verdict in GoldVerdict}),
+            trace_steps.describe_accepted_errors(gold, numbers),
         )
         for gold in golds
     ]
 
 
-def _count_answers(n: dict[GoldVerdict, int]) -> quality.GoldAccuracy:
+def _build_accuracy(counts: dict[GoldVerdict, int]) -> quality.GoldAccuracy:
     return quality.GoldAccuracy(
-        n=sum(n.values()),
-        right=n[GoldVerdict.RIGHT],
-        missed=n[GoldVerdict.MISSED],
-        blamed=n[GoldVerdict.BLAMED],
-        gave_up=n[GoldVerdict.GAVE_UP],
+        n=sum(counts.values()),
+        right=counts[GoldVerdict.RIGHT],
+        missed=counts[GoldVerdict.MISSED],
+        blamed=counts[GoldVerdict.BLAMED],
+        gave_up=counts[GoldVerdict.GAVE_UP],
     )

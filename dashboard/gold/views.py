@@ -1,4 +1,4 @@
-"""The gold of a project: reading it, correcting what counts as right, taking it out of use."""
+"""The gold of a project: listing, correcting and retiring it."""
 
 from typing import Any
 
@@ -11,12 +11,10 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import access, render
-from dashboard.gold import forms, page
-from dashboard.gold.forms import KnownAnswerForm
-from dashboard.screening_set import page as screening_set_page
-from dashboard.trace import page as trace_page
-from formats import integers
+from dashboard import access, render, trace_steps
+from dashboard.gold import page
+from dashboard.gold.forms import KnownAnswerForm, get_initial_answer
+from dashboard.screening_set.page import count_hidden_gold
 from labeling import onboarding, quality
 from labeling.models import Gold
 from people.models import Membership
@@ -36,80 +34,42 @@ def show_gold(request: HttpRequest, slug: str) -> HttpResponse:
         golds=golds,
         rows=golds.page,
         mix=onboarding.load_screening_mix(actor.project),
-        hidden=screening_set_page.count_hidden_gold(actor.project),
-    )
-
-
-@require_safe
-@never_cache
-def show_screening_set(request: HttpRequest, slug: str) -> HttpResponse:
-    actor = access.membership_or_404(request, slug, Action.MAKE_GOLD)
-    return _render_screening_set(request, actor)
-
-
-@require_POST
-def adopt_screening_set(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is ticked is the set; nothing else stays in it."""
-    actor = access.membership_or_404(request, slug, Action.MAKE_GOLD)
-    chosen = [
-        number
-        for told in request.POST.getlist("trace")
-        if (number := integers.parse_integer(told, digits=18)) is not None
-    ]
-    try:
-        taken = onboarding.replace_screening_set(
-            project=actor.project, trace_ids=chosen, by=actor.user, now=timezone.now()
-        )
-    except quality.InvalidGold as refused:
-        return _render_screening_set(request, actor, status=422, problem=str(refused))
-    told = _("The screening set has %(n)d traces now: %(new)d are new, %(left)d went out of it.")
-    messages.success(request, told % {"n": taken.n, "new": taken.n_new, "left": taken.n_left})
-    return redirect("dashboard:gold", slug)
-
-
-def _render_screening_set(
-    request: HttpRequest, actor: Membership, *, status: int = 200, problem: str = ""
-) -> HttpResponse:
-    shown = screening_set_page.load_screening_set(actor.project, request.GET)
-    return render.project_page(
-        request, actor, "dashboard/screening_set.html", here="gold", status=status, shown=shown, problem=problem
+        hidden=count_hidden_gold(actor.project),
     )
 
 
 @require_safe
 @never_cache
 def show_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpResponse:
-    actor, found = _load_gold_trace(request, slug, gold)
+    actor, row = _load_gold_trace(request, slug, gold)
     return _render_gold_trace(
-        request, actor, found, form=KnownAnswerForm(trace=found.trace, initial=forms.get_initial_answer(found))
+        request, actor, row, form=KnownAnswerForm(trace=row.trace, initial=get_initial_answer(row))
     )
 
 
 @require_POST
 def correct_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpResponse:
-    actor, found = _load_gold_trace(request, slug, gold)
-    form = KnownAnswerForm(request.POST, trace=found.trace)
+    actor, row = _load_gold_trace(request, slug, gold)
+    form = KnownAnswerForm(request.POST, trace=row.trace)
     if not form.is_valid():
-        return _render_gold_trace(request, actor, found, form=form, status=422)
+        return _render_gold_trace(request, actor, row, form=form, status=422)
     try:
-        n = quality.correct_gold(gold=found, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.InvalidGold as refused:
-        return _render_gold_trace(request, actor, found, form=form, problem=str(refused), status=422)
-    told = ngettext(
-        "Corrected. %(n)d answer is judged otherwise now.", "Corrected. %(n)d answers are judged otherwise now.", n
-    )
-    messages.success(request, told % {"n": n})
-    return redirect("dashboard:gold_trace", slug, found.pk)
+        n = quality.correct_gold(gold=row, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except quality.InvalidGold as error:
+        return _render_gold_trace(request, actor, row, form=form, problem=str(error), status=422)
+    text = ngettext("Saved. The verdict of %(n)d answer changed.", "Saved. The verdicts of %(n)d answers changed.", n)
+    messages.success(request, text % {"n": n})
+    return redirect("dashboard:gold_trace", slug, row.pk)
 
 
 @require_POST
 def retire_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpResponse:
-    actor, found = _load_gold_trace(request, slug, gold)
-    if quality.retire_gold(gold=found, by=actor.user, now=timezone.now()):
-        messages.success(request, _("Retired: nobody is given it as gold any more. Its answers stay."))
+    actor, row = _load_gold_trace(request, slug, gold)
+    if quality.retire_gold(gold=row, by=actor.user, now=timezone.now()):
+        messages.success(request, _("Retired. It will no longer be assigned as gold; its answers are kept."))
     else:
-        messages.warning(request, _("It was retired already."))
-    return redirect("dashboard:gold_trace", slug, found.pk)
+        messages.warning(request, _("This gold trace was already retired."))
+    return redirect("dashboard:gold_trace", slug, row.pk)
 
 
 def _load_gold_trace(request: HttpRequest, slug: str, gold: int) -> tuple[Membership, Gold]:
@@ -118,9 +78,15 @@ def _load_gold_trace(request: HttpRequest, slug: str, gold: int) -> tuple[Member
 
 
 def _render_gold_trace(
-    request: HttpRequest, actor: Membership, gold: Gold, *, status: int = 200, **told: Any
+    request: HttpRequest, actor: Membership, gold: Gold, *, status: int = 200, **context: Any
 ) -> HttpResponse:
-    row, rungs = page.build_gold_rows([gold])[0], trace_page.load_steps(gold.trace)
     return render.project_page(
-        request, actor, "dashboard/gold_trace.html", here="gold", status=status, row=row, rungs=rungs, **told
+        request,
+        actor,
+        "dashboard/gold_trace.html",
+        here="gold",
+        status=status,
+        row=page.build_gold_rows([gold])[0],
+        steps=trace_steps.load_steps(gold.trace),
+        **context,
     )

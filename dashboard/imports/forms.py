@@ -1,4 +1,4 @@
-"""Which file is to come in, and what is said of it, checked."""
+"""Forms of an import: which file, and how to read it."""
 
 from typing import Any
 
@@ -14,16 +14,14 @@ from labeling.traces import locations
 from labeling.traces.import_job import ImportOptions
 from labeling.traces.labelers import NAMED_KINDS
 
-_FILE_FIELDS = ("sent", "beside", "address")
-
 
 class ImportFileForm(forms.Form):
-    """One file: sent, beside the server, or in an object store."""
+    """One file: uploaded, from the server's folder, or from an object store."""
 
-    sent = forms.FileField(label=_("From this computer"), required=False, allow_empty_file=True)
-    beside = forms.ChoiceField(label=_("From the server's folder"), required=False)
+    upload = forms.FileField(label=_("Upload a file"), required=False, allow_empty_file=True)
+    server_file = forms.ChoiceField(label=_("File in the server's folder"), required=False)
     address = forms.CharField(
-        label=_("From an object store"),
+        label=_("Object store address"),
         required=False,
         max_length=1000,
         help_text=_("For example s3://traces/a.jsonl.gz"),
@@ -31,63 +29,60 @@ class ImportFileForm(forms.Form):
 
     def __init__(self, *args: Any, has_stores: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        there = locations.list_incoming_files()
-        named = [(reference, reference.partition(":")[2]) for reference in there]
-        self.fields["beside"].choices = [("", _("Choose a file")), *named]  # type: ignore[attr-defined]  # it is a ChoiceField
-        if not there:
-            del self.fields["beside"]
+        files = [(reference, reference.partition(":")[2]) for reference in locations.list_incoming_files()]
+        self.fields["server_file"].choices = [("", _("Choose a file")), *files]  # type: ignore[attr-defined]  # it is a ChoiceField
+        if not files:
+            del self.fields["server_file"]
         if not has_stores:
             del self.fields["address"]
 
     def clean(self) -> dict[str, Any]:
-        told = super().clean() or {}
-        if sum(bool(told.get(way)) for way in _FILE_FIELDS) != 1 and not self.errors:
-            raise ValidationError(_("Choose one file."))
-        return told
+        data = super().clean() or {}
+        if sum(bool(data.get(name)) for name in self.fields) != 1 and not self.errors:
+            raise ValidationError(_("Choose exactly one file."), code="one_file")
+        return data
 
 
-class ImportChoicesForm(forms.Form):
-    """What whoever brings a file in says of it."""
+class ImportOptionsForm(forms.Form):
+    """How to read the file, and what is known about it."""
 
     format = forms.ChoiceField(label=_("Format"), choices=[(name, name) for name in catalog.INPUT_FORMATS])
     segmenter = forms.ChoiceField(
-        label=_("Cut into steps by"),
+        label=_("Split into steps by"),
         required=False,
-        choices=[("", _("what fits best")), *((name, name) for name in SEGMENTER_NAMES)],
-        help_text=_("For texts that are not in steps yet."),
+        choices=[("", _("automatic")), *((name, name) for name in SEGMENTER_NAMES)],
+        help_text=_("Applies to solutions that are not yet split into steps."),
     )
-    labels = forms.ChoiceField(label=_("The ratings in the file are"), choices=ImportedLabelKind.choices)
+    labels = forms.ChoiceField(label=_("Ratings in the file"), choices=ImportedLabelKind.choices)
     labels_by = forms.CharField(
-        label=_("Name of the one that rated"),
+        label=_("Name of the labeler"),
         required=False,
         max_length=160,
-        help_text=_("For ratings of one name: a pseudonym, or the model, its prompt, the number of rollouts."),
+        help_text=_("A pseudonym, or the model with its prompt and number of rollouts."),
     )
-    gold_use = forms.ChoiceField(label=_("Gold is for"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
-    purpose = forms.ChoiceField(label=_("The file is"), choices=SourcePurpose.choices)
-    licence = forms.CharField(label=_("Licence"), max_length=200, required=False, help_text=_("Empty: not stated."))
+    gold_use = forms.ChoiceField(label=_("Use gold for"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
+    purpose = forms.ChoiceField(label=_("Purpose of the file"), choices=SourcePurpose.choices)
+    licence = forms.CharField(
+        label=_("License"), max_length=200, required=False, help_text=_("Leave empty if not stated.")
+    )
     statement = forms.CharField(
-        label=_("Where it comes from"),
+        label=_("Origin of the data"),
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=_("Stands in the cards of datasets that hold these traces."),
+        help_text=_("Printed in the card of every dataset that contains these traces."),
     )
     private = forms.ChoiceField(
-        label=_("What looks like an address, a telephone number or a key"),
-        choices=[
-            ("count", _("is counted")),
-            ("mask", _("is masked")),
-            ("refuse", _("makes the line a bad one")),
-        ],
+        label=_("Text that looks like an e-mail address, phone number or key"),
+        choices=[("count", _("count it")), ("mask", _("mask it")), ("refuse", _("reject the record"))],
     )
-    is_lenient = forms.BooleanField(label=_("Leave bad lines out instead of refusing the file"), required=False)
+    is_lenient = forms.BooleanField(label=_("Skip bad lines instead of rejecting the file"), required=False)
 
     def clean(self) -> dict[str, Any]:
-        told = super().clean() or {}
-        if told.get("labels") in NAMED_KINDS and not str(told.get("labels_by", "")).strip():
-            self.add_error("labels_by", _("Say who rated: these ratings belong to one name."))
-        return told
+        data = super().clean() or {}
+        if data.get("labels") in NAMED_KINDS and not str(data.get("labels_by", "")).strip():
+            self.add_error("labels_by", ValidationError(_("Enter the name of the labeler."), code="labeler_missing"))
+        return data
 
-    def choices(self) -> ImportOptions:
+    def options(self) -> ImportOptions:
         return ImportOptions(**{**self.cleaned_data, "labels_by": self.cleaned_data["labels_by"].strip()})

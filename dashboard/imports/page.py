@@ -1,4 +1,4 @@
-"""What the pages of imports show. Reads alone: rows, and the beginning of a file that is to come in."""
+"""Data of the import pages: the list, the progress of one import, and the preview of a file. Writes nothing."""
 
 import datetime as dt
 import tempfile
@@ -19,7 +19,7 @@ from labeling.traces.import_report import ImportReport
 from labeling.traces.locations import FileLocation
 from labeling.traces.scan import ImportPreview
 
-_PREVIEW_BYTES = 4 * 1024 * 1024  # bytes of an object that is not fetched yet
+_PREVIEW_BYTES = 4 * 1024 * 1024  # of an object that has not been fetched yet
 _MAX_STEPS = 12
 _MAX_BAD_LINES = 20
 _TABLE_SUFFIXES = (".csv", ".parquet")
@@ -27,7 +27,7 @@ _TABLE_SUFFIXES = (".csv", ".parquet")
 
 @dataclass(frozen=True)
 class PreviewStep:
-    number: int | None  # as raters will see it: context has none
+    number: int | None  # as raters will see it; context has none
     text: str
     n_options: int
     is_rateable: bool
@@ -40,49 +40,50 @@ class PreviewRecord:
     """One record of a preview."""
 
     record: TraceRecord
-    rungs: list[PreviewStep]
-    more_steps: int
+    steps: list[PreviewStep]
+    n_more_steps: int
 
     @property
     def segmenter(self) -> str:
         return self.record.provenance.segmenter if self.record.provenance else ""
 
 
-def load_import_preview(place: FileLocation, choices: ImportOptions) -> ImportPreview:
-    """The beginning of the file. Raises where it cannot be read or is of no known format."""
-    if place.path is not None:
-        return _preview_path(place.path, choices, is_cut=False)
+def load_import_preview(location: FileLocation, options: ImportOptions) -> ImportPreview:
+    """Read the beginning of the file. Raises UnreadableFile or UnknownFormat."""
+    if location.path is not None:
+        return _preview_path(location.path, options, is_cut=False)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / place.name
-        head, is_all = object_store.read_beginning(place.address, size=_PREVIEW_BYTES)
+        path = Path(folder) / location.name
+        head, is_all = object_store.read_beginning(location.address, size=_PREVIEW_BYTES)
         if not is_all and input_files.unpacked_name(path).endswith(_TABLE_SUFFIXES):
             raise input_files.UnreadableFile(
-                f"{place.name}: a table of this size can only be looked at once it is here"
+                f"{location.name} is a large table in an object store, which cannot be previewed."
+                " Import it without a preview, or upload a smaller file."
             )
-        packed = path.suffix in {".gz", ".zst"}
-        path.write_bytes(head if is_all or packed else head[: head.rfind(b"\n") + 1] or head)
-        return _preview_path(path, choices, is_cut=not is_all)
+        is_packed = path.suffix in {".gz", ".zst"}
+        path.write_bytes(head if is_all or is_packed else head[: head.rfind(b"\n") + 1] or head)
+        return _preview_path(path, options, is_cut=not is_all)
 
 
-def guess_format(place: FileLocation) -> str:
-    """What the file looks like; the simplest form where nothing can be told, so that the person can choose."""
+def guess_format(location: FileLocation) -> str:
+    """Detect the format; fall back to the native one, so that the person can choose."""
     try:
-        return load_import_preview(place, ImportOptions()).format
+        return load_import_preview(location, ImportOptions()).format
     except (input_files.UnreadableFile, catalog.UnknownFormat):
         return "native"
 
 
-def _preview_path(path: Path, choices: ImportOptions, *, is_cut: bool) -> ImportPreview:
-    format = scan.resolve_format(path, named=choices.format)
-    return scan.preview_file(path, msgspec.structs.replace(choices, format=format), is_cut=is_cut)
+def _preview_path(path: Path, options: ImportOptions, *, is_cut: bool) -> ImportPreview:
+    format = scan.resolve_format(path, named=options.format)
+    return scan.preview_file(path, msgspec.structs.replace(options, format=format), is_cut=is_cut)
 
 
-def build_preview_records(found: ImportPreview) -> Iterator[PreviewRecord]:
-    for record in found.first:
-        rated = _collect_ratings(record)
-        steps = record.steps or [StepRecord([]) for _ in rated]
-        rungs = [_build_preview_step(place, steps, record, rated) for place in range(min(len(steps), _MAX_STEPS))]
-        yield PreviewRecord(record, rungs, len(steps) - len(rungs))
+def build_preview_records(preview: ImportPreview) -> Iterator[PreviewRecord]:
+    for record in preview.first:
+        ratings = _collect_ratings(record)
+        steps = record.steps or [StepRecord([]) for _ in ratings]
+        shown = [_build_preview_step(position, steps, record, ratings) for position in range(len(steps[:_MAX_STEPS]))]
+        yield PreviewRecord(record, shown, len(steps) - len(shown))
 
 
 def _collect_ratings(record: TraceRecord) -> dict[int, int | None]:
@@ -91,42 +92,50 @@ def _collect_ratings(record: TraceRecord) -> dict[int, int | None]:
 
 
 def _build_preview_step(
-    place: int, steps: Sequence[StepRecord], record: TraceRecord, rated: dict[int, int | None]
+    position: int, steps: Sequence[StepRecord], record: TraceRecord, ratings: dict[int, int | None]
 ) -> PreviewStep:
-    """A step of a trace; a live one has those that its rater was shown."""
-    step = steps[place]
-    number = sum(each.is_rateable for each in steps[: place + 1]) if step.is_rateable else None
+    """Build one step. A live trace stores no steps: its submission lists the options that were shown."""
+    step = steps[position]
+    number = sum(each.is_rateable for each in steps[: position + 1]) if step.is_rateable else None
     texts = [option.text for option in step.options]
     if not texts:
-        turn = next(turn for turn in record.submissions[0].turns if turn.position == place)
+        turn = next(turn for turn in record.submissions[0].turns if turn.position == position)
         texts = [judgment.text for judgment in turn.shown or ()]
-    first = texts[0] if texts else ""
-    return PreviewStep(number, first, len(texts), step.is_rateable, rated.get(place), place in rated)
+    return PreviewStep(
+        number=number,
+        text=texts[0] if texts else "",
+        n_options=len(texts),
+        is_rateable=step.is_rateable,
+        rating=ratings.get(position),
+        is_rated=position in ratings,
+    )
 
 
 @dataclass(frozen=True)
 class ImportStatus:
-    """How one import stands: its job, its file, what it says of itself."""
+    """State of one import: its job, its source and its report."""
 
     source: Source | None
     job: Job | None
-    undoing: Job | None
-    undone: dict[str, int]  # what the last taking back came to, where it was asked for on a page
-    tables: list[import_report.ReportTable]
-    bad: list[BadLine]
-    n_bad: int
+    undo_job: Job | None  # while it runs, or after it failed
+    undo_result: dict[str, int]  # counts of the last undo, if it was requested on a page
     report: ImportReport | None
-    has_bad_lines: bool
-    came_in: bool
-    seconds: dt.timedelta | None
+    tables: list[import_report.ReportTable]
+    has_bad_lines_file: bool
+    is_imported: bool
+    time_left: dt.timedelta | None
 
     @property
-    def is_at_work(self) -> bool:
-        return any(job is not None and job.state in _ACTIVE_STATES for job in (self.job, self.undoing))
+    def bad_lines(self) -> list[BadLine]:
+        return self.report.bad_lines[:_MAX_BAD_LINES] if self.report else []
+
+    @property
+    def is_under_way(self) -> bool:
+        return any(job is not None and job.state in _ACTIVE_STATES for job in (self.job, self.undo_job))
 
     @property
     def may_be_undone(self) -> bool:
-        return self.source is not None and self.came_in and self.source.undone_at is None and not self.is_at_work
+        return self.source is not None and self.is_imported and self.source.undone_at is None and not self.is_under_way
 
 
 _ACTIVE_STATES = (JobState.QUEUED, JobState.RUNNING)
@@ -139,48 +148,46 @@ def load_job_status(job: Job, now: dt.datetime) -> ImportStatus:
 
 
 def load_source_status(source: Source, now: dt.datetime) -> ImportStatus:
-    its = Q(arguments__source=source.pk) | Q(result__source=source.pk)
-    job = _select_jobs(source.project, import_job.KIND).filter(its).order_by("-pk").first()
+    is_of_source = Q(arguments__source=source.pk) | Q(result__source=source.pk)
+    job = _select_jobs(source.project, import_job.KIND).filter(is_of_source).order_by("-pk").first()
     return _build_status(source, job, now)
 
 
 def _build_status(source: Source | None, job: Job | None, now: dt.datetime) -> ImportStatus:
     undo = (
-        source
-        and _select_jobs(source.project, undo_job.KIND).filter(arguments__source=source.pk).order_by("-pk").first()
+        _select_jobs(source.project, undo_job.KIND).filter(arguments__source=source.pk).order_by("-pk").first()
+        if source
+        else None
     )
-    told = (job.result.get("report") if job else None) or (source.report if source else None)
-    report = msgspec.convert(told, ImportReport) if told else None
-    left = job.remaining_seconds(now) if job else None
-    came_in = source is not None and (source.reported_at is not None or source.traces.exists())
+    stored_report = (job.result.get("report") if job else None) or (source.report if source else None)
+    report = msgspec.convert(stored_report, ImportReport) if stored_report else None
+    seconds = job.remaining_seconds(now) if job else None
+    is_imported = source is not None and (source.reported_at is not None or source.traces.exists())
     return ImportStatus(
         source=source,
         job=job,
-        undoing=undo if undo and (undo.state in _ACTIVE_STATES or undo.state == JobState.FAILED) else None,
-        undone=undo.result.get("undone", {}) if undo else {},
-        tables=import_report.make_report_tables(report, came_in=came_in) if report else [],
-        bad=report.bad_lines[:_MAX_BAD_LINES] if report else [],
-        n_bad=report.bad if report else 0,
+        undo_job=undo if undo and undo.state in (*_ACTIVE_STATES, JobState.FAILED) else None,
+        undo_result=undo.result.get("undone", {}) if undo else {},
         report=report,
-        came_in=came_in,
-        has_bad_lines=job is not None and bad_lines.path_for_job(job.pk).exists(),
-        seconds=None if left is None else dt.timedelta(seconds=left),
+        tables=import_report.make_report_tables(report, came_in=is_imported) if report else [],
+        has_bad_lines_file=job is not None and bad_lines.path_for_job(job.pk).exists(),
+        is_imported=is_imported,
+        time_left=None if seconds is None else dt.timedelta(seconds=seconds),
     )
 
 
 def select_imported_sources(project: Project) -> QuerySet[Source]:
-    """The files of which something is here, or was."""
+    """Select the sources that have or had traces."""
     traces = Trace.objects.filter(source=OuterRef("pk"))
     return Source.objects.filter(Q(reported_at__isnull=False) | Exists(traces), project=project)
 
 
 def list_unfinished_imports(project: Project) -> list[Job]:
-    """Imports that are under way, or that ended otherwise than they should: the newest."""
+    """List the newest imports that are running, failed or were cancelled."""
     return list(_select_jobs(project, import_job.KIND).exclude(state=JobState.DONE).order_by("-pk")[:20])
 
 
 def get_file_name(job: Job) -> str:
-    """What the file of a job is called."""
     return str(job.arguments.get("address") or Path(str(job.arguments.get("path", ""))).name)
 
 

@@ -1,4 +1,4 @@
-"""Files that come into a project: choosing one, looking at it, following its import, taking it back."""
+"""Imports: choose a file, preview it, follow its import, undo it."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -13,11 +13,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard import access, paging
-from dashboard import render as dashboard_render
+from dashboard import paging
+from dashboard.access import membership_or_404
 from dashboard.imports import page
-from dashboard.imports.forms import ImportChoicesForm, ImportFileForm
+from dashboard.imports.forms import ImportFileForm, ImportOptionsForm
 from dashboard.imports.page import ImportStatus
+from dashboard.render import project_page
 from formats import catalog, input_files
 from jobs import control
 from jobs.failures import JobFailed
@@ -33,13 +34,13 @@ from people.roles import Action
 @require_safe
 @never_cache
 def show_imports(request: HttpRequest, slug: str) -> HttpResponse:
-    return _render_imports(request, access.membership_or_404(request, slug, Action.BRING_IN))
+    return _render_imports(request, membership_or_404(request, slug, Action.BRING_IN))
 
 
 @require_POST
 def upload_import_file(request: HttpRequest, slug: str) -> HttpResponse:
-    """The file is kept, or found where it lies; what becomes of it is asked on the next page."""
-    actor = access.membership_or_404(request, slug, Action.BRING_IN)
+    """Store an uploaded file, or locate one; the next page asks how to import it."""
+    actor = membership_or_404(request, slug, Action.BRING_IN)
     form = ImportFileForm(request.POST, request.FILES, has_stores=page.has_object_stores())
     if not form.is_valid():
         return _render_imports(request, actor, status=422, form=form)
@@ -49,7 +50,9 @@ def upload_import_file(request: HttpRequest, slug: str) -> HttpResponse:
         form.add_error("address", str(error))
         return _render_imports(request, actor, status=422, form=form)
     except uploads.UploadTooLarge:
-        form.add_error("sent", _("The file is larger than what is taken over the network."))
+        form.add_error(
+            "upload", _("The file is too large to upload. Ask the operator to put it in the server's folder.")
+        )
         return _render_imports(request, actor, status=422, form=form)
     return redirect(f"{reverse('dashboard:import_preview', args=[slug])}?{urlencode({'file': reference})}")
 
@@ -57,156 +60,161 @@ def upload_import_file(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def preview_import(request: HttpRequest, slug: str) -> HttpResponse:
-    """The beginning of a file as it would come in. It comes in when the person says so."""
-    actor = access.membership_or_404(request, slug, Action.BRING_IN)
+    """Show how the first records would be imported; import them on request."""
+    actor = membership_or_404(request, slug, Action.BRING_IN)
     try:
-        place = locations.resolve_location(request.GET.get("file", ""))
+        location = locations.resolve_location(request.GET.get("file", ""))
     except locations.LocationNotFound as error:
         messages.warning(request, str(error))
         return redirect("dashboard:imports", slug)
     if request.method != "POST":
-        return _render_preview(request, actor, place, ImportChoicesForm(initial={"format": page.guess_format(place)}))
-    form = ImportChoicesForm(request.POST)
+        return _render_preview(
+            request, actor, location, ImportOptionsForm(initial={"format": page.guess_format(location)})
+        )
+    form = ImportOptionsForm(request.POST)
     if not form.is_valid():
-        return _render_preview(request, actor, place, form, status=422)
-    if "look" in request.POST:
-        return _render_preview(request, actor, place, form)
+        return _render_preview(request, actor, location, form, status=422)
+    if "preview" in request.POST:
+        return _render_preview(request, actor, location, form)
     try:
-        job = _start_import(actor, place, form.choices())
+        job = _start_import(actor, location, form.options())
     except (input_files.UnreadableFile, catalog.UnknownFormat, JobFailed) as error:
-        return _render_preview(request, actor, place, form, status=422, problem=str(error))
+        return _render_preview(request, actor, location, form, status=422, problem=str(error))
     return redirect("dashboard:import", slug, job.pk)
 
 
 @require_safe
 @never_cache
 def show_import(request: HttpRequest, slug: str, job: int, *, is_part: bool = False) -> HttpResponse:
-    actor, found = _load_import_job(request, slug, job)
-    return _render_import(request, actor, page.load_job_status(found, timezone.now()), is_part=is_part)
+    actor, row = _load_import_job(request, slug, job)
+    return _render_import(request, actor, page.load_job_status(row, timezone.now()), is_part=is_part)
 
 
 @require_safe
 @never_cache
 def show_import_source(request: HttpRequest, slug: str, source: int, *, is_part: bool = False) -> HttpResponse:
-    actor, found = _load_source(request, slug, source)
-    return _render_import(request, actor, page.load_source_status(found, timezone.now()), is_part=is_part)
+    actor, row = _load_source(request, slug, source)
+    return _render_import(request, actor, page.load_source_status(row, timezone.now()), is_part=is_part)
 
 
 @require_POST
 def cancel_import(request: HttpRequest, slug: str, job: int) -> HttpResponse:
-    actor, found = _load_import_job(request, slug, job)
-    control.cancel_job(job=found, by=actor.user, now=timezone.now())
-    messages.success(request, _("The import ends after the records that it is at. What is in stays."))
+    actor, row = _load_import_job(request, slug, job)
+    control.cancel_job(job=row, by=actor.user, now=timezone.now())
+    messages.success(request, _("Cancelling. Records that are already imported stay."))
     return redirect("dashboard:import", slug, job)
 
 
 @require_POST
 def retry_import(request: HttpRequest, slug: str, job: int) -> HttpResponse:
-    actor, found = _load_import_job(request, slug, job)
+    actor, row = _load_import_job(request, slug, job)
     try:
-        control.retry_job(job=found, by=actor.user, now=timezone.now())
+        control.retry_job(job=row, by=actor.user, now=timezone.now())
     except control.JobNotRetryable:
-        messages.warning(request, _("The import is under way, or done."))
+        messages.warning(request, _("This import is already running or done."))
     return redirect("dashboard:import", slug, job)
 
 
 @require_POST
 def undo_source_import(request: HttpRequest, slug: str, source: int) -> HttpResponse:
-    actor, found = _load_source(request, slug, source)
+    actor, row = _load_source(request, slug, source)
     try:
-        undo_job.request_undo(source=found, by=actor.user, now=timezone.now())
+        undo_job.request_undo(source=row, by=actor.user, now=timezone.now())
     except undo_job.ImportStillRunning:
-        messages.warning(request, _("The file is still coming in: cancel the import first."))
+        messages.warning(request, _("The import is still running. Cancel it first."))
     return redirect("dashboard:import_source", slug, source)
 
 
 @require_safe
 @never_cache
 def download_bad_lines(request: HttpRequest, slug: str, job: int) -> FileResponse:
-    actor, found = _load_import_job(request, slug, job)
-    path = bad_lines.path_for_job(found.pk)
+    actor, row = _load_import_job(request, slug, job)
+    path = bad_lines.path_for_job(row.pk)
     if not path.exists():
         raise Http404
-    name = f"{actor.project.slug}-bad-lines-{found.pk}.csv"
+    name = f"{actor.project.slug}-bad-lines-{row.pk}.csv"
     return FileResponse(path.open("rb"), as_attachment=True, filename=name, content_type="text/csv; charset=utf-8")
 
 
 def _render_imports(
     request: HttpRequest, actor: Membership, *, status: int = 200, form: ImportFileForm | None = None
 ) -> HttpResponse:
-    stopped = [(job, page.get_file_name(job)) for job in page.list_unfinished_imports(actor.project)]
-    form = form or ImportFileForm(has_stores=page.has_object_stores())
-    rows = paging.paginate(page.select_imported_sources(actor.project), request.GET)
-    return dashboard_render.project_page(
-        request, actor, "dashboard/imports.html", here="imports", status=status, form=form, rows=rows, stopped=stopped
+    unfinished = [(job, page.get_file_name(job)) for job in page.list_unfinished_imports(actor.project)]
+    return project_page(
+        request,
+        actor,
+        "dashboard/imports.html",
+        here="imports",
+        status=status,
+        form=form or ImportFileForm(has_stores=page.has_object_stores()),
+        rows=paging.paginate(page.select_imported_sources(actor.project), request.GET),
+        unfinished=unfinished,
     )
 
 
-def _store_reference(told: dict[str, Any]) -> str:
-    sent: UploadedFile[bytes] | None = told.get("sent")
-    if sent is not None:
+def _store_reference(data: dict[str, Any]) -> str:
+    upload: UploadedFile[bytes] | None = data.get("upload")
+    if upload is not None:
         return locations.make_upload_reference(
-            uploads.save_upload(name=sent.name or "", parts=sent.chunks(), size=sent.size)
+            uploads.save_upload(name=upload.name or "", parts=upload.chunks(), size=upload.size)
         )
-    return locations.resolve_location(told.get("beside") or told["address"]).reference
+    return locations.resolve_location(data.get("server_file") or data["address"]).reference
 
 
 def _render_preview(
     request: HttpRequest,
     actor: Membership,
-    place: FileLocation,
-    form: ImportChoicesForm,
+    location: FileLocation,
+    form: ImportOptionsForm,
     *,
     status: int = 200,
     problem: str = "",
 ) -> HttpResponse:
     is_usable = form.is_bound and form.is_valid()
-    choices = form.choices() if is_usable else ImportOptions(format=form["format"].value() or "auto")
-    found = None
+    options = form.options() if is_usable else ImportOptions(format=form["format"].value() or "auto")
+    preview = None
     try:
-        found = page.load_import_preview(place, choices)
+        preview = page.load_import_preview(location, options)
     except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
         problem = problem or str(error)
-    return dashboard_render.project_page(
+    return project_page(
         request,
         actor,
         "dashboard/import_preview.html",
         here="imports",
         status=status,
-        place=place,
+        location=location,
         form=form,
         problem=problem,
-        preview=found,
-        shown=list(page.build_preview_records(found)) if found else [],
-        bad=found.report.bad_lines[:20] if found else [],
+        preview=preview,
+        records=list(page.build_preview_records(preview)) if preview else [],
+        bad_lines=preview.report.bad_lines[:20] if preview else [],
     )
 
 
-def _start_import(actor: Membership, place: FileLocation, choices: ImportOptions) -> Job:
-    now = timezone.now()
-    if place.path is None:
+def _start_import(actor: Membership, location: FileLocation, options: ImportOptions) -> Job:
+    project, by, now = actor.project, actor.user, timezone.now()
+    if location.path is None:
         return import_job.request_import_from_store(
-            project=actor.project, address=place.address, choices=choices, by=actor.user, now=now
+            project=project, address=location.address, choices=options, by=by, now=now
         )
-    return import_job.request_import(project=actor.project, path=place.path, choices=choices, by=actor.user, now=now)
+    return import_job.request_import(project=project, path=location.path, choices=options, by=by, now=now)
 
 
 def _load_import_job(request: HttpRequest, slug: str, job: int) -> tuple[Membership, Job]:
-    actor = access.membership_or_404(request, slug, Action.BRING_IN)
-    its = {"kind": import_job.KIND, "subject": f"project:{actor.project.pk}"}
-    return actor, get_object_or_404(Job, pk=job, **its)
+    actor = membership_or_404(request, slug, Action.BRING_IN)
+    subject = f"project:{actor.project.pk}"
+    return actor, get_object_or_404(Job, pk=job, kind=import_job.KIND, subject=subject)
 
 
 def _load_source(request: HttpRequest, slug: str, source: int) -> tuple[Membership, Source]:
-    actor = access.membership_or_404(request, slug, Action.BRING_IN)
+    actor = membership_or_404(request, slug, Action.BRING_IN)
     return actor, get_object_or_404(Source.objects.select_related("project"), project=actor.project, pk=source)
 
 
-def _render_import(request: HttpRequest, actor: Membership, found: ImportStatus, *, is_part: bool) -> HttpResponse:
-    """The page of one import, or the part of it that is asked for again while something is under way."""
+def _render_import(request: HttpRequest, actor: Membership, status: ImportStatus, *, is_part: bool) -> HttpResponse:
+    """Render the page of one import, or only the part that polls while a job runs."""
     if is_part:
-        return render(request, "dashboard/imports/_progress.html", {"project": actor.project, "standing": found})
-    name = found.source.name if found.source else page.get_file_name(found.job) if found.job else ""
-    return dashboard_render.project_page(
-        request, actor, "dashboard/import.html", here="imports", standing=found, name=name
-    )
+        return render(request, "dashboard/imports/_progress.html", {"project": actor.project, "import_status": status})
+    name = status.source.name if status.source else page.get_file_name(status.job) if status.job else ""
+    return project_page(request, actor, "dashboard/import.html", here="imports", import_status=status, name=name)

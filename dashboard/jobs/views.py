@@ -1,4 +1,4 @@
-"""Background work of a project: how far it is, how long it still takes, again, or no more."""
+"""Background jobs of a project: list, cancel, retry."""
 
 from typing import Any
 
@@ -11,8 +11,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import access, paging, render
+from dashboard import paging
+from dashboard.access import membership_or_404
 from dashboard.jobs import page
+from dashboard.render import project_page
 from exports.models import Delivery, Snapshot
 from jobs import control
 from jobs.models import Job
@@ -27,47 +29,47 @@ _MAX_SUBJECTS = 100
 @require_safe
 @never_cache
 def show_jobs(request: HttpRequest, slug: str) -> HttpResponse:
-    actor = access.membership_or_404(request, slug, Action.READ)
+    actor = membership_or_404(request, slug, Action.READ)
     rows = paging.paginate(_select_all_jobs(actor.project).select_related("asked_by"), request.GET, size=30)
-    told = page.summarize_jobs(rows.rows, timezone.now())
-    return render.project_page(
+    jobs = page.summarize_jobs(rows.rows, timezone.now())
+    return project_page(
         request,
         actor,
         "dashboard/jobs.html",
         here="jobs",
         rows=rows,
-        told=told,
-        is_under_way=any(each.is_under_way for each in told),
+        jobs=jobs,
+        is_polling=any(job.is_under_way for job in jobs),
         may_act=roles.membership_may(actor, Action.BRING_IN),
     )
 
 
 @require_POST
 def retry_job(request: HttpRequest, slug: str, job: int) -> HttpResponse:
-    actor = access.membership_or_404(request, slug, Action.BRING_IN)
+    actor = membership_or_404(request, slug, Action.BRING_IN)
     try:
         control.retry_job(
             job=get_object_or_404(_select_own_jobs(actor.project), pk=job), by=actor.user, now=timezone.now()
         )
     except control.JobNotRetryable:
-        messages.warning(request, _("It is under way, or done: there is nothing to ask for again."))
+        messages.warning(request, _("This job is running or done, so it cannot be retried."))
     else:
-        messages.success(request, _("Asked for again. It goes on where it stopped."))
+        messages.success(request, _("Job restarted. It resumes where it stopped."))
     return redirect("dashboard:jobs", slug)
 
 
 @require_POST
 def cancel_job(request: HttpRequest, slug: str, job: int) -> HttpResponse:
-    actor = access.membership_or_404(request, slug, Action.BRING_IN)
+    actor = membership_or_404(request, slug, Action.BRING_IN)
     control.cancel_job(
         job=get_object_or_404(_select_own_jobs(actor.project), pk=job), by=actor.user, now=timezone.now()
     )
-    messages.success(request, _("It ends after the piece that it is at. What is done stays done."))
+    messages.success(request, _("Cancelling. Finished work is kept."))
     return redirect("dashboard:jobs", slug)
 
 
 def _select_own_jobs(project: Project) -> QuerySet[Job]:
-    """What may be cancelled and tried again by itself."""
+    """Select the jobs that may be cancelled and retried on this page."""
     return Job.objects.filter(
         subject__in=[f"project:{project.pk}", *_list_subjects(PRM.objects.filter(project=project), "prm")]
     )
@@ -83,5 +85,5 @@ def _select_all_jobs(project: Project) -> QuerySet[Job]:
 
 
 def _list_subjects(rows: QuerySet[Any], kind: str) -> list[str]:
-    """The newest of them, as their jobs name them."""
+    """List the subjects of the newest rows, as jobs name them."""
     return [f"{kind}:{pk}" for pk in rows.order_by("-pk").values_list("pk", flat=True)[:_MAX_SUBJECTS]]

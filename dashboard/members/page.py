@@ -1,5 +1,4 @@
-"""The people of a project as the one who manages them sees them: whoever does more than rate first, then annotators, a
-page at a time. Reads alone; every page costs the same, however many there are."""
+"""Data of the members page: other roles first, then annotators page by page. Writes nothing."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from labeling.models.rater import RaterStage
 from people import invitations, members, roles
 from people.models import Invitation, Membership, Role, WorkerId
 
-PAGE_SIZE = 100  # annotators on a page
+PAGE_SIZE = 100  # annotators per page
 _ROLE_RANK = Case(*[When(role=role, then=Value(n)) for n, role in enumerate(Role)], output_field=IntegerField())
 
 
@@ -28,9 +27,9 @@ class MemberRow:
     may_be_managed: bool
     may_be_reset: bool
     choices: tuple[Role, ...]
-    station: OnboardingGate | None  # where a rater stands; None for who does not rate
-    result: ScreeningResult | None  # of the last attempt at the screening
-    worker: str  # the id on the crowd platform
+    gate: OnboardingGate | None  # the rater's next onboarding step; None for other members
+    result: ScreeningResult | None  # of the last screening attempt
+    worker: str  # worker ID on the crowd platform
 
     @property
     def may_be_admitted(self) -> bool:
@@ -38,40 +37,40 @@ class MemberRow:
 
     @property
     def may_try_again(self) -> bool:
-        return self.may_be_managed and self.station == OnboardingGate.FAILED
+        return self.may_be_managed and self.gate == OnboardingGate.FAILED
 
 
 @dataclass(frozen=True)
 class MembersPage:
     rows: Sequence[MemberRow]
-    page: paging.KeysetPage[Membership]  # of the annotators
-    n: int  # who belong to the project, also on other pages
-    q: str  # who was looked for
+    page: paging.KeysetPage[Membership]  # of annotators
+    n: int  # members on all pages
+    search: str
 
 
-def load_members(actor: Membership, asked: QueryDict) -> MembersPage:
-    every, q = (
-        Membership.objects.active().filter(project=actor.project_id),
-        asked.get("q", "")[:150].replace("\0", "").strip(),
-    )
-    found = _filter_by_name(every, q, actor.project_id).select_related("user") if q else every.select_related("user")
-    page = paging.paginate(found.filter(role=Role.ANNOTATOR), asked, size=PAGE_SIZE)
-    shown = sorted(page.rows, key=lambda each: each.user.username)
+def load_members(actor: Membership, query: QueryDict) -> MembersPage:
+    everyone = Membership.objects.active().filter(project=actor.project_id)
+    search = query.get("q", "")[:150].replace("\0", "").strip()
+    matches = _filter_by_name(everyone, search, actor.project_id).select_related("user")
+    page = paging.paginate(matches.filter(role=Role.ANNOTATOR), query, size=PAGE_SIZE)
+    memberships = sorted(page.rows, key=lambda each: each.user.username)
     if not page.newer:
-        shown[:0] = found.exclude(role=Role.ANNOTATOR).order_by(_ROLE_RANK, "user__username")
-    return MembersPage(_build_rows(actor, shown), page, every.count(), q)
+        memberships[:0] = matches.exclude(role=Role.ANNOTATOR).order_by(_ROLE_RANK, "user__username")
+    return MembersPage(_build_rows(actor, memberships), page, everyone.count(), search)
 
 
-def _filter_by_name(rows: QuerySet[Membership], q: str, project_id: int) -> QuerySet[Membership]:
-    """By a part of the name, or by the id on this project's crowd platform."""
-    by_id = Q(user__worker_id__worker=q, user__worker_id__project=project_id)
-    return rows.filter(Q(user__name__icontains=q) | Q(user__username__icontains=q) | by_id)
+def _filter_by_name(rows: QuerySet[Membership], search: str, project_id: int) -> QuerySet[Membership]:
+    """Filter by a part of the name, or by the worker ID on this project's crowd platform."""
+    if not search:
+        return rows
+    is_worker = Q(user__worker_id__worker=search, user__worker_id__project=project_id)
+    return rows.filter(Q(user__name__icontains=search) | Q(user__username__icontains=search) | is_worker)
 
 
 def _build_rows(actor: Membership, memberships: Sequence[Membership]) -> list[MemberRow]:
     users = [each.user for each in memberships]
     raters = {rater.user_id: rater for rater in Rater.objects.filter(project=actor.project_id, user__in=users)}
-    reset = members.find_resettable(actor=actor, among=users)
+    resettable = members.find_resettable(actor=actor, among=users)
     choices = tuple(role for role in Role if roles.may_grant(actor, role))
     results = {
         each.rater_id: each for each in ScreeningResult.objects.filter(rater__in=raters.values()).order_by("attempt")
@@ -83,9 +82,9 @@ def _build_rows(actor: Membership, memberships: Sequence[Membership]) -> list[Me
             rater=rater,
             is_oneself=each.user_id == actor.user_id,
             may_be_managed=each.user_id != actor.user_id and roles.may_grant(actor, each.role),
-            may_be_reset=each.user_id != actor.user_id and each.user_id in reset,
+            may_be_reset=each.user_id != actor.user_id and each.user_id in resettable,
             choices=choices,
-            station=gates.next_gate(rater=rater, project=actor.project) if rater else None,
+            gate=gates.next_gate(rater=rater, project=actor.project) if rater else None,
             result=results.get(rater.pk) if rater else None,
             worker=workers.get(each.user_id, ""),
         )
@@ -101,5 +100,5 @@ class OpenInvitation:
 
 
 def load_open_invitations(actor: Membership, *, now: dt.datetime) -> list[OpenInvitation]:
-    found = invitations.open_invitations(now=now).filter(project=actor.project_id).select_related("made_by")
-    return [OpenInvitation(each, roles.may_grant(actor, each.role)) for each in found.order_by("-made_at", "-pk")]
+    rows = invitations.open_invitations(now=now).filter(project=actor.project_id).select_related("made_by")
+    return [OpenInvitation(each, roles.may_grant(actor, each.role)) for each in rows.order_by("-made_at", "-pk")]

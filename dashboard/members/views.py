@@ -1,4 +1,4 @@
-"""Who belongs to a project, for those who manage them."""
+"""Members of a project: invite, change roles, remove, and help people through onboarding."""
 
 from typing import Any
 
@@ -11,9 +11,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard import access, render
-from dashboard.forms import InviteForm, RoleForm
+from dashboard.access import membership_or_404
 from dashboard.members import page
+from dashboard.members.forms import InviteForm, RoleForm
+from dashboard.render import project_page
 from labeling import onboarding
 from labeling.models import Rater
 from people import invitations, members, roles
@@ -24,14 +25,14 @@ from people.roles import Action
 @require_safe
 @never_cache
 def show_members(request: HttpRequest, slug: str) -> HttpResponse:
-    return _render_members(request, access.membership_or_404(request, slug, Action.INVITE))
+    return _render_members(request, membership_or_404(request, slug, Action.INVITE))
 
 
 @require_POST
 @never_cache
 def create_invitation(request: HttpRequest, slug: str) -> HttpResponse:
-    """Answers with the page itself: the link is seen this once, and stands in no session and no address."""
-    actor = access.membership_or_404(request, slug, Action.INVITE)
+    """Answer with the page instead of a redirect, so that the secret link is in no session and no URL."""
+    actor = membership_or_404(request, slug, Action.INVITE)
     form = InviteForm(request.POST, actor=actor)
     if not form.is_valid():
         return _render_members(request, actor, status=422, form=form)
@@ -44,78 +45,79 @@ def create_invitation(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def revoke_invitation(request: HttpRequest, slug: str, invitation: int) -> HttpResponse:
-    actor = access.membership_or_404(request, slug, Action.INVITE)
-    found = get_object_or_404(Invitation, project=actor.project, pk=invitation)
-    invitations.revoke_invitation(invitation=found, by=actor.user, now=timezone.now())
-    messages.success(request, _("The invitation lets nobody in any more."))
+    actor = membership_or_404(request, slug, Action.INVITE)
+    row = get_object_or_404(Invitation, project=actor.project, pk=invitation)
+    invitations.revoke_invitation(invitation=row, by=actor.user, now=timezone.now())
+    messages.success(request, _("Invitation revoked."))
     return redirect("dashboard:members", slug)
 
 
 @require_POST
 def change_member_role(request: HttpRequest, slug: str, member: int) -> HttpResponse:
-    actor, found = _load_member(request, slug, member)
+    actor, target = _load_member(request, slug, member)
     form = RoleForm(request.POST, actor=actor)
     if not form.is_valid():
-        return _render_members(request, actor, status=422, problem=_("Choose one of the roles that you may give."))
+        return _render_members(
+            request, actor, status=422, problem=_("You may not assign this role. Choose one from the list.")
+        )
     try:
-        members.change_role(membership=found, role=form.cleaned_data["role"], by=actor.user, now=timezone.now())
+        members.change_role(membership=target, role=form.cleaned_data["role"], by=actor.user, now=timezone.now())
     except members.LastOwner:
         return _render_members(request, actor, status=422, problem=_last_owner_error())
-    told = {"person": found.user, "role": form.cleaned_data["role"].label}
-    messages.success(request, _("%(person)s is %(role)s now.") % told)
+    names = {"person": target.user, "role": form.cleaned_data["role"].label}
+    messages.success(request, _("%(person)s now has the role %(role)s.") % names)
     return redirect("dashboard:members", slug)
 
 
 @require_POST
 def remove_member(request: HttpRequest, slug: str, member: int) -> HttpResponse:
-    actor, found = _load_member(request, slug, member)
+    actor, target = _load_member(request, slug, member)
     try:
-        members.remove_member(membership=found, by=actor.user, now=timezone.now())
+        members.remove_member(membership=target, by=actor.user, now=timezone.now())
     except members.LastOwner:
         return _render_members(request, actor, status=422, problem=_last_owner_error())
-    told = {"person": found.user}
-    messages.success(request, _("%(person)s no longer belongs to the project. Their ratings stay.") % told)
+    messages.success(request, _("%(person)s was removed. Their labels are kept.") % {"person": target.user})
     return redirect("dashboard:members", slug)
 
 
 @require_POST
 def allow_screening_attempt(request: HttpRequest, slug: str, member: int) -> HttpResponse:
-    """Another attempt at the screening, for somebody who did not pass it."""
-    actor, found = _load_member(request, slug, member)
-    rater = _get_managed_rater(actor, found)
+    """Allow another screening attempt to a member who failed."""
+    actor, target = _load_member(request, slug, member)
+    rater = _get_managed_rater(actor, target)
     if onboarding.allow_another_attempt(rater_id=rater.pk, by=actor.user, now=timezone.now()):
-        messages.success(request, _("%(person)s can try the screening again.") % {"person": found.user})
+        messages.success(request, _("%(person)s can take the screening again.") % {"person": target.user})
     return redirect("dashboard:members", slug)
 
 
 @require_POST
 def admit_member(request: HttpRequest, slug: str, member: int) -> HttpResponse:
-    """Into the work without training and screening, for somebody whom the lead knows."""
-    actor, found = _load_member(request, slug, member)
-    rater = _get_managed_rater(actor, found)
+    """Admit a member to work without training and screening."""
+    actor, target = _load_member(request, slug, member)
+    rater = _get_managed_rater(actor, target)
     onboarding.admit_rater(rater_id=rater.pk, by=actor.user, now=timezone.now())
-    messages.success(request, _("%(person)s works without training and screening.") % {"person": found.user})
+    messages.success(request, _("%(person)s can now work without training and screening.") % {"person": target.user})
     return redirect("dashboard:members", slug)
 
 
-def _get_managed_rater(actor: Membership, found: Membership) -> Rater:
-    if not roles.may_grant(actor, found.role):
-        raise roles.NotAllowed(_("You cannot decide about this person."))
-    return get_object_or_404(Rater, project=actor.project, user=found.user_id)
+def _get_managed_rater(actor: Membership, target: Membership) -> Rater:
+    if not roles.may_grant(actor, target.role):
+        raise roles.NotAllowed(_("Your role does not allow you to manage this person."))
+    return get_object_or_404(Rater, project=actor.project, user=target.user_id)
 
 
 @require_POST
 @never_cache
 def create_reset_link(request: HttpRequest, slug: str, member: int) -> HttpResponse:
-    actor, found = _load_member(request, slug, member)
-    token = members.create_reset_link(membership=found, by=actor.user, now=timezone.now())
+    actor, target = _load_member(request, slug, member)
+    token = members.create_reset_link(membership=target, by=actor.user, now=timezone.now())
     link = request.build_absolute_uri(reverse("new_password", args=[token]))
-    return _render_members(request, actor, status=201, link=link, person=found.user)
+    return _render_members(request, actor, status=201, link=link, person=target.user)
 
 
 @require_POST
 def leave_project(request: HttpRequest, slug: str) -> HttpResponse:
-    membership = access.membership_or_404(request, slug)
+    membership = membership_or_404(request, slug)
     try:
         members.leave_project(membership=membership, now=timezone.now())
     except members.LastOwner:
@@ -125,27 +127,24 @@ def leave_project(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _load_member(request: HttpRequest, slug: str, member: int) -> tuple[Membership, Membership]:
-    actor = access.membership_or_404(request, slug, Action.INVITE)
+    actor = membership_or_404(request, slug, Action.INVITE)
     active = Membership.objects.active().select_related("project", "user")
     return actor, get_object_or_404(active, project=actor.project, pk=member)
 
 
-def _render_members(request: HttpRequest, actor: Membership, *, status: int = 200, **told: Any) -> HttpResponse:
-    told.setdefault("form", InviteForm(actor=actor))
-    invited = page.load_open_invitations(actor, now=timezone.now())
-    people = page.load_members(actor, request.GET)
-    return render.project_page(
+def _render_members(request: HttpRequest, actor: Membership, *, status: int = 200, **context: Any) -> HttpResponse:
+    context.setdefault("form", InviteForm(actor=actor))
+    return project_page(
         request,
         actor,
         "dashboard/members.html",
         here="members",
         status=status,
-        people=people,
-        rows=people.page,
-        invitations=invited,
-        **told,
+        members=page.load_members(actor, request.GET),
+        invitations=page.load_open_invitations(actor, now=timezone.now()),
+        **context,
     )
 
 
 def _last_owner_error() -> str:
-    return _("A project keeps one owner at least. Make somebody else owner first.")
+    return _("A project needs at least one owner. Make another member an owner first.")

@@ -1,4 +1,4 @@
-"""Messages of a project as its leads see them: what went to everybody, and one thread for each person. Reads alone."""
+"""Data of the message pages: messages to all annotators, and one thread per person. Writes nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from labeling.models import Project, Rater
 from people import member_messages
 from people.models import MemberMessage, Membership
 
-MAX_MESSAGES = 100  # messages on a page
+MAX_MESSAGES = 100  # per page
 MAX_MESSAGES_TO_ALL = 10
 
 
@@ -21,14 +21,14 @@ class ThreadSummary:
 
     rater: Rater
     message: MemberMessage
-    is_new: bool  # an answer that no lead has seen
+    is_new: bool  # has an answer that no lead has seen
 
 
 @dataclass(frozen=True)
 class MessagesPage:
-    n_reached: int
+    n_recipients: int
     to_all: Sequence[Mapping[str, Any]]
-    lines: Sequence[ThreadSummary]
+    threads: Sequence[ThreadSummary]
 
 
 @dataclass(frozen=True)
@@ -43,37 +43,37 @@ class MessageThread:
 
 
 def load_messages(actor: Membership) -> MessagesPage:
-    mine = MemberMessage.objects.filter(membership__project=actor.project)
-    to_all = mine.filter(is_to_all=True).values("text", "written_at", "written_by__name", "written_by__username")
+    messages = MemberMessage.objects.filter(membership__project=actor.project)
+    to_all = messages.filter(is_to_all=True).values("text", "written_at", "written_by__name", "written_by__username")
     counted = to_all.annotate(n=Count("pk"), n_read=Count("read_at"), n_answered=Count("answered_at"))
     return MessagesPage(
-        n_reached=member_messages.list_recipients(project=actor.project, by=actor.user).count(),
+        n_recipients=member_messages.list_recipients(project=actor.project, by=actor.user).count(),
         to_all=list(counted.order_by("-written_at")[:MAX_MESSAGES_TO_ALL]),
-        lines=_load_thread_summaries(actor, mine),
+        threads=_load_thread_summaries(actor, messages),
     )
 
 
-def _load_thread_summaries(actor: Membership, mine: QuerySet[MemberMessage]) -> list[ThreadSummary]:
-    """Each person once, new answers first, then by what happened last. What went to everybody counts once answered."""
-    spoken = mine.filter(is_to_all=False) | mine.filter(answered_at__isnull=False)
-    latest = spoken.select_related("membership__user", "written_by").order_by(
+def _load_thread_summaries(actor: Membership, messages: QuerySet[MemberMessage]) -> list[ThreadSummary]:
+    """List each person once: new answers first, then by time. Messages to all count once they are answered."""
+    in_threads = messages.filter(is_to_all=False) | messages.filter(answered_at__isnull=False)
+    latest = in_threads.select_related("membership__user", "written_by").order_by(
         Coalesce("answered_at", "written_at").desc(), "-pk"
     )
-    found = list(latest[:MAX_MESSAGES])
+    newest = list(latest[:MAX_MESSAGES])
     raters = {
         rater.user_id: rater
         for rater in Rater.objects.active().filter(
-            project=actor.project, user__in={message.membership.user_id for message in found}
+            project=actor.project, user__in={message.membership.user_id for message in newest}
         )
     }
-    once: dict[int, ThreadSummary] = {}
-    for message in found:
+    threads: dict[int, ThreadSummary] = {}
+    for message in newest:
         rater = raters.get(message.membership.user_id)
         if rater is not None:
-            line = once.setdefault(rater.pk, ThreadSummary(rater, message, is_new=False))
+            thread = threads.setdefault(rater.pk, ThreadSummary(rater, message, is_new=False))
             if _is_unseen_answer(message):
-                once[rater.pk] = ThreadSummary(line.rater, line.message, is_new=True)
-    return sorted(once.values(), key=lambda line: not line.is_new)
+                threads[rater.pk] = ThreadSummary(rater, thread.message, is_new=True)
+    return sorted(threads.values(), key=lambda thread: not thread.is_new)
 
 
 def load_thread(actor: Membership, member: Membership) -> MessageThread:
@@ -83,7 +83,7 @@ def load_thread(actor: Membership, member: Membership) -> MessageThread:
 
 
 def find_unseen_answers(project: Project) -> set[int]:
-    """Whose answers no lead has seen yet, by the user's id."""
+    """Return the users whose answers no lead has seen."""
     return set(MemberMessage.objects.with_new_answer(project.pk).values_list("membership__user", flat=True))
 
 

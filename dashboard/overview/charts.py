@@ -1,4 +1,4 @@
-"""The charts of the overview, each with its table: all of a project's time, or its last weeks."""
+"""The charts of the overview with their tables, for the whole project or for its last weeks."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from labeling.models.queue import SamplingSource
 from labeling.queue.lane_entries import LaneDepth
 from stats import intervals
 
-MAX_POINTS = 12  # on the axis of a chart over time
+MAX_POINTS = 12  # on a time axis
 
 
 @dataclass(frozen=True)
 class OverviewDay:
     day: dt.date
-    ended: int  # of the readings: settled, decided, or contested
+    ended: int  # traces that were settled, decided or contested
     contested: int
     steps: int
     paid_ms: int
@@ -38,94 +38,94 @@ class OverviewDay:
 
 def build_overview_charts(
     project: Project,
-    every: Sequence[OverviewDay],
+    all_days: Sequence[OverviewDay],
     end: CompletionForecast | None,
     total: int,
-    course: Sequence[DailyProjectStats],
+    daily_stats: Sequence[DailyProjectStats],
     weeks: int | None,
 ) -> dict[str, Chart]:
-    """`every` day from the first to today, of which the last `weeks` are drawn, or all."""
-    days = every[-7 * weeks :] if weeks else every
-    course = [each for each in course if each.day >= days[0].day]
-    before = sum(day.settled for day in every[: len(every) - len(days)])
+    """Build the charts for the last `weeks`, or for all days. `all_days` runs from the first day to today."""
+    days = all_days[-7 * weeks :] if weeks else all_days
+    daily_stats = [stats for stats in daily_stats if stats.day >= days[0].day]
+    settled_before = sum(day.settled for day in all_days[: len(all_days) - len(days)])
     charts = {
-        "progress": _build_progress_chart(days, before, end, total),
+        "progress": _build_progress_chart(days, settled_before, end, total),
         "contested": _build_contested_chart(days),
     }
-    if waiting := _build_queue_chart(project):
-        charts["queue"] = waiting
+    if queue_chart := _build_queue_chart(project):
+        charts["queue"] = queue_chart
     if project.pay_per_hour is not None:
         charts["cost"] = _build_cost_chart(project, days)
-    if course:
-        charts |= {
-            "alpha": _build_alpha_chart(_sample_course(course)),
-            "mix": _build_label_mix_chart(_sample_course(course)),
-        }
+    if daily_stats:
+        sample = _sample_evenly(daily_stats)
+        charts |= {"alpha": _build_alpha_chart(sample), "mix": _build_label_mix_chart(sample)}
     return charts
 
 
 def _build_progress_chart(
-    days: Sequence[OverviewDay], before: int, end: CompletionForecast | None, total: int
+    days: Sequence[OverviewDay], settled_before: int, end: CompletionForecast | None, total: int
 ) -> Chart:
-    done, sofar = [], before
+    points, settled = [], settled_before
     for day in days:
-        sofar += day.settled
-        done.append((day.day, sofar))
-    told = _("%(n)s settled") % {"n": f"{sofar:,}"}
+        settled += day.settled
+        points.append((day.day, settled))
     draw = partial(
         progress.draw_progress,
-        [(days[0].day - dt.timedelta(days=1), before), *done],
-        goal=max(total, sofar),
+        [(days[0].day - dt.timedelta(days=1), settled_before), *points],
+        goal=max(total, settled),
         end=end,
-        name=_("Settled traces day by day, %(n)s of %(total)s now") % {"n": sofar, "total": total},
+        name=_("Settled traces by day, now %(n)s of %(total)s") % {"n": settled, "total": total},
         dates=_format_date,
-        words=(told, _("today")),
+        words=(_("%(n)s settled") % {"n": f"{settled:,}"}, _("today")),
     )
     columns = (TableColumn(_("Day"), reads=str), TableColumn(_("Settled"), is_number=True))
     return draw_for_both_widths(
-        draw, DataTable("settled", _("settled traces by day"), columns, done), wide=progress.WIDTH
+        draw, DataTable("settled", _("settled traces by day"), columns, points), wide=progress.WIDTH
     )
 
 
-def _build_alpha_chart(course: Sequence[DailyProjectStats]) -> Chart:
-    told = [each.content["steps"].get("alpha_nominal") or {} for each in course]
-    places = [
-        series.SeriesPoint(_format_date(each.day), one.get("value"), one.get("low"), one.get("high"))
-        for each, one in zip(course, told, strict=True)
+def _build_alpha_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
+    estimates = [
+        statistics.build_estimate("alpha_nominal", stats.content["steps"].get("alpha_nominal") or {})
+        for stats in daily_stats
+    ]
+    points = [
+        series.SeriesPoint(_format_date(stats.day), estimate.value, estimate.low, estimate.high)
+        for stats, estimate in zip(daily_stats, estimates, strict=True)
     ]
     svg = series.draw_dots(
-        places,
-        name=_("Alpha nominal as it stood day by day, with 95 percent intervals"),
-        reads=number_format.format_share,
+        points, name=_("Nominal alpha by day, with 95 percent intervals"), reads=number_format.format_share
     )
     columns = (
         TableColumn(_("Day"), reads=str),
         *(
-            TableColumn(each, is_number=True, reads=number_format.format_share)
-            for each in (_("alpha"), _("from"), _("to"))
+            TableColumn(name, is_number=True, reads=number_format.format_share)
+            for name in (_("alpha"), _("from"), _("to"))
         ),
-        *(TableColumn(each, is_number=True) for each in (_("n"), _("problems"))),
-        TableColumn(_("what is missing, and why")),
+        *(TableColumn(name, is_number=True) for name in (_("n"), _("problems"))),
+        TableColumn(_("reason if missing")),
     )
-    figures = [statistics.build_estimate("alpha_nominal", one) for one in told]
-    rows = [(day.day, f.value, f.low, f.high, f.n, f.n_problems, f.why) for day, f in zip(course, figures, strict=True)]
-    return Chart(svg, DataTable("alpha", _("alpha nominal by day"), columns, rows))
+    rows = [
+        (stats.day, each.value, each.low, each.high, each.n, each.n_problems, each.why)
+        for stats, each in zip(daily_stats, estimates, strict=True)
+    ]
+    return Chart(svg, DataTable("alpha", _("nominal alpha by day"), columns, rows))
 
 
-def _build_label_mix_chart(course: Sequence[DailyProjectStats]) -> Chart:
-    shares = [each.content.get("labels") or {} for each in course]
-    negative, neutral = ([one.get(value, 0.0) for one in shares] for value in ("-1", "0"))
+def _build_label_mix_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
+    shares = [stats.content.get("labels") or {} for stats in daily_stats]
+    negative, neutral = ([share.get(rating, 0.0) for share in shares] for rating in ("-1", "0"))
     layers = [
         bars.StackLayer("fn-l", _("negative"), negative, number_format.format_percent(negative[-1])),
         bars.StackLayer("fo-l", _("neutral"), neutral, number_format.format_percent(neutral[-1])),
     ]
     positive = 1 - negative[-1] - neutral[-1]
     svg = bars.draw_stacked_columns(
-        [_format_date(each.day) for each in course],
+        [_format_date(stats.day) for stats in daily_stats],
         layers,
-        name=_("Share of negative and neutral ratings day by day"),
+        name=_("Share of negative and neutral ratings by day"),
         reads=number_format.format_percent,
-        rest=(_("positive"), _("%(share)s, the rest") % {"share": number_format.format_percent(positive)}),
+        rest=(_("positive"), _("%(share)s, not drawn") % {"share": number_format.format_percent(positive)}),
     )
     columns = (
         TableColumn(_("Day"), reads=str),
@@ -135,22 +135,25 @@ def _build_label_mix_chart(course: Sequence[DailyProjectStats]) -> Chart:
         ),
         TableColumn(_("Steps rated"), is_number=True),
     )
-    n = [(each.content["steps"].get("alpha_nominal") or {}).get("n") for each in course]
-    rows = [(each.day, a, b, 1 - a - b, of) for each, a, b, of in zip(course, negative, neutral, n, strict=True)]
+    counts = [(stats.content["steps"].get("alpha_nominal") or {}).get("n") for stats in daily_stats]
+    rows = [
+        (stats.day, low, mid, 1 - low - mid, n)
+        for stats, low, mid, n in zip(daily_stats, negative, neutral, counts, strict=True)
+    ]
     return Chart(svg, DataTable("labels", _("label mix by day"), columns, rows))
 
 
 def _build_contested_chart(days: Sequence[OverviewDay]) -> Chart:
-    """By week: of the traces that came to an end of their readings."""
-    places, rows = [], []
+    points, rows = [], []
     for week in _split_weeks(days):
         n, contested = sum(day.ended for day in week), sum(day.contested for day in week)
-        around = intervals.wilson_interval(right=contested, n=n) if n else None
-        low, high = (around.low, around.high) if around else (None, None)
-        places.append(series.SeriesPoint(_format_date(week[0].day), contested / n if n else None, low, high))
-        rows.append((week[0].day, places[-1].value, low, high, n))
+        interval = intervals.wilson_interval(right=contested, n=n) if n else None
+        low, high = (interval.low, interval.high) if interval else (None, None)
+        share = contested / n if n else None
+        points.append(series.SeriesPoint(_format_date(week[0].day), share, low, high))
+        rows.append((week[0].day, share, low, high, n))
     svg = series.draw_band(
-        places, name=_("Contested share week by week, with 95 percent band"), reads=number_format.format_percent
+        points, name=_("Contested share by week, with 95 percent intervals"), reads=number_format.format_percent
     )
     columns = (
         TableColumn(_("Week of"), reads=str),
@@ -164,60 +167,62 @@ def _build_contested_chart(days: Sequence[OverviewDay]) -> Chart:
 
 
 def _build_queue_chart(project: Project) -> Chart | None:
-    lanes = queue.lane_depths(project_id=project.pk)
-    found = [
+    values = [
         bars.BarValue(str(SamplingSource(lane.arm).label), lane.n_open, _describe_lane(lane))
-        for lane in lanes
+        for lane in queue.lane_depths(project_id=project.pk)
         if lane.n_open
     ]
-    if not found:
+    if not values:
         return None
-    found.sort(key=lambda bar: -bar.value)
-    draw = partial(bars.draw_horizontal_bars, found, name=_("Traces waiting, by arm"), reads=number_format.format_count)
-    columns = (TableColumn(_("Arm")), TableColumn(_("Waiting"), is_number=True), TableColumn(_("Generation")))
-    rows = [(bar.label, int(bar.value), bar.note) for bar in found]
-    return draw_for_both_widths(draw, DataTable("queue", _("traces waiting by arm"), columns, rows))
+    values.sort(key=lambda bar: -bar.value)
+    name = _("Traces in the queue by sampling source")
+    draw = partial(bars.draw_horizontal_bars, values, name=name, reads=number_format.format_count)
+    columns = (
+        TableColumn(_("Sampling source")),
+        TableColumn(_("Traces"), is_number=True),
+        TableColumn(_("Generation")),
+    )
+    rows = [(bar.label, int(bar.value), bar.note) for bar in values]
+    return draw_for_both_widths(draw, DataTable("queue", _("traces in the queue by sampling source"), columns, rows))
 
 
 def _describe_lane(lane: LaneDepth) -> str:
+    generation = _("generation %(n)d") % {"n": lane.generation} if lane.generation else ""
     more = _("or more") if lane.is_more else ""
-    told = _("generation %(n)d") % {"n": lane.generation} if lane.generation else ""
-    return ", ".join(each for each in (told, more) if each)
+    return ", ".join(text for text in (generation, more) if text)
 
 
 def _build_cost_chart(project: Project, days: Sequence[OverviewDay]) -> Chart:
     rows: list[tuple[dt.date, float | None, int]] = []
     for week in _split_weeks(days):
-        spent, steps = (
-            money.compute_labor_cost(project, sum(day.paid_ms for day in week)),
-            sum(day.steps for day in week),
-        )
-        rows.append((week[0].day, float(spent / Decimal(steps)) if spent is not None and steps else None, steps))
-    drawn = [bars.BarValue(_format_date(day), cost) for day, cost, _steps in rows if cost is not None]
+        steps = sum(day.steps for day in week)
+        cost = money.compute_labor_cost(project, sum(day.paid_ms for day in week))
+        rows.append((week[0].day, float(cost / Decimal(steps)) if cost is not None and steps else None, steps))
+    values = [bars.BarValue(_format_date(day), cost) for day, cost, _steps in rows if cost is not None]
 
-    def reads(value: float) -> str:
+    def format_cost(value: float) -> str:
         return money.format_amount(project, value, 3)
 
-    draw = partial(bars.draw_columns, drawn, name=_("Cost of a settled step, week by week"), reads=reads)
+    draw = partial(bars.draw_columns, values, name=_("Cost per settled step by week"), reads=format_cost)
     columns = (
         TableColumn(_("Week of"), reads=str),
-        TableColumn(_("Cost of a step"), is_number=True, reads=reads),
+        TableColumn(_("Cost per step"), is_number=True, reads=format_cost),
         TableColumn(_("Steps"), is_number=True),
     )
-    return draw_for_both_widths(draw, DataTable("cost", _("cost of a settled step by week"), columns, rows))
+    return draw_for_both_widths(draw, DataTable("cost", _("cost per settled step by week"), columns, rows))
 
 
 def _split_weeks(days: Sequence[OverviewDay]) -> list[Sequence[OverviewDay]]:
-    """Sevens of days, the last one ending today."""
+    """Split into periods of seven days, of which the last ends today."""
     first = len(days) % 7
-    cut = [days[:first]] if first else []
-    return [*cut, *(days[n : n + 7] for n in range(first, len(days), 7))][-MAX_POINTS:]
+    start = [days[:first]] if first else []
+    return [*start, *(days[n : n + 7] for n in range(first, len(days), 7))][-MAX_POINTS:]
 
 
-def _sample_course(course: Sequence[DailyProjectStats]) -> Sequence[DailyProjectStats]:
-    """At most twelve, evenly, with the last one."""
-    every = max(1, -(-len(course) // MAX_POINTS))
-    return list(reversed(list(reversed(course))[::every]))
+def _sample_evenly(daily_stats: Sequence[DailyProjectStats]) -> Sequence[DailyProjectStats]:
+    """Return at most MAX_POINTS days at equal distances, including the last one."""
+    distance = max(1, -(-len(daily_stats) // MAX_POINTS))
+    return daily_stats[::-1][::distance][::-1]
 
 
 def _format_date(day: dt.date) -> str:

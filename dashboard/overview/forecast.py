@@ -1,4 +1,4 @@
-"""When the work will be done: the pace of the last weeks, drawn again and again. Pure arithmetic."""
+"""Forecast when a project will be completed, by resampling the pace of the last weeks. Pure arithmetic."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -7,15 +7,18 @@ import numpy as np
 
 from charts.progress import CompletionForecast
 
-PACE_DAYS = 21  # whose pace counts
-MIN_ACTIVE_DAYS = 5  # with fewer days on which something was settled there is no pace to go by
+PACE_DAYS = 21
+MIN_ACTIVE_DAYS = 5  # days on which a trace was settled; fewer give no pace
 _N_DRAWS = 2000
 _MAX_DAYS = 3650
 
 
 def forecast_completion(daily: Sequence[int], *, remaining: int, today: dt.date) -> CompletionForecast | None:
-    """`daily`: what was settled on each of the last days, rest days as 0. The span holds 9 of 10 simulated ends: weeks
-    of the days that were, in another order. None where too little has happened to say anything."""
+    """Return the expected completion date, with the range of 90 % of the simulated ones.
+
+    `daily` has the number of traces settled on each of the last days, idle days as 0. Return None if too few days had
+    activity.
+    """
     pace = np.asarray(daily[-PACE_DAYS:], dtype=np.float64)
     if remaining <= 0 or (pace > 0).sum() < MIN_ACTIVE_DAYS:
         return None

@@ -1,5 +1,5 @@
-"""The overview of a project: how far, until when, at what cost, how good. Reads what was computed behind the scenes:
-one row of figures, one a day, and bounded counts; the same cost at ten traces and at a million."""
+"""The overview of a project: progress, forecast, cost, agreement. Reads stored figures, so its cost does not depend on
+the number of traces."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -18,47 +18,45 @@ from labeling.quality.project_stats import StoredProjectStats
 
 @dataclass(frozen=True)
 class OverviewPage:
-    shown: StoredProjectStats
+    stats: StoredProjectStats
     settled: int
     total: int
     end: CompletionForecast | None
     pace: float
     alpha: statistics.StatisticEstimate
     exact: statistics.StatisticEstimate
-    within_one: statistics.StatisticEstimate
-    cost: str
-    cost_in_all: str
-    steps: int
-    contested: int
+    step_cost: str
+    total_cost: str
+    n_steps: int
+    n_contested: int
     charts: dict[str, Chart]
 
 
 def load_overview(project: Project, now: dt.datetime, *, weeks: int | None = None) -> OverviewPage | None:
-    """None where nothing was submitted yet. With `weeks` the charts begin so long ago; figures stay as they are."""
-    shown = quality.load_project_stats(project_id=project.pk)
-    if shown is None:
+    """Return None before the first submission. `weeks` shortens the charts; the figures cover the whole project."""
+    stats = quality.load_project_stats(project_id=project.pk)
+    if stats is None:
         return None
-    content, today = shown.content, now.astimezone(dt.UTC).date()
+    content, today = stats.content, now.astimezone(dt.UTC).date()
     days = _list_days(content, today)
     settled, total = content["settled"]["traces"], content["settled"].get("of", 0)
     pace = [day.settled for day in days][-forecast.PACE_DAYS :]
     end = forecast.forecast_completion(pace, remaining=total - settled, today=today)
     headline = content["headline"]
-    spent = money.compute_labor_cost(project, sum(day.paid_ms for day in days))
-    steps = content["settled"]["steps"]
+    cost = money.compute_labor_cost(project, sum(day.paid_ms for day in days))
+    n_steps = content["settled"]["steps"]
     return OverviewPage(
-        shown=shown,
+        stats=stats,
         settled=settled,
         total=total,
         end=end,
         pace=sum(pace) / max(len(pace), 1),
         alpha=statistics.build_estimate("alpha_nominal", headline["steps"].get("alpha_nominal")),
         exact=statistics.build_estimate("exact", headline["first_error"].get("exact")),
-        within_one=statistics.build_estimate("within_one", headline["first_error"].get("within_one")),
-        cost=money.format_amount(project, spent / steps if spent is not None and steps else None, 3),
-        cost_in_all=money.format_amount(project, spent),
-        steps=steps,
-        contested=content["settlements"].get("contested", 0),
+        step_cost=money.format_amount(project, cost / n_steps if cost is not None and n_steps else None, 3),
+        total_cost=money.format_amount(project, cost),
+        n_steps=n_steps,
+        n_contested=content["settlements"].get("contested", 0),
         charts=overview_charts.build_overview_charts(
             project, days, end, total, list(quality.list_daily_stats(project_id=project.pk)), weeks
         ),
@@ -66,15 +64,13 @@ def load_overview(project: Project, now: dt.datetime, *, weeks: int | None = Non
 
 
 def _list_days(content: dict[str, Any], today: dt.date) -> list[OverviewDay]:
-    """Every day from the first to today: days of rest count in a pace."""
-    settled = {each["day"]: each for each in content.get("settled_days", ())}
-    worked = {each["day"]: each for each in content["days"]}
+    """Return every day from the first one to today: idle days count in the pace."""
+    settled = {row["day"]: row for row in content.get("settled_days", ())}
+    worked = {row["day"]: row for row in content["days"]}
     known = sorted({*settled, *worked})
-    if not known:
-        return [OverviewDay(today, 0, 0, 0, 0)]
-    first = min(dt.date.fromisoformat(known[0]), today)
-    every = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
-    return [_build_day(each, settled.get(each.isoformat(), {}), worked.get(each.isoformat(), {})) for each in every]
+    first = min(dt.date.fromisoformat(known[0]), today) if known else today
+    days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
+    return [_build_day(day, settled.get(day.isoformat(), {}), worked.get(day.isoformat(), {})) for day in days]
 
 
 def _build_day(day: dt.date, settled: dict[str, Any], worked: dict[str, Any]) -> OverviewDay:

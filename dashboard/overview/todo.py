@@ -1,5 +1,4 @@
-"""What waits for the person who looks at the overview: things that somebody must act on, each with its place. Counts no
-further than a hundred."""
+"""The to-do list on the overview: what needs a decision by this member, with a link. Counts stop at 99."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from dashboard.traces import page as traces_page
+from dashboard.traces.page import filter_unresolved_bad_reports
 from jobs.models import Job, JobState
 from labeling import quality
 from labeling.models import FirstErrorReport, Project, Rater, Trace
@@ -25,111 +24,97 @@ MAX_COUNT = 99
 
 @dataclass(frozen=True)
 class TodoItem:
+    key: str
     count: str
-    what: str
-    address: str
-    why: str
+    label: str
+    url: str
+    hint: str
 
 
 def load_todo(actor: Membership, *, is_new: bool = False, n_flagged: int = 0) -> list[TodoItem]:
-    """In the order in which they cost the project most; in a project without a submission, what comes first. Who is
-    flagged was found among the figures."""
+    """Return the items this member may act on, most urgent first. `is_new`: the project has no submission yet."""
     slug, project = actor.project.slug, actor.project
-    found = [
-        TodoItem(_format_count(n), what(n)[0], reverse(f"dashboard:{page}", args=[slug]) + asked, what(n)[1])
-        for action, rows, what, page, asked in _list_queries(project)
-        if roles.membership_may(actor, action) and (n := _count_capped(rows))
-    ]
+    items = []
+    for key, action, rows, describe, page, query in _list_queries(project):
+        if roles.membership_may(actor, action) and (n := rows[: MAX_COUNT + 1].count()):
+            items.append(_build_item(key, n, describe, reverse(f"dashboard:{page}", args=[slug]) + query))
     if n_flagged and roles.membership_may(actor, Action.PAUSE):
-        address = reverse("dashboard:annotators", args=[slug]) + "?choice=flagged"
-        found.append(
-            TodoItem(_format_count(n_flagged), _label_flagged(n_flagged)[0], address, _label_flagged(n_flagged)[1])
-        )
+        url = reverse("dashboard:annotators", args=[slug]) + "?choice=flagged"
+        items.append(_build_item("flagged", n_flagged, _describe_flagged, url))
     if is_new:
-        found += _list_first_steps(actor)
+        items += _list_first_steps(actor)
     if project.guideline_id is None and roles.membership_may(actor, Action.GUIDE):
-        why = _("raters are told nothing until one is published")
-        found.append(TodoItem("", _("Publish a guideline"), reverse("dashboard:guideline", args=[slug]), why))
-    return found
+        hint = _("annotators have no instructions until then")
+        url = reverse("dashboard:guideline", args=[slug])
+        items.append(TodoItem("guideline", "", _("Publish a guideline"), url, hint))
+    return items
 
 
-_TodoQuery = tuple[Action, QuerySet[Any], Callable[[int], tuple[str, str]], str, str]
+_Describe = Callable[[int], tuple[str, str]]  # the label and the hint for a count
 
 
-def _list_queries(project: Project) -> Iterator[_TodoQuery]:
-    """Who may act, upon what, how it is called, on which page it stands and under which of its choices."""
-    yield (
-        Action.ADJUDICATE,
-        quality.list_contested(project_id=project.pk).order_by(),
-        _label_contested,
-        "adjudication",
-        "",
-    )
+def _list_queries(project: Project) -> Iterator[tuple[str, Action, QuerySet[Any], _Describe, str, str]]:
+    """Yield the key, the required action, the rows, the description, and the page with its query."""
+    contested = quality.list_contested(project_id=project.pk).order_by()
+    yield "contested", Action.ADJUDICATE, contested, _describe_contested, "adjudication", ""
     members = Rater.objects.members().active().filter(project=project)
-    yield Action.PAUSE, members.filter(paused_at__isnull=False), _label_paused, "annotators", "?choice=paused"
-    yield Action.WRITE, MemberMessage.objects.with_new_answer(project.pk), _label_answers, "messages", ""
+    paused = members.filter(paused_at__isnull=False)
+    yield "paused", Action.PAUSE, paused, _describe_paused, "annotators", "?choice=paused"
+    answers = MemberMessage.objects.with_new_answer(project.pk)
+    yield "answers", Action.WRITE, answers, _describe_answers, "messages", ""
     failed = Job.objects.filter(subject=f"project:{project.pk}", state=JobState.FAILED)
-    yield Action.READ, failed, _label_failed_jobs, "jobs", ""
-    bad = (
-        traces_page.filter_unresolved_bad_reports(FirstErrorReport.objects.filter(project=project))
-        .values("trace")
-        .distinct()
-    )
-    yield Action.BRING_IN, bad, _label_bad_problems, "traces", "?state=bad_problem"
+    yield "failed_jobs", Action.READ, failed, _describe_failed_jobs, "jobs", ""
+    bad_reports = filter_unresolved_bad_reports(FirstErrorReport.objects.filter(project=project))
+    bad_traces = bad_reports.values("trace").distinct()
+    yield "bad_problems", Action.BRING_IN, bad_traces, _describe_bad_problems, "traces", "?state=bad_problem"
     if project.guideline_id is not None:
         unread = members.filter(stage=RaterStage.WORKING).exclude(read_guideline=project.guideline_id)
-        yield Action.PAUSE, unread, partial(_label_unread_guideline, project), "annotators", "?choice=unread"
+        describe = partial(_describe_unread_guideline, project)
+        yield "unread_guideline", Action.PAUSE, unread, describe, "annotators", "?choice=unread"
 
 
-def _list_first_steps(actor: Membership) -> list[TodoItem]:
+def _list_first_steps(actor: Membership) -> Iterator[TodoItem]:
     slug, project = actor.project.slug, actor.project
-    found = []
     if roles.membership_may(actor, Action.BRING_IN) and not Trace.objects.filter(project=project).exists():
-        why = _("from a file; you see how it would come in before it does")
-        found.append(TodoItem("", _("Bring traces in"), reverse("dashboard:imports", args=[slug]), why))
-    if (
-        roles.membership_may(actor, Action.INVITE)
-        and not Rater.objects.members().active().filter(project=project).exists()
-    ):
-        why = _("by a link for one person or for many")
-        found.append(TodoItem("", _("Invite annotators"), reverse("dashboard:members", args=[slug]), why))
-    return found
+        hint, url = _("from a file, with a preview"), reverse("dashboard:imports", args=[slug])
+        yield TodoItem("import", "", _("Import traces"), url, hint)
+    annotators = Rater.objects.members().active().filter(project=project)
+    if roles.membership_may(actor, Action.INVITE) and not annotators.exists():
+        hint, url = _("by a link for one person or many"), reverse("dashboard:members", args=[slug])
+        yield TodoItem("invite", "", _("Invite annotators"), url, hint)
 
 
-def _count_capped(rows: QuerySet[Any]) -> int:
-    return rows[: MAX_COUNT + 1].count()
+def _build_item(key: str, n: int, describe: _Describe, url: str) -> TodoItem:
+    label, hint = describe(n)
+    return TodoItem(key, f"{MAX_COUNT}+" if n > MAX_COUNT else str(n), label, url, hint)
 
 
-def _format_count(n: int) -> str:
-    return f"{MAX_COUNT}+" if n > MAX_COUNT else str(n)
+def _describe_contested(n: int) -> tuple[str, str]:
+    return ngettext("Contested trace", "Contested traces", n), _("annotators disagree; decide the first error")
 
 
-def _label_contested(n: int) -> tuple[str, str]:
-    return ngettext("Contested trace", "Contested traces", n), _("raters differ; a person decides")
+def _describe_paused(n: int) -> tuple[str, str]:
+    return ngettext("Paused annotator", "Paused annotators", n), _("review their work, then resume or retrain them")
 
 
-def _label_paused(n: int) -> tuple[str, str]:
-    return ngettext("Annotator paused", "Annotators paused", n), _("read what they did, then let them go on")
+def _describe_flagged(n: int) -> tuple[str, str]:
+    return ngettext("Flagged annotator", "Flagged annotators", n), _("review their work; a flag never pauses anyone")
 
 
-def _label_flagged(n: int) -> tuple[str, str]:
-    return ngettext("Annotator flagged", "Annotators flagged", n), _("look at what they did; a flag never pauses")
+def _describe_answers(n: int) -> tuple[str, str]:
+    return ngettext("New reply", "New replies", n), _("annotators replied to your messages")
 
 
-def _label_answers(n: int) -> tuple[str, str]:
-    return ngettext("New answer", "New answers", n), _("annotators answered what was written to them")
+def _describe_bad_problems(n: int) -> tuple[str, str]:
+    label = ngettext("Trace with a reported bad problem", "Traces with a reported bad problem", n)
+    return label, _("withdraw the trace if the report is right")
 
 
-def _label_bad_problems(n: int) -> tuple[str, str]:
-    what = ngettext("Trace with a problem reported as bad", "Traces with a problem reported as bad", n)
-    return what, _("withdraw it if they are right")
-
-
-def _label_unread_guideline(project: Project, n: int) -> tuple[str, str]:
+def _describe_unread_guideline(project: Project, n: int) -> tuple[str, str]:
     version = project.guideline.version if project.guideline else 0
-    told = ngettext("Annotator has not read guideline %(n)d", "Annotators have not read guideline %(n)d", n)
-    return told % {"n": version}, _("they are asked before their next trace")
+    label = ngettext("Annotator has not read guideline %(n)d", "Annotators have not read guideline %(n)d", n)
+    return label % {"n": version}, _("they must read it before their next trace")
 
 
-def _label_failed_jobs(n: int) -> tuple[str, str]:
-    return ngettext("Job failed", "Jobs failed", n), _("each says why; a retry goes on where it stopped")
+def _describe_failed_jobs(n: int) -> tuple[str, str]:
+    return ngettext("Failed job", "Failed jobs", n), _("read the reason, then retry")

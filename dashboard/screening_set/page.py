@@ -1,5 +1,4 @@
-"""A screening set as it is proposed: what it would be made of, and what of it is right without reading. Reads alone,
-in a fixed number of queries."""
+"""The proposal for a screening set. A fixed number of queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard.trace import page
-from formats import integers as texts
+from dashboard import trace_steps
+from formats import integers
 from labeling import onboarding, step_numbers
 from labeling.models import Project, Trace
 from labeling.onboarding import ScreeningMix
@@ -26,37 +25,35 @@ from labeling.onboarding.screening_set import (
 from labeling.step_numbers import StepNumbers
 from stats import strata
 
-PLACE_LABELS: dict[str, str | Promise] = {
+STRATUM_LABELS: dict[str, str | Promise] = {
     strata.NONE: gettext_lazy("no error"),
     strata.EARLY: gettext_lazy("error in the first third"),
-    strata.MIDDLE: gettext_lazy("error in the middle"),
+    strata.MIDDLE: gettext_lazy("error in the middle third"),
     strata.LATE: gettext_lazy("error in the last third"),
 }
-_ORIGIN_LABELS: dict[int, str | Promise] = {
-    IN_SET: gettext_lazy("in the set now"),
+ORIGIN_LABELS: dict[int, str | Promise] = {
+    IN_SET: gettext_lazy("current set"),
     HIDDEN: gettext_lazy("hidden gold"),
-    DECIDED: gettext_lazy("decided by a person"),
+    DECIDED: gettext_lazy("adjudication"),
 }
 
 
 @dataclass(frozen=True)
 class ScreeningCandidateRow:
     trace: Trace
-    place: str | Promise
+    stratum: str | Promise
     accepted: str
-    whence: str | Promise
+    origin: str | Promise
     is_chosen: bool
 
 
 @dataclass(frozen=True)
 class ScreeningStratum:
-    """One place: how many are wanted, chosen, and could be had."""
-
     key: str
     name: str | Promise
     wanted: int
     chosen: int
-    there: int
+    available: int
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,8 @@ class ScreeningSetPage:
     mix: ScreeningMix
     n: int
     round: int
-    others: str  # the address of another draw
-    n_hidden: int  # gold that watches raters, and how much of it is drawn
+    redraw_url: str
+    n_hidden: int
     n_hidden_drawn: int
 
     @property
@@ -79,56 +76,57 @@ class ScreeningSetPage:
         return self.mix.n_traces < self.n
 
 
-def load_screening_set(project: Project, asked: QueryDict) -> ScreeningSetPage:
-    wanted, round = _parse_wanted(asked), _parse_number(asked, "round") or 1
-    found = onboarding.propose_screening_set(project=project, wanted=wanted, round=round)
+def load_screening_set(project: Project, query: QueryDict) -> ScreeningSetPage:
+    wanted, round = _parse_wanted(query), _parse_number(query, "round") or 1
+    proposal = onboarding.propose_screening_set(project=project, wanted=wanted, round=round)
+    redraw_query = QueryDict(mutable=True)
+    redraw_query.update({key: str(n) for key, n in wanted.items()} | {"round": str(round + 1)})
     return ScreeningSetPage(
-        rows=_build_rows(found),
+        rows=_build_rows(proposal),
         strata=[
-            ScreeningStratum(key, name, wanted[key], found.n_of(key), found.there.get(key, 0))
-            for key, name in PLACE_LABELS.items()
+            ScreeningStratum(key, name, wanted[key], proposal.n_of(key), proposal.there.get(key, 0))
+            for key, name in STRATUM_LABELS.items()
         ],
-        mix=found.mix,
+        mix=proposal.mix,
         n=sum(wanted.values()),
         round=round,
-        others=_build_address(project, wanted, round + 1),
+        redraw_url=f"{reverse('dashboard:screening_set', args=[project.slug])}?{redraw_query.urlencode()}",
         n_hidden=sum(onboarding.count_hidden_gold_places(project).values()),
-        n_hidden_drawn=sum(each.known.tier == HIDDEN for each in found.chosen),
+        n_hidden_drawn=sum(each.known.tier == HIDDEN for each in proposal.chosen),
     )
 
 
 def count_hidden_gold(project: Project) -> list[tuple[str | Promise, int]]:
-    """How much hidden gold there is of each place; nothing where there is none."""
-    counted = onboarding.count_hidden_gold_places(project)
-    return [(name, counted[place]) for place, name in PLACE_LABELS.items()] if counted else []
+    """Count hidden gold by stratum; an empty list if the project has none."""
+    counts = onboarding.count_hidden_gold_places(project)
+    return [(name, counts[key]) for key, name in STRATUM_LABELS.items()] if counts else []
 
 
-def _parse_wanted(asked: QueryDict) -> dict[str, int]:
-    """So many of each place, or of all in equal parts; no more than a set can have."""
-    told = {place: _parse_number(asked, place) for place in strata.STRATA}
-    if all(each is None for each in told.values()):
-        return strata.equal_quotas(min(_parse_number(asked, "n") or DEFAULT_SET_SIZE, MAX_SET_SIZE))
-    return {place: min(n or 0, MAX_SET_SIZE // len(strata.STRATA)) for place, n in told.items()}
+def _parse_wanted(query: QueryDict) -> dict[str, int]:
+    """Return the wanted number per stratum, or equal parts of `n`, within the size limit."""
+    wanted = {key: _parse_number(query, key) for key in strata.STRATA}
+    if all(n is None for n in wanted.values()):
+        return strata.equal_quotas(min(_parse_number(query, "n") or DEFAULT_SET_SIZE, MAX_SET_SIZE))
+    return {key: min(n or 0, MAX_SET_SIZE // len(strata.STRATA)) for key, n in wanted.items()}
 
 
-def _parse_number(asked: QueryDict, name: str) -> int | None:
-    return texts.parse_integer(asked.get(name), digits=4)
+def _parse_number(query: QueryDict, name: str) -> int | None:
+    return integers.parse_integer(query.get(name), digits=4)
 
 
-def _build_address(project: Project, wanted: dict[str, int], round: int) -> str:
-    asked = QueryDict(mutable=True)
-    asked.update({place: str(n) for place, n in wanted.items()} | {"round": str(round)})
-    return f"{reverse('dashboard:screening_set', args=[project.slug])}?{asked.urlencode()}"
-
-
-def _build_rows(found: onboarding.ScreeningProposal) -> list[ScreeningCandidateRow]:
-    every = [*((each, True) for each in found.chosen), *((each, False) for each in found.leaving)]
-    traces = Trace.objects.select_related("problem").in_bulk([each.known.trace for each, _chosen in every])
+def _build_rows(proposal: onboarding.ScreeningProposal) -> list[ScreeningCandidateRow]:
+    candidates = [*((each, True) for each in proposal.chosen), *((each, False) for each in proposal.leaving)]
+    traces = Trace.objects.select_related("problem").in_bulk([each.known.trace for each, _is_chosen in candidates])
     numbers = step_numbers.load_step_numbers(trace_ids=set(traces))
-    return [_build_row(each, traces[each.known.trace], numbers, is_chosen) for each, is_chosen in every]
+    return [_build_row(each, traces[each.known.trace], numbers, is_chosen) for each, is_chosen in candidates]
 
 
-def _build_row(one: ScreeningCandidate, trace: Trace, numbers: StepNumbers, is_chosen: bool) -> ScreeningCandidateRow:
-    whence = _ORIGIN_LABELS.get(one.known.tier) or _("%(n)d of %(of)d raters") % {"n": one.n_for, "of": one.n_votes}
-    accepted = page.describe_error_places(trace.pk, one.accepted, numbers)
-    return ScreeningCandidateRow(trace, PLACE_LABELS[one.known.place], accepted, whence, is_chosen)
+def _build_row(
+    candidate: ScreeningCandidate, trace: Trace, numbers: StepNumbers, is_chosen: bool
+) -> ScreeningCandidateRow:
+    origin = ORIGIN_LABELS.get(candidate.known.tier) or _("%(n)d of %(total)d annotators") % {
+        "n": candidate.n_for,
+        "total": candidate.n_votes,
+    }
+    accepted = trace_steps.describe_error_places(trace.pk, candidate.accepted, numbers)
+    return ScreeningCandidateRow(trace, STRATUM_LABELS[candidate.known.place], accepted, origin, is_chosen)

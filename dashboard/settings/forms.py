@@ -1,4 +1,4 @@
-"""What leads set in a project, checked."""
+"""Forms of the settings pages."""
 
 import copy
 from typing import Any, ClassVar
@@ -8,18 +8,18 @@ from django.http import QueryDict
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.forms import clean_new_slug
+from dashboard.project_slugs import clean_new_slug
 from labeling.models import Project
 
 
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parameter when it runs
-    """One form for all plain options; the page shows it in groups."""
+    """All settings that need no preview, in groups."""
 
     GROUPS = (
-        (_("The project"), ("name", "description", "protocol")),
-        (_("What raters see"), ("shows_reference_answer", "shows_final_verdict", "reveals_one_step_at_a_time")),
-        (_("What raters are asked"), ("asks_error_category", "asks_reason", "asks_corrected_step")),
-        (_("Rules"), ("skip_limit_per_day", "correction_days")),
+        (_("Project"), ("name", "description", "protocol")),
+        (_("Shown to annotators"), ("shows_reference_answer", "shows_final_verdict", "reveals_one_step_at_a_time")),
+        (_("Asked about an error"), ("asks_error_category", "asks_reason", "asks_corrected_step")),
+        (_("Limits"), ("skip_limit_per_day", "correction_days")),
         (
             _("Gold and screening"),
             (
@@ -27,10 +27,10 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
                 *("shows_weekly_gold", "uses_probability"),
             ),
         ),
-        (_("Which traces are read"), ("uniform_share", "reserve_share", "reserve_problem_share")),
-        (_("Money"), ("pay_per_hour", "currency")),
+        (_("Sampling"), ("uniform_share", "reserve_share", "reserve_problem_share")),
+        (_("Pay"), ("pay_per_hour", "currency")),
         (
-            _("Raters from a crowd platform"),
+            _("Crowd platform"),
             (
                 *("takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"),
                 *("completion_url", "completion_code", "screened_out_url", "screened_out_code"),
@@ -38,8 +38,8 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
         ),
     )
 
-    completion_url = forms.URLField(label=_("Address at the end"), required=False, assume_scheme="https")
-    screened_out_url = forms.URLField(label=_("Address when screened out"), required=False, assume_scheme="https")
+    completion_url = forms.URLField(label=_("Completion URL"), required=False, assume_scheme="https")
+    screened_out_url = forms.URLField(label=_("Screen-out URL"), required=False, assume_scheme="https")
 
     class Meta:
         model = Project
@@ -56,51 +56,51 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
         labels: ClassVar = {
             "name": _("Name"),
             "description": _("Description"),
-            "protocol": _("Raters rate"),
+            "protocol": _("Labeling protocol"),
             "shows_reference_answer": _("Show the reference answer"),
-            "shows_final_verdict": _("Show whether the final answer is right"),
+            "shows_final_verdict": _("Show whether the final answer is correct"),
             "reveals_one_step_at_a_time": _("Reveal one step at a time"),
-            "asks_error_category": _("Ask for the kind of error"),
-            "asks_reason": _("Ask for a short reason"),
+            "asks_error_category": _("Ask for the error category"),
+            "asks_reason": _("Ask for a reason"),
             "asks_corrected_step": _("Ask for a corrected step"),
-            "skip_limit_per_day": _("Skips a day"),
-            "correction_days": _("Days in which a submission can be corrected"),
+            "skip_limit_per_day": _("Maximum skips per day"),
+            "correction_days": _("Correction period (days)"),
             "gold_share": _("Share of hidden gold"),
-            "proven_gold_share": _("Share of hidden gold of proven raters"),
-            "gold_bar": _("Share of gold that a rater gets right who may go on"),
-            "screening_pass_share": _("Share of the screening that must be right"),
-            "screening_attempts": _("Attempts at the screening"),
+            "proven_gold_share": _("Share of hidden gold for trusted annotators"),
+            "gold_bar": _("Gold threshold"),
+            "screening_pass_share": _("Screening pass mark"),
+            "screening_attempts": _("Screening attempts"),
             "uses_probability": _("Settle traces by probability"),
-            "shows_weekly_gold": _("Tell raters each week how they met hidden gold"),
-            "uniform_share": _("Share chosen uniformly"),
-            "reserve_share": _("Share of work from the reserve"),
-            "reserve_problem_share": _("Share of problems kept in the reserve"),
-            "pay_per_hour": _("Pay for an hour of active time"),
+            "shows_weekly_gold": _("Show annotators their weekly gold score"),
+            "uniform_share": _("Share of uniform samples"),
+            "reserve_share": _("Share of work from the held-out set"),
+            "reserve_problem_share": _("Share of problems in the held-out set"),
+            "pay_per_hour": _("Pay per active hour"),
             "currency": _("Currency"),
-            "takes_worker_ids": _("Let people in by their id there"),
-            "worker_parameter": _("Parameter with the person"),
-            "study_parameter": _("Parameter with the study"),
-            "session_parameter": _("Parameter with the session"),
-            "completion_url": _("Address at the end"),
-            "completion_code": _("Code at the end"),
-            "screened_out_url": _("Address when screened out"),
-            "screened_out_code": _("Code when screened out"),
+            "takes_worker_ids": _("Accept worker IDs"),
+            "worker_parameter": _("URL parameter of the worker ID"),
+            "study_parameter": _("URL parameter of the study"),
+            "session_parameter": _("URL parameter of the session"),
+            "completion_url": _("Completion URL"),
+            "completion_code": _("Completion code"),
+            "screened_out_url": _("Screen-out URL"),
+            "screened_out_code": _("Screen-out code"),
         }
         help_texts: ClassVar = {
-            "protocol": _("Stays once traces have been given out."),
-            "proven_gold_share": _("Of those who have worked for fourteen days without a pause."),
+            "protocol": _("Cannot be changed after the first trace is assigned."),
+            "proven_gold_share": _("Annotators are trusted after 14 days of work without a pause."),
             "gold_bar": _(
-                "From 0.2 to 0.99. Empty: measured from the first 200 answers of the project’s own raters, five at"
-                " least; of those who passed the screening, where there is one."
+                "Annotators below this share of correct gold are paused. Enter 0.2 to 0.99, or leave empty to measure"
+                " it from the first 200 answers of at least five annotators."
             ),
             "uses_probability": _(
-                "From the threshold on that keeps .90 right on hidden gold; below it even agreement is asked again."
-                " Nothing changes until there is enough gold."
+                "Settles a trace once the rater model is confident enough to be right on 90% of hidden gold."
+                " Takes effect when there is enough gold."
             ),
-            "shows_weekly_gold": _("At home, whole weeks of five checks or more. Never of which trace."),
-            "uniform_share": _("The fixed part that keeps every estimate honest, whatever a policy chooses."),
-            "pay_per_hour": _("Empty: no cost is shown."),
-            "currency": _("Three letters, as EUR."),
+            "shows_weekly_gold": _("Only for weeks with at least five gold traces. The traces are not revealed."),
+            "uniform_share": _("Keeps estimates unbiased when active selection is used."),
+            "pay_per_hour": _("Leave empty to hide costs."),
+            "currency": _("Three letters, for example EUR."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -110,14 +110,14 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
                 field.widget.attrs.update({"min": "0", "max": "1", "step": "0.01"})
 
     @classmethod
-    def of(cls, project: Project, sent: QueryDict | None = None) -> "SettingsForm":
-        """A form on a copy: checking what was sent changes nothing of the project that the page shows."""
-        return cls(sent, instance=copy.copy(project))
+    def for_project(cls, project: Project, data: QueryDict | None = None) -> "SettingsForm":
+        """Build the form on a copy, because validation would change the project that the page shows."""
+        return cls(data, instance=copy.copy(project))
 
     def clean_currency(self) -> str:
         currency: str = self.cleaned_data["currency"].upper()
         if len(currency) != 3 or not currency.isascii() or not currency.isalpha():
-            raise forms.ValidationError(_("A currency has three letters, as EUR."))
+            raise forms.ValidationError(_("Enter a currency code of three letters, for example EUR."))
         return currency
 
     def changed(self) -> dict[str, Any]:
@@ -129,22 +129,25 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
 
 
 class OverlapForm(forms.Form):
-    """How often and how long: what is under way is concerned, so it is said before."""
+    """Settings that affect open work, so their effect is shown before they change."""
 
-    overlap = forms.IntegerField(label=_("Readings of each trace"), min_value=1, max_value=20)
+    overlap = forms.IntegerField(label=_("Labels per trace"), min_value=1, max_value=20)
     overlap_limit = forms.IntegerField(
-        label=_("At most, where they differ"), min_value=1, max_value=20, help_text=_("Then a person decides.")
+        label=_("Maximum if annotators disagree"),
+        min_value=1,
+        max_value=20,
+        help_text=_("After that, the trace goes to adjudication."),
     )
-    lease_minutes = forms.IntegerField(label=_("Minutes a trace is kept for its rater"), min_value=1, max_value=10_080)
+    lease_minutes = forms.IntegerField(label=_("Lease (minutes)"), min_value=1, max_value=10_080)
 
     def clean(self) -> dict[str, Any]:
-        told = super().clean() or {}
-        if {"overlap", "overlap_limit"} <= told.keys() and told["overlap_limit"] < told["overlap"]:
-            self.add_error("overlap_limit", _("At least as many as every trace gets."))
-        return told
+        data = super().clean() or {}
+        if {"overlap", "overlap_limit"} <= data.keys() and data["overlap_limit"] < data["overlap"]:
+            self.add_error("overlap_limit", _("Enter at least the number of labels per trace."))
+        return data
 
     @staticmethod
-    def of(project: Project) -> dict[str, int]:
+    def get_initial_values(project: Project) -> dict[str, int]:
         return {
             "overlap": project.overlap,
             "overlap_limit": project.overlap_limit,
@@ -154,10 +157,13 @@ class OverlapForm(forms.Form):
 
 class GuidelineForm(forms.Form):
     changes = forms.CharField(
-        label=_("What is new"), max_length=500, required=False, help_text=_("In a line or two: raters read it first.")
+        label=_("Summary of changes"),
+        max_length=500,
+        required=False,
+        help_text=_("Shown to annotators above the new version."),
     )
     body = forms.CharField(
-        label=_("Text, in Markdown with $formulas$"), max_length=200_000, widget=forms.Textarea(attrs={"rows": 24})
+        label=_("Guideline (Markdown with $formulas$)"), max_length=200_000, widget=forms.Textarea(attrs={"rows": 24})
     )
 
 
@@ -171,9 +177,9 @@ class CloneProjectForm(forms.Form):
 
 class ConsentForm(forms.Form):
     body = forms.CharField(
-        label=_("What raters agree to before anything else, in Markdown"),
+        label=_("Consent text (Markdown)"),
         max_length=100_000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
-        help_text=_("Empty: nothing is asked."),
+        help_text=_("Annotators agree to it before they start. Leave empty to ask for no consent."),
     )

@@ -1,4 +1,4 @@
-"""Looking at what somebody submitted, and asking them to look again."""
+"""One submission: showing it, and requesting a correction from its annotator."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -9,8 +9,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import access, render
-from dashboard.forms import CorrectionRequestForm
 from dashboard.submission import page
+from dashboard.submission.forms import CorrectionRequestForm
 from formats import integers
 from labeling import assignments
 from labeling.models import Assignment
@@ -22,22 +22,24 @@ from people.roles import Action
 @require_safe
 @never_cache
 def show_submission(request: HttpRequest, slug: str, assignment: int) -> HttpResponse:
-    actor, found = _load_assignment(request, slug, assignment, Action.READ)
-    return _render_submission(request, actor, found)
+    actor, row = _load_assignment(request, slug, assignment, Action.READ)
+    return _render_submission(request, actor, row)
 
 
 @require_POST
 def create_correction_request(request: HttpRequest, slug: str, assignment: int) -> HttpResponse:
-    actor, found = _load_assignment(request, slug, assignment, Action.ADJUDICATE)
+    actor, row = _load_assignment(request, slug, assignment, Action.ADJUDICATE)
     form = CorrectionRequestForm(request.POST)
     if not form.is_valid():
-        return _render_submission(request, actor, found, status=422, problem=_("Say what to look at again."))
+        return _render_submission(request, actor, row, status=422, problem=_("Write what the annotator should check."))
     try:
-        assignments.request_correction(assignment_id=found.pk, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except assignments.CorrectionRefused as refused:
-        return _render_submission(request, actor, found, status=422, problem=str(refused))
-    messages.success(request, _("Asked. It stands on the rater’s page; the submission counts until it is corrected."))
-    return redirect("dashboard:submission", slug, found.pk)
+        assignments.request_correction(assignment_id=row.pk, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except assignments.CorrectionRefused as error:
+        return _render_submission(request, actor, row, status=422, problem=str(error))
+    messages.success(
+        request, _("Correction requested. The annotator sees your note; the submission counts until they correct it.")
+    )
+    return redirect("dashboard:submission", slug, row.pk)
 
 
 def _load_assignment(request: HttpRequest, slug: str, assignment: int, action: Action) -> tuple[Membership, Assignment]:
@@ -49,8 +51,9 @@ def _load_assignment(request: HttpRequest, slug: str, assignment: int, action: A
 def _render_submission(
     request: HttpRequest, actor: Membership, assignment: Assignment, *, status: int = 200, problem: str = ""
 ) -> HttpResponse:
-    found = page.load_submission(assignment, actor, integers.parse_integer(request.GET.get("revision"), digits=5))
-    if found is None:
+    revision = integers.parse_integer(request.GET.get("revision"), digits=5)
+    submission_page = page.load_submission(assignment, actor, revision)
+    if submission_page is None:
         raise Http404
     return render.project_page(
         request,
@@ -59,7 +62,7 @@ def _render_submission(
         here="traces",
         status=status,
         problem=problem,
-        review=found,
+        page=submission_page,
         trace=assignment.trace,
-        may_ask=roles.membership_may(actor, Action.ADJUDICATE),
+        may_request_correction=roles.membership_may(actor, Action.ADJUDICATE),
     )

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 import rawsql
 from accounts.models import User
 from events import audit_log
-from labeling.assignments import event_log
+from labeling.assignments import edits, event_log
+from labeling.assignments.edit_batch import IncomingEdit
 from labeling.assignments.errors import AssignmentUnknown, CorrectionRefused
 from labeling.models import Assignment, CorrectionRequest, Judgment, StepReview
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
@@ -113,8 +114,19 @@ def reopen_submission(*, assignment_id: int, rater_id: int, now: dt.datetime, by
     return assignment
 
 
-def discard_correction(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User | None) -> Assignment:
-    """Throw away what was corrected and not submitted. What was written stays in the history."""
+def discard_correction(
+    *,
+    assignment_id: int,
+    rater_id: int,
+    client: str = "",
+    writes: Sequence[IncomingEdit] = (),
+    now: dt.datetime,
+    by: User | None,
+) -> Assignment:
+    """Cancel a correction: the last submission remains as it is. The history keeps all edits, also those that came with
+    this message. Repeating the call changes nothing."""
+    if writes:
+        edits.record_edits(assignment_id=assignment_id, rater_id=rater_id, client=client, writes=writes, now=now)
     with transaction.atomic():
         assignment = _lock_assignment(assignment_id, rater_id)
         if assignment.reopened_at is None:

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
+from labeling.projects import protocols
+from labeling.projects.protocols import SubmitState
+
 if TYPE_CHECKING:
     from labeling.assignments.merge import LostEdit
 
@@ -33,10 +36,13 @@ class EditRefused(AssignmentError):
 
 
 class SubmissionIncomplete(AssignmentError):
-    """The protocol asks for more. What came with the submit is recorded."""
+    """Ratings are missing. The writes that came with the submit are recorded."""
 
-    def __init__(self, button: str) -> None:
-        super().__init__(_("Not submitted yet. %(what_is_missing)s.") % {"what_is_missing": button})
+    def __init__(self, state: SubmitState) -> None:
+        super().__init__(
+            _("Not submitted yet. %(what_is_missing)s.") % {"what_is_missing": protocols.submit_text(state)}
+        )
+        self.state = state
 
 
 class ConflictingEdits(AssignmentError):

@@ -156,9 +156,8 @@ def _find_submit_fault(found: AnswerSheet, met: MergeResult, asked: _SubmitOptio
     if met.lost:
         return ConflictingEdits(met.lost)
     rated = _merged_sheet(found, met).rated()
-    if asked.ending is None and protocols.find_missing_ratings(found.facts.protocol, rated):
-        return SubmissionIncomplete(protocols.submit_button_text(found.facts.protocol, rated))
-    return None
+    state = protocols.submit_state(found.facts.protocol, rated)
+    return None if asked.ending or state.is_ready else SubmissionIncomplete(state)
 
 
 def _merged_sheet(found: AnswerSheet, met: MergeResult) -> AnswerSheet:

@@ -1,4 +1,4 @@
-"""The CSV file that the statistics' command lines read: its option, its opening, its scale."""
+"""CSV input of the statistics commands: the options, the file and the scale."""
 
 import sys
 from argparse import ArgumentParser
@@ -14,30 +14,32 @@ from stats.ratings_file import CrowdRatings, InvalidLabel, InvalidRatingsFile, I
 
 
 def add_csv_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--csv", required=True, metavar="FILE", help="task,worker,label; - is standard input")
     parser.add_argument(
-        "--values", metavar="A,B,C", help="all values of the scale in their order (default: those that occur)"
+        "--csv", required=True, metavar="FILE", help="CSV with the columns task, worker, label; - reads standard input"
+    )
+    parser.add_argument(
+        "--values", metavar="A,B,C", help="all values of the scale in order (default: those in the file)"
     )
 
 
 @contextmanager
 def open_csv(path: str) -> Iterator[BinaryIO]:
-    """The file, or standard input; opening and reading it may fail."""
+    """Open the file or standard input. Report failures to open or read it as a CommandError."""
     if path == "-" and sys.stdin is None:
         raise CommandError("cannot read standard input: it is closed")
     try:
         with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
             yield file
     except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from None
+        raise CommandError(f"cannot read {path}: {error.strerror}") from error
 
 
 def parse_scale(ratings: CrowdRatings, values: str | None) -> tuple[RatingScale, Ints]:
-    """The scale of the labels; raises BadFile with the line of a label that a told scale does not have."""
-    told = None if values is None else [name.strip() for name in values.split(",")]
+    """Return the scale, and the index of each label on it. A label that is not on the scale is reported by its line."""
+    names = None if values is None else [name.strip() for name in values.split(",")]
     try:
-        return ratings_file.read_scale(ratings.labels, told=told)
+        return ratings_file.read_scale(ratings.labels, names=names)
     except InvalidScale as error:
-        raise CommandError(f"--values {values}: {error}") from None
+        raise CommandError(f"--values {values}: {error}") from error
     except InvalidLabel as error:
         raise InvalidRatingsFile([f"line {ratings.lines[error.row]}: {error}"]) from None

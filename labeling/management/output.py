@@ -1,4 +1,4 @@
-"""Where the statistics' command lines print: UTF-8 whatever the terminal says, and no traceback where printing ends."""
+"""Output of the statistics commands: always UTF-8, and no traceback when it cannot be written."""
 
 import io
 import os
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError, OutputWrapper
 
-EXIT_BROKEN_PIPE = 141  # what a shell says of a program whose reader closed the pipe
+EXIT_BROKEN_PIPE = 141  # the exit code shells use when the reader closed the pipe
 
 
 @contextmanager
 def print_safely(out: OutputWrapper) -> Iterator[None]:
-    """For what writes to `out`. `| head` takes what it wants and is no fault of anybody; a full disk is told."""
+    """Write to `out` inside this block. A closed pipe (`| head`) ends the command; other failures are reported."""
     if sys.stdout is None:
         raise CommandError("cannot print: standard output is closed")
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -30,5 +30,5 @@ def print_safely(out: OutputWrapper) -> Iterator[None]:
 
 
 def _discard_stdout() -> None:
-    """Python tries once more to write what it holds when it ends, and would complain of it."""
+    # Python flushes its buffer once more at exit, and would print another error.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

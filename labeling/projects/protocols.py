@@ -1,7 +1,12 @@
-"""What each protocol asks of a rater before a submit, and what it then ends with. Pure rules: told the steps and their
-ratings, they look at nothing else."""
+"""The protocols: which steps a submission needs, how it ends, and what the submit button says. Pure, without queries.
+
+The work page applies the same rules while the network is away. It gets them from here: the rule of the protocol comes
+with the trace, the texts of all submit states with the page. `static/js/work/trace_state.js` computes the state, and
+tests/journeys/test_protocols.py proves that both compute the same one.
+"""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -13,6 +18,18 @@ from labeling.models.project import Protocol
 NEGATIVE = -1
 
 
+class ProtocolRule(NamedTuple):
+    needs_ratings: bool  # before a submit
+    ends_at_first_negative: bool  # steps after it are not rated, its alternatives are
+
+
+RULES: dict[str, ProtocolRule] = {
+    Protocol.FIRST_ERROR: ProtocolRule(needs_ratings=True, ends_at_first_negative=True),
+    Protocol.EVERY_STEP: ProtocolRule(needs_ratings=True, ends_at_first_negative=False),
+    Protocol.LIVE: ProtocolRule(needs_ratings=False, ends_at_first_negative=False),
+}
+
+
 class ProtocolStep(NamedTuple):
     """A step with the rating of each of its options, by position; option 0 is the trace's own."""
 
@@ -22,25 +39,47 @@ class ProtocolStep(NamedTuple):
 
 
 class MissingRating(NamedTuple):
-    """Where a rating stands or is missing. Positions count from 0; people count from 1."""
+    """An option without a rating, by zero-based positions."""
 
     step: int
     option: int
 
 
+class SubmitCode(StrEnum):
+    FIND_NEGATIVE = "find_negative"
+    RATE_STEPS = "rate_steps"
+    RATE_BEFORE = "rate_before"
+    RATE_ALTERNATIVES = "rate_alternatives"
+    FIRST_ERROR = "first_error"
+    NO_ERROR = "no_error"
+    ALL_RATED = "all_rated"
+
+
+class SubmitState(NamedTuple):
+    """Whether a trace can be submitted, and if not, what is missing."""
+
+    code: SubmitCode
+    missing: int = 0  # ratings
+    number: int | None = None  # of the step with the first error, as people count
+
+    @property
+    def is_ready(self) -> bool:
+        return not self.missing
+
+
 def find_first_negative(steps: Sequence[ProtocolStep]) -> int | None:
-    """The position of the first step whose own text is rated negative."""
+    """Return the position of the first step whose own text is rated negative."""
     return next((step.position for step in _steps_to_rate(steps) if step.ratings[0] == NEGATIVE), None)
 
 
 def find_end(protocol: str, steps: Sequence[ProtocolStep]) -> int | None:
-    """The position after which nothing is part of a submission. None: it goes to the end of the trace."""
-    return find_first_negative(steps) if protocol == Protocol.FIRST_ERROR else None
+    """Return the last position of a submission, or None if it includes the whole trace."""
+    return find_first_negative(steps) if RULES[protocol].ends_at_first_negative else None
 
 
 def find_missing_ratings(protocol: str, steps: Sequence[ProtocolStep]) -> list[MissingRating]:
-    """What is still to be rated, in the order of the trace."""
-    if protocol == Protocol.LIVE:
+    """List what must still be rated, in the order of the trace."""
+    if not RULES[protocol].needs_ratings:
         return []
     end = find_end(protocol, steps)
     path = [MissingRating(step.position, 0) for step in _steps_to_rate(steps, until=end) if step.ratings[0] is None]
@@ -48,47 +87,64 @@ def find_missing_ratings(protocol: str, steps: Sequence[ProtocolStep]) -> list[M
 
 
 def derive_finish_reason(protocol: str, steps: Sequence[ProtocolStep]) -> FinishReason:
-    """What a submission with nothing missing ended with."""
+    """Return how a complete submission ended."""
     return FinishReason.SOLUTION if find_end(protocol, steps) is None else FinishReason.FOUND_ERROR
 
 
-def submit_button_text(protocol: str, steps: Sequence[ProtocolStep]) -> str:
-    """What the submit button says: what is missing, or what will be said."""
-    end = find_end(protocol, steps)
-    lacking = find_missing_ratings(protocol, steps)
-    if lacking:
-        return _missing_text(protocol, lacking, end)
-    if end is not None:
-        return _("Submit: first error at step %(step)d") % {"step": end + 1}
-    return _("Submit: no error found") if protocol == Protocol.FIRST_ERROR else _("Submit")
-
-
-def _missing_text(protocol: str, lacking: Sequence[MissingRating], end: int | None) -> str:
+def submit_state(protocol: str, steps: Sequence[ProtocolStep]) -> SubmitState:
+    rule, end, missing = RULES[protocol], find_end(protocol, steps), find_missing_ratings(protocol, steps)
     if end is None:
-        if protocol == Protocol.FIRST_ERROR:
-            return _("Find the first negative, or rate %(count)d more") % {"count": len(lacking)}
-        return ngettext("Rate %(count)d more step", "Rate %(count)d more steps", len(lacking)) % {"count": len(lacking)}
-    before = sum(place.step < end for place in lacking)
+        if missing:
+            code = SubmitCode.FIND_NEGATIVE if rule.ends_at_first_negative else SubmitCode.RATE_STEPS
+        else:
+            code = SubmitCode.NO_ERROR if rule.ends_at_first_negative else SubmitCode.ALL_RATED
+        return SubmitState(code, len(missing))
+    number = sum(step.is_rateable for step in steps if step.position <= end)
+    before = sum(place.step < end for place in missing)
     if before:
-        return ngettext(
-            "Rate %(count)d more step before step %(step)d", "Rate %(count)d more steps before step %(step)d", before
-        ) % {"count": before, "step": end + 1}
-    return ngettext(
-        "Rate %(count)d more alternative to step %(step)d",
-        "Rate %(count)d more alternatives to step %(step)d",
-        len(lacking),
-    ) % {"count": len(lacking), "step": end + 1}
+        return SubmitState(SubmitCode.RATE_BEFORE, before, number)
+    return SubmitState(SubmitCode.RATE_ALTERNATIVES if missing else SubmitCode.FIRST_ERROR, len(missing), number)
+
+
+def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
+    """Return the text of each submit state, for one missing rating and for several, with {count} and {number} in it."""
+
+    def forms(one: str, other: str) -> tuple[str, str]:
+        return ngettext(one, other, 1), ngettext(one, other, 2)
+
+    first_error, no_error = _("Submit: first error at step {number}"), _("Submit: no error found")
+    all_rated = _("Submit: all steps rated")
+    return {
+        SubmitCode.FIND_NEGATIVE: forms(
+            "Find the first negative, or rate {count} more step", "Find the first negative, or rate {count} more steps"
+        ),
+        SubmitCode.RATE_STEPS: forms("Rate {count} more step", "Rate {count} more steps"),
+        SubmitCode.RATE_BEFORE: forms(
+            "Rate {count} more step before step {number}", "Rate {count} more steps before step {number}"
+        ),
+        SubmitCode.RATE_ALTERNATIVES: forms(
+            "Rate {count} more alternative to step {number}", "Rate {count} more alternatives to step {number}"
+        ),
+        SubmitCode.FIRST_ERROR: (first_error, first_error),
+        SubmitCode.NO_ERROR: (no_error, no_error),
+        SubmitCode.ALL_RATED: (all_rated, all_rated),
+    }
+
+
+def submit_text(state: SubmitState) -> str:
+    """Return what the submit button says: what is missing, or how the submission ends."""
+    one, other = submit_texts()[state.code]
+    return (one if state.missing == 1 else other).format(count=state.missing, number=state.number)
 
 
 def _steps_to_rate(steps: Sequence[ProtocolStep], until: int | None = None) -> Iterator[ProtocolStep]:
-    """The steps that are to be rated, up to a position."""
     for step in steps:
         if step.is_rateable and step.ratings and (until is None or step.position <= until):
             yield step
 
 
 def _missing_alternatives(steps: Sequence[ProtocolStep], at: int | None) -> Iterator[MissingRating]:
-    """The unrated other options of the step where the first error was found."""
+    """Yield the unrated alternatives of the step with the first error."""
     for step in steps:
         if step.position == at:
             yield from (

@@ -89,13 +89,13 @@ def compute_posteriors(
     if not traces:
         return {}
     rates = np.array([fit.rates.get(str(rater), fit.rates["others"]) for rater in raters])
-    hazard = np.array([fit.hazards["domains"].get(told[trace].domain, fit.hazards["all"]) for trace in traces])
+    hazards = np.array([fit.hazards["domains"].get(told[trace].domain, fit.hazards["all"]) for trace in traces])
     by_trace = ReportArrays(**{**vars(reports), "domains": np.arange(len(traces))})
-    there, sharp = first_error_dawid_skene.compute_posterior(by_trace, rates=rates, hazard=hazard)
+    places, sharp = first_error_dawid_skene.compute_posterior(by_trace, rates=rates, hazards=hazards)
     cooled = calibration.apply_temperature(
-        posterior=sharp, there=there, temperature=Temperature(fit.temperature, fit.n_gold)
+        posterior=sharp, places=places, temperature=Temperature(fit.temperature, fit.n_gold)
     )
-    parts: list[Floats] = np.split(cooled, there.starts[1:])
+    parts: list[Floats] = np.split(cooled, places.starts[1:])
     return {
         trace: Posterior(fit.pk, fit.number, told[trace], part.tolist())
         for trace, part in zip(traces, parts, strict=True)

@@ -115,7 +115,7 @@ def _build_fit(
     found = first_error_dawid_skene.fit_reports(reports)
     names = sorted({told[trace].domain for trace in traces})
     everywhere = first_error_dawid_skene.fit_hazards(
-        posterior=found.posterior, there=found.there, domains=np.zeros_like(reports.domains)
+        posterior=found.posterior, places=found.places, domains=np.zeros_like(reports.domains)
     )
     return RaterModelFit(
         project=project,
@@ -223,14 +223,14 @@ def _evaluate_on_gold(
     found: Fitted, accepted: list[set[int]], told: dict[int, TraceShape], traces: list[int]
 ) -> dict[str, float | int | str | None]:
     """How far the fit is right on gold: temperature, calibration, threshold."""
-    there = found.there
+    places = found.places
     is_accepted = np.array(
-        [step in accepted[trace] for trace, step in zip(there.traces.tolist(), there.steps.tolist(), strict=True)],
+        [step in accepted[trace] for trace, step in zip(places.traces.tolist(), places.steps.tolist(), strict=True)],
         dtype=np.bool_,
     )
-    is_gold = np.array([bool(places) for places in accepted], dtype=np.bool_)
-    cooling = calibration.fit_temperature(posterior=found.posterior, there=there, is_accepted=is_accepted)
-    cooled = calibration.apply_temperature(posterior=found.posterior, there=there, temperature=cooling)
+    is_gold = np.array([bool(each) for each in accepted], dtype=np.bool_)
+    cooling = calibration.fit_temperature(posterior=found.posterior, places=places, is_accepted=is_accepted)
+    cooled = calibration.apply_temperature(posterior=found.posterior, places=places, temperature=cooling)
     sure, is_right = _most_likely_and_right(cooled, found, accepted)
     before, was_right = _most_likely_and_right(found.posterior, found, accepted)
     rule = calibration.choose_acceptance_threshold(
@@ -250,7 +250,7 @@ def _evaluate_on_gold(
 
 
 def _most_likely_and_right(posterior: Floats, found: Fitted, accepted: list[set[int]]) -> tuple[Floats, Bools]:
-    steps, sure = first_error_dawid_skene.most_likely_places(posterior, found.there)
+    steps, sure = first_error_dawid_skene.most_likely_places(posterior, found.places)
     right = [step in places for step, places in zip(steps.tolist(), accepted, strict=True)]
     return sure, np.array(right, dtype=np.bool_)
 

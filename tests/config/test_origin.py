@@ -17,5 +17,5 @@ from config import origin
 )
 def test_of_finds_the_port_of_the_running_platform(tmp_path: Path, noted: str | None, expected: str) -> None:
     if noted is not None:
-        (tmp_path / "supervisor.lock_requirements").write_text(noted)
+        (tmp_path / "supervisor.lock").write_text(noted)
     assert origin.read_noted_origin(tmp_path) == expected

@@ -24,12 +24,12 @@ def test_key_of_is_one_for_all_who_start_together(tmp_path: Path) -> None:
 
 
 def test_key_of_is_asked_for_in_the_scaled_setting(tmp_path: Path) -> None:
-    with pytest.raises(ImproperlyConfigured, match="Set SECRET_KEY_FILE"):
+    with pytest.raises(ImproperlyConfigured, match="SECRET_KEY_FILE"):
         secret_key.load_secret_key(tmp_path, may_make_one=False)
     assert not list(tmp_path.iterdir())
 
 
 def test_key_of_names_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ImproperlyConfigured, match="Name another with --data"):
+    with pytest.raises(ImproperlyConfigured, match="--data"):
         secret_key.load_secret_key(tmp_path / "file" / "data", may_make_one=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from host import socket_paths
-from tests.check_all import BASE, OUR_PACKAGES
+from tests.check_all import BASE, OWN_VARIABLES
 
 ASK = (
     "import json; from django.conf import settings as s;"
@@ -30,7 +30,7 @@ PRODUCTION = {
 
 
 def started(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(OUR_PACKAGES)}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
     return subprocess.run(
         [sys.executable, *command],
         cwd=BASE,
@@ -85,11 +85,11 @@ def test_addresses_of_servers_make_the_scaled_setting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "env", "hint"),
     [
-        (["check", "--data"], {}, "--data needs a folder"),
-        (["check", "--data", "/dev/null/data"], {}, "Name another with --data"),
-        (["check"], {"STEPMARK_DATA": "/dev/null/data"}, "Name another with --data"),
+        (["check", "--data"], {}, "--data"),
+        (["check", "--data", "/dev/null/data"], {}, "/dev/null/data"),
+        (["check"], {"STEPMARK_DATA": "/dev/null/data"}, "/dev/null/data"),
         (["check"], {"DATABASE_URL": "postgresql://user@host/name"}, "Set SECRET_KEY_FILE"),
-        (["migrate"], {"STEPMARK_DEBUG": "maybe", "SECRET_KEY": "key"}, "write yes or no"),
+        (["migrate"], {"STEPMARK_DEBUG": "maybe", "SECRET_KEY": "key"}, "STEPMARK_DEBUG"),
     ],
 )
 def test_manage_says_in_one_line_what_is_wrong_with_the_settings(
@@ -104,7 +104,9 @@ def test_manage_says_in_one_line_what_is_wrong_with_the_settings(
 def test_manage_says_that_nothing_was_set_up_yet(tmp_path: Path) -> None:
     ended = manage("import_traces", "README.md", "--project", "x", "--format", "chat", "--data", str(tmp_path))
     assert ended.returncode == 1
-    assert ended.stderr == f"Nothing is in {tmp_path} yet: start ./run once, or name another folder with --data.\n"
+    assert str(tmp_path) in ended.stderr
+    assert "./run" in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:

@@ -1,4 +1,4 @@
-"""Who is who on a page."""
+"""Names and pseudonyms of raters."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from tests.people.personas import make_personas
 pytestmark = pytest.mark.django_db
 
 
-def test_apart_tells_people_from_each_other_who_are_called_the_same(client: Client) -> None:
+def test_equal_names_are_distinguished_by_pseudonym(client: Client) -> None:
     cast = make_personas()
     client.force_login(cast.lead)
     for number, name in enumerate(("Anna Schmidt", "Anna Schmidt", "Bo")):
@@ -36,7 +36,7 @@ def test_apart_tells_people_from_each_other_who_are_called_the_same(client: Clie
     assert len(client.get(address).context["agreement"].pairs.rows) == 2
 
 
-def test_pseudonym_of_a_labeler_of_a_file_is_whole() -> None:
+def test_pseudonym_of_an_imported_labeler_is_not_shortened() -> None:
     cast = make_personas()
     raters.ensure_labeler(project=cast.project, labeler="annotator-12", now=factories.NOW)
     assert rater_names.get_pseudonym(Rater.objects.get(labeler="annotator-12")) == "annotator-12"

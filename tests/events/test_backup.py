@@ -153,7 +153,7 @@ def test_backup_of_another_version_is_complete_and_reports_it(file: Path, capsys
 def test_restore_is_refused_while_the_platform_runs(file: Path, settings: Settings) -> None:
     settings.EMBEDDED = True
     backup.create_backup(file=file, now=NOW)
-    with (file.parent / "supervisor.lock_requirements").open("a") as lock:
+    with (file.parent / "supervisor.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(CommandError, match=r"\./run"):
             call_command("restore", str(file))

@@ -21,7 +21,7 @@ from tests.supervisor import platform_process
 class OneMachine:
     """`./run`: the supervisor starts again what dies, and a person starts the supervisor again."""
 
-    parts = ("web", "worker", "broker", "database", "trunk", "supervisor")
+    parts = ("web", "worker", "broker", "database", "preload", "supervisor")
     _words: Mapping[str, str] = {"broker": "valkey-server", "database": "bin/postgres"}
 
     def __init__(self, folder: Path) -> None:

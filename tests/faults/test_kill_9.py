@@ -92,7 +92,7 @@ def kill_at_random(house: PlatformUnderTest, job: Job, chance: random.Random) ->
     victims = ["worker", *rest]
     for part in victims:
         house.kill(part, chance)
-        if part in {"worker", "trunk", "supervisor"}:
+        if part in {"worker", "preload", "supervisor"}:
             let_the_lease_run_out()
         time.sleep(chance.uniform(0.3, 1.5))
     return Counter(victims)

@@ -1,29 +1,35 @@
-"""Readings and examples without a database."""
+"""Export rows and examples without a database."""
 
 from typing import Any
 
-from formats.examples import AgreedLabels, TraceExample
-from formats.records import TraceRecord
-from formats.rows import ExportRow, RowFacts
+from formats import rows
+from formats.catalog import OUTPUT_FORMATS
+from formats.columns import OutputRow
+from formats.examples import AgreedLabels, RowTally, TraceExample
+from formats.labeled_paths import LabelRule
+from formats.records import OptionRecord, ProblemRecord, StepRecord, SubmissionRecord, TraceRecord
 
-_NOTHING: dict[str, Any] = dict.fromkeys(RowFacts._fields)
-_TEXTS = ("finish_note", "machine", "problem_ref", "domain", "ref", "outcome_by", "outcome_grader")
-EXPORT_FACTS = RowFacts(
-    **{**_NOTHING, **dict.fromkeys(_TEXTS, ""), "kind": "pregenerated", "text": "What?", "n_steps": 3, "trace": 1}
-)._replace(has_reference_answer=True, submission=1, revision=1)
-
-
-def make_export_row(record: TraceRecord, **changes: Any) -> ExportRow:
-    submission = record.submissions[0] if record.submissions else None
-    facts = EXPORT_FACTS._replace(
-        text=record.problem.text, labeler=submission.labeler if submission else None, **changes
-    )
-    return ExportRow(facts if submission else facts._replace(submission=None), None, record)
+EXPORT_FACTS = rows.make_export_row(
+    TraceRecord(
+        ProblemRecord("What?", answer=None),
+        [StepRecord([OptionRecord(text)]) for text in "abc"],
+        submissions=[SubmissionRecord([])],
+    ),
+    revision=1,
+).facts
 
 
 def make_example(
-    *records: TraceRecord, agreed: AgreedLabels | None = None, is_consensus: bool = False, **changes: Any
+    *records: TraceRecord, agreed: AgreedLabels | None = None, is_consensus: bool = False, **facts: Any
 ) -> TraceExample:
-    return TraceExample(
-        [make_export_row(each, **changes) for each in records], agreed=agreed, is_consensus=is_consensus
-    )
+    export_rows = [rows.make_export_row(record, **{"revision": 1, **facts}) for record in records]
+    return TraceExample(export_rows, agreed=agreed, is_consensus=is_consensus)
+
+
+def write_rows(
+    name: str, example: TraceExample, rule: LabelRule | None = None, tally: RowTally | None = None
+) -> list[OutputRow]:
+    """Write the example in a table format."""
+    write = OUTPUT_FORMATS[name].write
+    assert write is not None
+    return list(write(example, rule or LabelRule(), tally or RowTally()))

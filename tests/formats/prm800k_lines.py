@@ -1,13 +1,16 @@
-"""Lines in the shape of PRM800K, with everything that real files vary and some that only hostile ones do."""
+"""Lines and records of PRM800K, with all variations of real files and some of hostile ones."""
 
 import json
 from typing import Any
 
 from hypothesis import strategies as st
 
-# Any character that a database can hold; the reader refuses the others.
+from formats import prm800k
+from formats.records import TraceRecord
+
+# Any character that a database can store; the reader refuses the others.
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
-# Few texts, so that the same one comes twice in a step.
+# Few texts, so that a step often has the same one twice.
 candidates = st.sampled_from(["Right.", " Right.", "Right. ", "", "x\n\n# Answer\n\n4", "\\u0000"]) | texts
 ratings = st.sampled_from([-1, 0, 1, None])
 flags = st.sampled_from([True, False, None])
@@ -17,13 +20,13 @@ extras = st.dictionaries(texts, st.none() | st.integers() | texts | st.lists(st.
 
 @st.composite
 def with_extras(draw: st.DrawFn, known: dict[str, Any]) -> dict[str, Any]:
-    """Now and then a key that nobody knows, and another order of keys."""
-    found = {key: draw(value) for key, value in known.items()}
+    """Sometimes add an unknown key or change the order of keys."""
+    members = {key: draw(value) for key, value in known.items()}
     if draw(st.integers(0, 9)) == 0:
-        found = {**draw(extras), **found}
+        members = {**draw(extras), **members}
     if draw(st.integers(0, 9)) == 0:
-        found = {key: found[key] for key in draw(st.permutations(list(found)))}
-    return found
+        members = {key: members[key] for key in draw(st.permutations(list(members)))}
+    return members
 
 
 @st.composite
@@ -81,7 +84,7 @@ def records(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
-    """Mostly as Python writes JSON; sometimes with other spacing, characters of their own, or a carriage return."""
+    """Mostly as Python writes JSON; sometimes with other spacing, unescaped characters, or a carriage return."""
     record = draw(records())
     style = draw(st.integers(0, 9))
     if style == 0:
@@ -91,8 +94,15 @@ def lines(draw: st.DrawFn) -> bytes:
     return json.dumps(record).encode() + (b"\r" if style == 2 else b"")
 
 
+def make_record(*steps: object, **changes: object) -> TraceRecord:
+    """Read the line of `make_line` with other steps."""
+    record = prm800k.parse_line(make_line(**({"steps": list(steps)} if steps else {}), **changes), number=1)
+    assert isinstance(record, TraceRecord), record
+    return record
+
+
 def make_line(**changes: Any) -> bytes:
-    """One plain record of phase 2. Changes go by the name of the innermost key."""
+    """Make a record of phase 2. `changes` are values by innermost key."""
     record: dict[str, Any] = {
         "labeler": "ann",
         "timestamp": "2022-11-06T03:24:46.649379",
@@ -120,7 +130,7 @@ def make_line(**changes: Any) -> bytes:
 
 
 def make_step(text: str, rating: int | None = 1, *others: str, chosen: int | None = 0) -> dict[str, Any]:
-    """A step as its first rater saw it, with alternatives that were rated negative."""
+    """Make a step as its first rater saw it, with alternatives rated negative."""
     return {
         "completions": [
             {"text": text, "rating": rating, "flagged": None},

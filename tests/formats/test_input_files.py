@@ -1,4 +1,4 @@
-"""Files that come in packed."""
+"""Compressed input files."""
 
 import gzip
 import os
@@ -22,7 +22,7 @@ TEXT = b'{"a": 1}\n' * 1000
         ("x.jsonl.zst", zstandard.compress(TEXT)),
         ("x.jsonl.zst", zstandard.compress(TEXT[:900]) + zstandard.compress(TEXT[900:])),
     ],
-    # Named here: gzip writes the time into its bytes, and two processes must collect the same tests.
+    # Named here: gzip output contains the time, and parallel processes must collect the same tests.
     ids=["plain", "gz", "gz in two", "zst", "zst in two"],
 )
 def test_open_file_unpacks_by_the_name(tmp_path: Path, name: str, packed: bytes) -> None:
@@ -34,31 +34,31 @@ def test_open_file_unpacks_by_the_name(tmp_path: Path, name: str, packed: bytes)
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_open_file_does_not_drown(tmp_path: Path, suffix: str) -> None:
+def test_open_file_limits_the_unpacked_size(tmp_path: Path, suffix: str) -> None:
     text = b"0" * 20_000_000
     path = tmp_path / f"bomb.{suffix}"
     path.write_bytes(gzip.compress(text) if suffix == "gz" else zstandard.compress(text))
     with (
         input_files.open_file(path, free=1_000_000) as stream,
-        pytest.raises(UnreadableFile, match="unpacks to more than"),
+        pytest.raises(UnreadableFile, match=str(input_files.RATIO_LIMIT)),
     ):
         list(iter(lambda: stream.read(1 << 16), b""))
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_open_file_says_that_a_file_is_damaged(tmp_path: Path, suffix: str) -> None:
+def test_open_file_refuses_a_damaged_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"x.{suffix}"
     path.write_bytes(b"not packed at all")
-    with pytest.raises(UnreadableFile, match="damaged"), input_files.open_file(path) as stream:
+    with pytest.raises(UnreadableFile), input_files.open_file(path) as stream:
         stream.read()
 
 
-def test_open_file_says_that_it_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="No such file"):
+def test_open_file_refuses_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile):
         input_files.open_file(tmp_path / "nothing")
 
 
-def test_open_file_reads_frames_one_after_the_other(tmp_path: Path) -> None:
+def test_open_file_reads_several_frames(tmp_path: Path) -> None:
     path = tmp_path / "a.zst"
     pack = zstandard.ZstdCompressor().compress
     texts = [bytes([65 + number]) * 5000 for number in range(4)]
@@ -67,38 +67,38 @@ def test_open_file_reads_frames_one_after_the_other(tmp_path: Path) -> None:
         assert stream.read() == b"".join(texts)
 
 
-def test_open_file_tells_a_file_that_was_cut_off_from_one_that_has_ended(tmp_path: Path) -> None:
+def test_open_file_refuses_a_truncated_file(tmp_path: Path) -> None:
     path = tmp_path / "a.zst"
     packed = zstandard.ZstdCompressor().compress(bytes(range(256)) * 40)
     for length in range(1, len(packed), 7):
         path.write_bytes(packed[:length])
-        with pytest.raises(input_files.UnreadableFile, match="damaged"), input_files.open_file(path) as stream:
+        with pytest.raises(input_files.UnreadableFile), input_files.open_file(path) as stream:
             stream.read()
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "advice"),
+    ("name", "content", "packing"),
     [
-        ("x.jsonl", gzip.compress(TEXT), "let its name end in .gz, once"),
-        ("x.jsonl.gz", gzip.compress(gzip.compress(TEXT)), "let its name end in .gz, once"),
-        ("x.jsonl.gz", gzip.compress(zstandard.compress(TEXT)), "let its name end in .zst, once"),
-        ("x.csv", b"PK\x03\x04 and more", "save it as CSV"),
-        ("x.jsonl", b"PAR1 and more", "let its name end in .parquet"),
+        ("x.jsonl", gzip.compress(TEXT), r"\.gz"),
+        ("x.jsonl.gz", gzip.compress(gzip.compress(TEXT)), r"\.gz"),
+        ("x.jsonl.gz", gzip.compress(zstandard.compress(TEXT)), r"\.zst"),
+        ("x.csv", b"PK\x03\x04 and more", "ZIP"),
+        ("x.jsonl", b"PAR1 and more", r"\.parquet"),
     ],
     ids=["gz unnamed", "gz twice", "zst in gz", "zip", "parquet unnamed"],
 )
-def test_open_file_tells_what_is_packed_otherwise_than_its_name_says(
-    tmp_path: Path, name: str, content: bytes, advice: str
+def test_open_file_names_a_packing_that_the_name_does_not_say(
+    tmp_path: Path, name: str, content: bytes, packing: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UnreadableFile, match=advice):
+    with pytest.raises(UnreadableFile, match=packing):
         input_files.open_file(tmp_path / name)
 
 
-def test_open_file_refuses_what_would_never_end(tmp_path: Path) -> None:
+def test_open_file_refuses_pipes_folders_and_devices(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.jsonl")
     for path in (tmp_path / "x.jsonl", tmp_path, Path("/dev/zero")):
-        with pytest.raises(UnreadableFile, match="not a file"):
+        with pytest.raises(UnreadableFile):
             input_files.open_file(path)
-        with pytest.raises(UnreadableFile, match="not a file"):
+        with pytest.raises(UnreadableFile):
             input_files.hash_file(path)

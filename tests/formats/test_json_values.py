@@ -1,4 +1,4 @@
-"""JSON values of a file, whichever of the three kinds it is."""
+"""Files split into values: JSON Lines, arrays, single records, and the place of each value."""
 
 import io
 import json
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from formats import json_values
 from formats.json_values import RawValue
+from formats.record_reader import RecordReader
 from formats.records import BadLine, ProblemRecord, TraceRecord
 
 
@@ -23,12 +24,8 @@ def values(content: bytes, **limits: int) -> list[RawValue | BadLine]:
 
 
 def read(content: bytes) -> list[TraceRecord | BadLine]:
-    decoder = msgspec.json.Decoder(ObjectRecord)
-    return list(
-        json_values.read_traces(
-            io.BytesIO(content), decoder, lambda thing: [TraceRecord(ProblemRecord(thing.name), steps=[])]
-        )
-    )
+    reader = RecordReader(ObjectRecord, lambda item: [TraceRecord(ProblemRecord(item.name), steps=[])])
+    return list(reader(io.BytesIO(content)))
 
 
 _records = st.lists(
@@ -37,7 +34,7 @@ _records = st.lists(
 
 
 @given(_records, st.sampled_from([None, 1, 3]), st.booleans())
-def test_values_finds_every_item_of_an_array(records: list[Any], indent: int | None, is_ascii: bool) -> None:
+def test_split_finds_every_item_of_an_array(records: list[Any], indent: int | None, is_ascii: bool) -> None:
     content = json.dumps(records, indent=indent, ensure_ascii=is_ascii).encode()
     found = values(content)
     assert [json.loads(item.raw) for item in found if isinstance(item, RawValue)] == records
@@ -48,19 +45,19 @@ def test_values_finds_every_item_of_an_array(records: list[Any], indent: int | N
 
 
 @given(_records)
-def test_values_finds_every_line(records: list[Any]) -> None:
+def test_split_finds_every_line(records: list[Any]) -> None:
     content = "".join(json.dumps(record) + "\n" for record in records).encode()
     assert [json.loads(item.raw) for item in values(content) if isinstance(item, RawValue)] == records
 
 
-def test_values_takes_one_record_on_many_lines() -> None:
+def test_split_accepts_one_record_on_many_lines() -> None:
     (found,) = values(json.dumps({"a": [1, 2], "b": {}}, indent=2).encode())
     assert isinstance(found, RawValue)
     assert json.loads(found.raw) == {"a": [1, 2], "b": {}}
 
 
 @pytest.mark.parametrize("size", [65534, 65535, 65536, 65537, 200_000])
-def test_values_joins_pieces_inside_strings(size: int) -> None:
+def test_split_joins_chunks_inside_strings(size: int) -> None:
     records = [{"a": "x" * size + "\\"}, {"b": "]"}]
     assert [
         json.loads(item.raw) for item in values(json.dumps(records).encode()) if isinstance(item, RawValue)
@@ -70,25 +67,63 @@ def test_values_joins_pieces_inside_strings(size: int) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b'[{"name": "a"},\n {"name": 1}, {"name": "b"}]', "line 2, column 11: Expected `str`, got `int`, in name"),
-        (b'[{"name": "a"}, {"name"', "line 1, column 17: malformed JSON: the file ends in the middle of this record"),
-        (b'[{"name": "a"}] x', "line 1, column 17: more text after the end of the array"),
-        (b'[\n{"name":\n"a",\n"name": "b"}]', 'line 4, column 1: the key "name" is given twice'),
-        (b'{"name": "a"}\n{"name"}\n', "line 2, column 8: malformed JSON: expected ':', found '}'"),
-        (b'{\n"name": 1\n}', "line 2, column 9: Expected `str`, got `int`, in name"),
-        (b"[,]", "line 1, column 2: malformed JSON: the text ends here, expected a value"),
-        (b"<html>", "line 1, column 1: malformed JSON: expected a value, found '<html>'"),
+        (b'[{"name": "a"},\n {"name": 1}, {"name": "b"}]', (2, 11)),
+        (b'[{"name": "a"}, {"name"', (1, 17)),
+        (b'[{"name": "a"}] x', (1, 17)),
+        (b'[\n{"name":\n"a",\n"name": "b"}]', (4, 1)),
+        (b'{"name": "a"}\n{"name"}\n', (2, 8)),
+        (b'{\n"name": 1\n}', (2, 9)),
+        (b"[,]", (1, 2)),
+        (b"<html>", (1, 1)),
     ],
 )
-def test_read_says_where_in_the_file(content: bytes, expected: str) -> None:
-    assert expected in [str(item) for item in read(content) if isinstance(item, BadLine)]
+def test_bad_lines_have_the_place_of_the_error(content: bytes, expected: tuple[int, int]) -> None:
+    assert expected in [(item.line, item.column) for item in read(content) if isinstance(item, BadLine)]
 
 
-def test_values_refuses_what_is_too_long_in_bounded_memory() -> None:
+def test_split_refuses_a_long_record_in_bounded_memory() -> None:
     (found,) = values(b'[{"a": "' + b"x" * 500_000 + b'"}]', limit=100_000)
-    assert "longer than" in str(found)
+    assert isinstance(found, BadLine)
+    assert "100,000" in found.reason
 
 
-def test_values_reads_arrays_one_after_the_other() -> None:
+def test_split_reads_several_arrays() -> None:
     found = values(b'[{"a": 1}, {"b": 2}]\n[]\n\n[{"c": 3}]\n')
     assert [(item.array, item.line) for item in found if isinstance(item, RawValue)] == [(1, 1), (1, 1), (3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", []),
+        (b"a\nb\n", [(1, b"a"), (2, b"b")]),
+        (b"a\nb", [(1, b"a"), (2, b"b")]),
+        (b"a\r\n\r\n\nb\r\n", [(1, b"a\r"), (4, b"b\r")]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb", [(1, b"a"), (2, b"\xef\xbb\xbfb")]),
+    ],
+)
+def test_read_lines_numbers_lines_as_an_editor_does(content: bytes, expected: list[tuple[int, bytes]]) -> None:
+    assert list(json_values.read_lines(io.BytesIO(content))) == expected
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xef\xbb\xbf\n \n  [1]\n[2]\n", b"\xef\xbb\xbf[1]", b"", b"\n\n", b"x" * 99 + b"\ny"]
+)
+def test_read_head_loses_nothing(content: bytes) -> None:
+    stream = io.BytesIO(content)
+    begun = json_values.read_head(stream, limit=3)
+    assert list(json_values.read_lines(stream, begun=begun)) == list(json_values.read_lines(io.BytesIO(content)))
+
+
+def test_read_lines_refuses_a_huge_line_and_continues_after_it() -> None:
+    stream = io.BytesIO(b"a\n" + b"x" * 100 + b"\n" + b"y" * 10 + b"\nb\n" + b"z" * 11)
+    found = list(json_values.read_lines(stream, limit=10))
+    assert [item if isinstance(item, tuple) else item.line for item in found] == [
+        (1, b"a"),
+        2,
+        (3, b"y" * 10),
+        (4, b"b"),
+        5,
+    ]
+    assert isinstance(found[1], BadLine)
+    assert found[1].column == 11

@@ -1,4 +1,4 @@
-"""Texts that are nearly the same."""
+"""Near-duplicate texts."""
 
 import random
 from collections.abc import Hashable, Iterable
@@ -29,7 +29,7 @@ def runs(text: list[str]) -> set[tuple[str, ...]]:
 
 
 def test_similarity_estimates_the_share_of_common_runs() -> None:
-    """The mean error over many pairs is that of a mean of 64 coins, not of a bad hash."""
+    """The mean error over many pairs is that of 64 independent hashes."""
     chance = random.Random(7)
     errors = []
     for _ in range(300):
@@ -43,7 +43,7 @@ def test_similarity_estimates_the_share_of_common_runs() -> None:
     assert (sum(error**2 for error in errors) / len(errors)) ** 0.5 < 0.0625
 
 
-def test_groups_finds_every_near_copy_and_no_stranger() -> None:
+def test_groups_find_every_near_copy_and_nothing_else() -> None:
     chance = random.Random(3)
     texts = {}
     for number in range(400):
@@ -56,7 +56,7 @@ def test_groups_finds_every_near_copy_and_no_stranger() -> None:
     assert all(found[number, "copy"] == (number, "text") for number in range(400))
 
 
-def test_groups_joins_what_is_alike_through_a_third() -> None:
+def test_groups_are_transitive() -> None:
     text = words(random.Random(5), 60)
     second, third = [*text], [*text]
     second[10] = "x"
@@ -65,8 +65,8 @@ def test_groups_joins_what_is_alike_through_a_third() -> None:
     assert found == {"a": "a", "b": "a", "c": "a"}
 
 
-def test_groups_takes_many_alike_in_no_time() -> None:
-    """Were each compared with each, these would be half a billion pairs."""
+def test_groups_of_many_equal_texts_are_fast() -> None:
+    """Comparing all pairs would take half a billion comparisons."""
     found = groups((number, "the same text for all of them") for number in range(30_000))
     assert set(found.values()) == {0}
 

@@ -1,4 +1,4 @@
-"""When two writings of a text are the same."""
+"""Normalized texts."""
 
 import hashlib
 
@@ -16,11 +16,11 @@ from formats.normalization import digest_normalized, normalize_text
         ("a\n\n b", "ab"),
     ],
 )
-def test_digest_overlooks_spelling(one: str, other: str) -> None:
+def test_digest_ignores_case_spacing_and_marks(one: str, other: str) -> None:
     assert (
         digest_normalized(one) == digest_normalized(other) == hashlib.sha256(normalize_text(other).encode()).hexdigest()
     )
 
 
-def test_digest_sees_a_number() -> None:
+def test_digest_depends_on_numbers() -> None:
     assert digest_normalized("What is 2 + 2?") != digest_normalized("What is 2 + 3?")

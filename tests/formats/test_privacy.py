@@ -1,4 +1,4 @@
-"""What may be somebody's own."""
+"""Private data in texts."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from formats.privacy import count_private, mask_text
         ("-----BEGIN RSA PRIVATE KEY-----", "key"),
     ],
 )
-def test_found_tells_the_kind_and_mask_leaves_none(text: str, kind: str) -> None:
+def test_private_data_is_counted_by_kind_and_masked(text: str, kind: str) -> None:
     assert dict(count_private(text)) == {kind: 1}
     assert not count_private(mask_text(text))
 
@@ -35,6 +35,6 @@ def test_found_tells_the_kind_and_mask_leaves_none(text: str, kind: str) -> None
         "x+123 456 789 012",
     ],
 )
-def test_found_takes_mathematics_for_what_it_is(text: str) -> None:
+def test_mathematics_is_not_private(text: str) -> None:
     assert not count_private(text)
     assert mask_text(text) == text

@@ -1,4 +1,4 @@
-"""Texts cut into steps."""
+"""Texts split into steps."""
 
 import time
 
@@ -22,7 +22,7 @@ CHINESE = "设速度为 $x$。则有 $3x = 6$，所以 $x = 2$。他说：“好
 
 
 @given(TEXTS, st.sampled_from(segmenters.SEGMENTER_NAMES))
-def test_cut_loses_nothing(text: str, segmenter: str) -> None:
+def test_cut_loses_no_text(text: str, segmenter: str) -> None:
     pieces = segmenters.cut_text(text, segmenter=segmenter)
     assert segmenters.join_pieces(pieces) == text
     assert len(pieces) == 1 or all(piece.text.strip() for piece in pieces)
@@ -34,7 +34,7 @@ def test_cut_loses_nothing(text: str, segmenter: str) -> None:
         ("lines 2", "a\nb\n\n c\n", ["a", "b", " c\n"]),
         ("lines 2", "if a:\n    b\n\n  \n    c", ["if a:", "    b", "    c"]),
         ("lines 2", FORMULA, ["We have", "\\[\nx\n= 1.\n\\]", "so done.", "$$\na\n$$", "End."]),
-        ("lines 2", "a\n```\nb\nc", ["a", "```", "b", "c"]),  # what is never closed is no code
+        ("lines 2", "a\n```\nb\nc", ["a", "```", "b", "c"]),  # a fence that is never closed is not code
         ("blank lines 2", "a\nb\n\nc\n \n\nd", ["a\nb", "c", "d"]),
         ("blank lines 2", CODE, ["We write:", CODE.split("\n\n", 1)[1].rsplit("\n\n", 2)[0], "It works.", "Done."]),
         ("blank lines 2", "\\begin{align}\na\n\nb\n\\end{align}\n\nc", ["\\begin{align}\na\n\nb\n\\end{align}", "c"]),
@@ -57,7 +57,7 @@ def test_cut_loses_nothing(text: str, segmenter: str) -> None:
         ("lines 2", "\n \n", ["\n \n"]),
     ],
 )
-def test_cut_gives_the_steps_that_a_reader_expects(segmenter: str, text: str, expected: list[str]) -> None:
+def test_cut_splits_at_the_expected_places(segmenter: str, text: str, expected: list[str]) -> None:
     assert [piece.text for piece in segmenters.cut_text(text, segmenter=segmenter)] == expected
 
 
@@ -77,13 +77,13 @@ def test_cut_gives_the_steps_that_a_reader_expects(segmenter: str, text: str, ex
         (CHINESE, "sentences 2"),
     ],
 )
-def test_choose_takes_the_segmenter_that_fits(text: str, expected: str) -> None:
+def test_choose_returns_the_segmenter_that_fits(text: str, expected: str) -> None:
     assert segmenters.choose_segmenter(text) == expected
 
 
 @pytest.mark.parametrize("unit", [" ", "\n", " \n", "\\[", "$$", "```\n", "\\begin{a}", "1. ", "。", ". ", "Step 1 "])
-def test_cut_takes_no_longer_than_the_text_is_long(unit: str) -> None:
-    """Some patterns would look at a long run of one thing again from each of its characters: minutes, not moments."""
+def test_cut_runs_in_linear_time(unit: str) -> None:
+    """A backtracking pattern would take minutes on a long run of one unit."""
     text = "a" + unit * (20_000 // len(unit)) + "b"
     began = time.process_time()
     for segmenter in segmenters.SEGMENTER_NAMES:

@@ -1,4 +1,4 @@
-"""Formats that come in tables."""
+"""Formats read from CSV and Parquet."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def parquet_of(rows: list[dict[str, object]]) -> bytes:
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_read_takes_csv(mark: bytes) -> None:
+def test_csv_is_read(mark: bytes) -> None:
     content = mark + CSV.encode()
     assert catalog.detect_format(io.BytesIO(content), table="csv").name == "native"
     first, second = read(content, "native", "csv")
@@ -40,7 +40,7 @@ def test_read_takes_csv(mark: bytes) -> None:
     assert (second.problem.text, second.is_right) == ("Two\nlines, and a comma", None)
 
 
-def test_read_takes_texts_that_begin_like_json() -> None:
+def test_csv_texts_may_begin_like_json() -> None:
     """Problems of MATH begin with a drawing, those of exams with their points."""
     content = b'problem,text\n"[asy] draw(x); [/asy] Say.","{a} is one. So it is."\n[1],[2]\n'
     drawn, short = read(content, "native", "csv")
@@ -50,7 +50,7 @@ def test_read_takes_texts_that_begin_like_json() -> None:
     assert drawn.steps[0].options[0].text == "{a} is one."
 
 
-def test_read_takes_parquet_of_any_format() -> None:
+def test_parquet_of_any_format_is_read() -> None:
     rows: list[dict[str, object]] = [
         {"problem": "p", "steps": ["a", "b"], "label": 1, "id": "x", "final_answer_correct": False},
         {"problem": "p", "steps": ["a", "c"], "label": -1, "id": "y", "final_answer_correct": None},
@@ -65,34 +65,34 @@ def test_read_takes_parquet_of_any_format() -> None:
 @pytest.mark.parametrize(
     ("content", "table", "expected"),
     [
-        (b"problem,steps\np\n", "csv", "line 2, column 1: 1 cells under 2 names"),
-        (b'problem,steps\np,"[1"\n', "csv", "line 2, column 2: Expected `array`, got `str`, in steps"),
-        (b'problem,steps\np,"[1]"\n', "csv", "line 2, column 2: Expected `str | object`, got `int`, in steps[0]"),
-        (b'problem,steps\n"p\nq","[1]"\n', "csv", "line 2, column 2: Expected"),
-        (b'problem,ref,steps\np,,"[{""text"": ""a"", ""text"": ""b""}]"\n', "csv", 'line 2, column 3: the key "text"'),
-        (b"problem,problem\np,x\n", "csv", "line 2, column 1: two columns have one name: problem, problem"),
-        (b'problem,steps\n"p,x\n', "csv", "line 2, column 1: not CSV"),
-        (b"problem,steps\n\xff,x\n", "csv", "line 2, column 1: the byte 0xff is not UTF-8: save the file as UTF-8"),
-        (b'problem,steps\n"p\x00","[""a""]"\n', "csv", "line 2, column 1: a NUL"),
-        (b"nothing of the kind", "parquet", "not a Parquet file that can be read"),
+        (b"problem,steps\np\n", "csv", (2, 1)),
+        (b'problem,steps\np,"[1"\n', "csv", (2, 2)),
+        (b'problem,steps\np,"[1]"\n', "csv", (2, 2)),
+        (b'problem,steps\n"p\nq","[1]"\n', "csv", (2, 2)),
+        (b'problem,ref,steps\np,,"[{""text"": ""a"", ""text"": ""b""}]"\n', "csv", (2, 3)),
+        (b"problem,problem\np,x\n", "csv", (2, 1)),
+        (b'problem,steps\n"p,x\n', "csv", (2, 1)),
+        (b"problem,steps\n\xff,x\n", "csv", (2, 1)),
+        (b'problem,steps\n"p\x00","[""a""]"\n', "csv", (2, 1)),
+        (b"nothing of the kind", "parquet", (1, 1)),
     ],
 )
-def test_read_refuses_bad_tables(content: bytes, table: str, expected: str) -> None:
-    bad = [str(item) for item in read(content, "native", table) if isinstance(item, BadLine)]
-    assert len(bad) == 1
-    assert expected in bad[0]
+def test_bad_tables_are_refused_at_row_and_cell(content: bytes, table: str, expected: tuple[int, int]) -> None:
+    (bad,) = [item for item in read(content, "native", table) if isinstance(item, BadLine)]
+    assert (bad.line, bad.column) == expected
 
 
-def test_read_refuses_nul_in_parquet() -> None:
+def test_nul_in_parquet_is_refused() -> None:
     (bad,) = read(parquet_of([{"problem": "a\x00", "steps": ["x"]}]), "native", "parquet")
-    assert "NUL" in str(bad)
+    assert isinstance(bad, BadLine)
+    assert (bad.line, bad.column) == (1, 1)
 
 
-def test_read_says_what_does_not_come_in_tables() -> None:
-    with pytest.raises(UnknownFormat, match="does not come in tables"):
+def test_prm800k_is_not_read_from_tables() -> None:
+    with pytest.raises(UnknownFormat):
         read(json.dumps({}).encode(), "prm800k", "csv")
 
 
 @pytest.mark.parametrize(("name", "expected"), [("x.csv", "csv"), ("x.PARQUET", "parquet"), ("x.jsonl", None)])
-def test_kind_of_goes_by_the_name(name: str, expected: str | None) -> None:
+def test_table_kind_depends_on_the_file_name(name: str, expected: str | None) -> None:
     assert table_reader.detect_table_kind(name) == expected

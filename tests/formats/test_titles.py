@@ -1,4 +1,4 @@
-"""What lists show of a text: one line without source."""
+"""Titles of texts, and LaTeX as plain characters."""
 
 import pytest
 from hypothesis import example, given
@@ -8,7 +8,7 @@ from formats import latex, titles
 
 
 @pytest.mark.parametrize(
-    ("tex", "read"),
+    ("tex", "expected"),
     [
         ("6y^3+5y^2-16y+8", "6y³ + 5y² − 16y + 8"),
         (r"\frac{1}{2}", "1/2"),
@@ -36,8 +36,8 @@ from formats import latex, titles
         ("}", ""),
     ],
 )
-def test_plain_reads_as_one_says_it(tex: str, read: str) -> None:
-    assert latex.latex_to_text(tex) == read
+def test_latex_becomes_plain_characters(tex: str, expected: str) -> None:
+    assert latex.latex_to_text(tex) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_plain_reads_as_one_says_it(tex: str, read: str) -> None:
         ("The sum \\boxed{\\frac{1}{\\sqrt{2}}}.", "The sum 1/√2."),
     ],
 )
-def test_of_is_one_line_without_source(text: str, title: str) -> None:
+def test_title_is_one_line_without_source(text: str, title: str) -> None:
     assert titles.make_title(text) == title
 
 
-def test_of_ends_at_a_word_and_reads_a_formula_that_the_cut_left_open() -> None:
+def test_title_ends_at_a_word_and_converts_a_formula_that_was_cut_off() -> None:
     assert titles.make_title("word " * 60, 23) == "word word word word…"
     long = r"Sum $$" + r"\frac{1}{2} + " * 300 + "1$$"
     assert titles.make_title(long, 20) == "Sum 1/2 + 1/2 +…"
@@ -65,13 +65,13 @@ def test_of_ends_at_a_word_and_reads_a_formula_that_the_cut_left_open() -> None:
 @example("\\")
 @example(r"\text{a\ b\}")
 @given(st.text(st.sampled_from("\\{}$^_&[]() \nfracsqt12x+-=,.") | st.characters(codec="utf-8"), max_size=300))
-def test_of_never_fails_and_is_one_short_line(text: str) -> None:
+def test_title_of_any_text_is_one_short_line(text: str) -> None:
     title = titles.make_title(text, 80)
     assert len(title) <= 80
     assert "\n" not in title
     assert "\\" not in latex.latex_to_text(text)
 
 
-def test_of_reads_deep_nesting_without_running_out_of_anything() -> None:
+def test_title_survives_deep_nesting() -> None:
     assert len(titles.make_title("$" + "{" * 700 + "x" + "}" * 700 + "$")) < 5
     assert titles.make_title("$" + r"\frac{1}{" * 100 + "$").startswith("1/")

@@ -15,7 +15,7 @@ from tests.supervisor import platform_process
 # A parent that starts a guard as on systems whose kernel promises nothing, and then says who the grandchild is.
 PARENT = """
 import os, subprocess, sys, time
-guard = "import sys; from machine import lifeline; sys.exit(lifeline.watch_parent({}, ['sleep', '600']))"
+guard = "import sys; from host import parent_guard; sys.exit(parent_guard.guard_command({}, ['sleep', '600']))"
 child = subprocess.Popen([sys.executable, "-c", guard.format(os.getpid())], start_new_session=True)
 print(child.pid, flush=True)
 time.sleep(600)

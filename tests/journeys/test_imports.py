@@ -43,30 +43,29 @@ def test_a_file_comes_in_and_is_taken_back(visit: Visit, settings: Any, tmp_path
     page = visit(scene.lead, width=width, dark=dark)
     page.goto(reverse("dashboard:imports", args=[scene.project.slug]))
     see_that_it_can_be_used(page)
-    page.get_by_label("From this computer").set_input_files(
+    page.get_by_label("Upload a file").set_input_files(
         {"name": "sums.jsonl", "mimeType": "application/jsonl", "buffer": lines(12) + b"{\n"}
     )
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Preview import").click()
     expect(page.get_by_role("heading", name="sums.jsonl")).to_be_visible()
-    expect(page.get_by_text("malformed JSON")).to_be_visible()
+    expect(page.locator("#bad")).to_be_visible()
     expect(page.locator(".rung").first.get_by_role("img", name="positive")).to_be_visible()
     see_that_it_can_be_used(page)
-    page.get_by_label("The ratings in the file are").select_option("judge")
-    page.get_by_label("Name of the one that rated").fill("a small model, prompt 3")
-    page.get_by_label("Leave bad lines out").check()
-    page.get_by_role("button", name="Import it").click()
-    expect(page.get_by_text("Waiting for a worker")).to_be_visible()
+    page.get_by_label("Ratings in the file").select_option("judge")
+    page.get_by_label("Name of the labeler").fill("a small model, prompt 3")
+    page.get_by_label("Skip bad lines").check()
+    page.get_by_role("button", name="Import file").click()
+    expect(page.locator('#import-progress[data-state="queued"]')).to_be_visible()
     see_that_it_can_be_used(page)
     run(import_job)
-    # The page finds out by itself.
-    expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
+    expect(page.locator('#import-progress[data-state="done"]')).to_be_visible()  # the page polls
     expect(page.get_by_text("judge: a small model, prompt 3")).to_be_visible()
     assert Trace.objects.count() == before + 12
     see_that_it_can_be_used(page)
     with page.expect_download() as fetched:
-        page.get_by_role("link", name="All of them").click()
+        page.get_by_role("link", name="Download all as CSV").click()
     assert fetched.value.path().read_text().splitlines()[1].startswith("13,2,")
-    page.get_by_role("button", name="Take the import back").click()
-    expect(page.get_by_role("heading", name="Being taken back")).to_be_visible()
+    page.get_by_role("button", name="Undo import").click()
+    expect(page.locator("#undoing")).to_be_visible()
     run(undo_job)
-    expect(page.get_by_text("Taken back on")).to_be_visible()
+    expect(page.locator("[data-undone]")).to_be_visible()

@@ -74,15 +74,15 @@ def _bring_in(page: Page) -> None:
     records = [{"problem": f"What is ${n} + 2$?", "steps": ["Count on.", f"It is ${n + 2}$."]} for n in range(3)]
     lines = "\n".join(json.dumps(each) for each in records).encode()
     page.get_by_role("link", name="Imports").click()
-    page.get_by_label("From this computer").set_input_files(
+    page.get_by_label("Upload a file").set_input_files(
         {"name": "sums.jsonl", "mimeType": "application/jsonl", "buffer": lines}
     )
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Preview import").click()
     expect(page.get_by_role("heading", name="sums.jsonl")).to_be_visible()
-    page.get_by_role("button", name="Import it").click()
-    expect(page.get_by_text("Waiting for a worker")).to_be_visible()
+    page.get_by_role("button", name="Import file").click()
+    expect(page.locator('#import-progress[data-state="queued"]')).to_be_visible()
     _work_off(import_job)
-    expect(page.get_by_role("heading", name="What came of it")).to_be_visible()  # the page finds out by itself
+    expect(page.locator('#import-progress[data-state="done"]')).to_be_visible()  # the page polls
 
 
 def _work_off(handler: Any) -> None:

@@ -69,9 +69,9 @@ def eventually(page: Page, is_so: Callable[[], bool]) -> None:
 def test_first_error_with_alternatives_by_keyboard_alone(visit: Visit) -> None:
     day = RaterDay([*MATHS], ["Next one."])
     page = day.begin(visit(day.user))
-    expect(page.locator("#submit")).to_have_text("Find the first negative, or rate 5 more")
+    expect(page.locator("#submit")).to_have_attribute("data-state", "find_negative")
     press(page, "321")
-    expect(page.locator("#submit")).to_have_text("Rate 2 more alternatives to step 3")
+    expect(page.locator("#submit")).to_have_attribute("data-state", "rate_alternatives")
     expect(page.locator("#step-3")).to_have_class("step is-past")
     press(page, "31")
     page.keyboard.press("Enter")
@@ -242,6 +242,24 @@ def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> Non
     press(page, "3F")  # the old key does nothing; a locked shift changes nothing
     expect(page.locator("#where")).to_have_text("Step 2 of 2")
     eventually(page, lambda: ratings() == [1])
+
+
+def test_a_mistaken_correction_is_canceled(visit: Visit) -> None:
+    day = RaterDay(["One.", "Two."])
+    page = day.begin(visit(day.user))
+    press(page, "33")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    page.goto("/")
+    page.locator("form[action$='/correct'] button").click()
+    expect(page.locator("html[data-ready] [data-correction]")).to_be_visible()
+    assert not accessibility_violations(page)
+    page.keyboard.press("1")
+    page.locator("[data-correction] button").click()
+    page.wait_for_url("**/submitted/")
+    assert Submission.objects.get().finish_reason == "solution"
+    assert Assignment.objects.get().reopened_at is None
+    assert Judgment.objects.filter(turn__revision=2).count() == 0
 
 
 def test_own_work_is_corrected_and_the_history_tells_it(visit: Visit) -> None:

@@ -20,7 +20,7 @@ def matrices(*, k: int = 3) -> st.SearchStrategy[npt.NDArray[np.int64]]:
 def matrix_patterns(
     matrix: npt.NDArray[np.int64], *, problems_of: int = 1, values: tuple[float, ...] = (-1.0, 0.0, 1.0)
 ) -> RatingPatterns:
-    """The patterns of a matrix, `problems_of` neighbouring units belonging to one problem."""
+    """The patterns of a matrix, `problems_of` neighboring units belonging to one problem."""
     n_units = matrix.shape[1]
     rated = matrix != HOLE
     units = np.broadcast_to(np.arange(n_units), matrix.shape)[rated]

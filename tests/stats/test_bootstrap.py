@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from stats import bootstrap, estimation, rating_patterns, step_agreement
+from stats import bootstrap, coefficients, estimation, rating_patterns
 from stats.arrays import Floats
 from stats.estimates import Reason
 from stats.estimation import Statistic
@@ -43,7 +43,7 @@ def test_bootstrap_interval_runs_between_the_quantiles_of_the_draws(level: float
     pairs, sample = estimation.sample_from_patterns(rating_patterns.patterns_from_rows(copied))
 
     def share(matrix: Floats) -> Floats:
-        return step_agreement.pairwise_agreement(pairs.put(matrix))
+        return coefficients.pairwise_agreement(pairs.put(matrix))
 
     found = estimation.estimate(statistic=Statistic(share, 0.0, Reason.NO_PAIRS), sample=sample, level=level)
     drawn = bootstrap.draw_resamples(sums=sample.matrix, copies=sample.copies, rest=sample.rest)

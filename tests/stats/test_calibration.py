@@ -13,36 +13,36 @@ from stats.estimates import Reason
 def over_confident(*, n: int, sharpness: float) -> tuple[first_error_reports.FirstErrorPlaces, np.ndarray, np.ndarray]:
     """Traces whose truth is drawn from p, and a posterior that is p to the power of `sharpness`."""
     random = np.random.default_rng(8)
-    there = first_error_reports.enumerate_places(np.full(n, 4))
+    places = first_error_reports.enumerate_places(np.full(n, 4))
     p = random.dirichlet(np.ones(5), n)
     truth = np.array([random.choice(5, p=row) for row in p])
     sharp = p**sharpness
-    return there, (sharp / sharp.sum(axis=1, keepdims=True)).ravel(), there.steps == truth[there.traces]
+    return places, (sharp / sharp.sum(axis=1, keepdims=True)).ravel(), places.steps == truth[places.traces]
 
 
 @pytest.mark.parametrize("sharpness", [0.5, 1.0, 4.0])
 def test_temperature_undoes_over_confidence(sharpness: float) -> None:
-    there, posterior, is_right = over_confident(n=3000, sharpness=sharpness)
-    found = calibration.fit_temperature(posterior=posterior, there=there, is_accepted=is_right)
+    places, posterior, is_right = over_confident(n=3000, sharpness=sharpness)
+    found = calibration.fit_temperature(posterior=posterior, places=places, is_accepted=is_right)
     assert found.value == pytest.approx(sharpness, rel=0.1)
-    cooled = calibration.apply_temperature(posterior=posterior, there=there, temperature=found)
-    _, sure = first_error_dawid_skene.most_likely_places(cooled, there)
-    at_best = is_right[np.flatnonzero(cooled >= sure[there.traces])]
+    cooled = calibration.apply_temperature(posterior=posterior, places=places, temperature=found)
+    _, sure = first_error_dawid_skene.most_likely_places(cooled, places)
+    at_best = is_right[np.flatnonzero(cooled >= sure[places.traces])]
     assert calibration.expected_calibration_error(confidences=sure, is_right=at_best) < 0.05
 
 
 def test_temperature_needs_a_hundred_gold_traces() -> None:
-    there, posterior, is_right = over_confident(n=99, sharpness=4)
-    found = calibration.fit_temperature(posterior=posterior, there=there, is_accepted=is_right)
+    places, posterior, is_right = over_confident(n=99, sharpness=4)
+    found = calibration.fit_temperature(posterior=posterior, places=places, is_accepted=is_right)
     assert (found.value, found.n_gold, found.reason) == (1.0, 99, Reason.FEW_GOLD)
 
 
 def test_temperature_reads_gold_only() -> None:
-    there, posterior, is_right = over_confident(n=400, sharpness=4)
-    is_gold = there.traces < 300
-    some = calibration.fit_temperature(posterior=posterior, there=there, is_accepted=is_right & is_gold)
+    places, posterior, is_right = over_confident(n=400, sharpness=4)
+    is_gold = places.traces < 300
+    some = calibration.fit_temperature(posterior=posterior, places=places, is_accepted=is_right & is_gold)
     spoiled = np.where(is_gold, posterior, 0.2)
-    assert calibration.fit_temperature(posterior=spoiled, there=there, is_accepted=is_right & is_gold) == some
+    assert calibration.fit_temperature(posterior=spoiled, places=places, is_accepted=is_right & is_gold) == some
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.integers(1, 20))

@@ -15,7 +15,9 @@ from tests.stats import anesthetists
 
 
 def test_fit_equals_the_paper_on_the_anaesthetists() -> None:
-    fit = dawid_skene.fit_votes(anesthetists.load_votes(), smoothing=0, trust=0, max_rounds=1000, tolerance=1e-12)
+    fit = dawid_skene.fit_votes(
+        anesthetists.load_votes(), smoothing=0, diagonal_smoothing=0, max_rounds=1000, tolerance=1e-12
+    )
     assert fit.class_shares == pytest.approx([0.3996, 0.4220, 0.1118, 0.0667], abs=5e-5)
     assert fit.log_likelihood == pytest.approx(-192.8909, abs=5e-5)
     assert fit.has_converged
@@ -55,7 +57,9 @@ def test_order_of_votes_changes_nothing(votes: LabelVotes, random: Any) -> None:
 @settings(max_examples=40, deadline=None)
 @given(some_votes())
 def test_posterior_is_a_distribution_and_likelihood_never_falls(votes: LabelVotes) -> None:
-    fits = [dawid_skene.fit_votes(votes, smoothing=0, trust=0, max_rounds=n, tolerance=-1) for n in (1, 2, 5)]
+    fits = [
+        dawid_skene.fit_votes(votes, smoothing=0, diagonal_smoothing=0, max_rounds=n, tolerance=-1) for n in (1, 2, 5)
+    ]
     assert fits[0].posterior.sum(axis=1) == pytest.approx(np.ones(votes.n_tasks))
     likelihoods = [fit.log_likelihood for fit in fits]
     assert likelihoods == pytest.approx(sorted(likelihoods), abs=1e-7)
@@ -80,9 +84,9 @@ def test_nothing_voted_gives_nothing() -> None:
 
 def test_votes_refuse_what_cannot_be() -> None:
     one = np.array([0])
-    with pytest.raises(ValueError, match="every vote has"):
+    with pytest.raises(ValueError, match="vote"):
         LabelVotes(one, np.array([0, 1]), one, 2)
-    with pytest.raises(ValueError, match="numbered from 0 to 1"):
+    with pytest.raises(ValueError, match="labels"):
         LabelVotes(one, one, np.array([2]), 2)
 
 

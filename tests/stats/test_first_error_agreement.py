@@ -88,7 +88,7 @@ def test_censored_report_never_counts_as_no_error() -> None:
     assert found.has_error_kappa.counts.pairable == 1
 
 
-def test_last_step_and_no_error_are_not_neighbours() -> None:
+def test_last_step_and_no_error_are_not_neighbors() -> None:
     found = first_error_agreement.estimate_agreement(made([(0, 0, 4, False), (0, 1, 5, False)], [5]))
     assert (found.exact.value, found.within_one.value) == (0.0, 0.0)
 
@@ -126,21 +126,21 @@ def test_nothing_reported_says_so() -> None:
 
 
 def test_of_positions_reads_the_benchmark_way_of_writing() -> None:
-    told = first_error_reports.reports_from_positions(
+    reports = first_error_reports.reports_from_positions(
         traces=np.array([0, 0, 1]), raters=np.array([0, 1, 0]), positions=np.array([-1, 2, 0]), lengths=np.array([4, 3])
     )
-    assert told.ends.tolist() == [4, 2, 0]
-    assert told.says_error.tolist() == [False, True, True]
-    assert told.says_none.tolist() == [True, False, False]
+    assert reports.ends.tolist() == [4, 2, 0]
+    assert reports.says_error.tolist() == [False, True, True]
+    assert reports.says_none.tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("end", [-1, 6])
 def test_reports_refuse_an_end_outside_the_trace(end: int) -> None:
-    with pytest.raises(ValueError, match="ends inside its trace"):
+    with pytest.raises(ValueError, match="end"):
         made([(0, 0, end, False)], [5])
 
 
 def test_reports_refuse_columns_that_do_not_fit() -> None:
     none = np.zeros(0, dtype=np.int64)
-    with pytest.raises(ValueError, match="every report has"):
+    with pytest.raises(ValueError, match="reports"):
         ReportArrays(np.array([0]), none, none, none.astype(np.bool_), np.array([3]), np.array([0]), np.array([0]))

@@ -47,20 +47,23 @@ def test_evidence_adds_up_to_the_likelihood_written_out(length: int, data: st.Da
     end = data.draw(st.integers(0, length))
     f, d, g = 0.07, 0.6, 0.25
     logs = np.log([f, 1 - f, d, 1 - d, g, 1 - g])
-    told = one_report(end=end, length=length, censored=censored)
-    found = first_error_dawid_skene.count_events(told, first_error_reports.enumerate_places(told.lengths)).counts @ logs
+    reports = one_report(end=end, length=length, censored=censored)
+    found = (
+        first_error_dawid_skene.count_events(reports, first_error_reports.enumerate_places(reports.lengths)).counts
+        @ logs
+    )
     expected = [written_out(s=end, e=e, t=length, censored=censored, f=f, d=d, g=g) for e in range(length + 1)]
     assert found == pytest.approx(expected)
 
 
 def test_evidence_of_many_reports_is_that_of_each() -> None:
-    told = simulated_raters.simulate_crowd(traces=12, raters_per_trace=3).told
-    there = first_error_reports.enumerate_places(told.lengths)
-    found = first_error_dawid_skene.count_events(told, there)
+    reports = simulated_raters.simulate_crowd(traces=12, raters_per_trace=3).told
+    places = first_error_reports.enumerate_places(reports.lengths)
+    found = first_error_dawid_skene.count_events(reports, places)
     for row in (0, 17, 35):
-        trace = int(told.traces[row])
-        alone = one_report(end=int(told.ends[row]), length=int(told.lengths[trace]))
-        mine = (there.traces[found.places] == trace) & (found.raters == told.raters[row])
+        trace = int(reports.traces[row])
+        alone = one_report(end=int(reports.ends[row]), length=int(reports.lengths[trace]))
+        mine = (places.traces[found.places] == trace) & (found.raters == reports.raters[row])
         assert (
             found.counts[mine]
             == first_error_dawid_skene.count_events(alone, first_error_reports.enumerate_places(alone.lengths)).counts
@@ -68,27 +71,27 @@ def test_evidence_of_many_reports_is_that_of_each() -> None:
 
 
 def test_hazards_make_a_distribution_over_places() -> None:
-    there = first_error_reports.enumerate_places(np.array([3, 1, 30]))
+    places = first_error_reports.enumerate_places(np.array([3, 1, 30]))
     table = np.full((1, first_error_dawid_skene.LAST_POSITION + 1), 0.1)
     prior = np.exp(
-        first_error_dawid_skene.hazard_log_prior(hazards=table, there=there, domains=np.zeros(3, dtype=np.int64))
+        first_error_dawid_skene.hazard_log_prior(hazards=table, places=places, domains=np.zeros(3, dtype=np.int64))
     )
-    assert np.bincount(there.traces, weights=prior) == pytest.approx([1, 1, 1])
+    assert np.bincount(places.traces, weights=prior) == pytest.approx([1, 1, 1])
     assert prior[:4] == pytest.approx([0.1, 0.09, 0.081, 0.729])
 
 
 def test_remaining_is_the_chance_of_no_earlier_error() -> None:
-    there = first_error_reports.enumerate_places(np.array([2, 1]))
-    assert first_error_dawid_skene.probability_not_before(np.array([0.5, 0.3, 0.2, 0.4, 0.6]), there) == pytest.approx(
+    places = first_error_reports.enumerate_places(np.array([2, 1]))
+    assert first_error_dawid_skene.probability_not_before(np.array([0.5, 0.3, 0.2, 0.4, 0.6]), places) == pytest.approx(
         [1, 0.5, 0.2, 1, 0.6]
     )
 
 
 def test_hazards_shrink_towards_the_domain_where_little_was_seen() -> None:
-    there = first_error_reports.enumerate_places(np.full(400, 5))
-    certain = ((there.steps == 1) & (there.traces < 200)) | (there.is_none & (there.traces >= 200))
+    places = first_error_reports.enumerate_places(np.full(400, 5))
+    certain = ((places.steps == 1) & (places.traces < 200)) | (places.is_none & (places.traces >= 200))
     domains = np.repeat([0, 1], 200)
-    found = first_error_dawid_skene.fit_hazards(posterior=certain.astype(float), there=there, domains=domains)
+    found = first_error_dawid_skene.fit_hazards(posterior=certain.astype(float), places=places, domains=domains)
     assert found[0, 1] > 0.9
     assert found[0, 0] < 0.06
     assert found[1].max() < 0.05
@@ -98,7 +101,7 @@ def test_hazards_shrink_towards_the_domain_where_little_was_seen() -> None:
 def test_hazard_of_nothing_seen_is_one_in_ten() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     found = first_error_dawid_skene.fit_hazards(
-        posterior=np.zeros(0), there=first_error_reports.enumerate_places(nothing), domains=nothing
+        posterior=np.zeros(0), places=first_error_reports.enumerate_places(nothing), domains=nothing
     )
     assert found == pytest.approx(np.full((1, first_error_dawid_skene.LAST_POSITION + 1), 0.1))
 
@@ -115,22 +118,22 @@ def test_rates_of_who_said_little_lie_near_those_of_all() -> None:
 
 
 def accuracy(posterior: Floats, crowd: simulated_raters.SimulatedCrowd) -> float:
-    there = first_error_reports.enumerate_places(crowd.told.lengths)
-    steps, _ = first_error_dawid_skene.most_likely_places(posterior, there)
+    places = first_error_reports.enumerate_places(crowd.told.lengths)
+    steps, _ = first_error_dawid_skene.most_likely_places(posterior, places)
     return float((steps == crowd.truth).mean())
 
 
 def test_fit_beats_the_plurality_of_its_own_raters() -> None:
     crowd = simulated_raters.simulate_crowd(traces=600, raters_per_trace=3, seed=1)
     fit = first_error_dawid_skene.fit_reports(crowd.told)
-    votes = np.bincount(fit.there.starts[crowd.told.traces] + crowd.told.ends, minlength=fit.there.n).astype(float)
+    votes = np.bincount(fit.places.starts[crowd.told.traces] + crowd.told.ends, minlength=fit.places.n).astype(float)
     assert fit.has_converged
     assert accuracy(fit.posterior, crowd) > accuracy(votes, crowd) + 0.02
 
 
 def test_fit_finds_the_rates_of_its_own_raters() -> None:
-    told = simulated_raters.simulate_crowd(traces=4000, raters_per_trace=5, pool=5, seed=2).told
-    fit = first_error_dawid_skene.fit_reports(told)
+    reports = simulated_raters.simulate_crowd(traces=4000, raters_per_trace=5, pool=5, seed=2).told
+    fit = first_error_dawid_skene.fit_reports(reports)
     random = np.random.default_rng(2)  # the same draws as the crowd, up to its raters
     random.integers(3, 15, 4000), random.random((4000, 14)), random.random((4000, 5)), random.random(4000)
     truth = np.stack([random.beta(1.5, 40, 5), random.beta(6, 3, 5), random.beta(3, 6, 5)], axis=1)
@@ -140,18 +143,18 @@ def test_fit_finds_the_rates_of_its_own_raters() -> None:
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000))
 def test_order_of_reports_and_names_of_raters_change_nothing(seed: int) -> None:
-    told = simulated_raters.simulate_crowd(traces=40, raters_per_trace=3, seed=seed).told
-    order = np.random.default_rng(seed).permutation(len(told.traces))
+    reports = simulated_raters.simulate_crowd(traces=40, raters_per_trace=3, seed=seed).told
+    order = np.random.default_rng(seed).permutation(len(reports.traces))
     other = ReportArrays(
-        traces=told.traces[order],
-        raters=told.raters.max() - told.raters[order],
-        ends=told.ends[order],
-        is_censored=told.is_censored[order],
-        lengths=told.lengths,
-        problems=told.problems,
-        domains=told.domains,
+        traces=reports.traces[order],
+        raters=reports.raters.max() - reports.raters[order],
+        ends=reports.ends[order],
+        is_censored=reports.is_censored[order],
+        lengths=reports.lengths,
+        problems=reports.problems,
+        domains=reports.domains,
     )
-    first, second = first_error_dawid_skene.fit_reports(told), first_error_dawid_skene.fit_reports(other)
+    first, second = first_error_dawid_skene.fit_reports(reports), first_error_dawid_skene.fit_reports(other)
     assert first.posterior == pytest.approx(second.posterior, abs=1e-8)
 
 
@@ -161,9 +164,9 @@ def test_censored_report_does_not_vote_for_none() -> None:
     ends, censored = crowd.ends.copy(), np.zeros(600, dtype=np.bool_)
     trace = int(np.flatnonzero(crowd.lengths >= 6)[0])
     ends[trace * 3 : trace * 3 + 3], censored[trace * 3 + 2] = [4, 4, 2], True
-    told = ReportArrays(crowd.traces, crowd.raters, ends, censored, crowd.lengths, crowd.problems, crowd.domains)
-    fit = first_error_dawid_skene.fit_reports(told)
-    steps, sure = first_error_dawid_skene.most_likely_places(fit.posterior, fit.there)
+    reports = ReportArrays(crowd.traces, crowd.raters, ends, censored, crowd.lengths, crowd.problems, crowd.domains)
+    fit = first_error_dawid_skene.fit_reports(reports)
+    steps, sure = first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)
     assert steps[trace] == 4
     assert sure[trace] > 0.8
 
@@ -172,4 +175,4 @@ def test_nothing_reported_gives_nothing() -> None:
     none = np.zeros(0, dtype=np.int64)
     fit = first_error_dawid_skene.fit_reports(ReportArrays(none, none, none, none.astype(np.bool_), none, none, none))
     assert len(fit.posterior) == 0
-    assert [len(found) for found in first_error_dawid_skene.most_likely_places(fit.posterior, fit.there)] == [0, 0]
+    assert [len(found) for found in first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)] == [0, 0]

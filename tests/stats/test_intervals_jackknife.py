@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from stats import ac1, rating_patterns, step_agreement
+from stats import coefficients, rating_patterns, step_agreement
 from stats.estimates import Reason
 from stats.rating_patterns import RatingPatterns
 
@@ -67,8 +67,10 @@ def test_value_counts_what_was_read_once_too() -> None:
     alone = rating_patterns.sum_pairs(
         rating_patterns.patterns_from_rows(row for row in ROWS if row[0] < READ_TWICE)
     ).total()
-    assert value_of("gwet_ac1", rating_patterns.patterns_from_rows(ROWS)) == pytest.approx(float(ac1.gwet_ac1(total)))
-    assert float(ac1.gwet_ac1(total)) != pytest.approx(float(ac1.gwet_ac1(alone)))
+    assert value_of("gwet_ac1", rating_patterns.patterns_from_rows(ROWS)) == pytest.approx(
+        float(coefficients.gwet_ac1(total))
+    )
+    assert float(coefficients.gwet_ac1(total)) != pytest.approx(float(coefficients.gwet_ac1(alone)))
 
 
 def test_value_without_a_fisher_scale_has_a_plain_interval() -> None:

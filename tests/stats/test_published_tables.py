@@ -7,25 +7,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stats import ac1, alpha, kappa, rating_patterns, step_agreement, weights
+from stats import coefficients, rating_patterns
 from stats.arrays import Floats
 from stats.rating_patterns import PairSums
 from tests.stats import published_tables
 
 STATISTICS: dict[str, Callable[[PairSums], Floats]] = {
-    "alpha_nominal": alpha.nominal,
-    "alpha_ordinal": alpha.ordinal,
-    "alpha_interval": alpha.interval,
-    "alpha_ratio": alpha.ratio,
-    "gwet_AC1": ac1.gwet_ac1,
-    "gwet_AC2_linear": lambda s: ac1.gwet_ac2(s, weights.linear(s.values)),
-    "gwet_AC2_quadratic": lambda s: ac1.gwet_ac2(s, weights.quadratic(s.values)),
-    "gwet_AC2_ordinal": lambda s: ac1.gwet_ac2(s, weights.ordinal(s.values)),
-    "brennan_prediger": kappa.brennan_prediger_kappa,
-    "pairwise_pct": step_agreement.pairwise_agreement,
-    "fleiss_kappa": kappa.fleiss_kappa,
+    "alpha_nominal": coefficients.alpha_nominal,
+    "alpha_ordinal": coefficients.alpha_ordinal,
+    "alpha_interval": coefficients.alpha_interval,
+    "alpha_ratio": coefficients.alpha_ratio,
+    "gwet_AC1": coefficients.gwet_ac1,
+    "gwet_AC2_linear": lambda s: coefficients.gwet_ac2(s, coefficients.linear_weights(s.values)),
+    "gwet_AC2_quadratic": lambda s: coefficients.gwet_ac2(s, coefficients.quadratic_weights(s.values)),
+    "gwet_AC2_ordinal": lambda s: coefficients.gwet_ac2(s, coefficients.ordinal_weights(s.values)),
+    "brennan_prediger": coefficients.brennan_prediger_kappa,
+    "pairwise_pct": coefficients.pairwise_agreement,
+    "fleiss_kappa": coefficients.fleiss_kappa,
 }
-COHEN = {"cohen_kappa": weights.identity, "cohen_linear": weights.linear, "cohen_quadratic": weights.quadratic}
+COHEN = {
+    "cohen_kappa": coefficients.identity_weights,
+    "cohen_linear": coefficients.linear_weights,
+    "cohen_quadratic": coefficients.quadratic_weights,
+}
 
 
 def test_statistics_equal_the_published_values(shared_data: Path) -> None:
@@ -33,9 +37,9 @@ def test_statistics_equal_the_published_values(shared_data: Path) -> None:
     assert len(tables) == 10
     for table in tables:
         total = rating_patterns.sum_pairs(published_tables.table_patterns(table)).total()
-        asked = table["expect"].keys() - COHEN.keys() - {"coincidence"}  # those two have tests of their own
-        assert len(asked) >= 9
-        for name in asked:
+        names = table["expect"].keys() - COHEN.keys() - {"coincidence"}  # tested separately
+        assert len(names) >= 9
+        for name in names:
             assert float(STATISTICS[name](total)) == pytest.approx(table["expect"][name], abs=5.1e-7), (
                 table["name"],
                 name,
@@ -47,7 +51,7 @@ def test_kappa_equals_the_published_values(shared_data: Path) -> None:
     for table in published_tables.load_tables(shared_data):
         for name in COHEN.keys() & table["expect"].keys():
             counts = np.array(ast.literal_eval(table["note"].removeprefix("two-rater table ")), dtype=float)
-            found = kappa.cohen_kappa(counts, COHEN[name](table["values"]))
+            found = coefficients.cohen_kappa(counts, COHEN[name](table["values"]))
             assert float(found) == pytest.approx(table["expect"][name], abs=5.1e-7), (table["name"], name)
             checked += 1
     assert checked == 18
@@ -64,5 +68,5 @@ def test_pairwise_is_not_the_mean_over_units(shared_data: Path) -> None:
     total = rating_patterns.sum_pairs(
         published_tables.table_patterns(published_tables.load_tables(shared_data)[0])
     ).total()
-    mean = ac1.observed_agreement(total, weights.identity(total.values))
-    assert (round(float(step_agreement.pairwise_agreement(total)), 6), round(float(mean), 6)) == (0.781818, 0.818182)
+    mean = coefficients.observed_agreement(total, coefficients.identity_weights(total.values))
+    assert (round(float(coefficients.pairwise_agreement(total)), 6), round(float(mean), 6)) == (0.781818, 0.818182)

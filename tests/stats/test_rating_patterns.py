@@ -50,10 +50,10 @@ def test_a_million_ratings_make_few_patterns() -> None:
     [([[1, -1, 0]], [1], [0]), ([[1, 1, 0]], [-1], [0]), ([[1, 1, 0]], [1], [4]), ([[1, 1]], [1], [0])],
 )
 def test_patterns_refuse_what_cannot_be(counts: list[list[int]], units: list[int], problems: list[int]) -> None:
-    with pytest.raises(ValueError, match=r"pattern|problems"):
+    with pytest.raises(ValueError, match=r"pattern|counts|problems"):
         RatingPatterns((-1.0, 0.0, 1.0), np.array(counts), np.array(units), np.array(problems), np.ones(2, int))
 
 
 def test_of_ratings_refuses_a_label_off_the_scale() -> None:
-    with pytest.raises(ValueError, match="among the 3 values"):
+    with pytest.raises(ValueError, match="label"):
         rating_patterns.count_patterns(units=np.array([0]), labels=np.array([3]))

@@ -1,4 +1,4 @@
-"""Files of anybody's ratings: what is read, and that every bad line is told by its number."""
+"""Ratings files: which are read, and that every bad line is reported with its number."""
 
 import io
 from typing import Any
@@ -17,10 +17,10 @@ def read(data: bytes, **options: Any) -> CrowdRatings:
     return ratings_file.read_ratings(io.BytesIO(data), **options)
 
 
-def complaints(data: bytes, **options: Any) -> list[str]:
+def bad_lines(data: bytes, **options: Any) -> list[int]:
     with pytest.raises(InvalidRatingsFile) as caught:
         read(data, **options)
-    return caught.value.complaints
+    return caught.value.lines
 
 
 @pytest.mark.parametrize(
@@ -42,66 +42,66 @@ def test_read_takes_every_ordinary_way_of_writing(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "expected"),
+    ("data", "line"),
     [
-        (b"", "line 1: no column task, worker, label"),
-        (b"task;worker;label\n1;2;3\n", "line 1: no column task, worker, label"),
-        (b"task,worker\n1,2\n", "line 1: no column label"),
-        (b"task,worker,label,label\n1,2,3,4\n", "line 1: the column label is there twice"),
-        (b"task,worker,label\n", "line 2: no ratings"),
-        (GOOD + b"t3,ann\n", "line 5: 2 cells where the header has at least 3"),
-        (GOOD + b"t3,ann,0,5\n", "line 5: 4 cells where the header has 3"),
-        (GOOD + b"t3,,1\n", "line 5: no worker"),
-        (GOOD + b" , ,1\n", "line 5: no task; no worker"),
-        (GOOD + b"t3,ann,nan\n", "line 5: 'nan' is no label"),
-        (GOOD + b"t3,ann,-NaN\n", "line 5: '-NaN' is no label"),
-        (GOOD + b"t3,ann,+inf\n", "line 5: '+inf' is no label"),
-        (GOOD + b"t3,ann,NULL\n", "line 5: 'NULL' is no label"),
-        (GOOD + b"t1,ann,0\n", "line 5: worker 'ann' has rated task 't1' on line 2 already"),
-        (GOOD + b't3,ann,"1\n', "line 5: not CSV"),
-        (GOOD + b"t3,ann,\xff\n", "line 5: not UTF-8 (byte 0xff)"),
-        (GOOD + b"t3,a\0n,1\n", "line 5: a NUL character"),
-        (GOOD + b"t3,ann," + b"x" * 200_000 + b"\n", "line 5: not CSV"),
-        ("task,worker,label\n".encode("utf-16"), "line 1: not UTF-8"),
+        pytest.param(b"", 1, id="empty"),
+        pytest.param(b"task;worker;label\n1;2;3\n", 1, id="semicolons"),
+        pytest.param(b"task,worker\n1,2\n", 1, id="missing column"),
+        pytest.param(b"task,worker,label,label\n1,2,3,4\n", 1, id="repeated column"),
+        pytest.param(b"task,worker,label\n", 2, id="no ratings"),
+        pytest.param(GOOD + b"t3,ann\n", 5, id="too few cells"),
+        pytest.param(GOOD + b"t3,ann,0,5\n", 5, id="too many cells"),
+        pytest.param(GOOD + b"t3,,1\n", 5, id="no worker"),
+        pytest.param(GOOD + b" , ,1\n", 5, id="no task and no worker"),
+        pytest.param(GOOD + b"t3,ann,nan\n", 5, id="nan"),
+        pytest.param(GOOD + b"t3,ann,-NaN\n", 5, id="-NaN"),
+        pytest.param(GOOD + b"t3,ann,+inf\n", 5, id="+inf"),
+        pytest.param(GOOD + b"t3,ann,NULL\n", 5, id="NULL"),
+        pytest.param(GOOD + b"t1,ann,0\n", 5, id="task rated twice"),
+        pytest.param(GOOD + b't3,ann,"1\n', 5, id="open quotation mark"),
+        pytest.param(GOOD + b"t3,ann,\xff\n", 5, id="not UTF-8"),
+        pytest.param(GOOD + b"t3,a\0n,1\n", 5, id="NUL character"),
+        pytest.param(GOOD + b"t3,ann," + b"x" * 200_000 + b"\n", 5, id="long cell"),
+        pytest.param("task,worker,label\n".encode("utf-16"), 1, id="UTF-16"),
     ],
 )
-def test_bad_line_is_told_by_its_number(data: bytes, expected: str) -> None:
-    assert complaints(data)[0].startswith(expected)
+def test_bad_line_is_reported_with_its_number(data: bytes, line: int) -> None:
+    assert bad_lines(data) == [line]
 
 
-def test_every_bad_line_is_told_in_the_order_of_the_file() -> None:
-    found = complaints(GOOD + b"t1,ann,1\nt4,,1\nt5,ann\n")
-    assert [line.split(":")[0] for line in found] == ["line 5", "line 6", "line 7"]
+def test_bad_lines_are_reported_in_the_order_of_the_file() -> None:
+    assert bad_lines(GOOD + b"t1,ann,1\nt4,,1\nt5,ann\n") == [5, 6, 7]
 
 
 def test_many_bad_lines_are_counted_not_listed() -> None:
     with pytest.raises(InvalidRatingsFile) as caught:
         read(b"task,worker,label\n" + b"t,,1\n" * 50)
     assert len(str(caught.value).splitlines()) == 21
-    assert str(caught.value).endswith("and 30 more lines")
+    assert caught.value.n_unlisted == 30
 
 
 def test_line_numbers_count_through_quoted_line_breaks() -> None:
-    assert complaints(GOOD + b't3,"a\nb",1\nt4,,1\n')[0].startswith("line 7: no worker")
+    assert bad_lines(GOOD + b't3,"a\nb",1\nt4,,1\n') == [7]
 
 
-def test_task_with_two_clusters_is_told() -> None:
+def test_task_with_two_clusters_is_reported() -> None:
     data = b"task,worker,label,cluster\nt1,a,1,p\nt2,a,1,q\nt1,b,1,q\n"
-    found = read(data, optional=("cluster",))
-    with pytest.raises(InvalidRatingsFile, match="line 4: task 't1' has cluster 'q', before it was 'p'"):
-        ratings_file.read_task_values(found, "cluster")
+    ratings = read(data, optional=("cluster",))
+    with pytest.raises(InvalidRatingsFile) as caught:
+        ratings_file.read_task_values(ratings, "cluster")
+    assert caught.value.lines == [4]
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused_with_a_line(data: bytes) -> None:
-    told = ["line 0"]
+def test_any_bytes_are_read_or_rejected_with_a_line(data: bytes) -> None:
+    lines = [1]
     try:
         read(b"task,worker,label\n" + data)
     except InvalidRatingsFile as error:
-        told = error.complaints
-    assert told
-    assert all(complaint.startswith("line ") for complaint in told)
+        lines = error.lines
+    assert lines
+    assert min(lines) >= 1
 
 
 @pytest.mark.parametrize(
@@ -121,27 +121,27 @@ def test_scale_reads_numbers_as_numbers_and_words_as_words(
     assert found.is_numeric == found.is_ordered == (labels[0] != "good")
 
 
-def test_told_scale_may_hold_values_that_nobody_used_and_gives_words_an_order() -> None:
-    found, places = ratings_file.read_scale(["good", "bad"], told=["bad", "fair", "good"])
+def test_given_scale_can_have_unused_values_and_orders_words() -> None:
+    found, places = ratings_file.read_scale(["good", "bad"], names=["bad", "fair", "good"])
     assert (found.is_ordered, found.is_numeric, places.tolist()) == (True, False, [2, 0])
 
 
 @pytest.mark.parametrize(
-    ("labels", "told", "message"),
-    [
-        (["1", "7"], ["0", "1"], "no '7'"),
-        ([str(n) for n in range(60)], None, "60 different labels"),
-    ],
+    ("labels", "names", "row"),
+    [(["1", "7"], ["0", "1"], 1), ([str(n) for n in range(60)], None, 0)],
+    ids=["label off the scale", "too many labels"],
 )
-def test_scale_refuses_what_it_cannot_hold(labels: list[str], told: list[str] | None, message: str) -> None:
-    with pytest.raises(InvalidLabel, match=message):
-        ratings_file.read_scale(labels, told=told)
+def test_scale_rejects_labels_it_cannot_hold(labels: list[str], names: list[str] | None, row: int) -> None:
+    with pytest.raises(InvalidLabel) as caught:
+        ratings_file.read_scale(labels, names=names)
+    assert caught.value.row == row
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
-    [(["a", "a"], "twice"), (["0", "1", ""], "blank"), ([str(n) for n in range(60)], "60 values, at most 50")],
+    "names",
+    [["a", "a"], ["0", "1", ""], [str(n) for n in range(60)]],
+    ids=["repeated value", "blank value", "too many values"],
 )
-def test_told_scale_that_cannot_be_one_is_refused_as_such(told: list[str], message: str) -> None:
-    with pytest.raises(InvalidScale, match=message):
-        ratings_file.read_scale(["1"], told=told)
+def test_impossible_scale_is_rejected(names: list[str]) -> None:
+    with pytest.raises(InvalidScale):
+        ratings_file.read_scale(["1"], names=names)

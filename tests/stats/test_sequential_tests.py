@@ -95,5 +95,5 @@ def test_starting_point_reads_on_until_a_fifth_rater_has_answered() -> None:
 
 @pytest.mark.parametrize(("p0", "drop"), [(0.1, 0.15), (1.0, 0.15), (0.8, -0.1)])
 def test_plan_refuses_what_cannot_be_tested(p0: float, drop: float) -> None:
-    with pytest.raises(ValueError, match="0 < p1 < p0 < 1"):
+    with pytest.raises(ValueError, match="p1"):
         sequential_tests.make_plan(p0=p0, drop=drop)

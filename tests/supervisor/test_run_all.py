@@ -13,7 +13,7 @@ from tests.supervisor import platform_process
 from tests.supervisor.platform_process import PlatformProcess
 
 Opener = Callable[..., PlatformProcess]
-FAMILY = ("bin/postgres", "valkey-server", "stepmark-trunk", "stepmark-web", "stepmark-worker")
+FAMILY = ("bin/postgres", "valkey-server", "stepmark-parent", "stepmark-web", "stepmark-worker")
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(o
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("word", ["bin/postgres", "valkey-server", "stepmark-web", "stepmark-worker", "stepmark-trunk"])
+@pytest.mark.parametrize(
+    "word", ["bin/postgres", "valkey-server", "stepmark-web", "stepmark-worker", "stepmark-parent"]
+)
 def test_open_for_starts_a_program_again_that_died(opened_once: PlatformProcess, word: str) -> None:
     until(lambda: opened_once.member(word))
     died = opened_once.member(word)

@@ -46,7 +46,7 @@ def _platform_stopped() -> Iterator[None]:
     if not settings.EMBEDDED:
         yield
         return
-    with (settings.DATA_DIR / "supervisor.lock_requirements").open("a") as lock:
+    with (settings.DATA_DIR / "supervisor.lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

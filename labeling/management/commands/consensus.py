@@ -1,4 +1,4 @@
-"""One label per task from the ratings of a CSV file, with its probability."""
+"""Print one label per task from the ratings of a CSV file, with its probability."""
 
 import csv
 import json
@@ -16,36 +16,38 @@ from stats.ratings_file import InvalidRatingsFile
 
 
 class Command(BaseCommand):
-    help = "Settle one label per task from ratings in a CSV file with the columns task, worker, label."
+    help = "Infer one label per task from a CSV file with the columns task, worker, label."
 
-    requires_system_checks = ()  # reads a file and no database
+    requires_system_checks = ()  # uses no database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         csv_input.add_csv_arguments(parser)
-        parser.add_argument("--method", choices=crowd_analysis.CONSENSUS_METHODS, required=True, help="how to settle")
-        parser.add_argument("--json", action="store_true", help="print a JSON list in place of CSV")
+        parser.add_argument(
+            "--method", choices=crowd_analysis.CONSENSUS_METHODS, required=True, help="how to infer labels"
+        )
+        parser.add_argument("--json", action="store_true", help="print a JSON list instead of CSV")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            settled = list(_infer_labels(options))
+            labels = list(_infer_labels(options))
         except InvalidRatingsFile as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error)) from error
         with output.print_safely(self.stdout):
-            self._print(settled, as_json=options["json"])
+            self._print(labels, as_json=options["json"])
 
-    def _print(self, settled: list[CrowdLabel], *, as_json: bool) -> None:
+    def _print(self, labels: list[CrowdLabel], *, as_json: bool) -> None:
         if as_json:
-            self.stdout.write(json.dumps([asdict(task) for task in settled], ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps([asdict(task) for task in labels], ensure_ascii=False, indent=2))
             return
         writer = csv.writer(self.stdout, lineterminator="\n")
         writer.writerow(("task", "label", "probability", "votes"))
-        writer.writerows((task.task, task.label, f"{task.probability:.6f}", task.votes) for task in settled)
+        writer.writerows((task.task, task.label, f"{task.probability:.6f}", task.votes) for task in labels)
 
 
 def _infer_labels(options: dict[str, Any]) -> Iterator[CrowdLabel]:
     is_first_error = options["method"] == "first_error"
     if is_first_error and options["values"] is not None:
-        raise CommandError("--values is not for first_error: its labels are places of a first error, or -1 for none")
+        raise CommandError("--values cannot be used with first_error, whose labels are step numbers or -1")
     with csv_input.open_csv(options["csv"]) as file:
         ratings = ratings_file.read_ratings(
             file,
@@ -54,5 +56,5 @@ def _infer_labels(options: dict[str, Any]) -> Iterator[CrowdLabel]:
         )
     if is_first_error:
         return crowd_analysis.infer_first_errors(ratings)
-    found, labels = csv_input.parse_scale(ratings, options["values"])
-    return crowd_analysis.infer_labels(ratings, found, labels, method=options["method"])
+    scale, labels = csv_input.parse_scale(ratings, options["values"])
+    return crowd_analysis.infer_labels(ratings, scale, labels, method=options["method"])

@@ -1,16 +1,16 @@
-// Texts of traces on pages for reading: what stands there as plain text gets its formulas and code.
+// Render the formulas and code of traces on leads' pages. The server sends plain text.
 
 import { answerBody, loadMath, problemBody, typeset } from "../work/rendering.js";
 
 export function renderTexts(root = document) {
   for (const node of root.querySelectorAll("[data-text]")) {
     const body = (node.dataset.text === "answer" ? answerBody : problemBody)(node.textContent);
-    // In a line of other words the text stays in that line.
+    // Inside a sentence the text stays inline.
     if (node.tagName === "SPAN" && body.childElementCount === 1) node.replaceChildren(...body.firstElementChild.childNodes);
     else node.replaceChildren(body);
   }
-  const maths = document.getElementById("katex");
-  if (maths) loadMath(maths.dataset).then(() => typeset(root));
+  const math = document.getElementById("katex");
+  if (math) loadMath(math.dataset).then(() => typeset(root));
 }
 
 renderTexts();

@@ -24,7 +24,7 @@ export class Dock {
     this.#paintTrack(work, stops, now);
     this.track.setAttribute("aria-label", this.say("rated_of", { count: rated, total: stops.length }));
     this.where.textContent = now ? this.#place(work, stops, now) : "";
-    this.#paintSubmit(work, stops);
+    this.#paintSubmit(work);
   }
 
   #place(work, stops, now) {
@@ -42,15 +42,12 @@ export class Dock {
     });
   }
 
-  #paintSubmit(work, stops) {
-    const missing = work.missing();
-    const bad = work.protocol === "first_error" ? work.firstNegative() : null;
-    const number = (position) => stops.findIndex((step) => step.position === position) + 1;
-    this.submit.setAttribute("aria-disabled", String(Boolean(missing)));
-    this.submit.classList.toggle("btn--go", !missing);
-    if (missing) this.submit.textContent = this.say(`missing_${missing.what}`, { count: missing.count, number: number(missing.step) });
-    else if (bad) this.submit.textContent = this.say("submit_first_error", { number: number(bad.position) });
-    else this.submit.textContent = this.say(work.protocol === "first_error" ? "submit_no_error" : "submit_all");
+  #paintSubmit(work) {
+    const { code, missing, number } = work.submitState();
+    this.submit.dataset.state = code;
+    this.submit.setAttribute("aria-disabled", String(missing > 0));
+    this.submit.classList.toggle("btn--go", missing === 0);
+    this.submit.textContent = this.say(`submit_${code}`, { count: missing, number });
   }
 
   hit(rating) {

@@ -8,6 +8,7 @@ function actions(page) {
     next: () => page.move(1), previous: () => page.move(-1),
     unsure: () => page.unsure(), comment: () => page.comment(), undo: () => page.undo(), submit: () => page.submit(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
+    discard: () => page.discardCorrection(),
     help: () => document.getElementById("help").togglePopover(),
     fold: () => page.fold(),
   };

@@ -1,5 +1,5 @@
-// One trace in the hands of its rater: which ratings stand, what may be rated, what is still missing.
-// Pure: no DOM, no network. Every change is a write, undo included; the outbox carries writes to the server.
+// One open trace: its ratings, what can be rated, and what is still missing. Pure: no DOM, no network.
+// Every change is a write, undo included; the outbox sends writes to the server.
 
 const cellKey = (step, option) => `${step}.${option}`;
 const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "" });
@@ -7,7 +7,7 @@ const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason
 export class TraceState {
   constructor(trace) {
     this.trace = trace;
-    this.protocol = trace.protocol;
+    this.rule = trace.rule; // of the protocol, as labeling/projects/protocols.py defines it
     this.cells = new Map();
     this.comments = new Map();
     this.written = new Map(); // steps as they should read, in the rater's words
@@ -29,8 +29,9 @@ export class TraceState {
     return this.trace.steps.filter((step) => step.is_rateable);
   }
 
-  // The step of the first negative, or null. Under first-error everything after it is out of the work.
-  firstNegative() {
+  // The step of the first negative if nothing after it is rated, otherwise null.
+  end() {
+    if (!this.rule.ends_at_first_negative) return null;
     return this.rateable().find((step) => this.cell(step.position).rating === -1) ?? null;
   }
 
@@ -41,18 +42,18 @@ export class TraceState {
   // Negative steps of which more is asked, or whose alternatives are.
   stepsToExplain() {
     const asks = this.trace.asks_error_category || this.trace.asks_reason || this.trace.asks_corrected_step;
-    if (this.protocol !== "first_error") return asks ? this.rateable().filter((step) => this.cell(step.position).rating === -1) : [];
-    const bad = this.firstNegative();
-    return bad && (asks || this.alternatives(bad).length) ? [bad] : [];
+    if (!this.rule.ends_at_first_negative) return asks ? this.rateable().filter((step) => this.cell(step.position).rating === -1) : [];
+    const end = this.end();
+    return end && (asks || this.alternatives(end).length) ? [end] : [];
   }
 
   // Where the light can go: every rateable step up to the first negative, then that step's alternatives.
   stops() {
-    const bad = this.protocol === "first_error" ? this.firstNegative() : null;
+    const end = this.end();
     const stops = [];
     for (const step of this.rateable()) {
       stops.push({ step: step.position, option: 0 });
-      if (bad && step.position === bad.position) {
+      if (end && step.position === end.position) {
         for (const option of this.alternatives(step)) stops.push({ step: step.position, option: option.position });
         break;
       }
@@ -64,15 +65,19 @@ export class TraceState {
     return this.stops().filter((stop) => this.cell(stop.step, stop.option).rating === null);
   }
 
-  // What stands between this trace and its submission; nothing when it is ready. The server has the last word.
-  missing() {
-    const bad = this.protocol === "first_error" ? this.firstNegative() : null;
-    const left = this.unrated();
-    if (!left.length) return null;
-    if (!bad) return { what: this.protocol === "first_error" ? "first_negative" : "steps", count: left.length };
-    const before = left.filter((stop) => stop.step < bad.position).length;
-    if (before) return { what: "before", count: before, step: bad.position };
-    return { what: "alternatives", count: left.length, step: bad.position };
+  // Whether the trace can be submitted: the code of a text of the server, how many ratings are missing, and the number of
+  // the step with the first error. The server decides by the same rules, in protocols.py.
+  submitState() {
+    const end = this.end();
+    const missing = this.rule.needs_ratings ? this.unrated() : [];
+    if (!end) {
+      if (missing.length) return { code: this.rule.ends_at_first_negative ? "find_negative" : "rate_steps", missing: missing.length, number: null };
+      return { code: this.rule.ends_at_first_negative ? "no_error" : "all_rated", missing: 0, number: null };
+    }
+    const number = this.rateable().indexOf(end) + 1;
+    const before = missing.filter((stop) => stop.step < end.position).length;
+    if (before) return { code: "rate_before", missing: before, number };
+    return { code: missing.length ? "rate_alternatives" : "first_error", missing: missing.length, number };
   }
 
   rate(stop, rating) {

@@ -124,7 +124,7 @@ export class TraceView {
 
   // Brings the page to what the work says, with `now` lit.
   paint(now) {
-    const bad = this.work.protocol === "first_error" ? this.work.firstNegative() : null;
+    const bad = this.work.end();
     this.#placeErrorBoxes(this.work.stepsToExplain());
     this.#placeAfter(bad);
     for (const [id, row] of this.rows) this.#paintRow(id, row, now, bad);

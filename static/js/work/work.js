@@ -69,6 +69,7 @@ class WorkPage {
     document.title = say("title", { project: config.project });
     this.#showLeaseEnd(this.work.trace.lease_ends_at);
     if (RECLAIMED_STATES.has(this.work.trace.state)) this.#showReclaimed();
+    if (this.work.trace.is_correction) this.#showCorrection();
     this.clock.take();
     // The first rating opens a held trace as well; this tells the server when reading begins.
     if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch((error) => this.#handleOpenRefused(ladder, error));
@@ -139,7 +140,7 @@ class WorkPage {
     this.now = stops[here + 1] ?? at;
     this.paint();
     if (stopId(this.now) !== stopId(at)) this.#scroll();
-    if (rating === -1 && at.option === 0 && this.work.protocol === "first_error") {
+    if (at.option === 0 && this.work.end()?.position === at.step) {
       this.dock.tell(say("first_negative", { number: this.ladder.rowFor(at).dataset.number }), { undo: true });
     }
   }
@@ -209,13 +210,18 @@ class WorkPage {
 
   submit() {
     if (!this.work || this.#leaving) return;
-    if (this.work.missing()) this.dock.tell(this.dock.submit.textContent);
+    if (this.work.submitState().missing) this.dock.tell(this.dock.submit.textContent);
     else this.#leave("submit", {});
   }
 
   leaveWithReason(verb) {
     if (!this.work || this.#leaving) return;
     ask(say(`ask_${verb}`), "", (reason) => reason.trim() && this.#leave(verb, { reason }));
+  }
+
+  // The edits go along: the history keeps them, the submission does not change.
+  discardCorrection() {
+    if (this.work && !this.#leaving) this.#leave("discard", {});
   }
 
   #leave(verb, body) {
@@ -241,6 +247,10 @@ class WorkPage {
   #showReclaimed() {
     this.#showLeaseEnd(null);
     if (!this.#reclaimedNotice) this.#reclaimedNotice = this.#notice(say("went_back"));
+  }
+
+  #showCorrection() {
+    document.getElementById("notices").replaceChildren(document.getElementById("t-correction").content.cloneNode(true));
   }
 
   #showLeaseEnd(moment) {

@@ -154,7 +154,20 @@ def test_reopen_brings_the_ratings_back_for_correction(project: Project) -> None
     assert [judged["rating"] for turn in trace["turns"] for judged in turn["judgments"]] == [1, -1, 1]
 
 
-@pytest.mark.parametrize("verb", ["record", "submit", "give-up", "report", "skip", "reopen", "open"])
+def test_discard_ends_a_correction_and_keeps_its_edits(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    me.post(f"{assignment}/submit", batch(rating(1, 0, 1), rating(2, 1, -1), rating(3, 1, 1, option=1)))
+    me.post(f"{assignment}/reopen")
+    status, answer = me.post(f"{assignment}/discard", batch(rating(4, 0, -1)))
+    assert (status, answer) == (200, {"state": "submitted"})
+    assert Submission.objects.count() == 1
+    assert RatingEdit.objects.filter(sequence=4, was_applied=True).exists()
+    _, trace = me.post(f"{assignment}/reopen")
+    assert [judged["rating"] for turn in trace["turns"] for judged in turn["judgments"]] == [1, -1, 1]
+
+
+@pytest.mark.parametrize("verb", ["record", "submit", "give-up", "report", "skip", "reopen", "discard", "open"])
 def test_somebody_elses_assignment_does_not_exist(project: Project, verb: str) -> None:
     assignment = AtWork(project).claim()["assignment"]
     status, told = AtWork(project).post(f"{assignment}/{verb}", {"client": "c2", "writes": [], "reason": "x"})

@@ -1,4 +1,4 @@
-"""The pages of imports: a file is looked at, said what it is, followed, and taken back."""
+"""Import pages: preview a file, import it, follow the import, undo it."""
 
 import json
 from pathlib import Path
@@ -31,11 +31,11 @@ def project(client: Client, settings: Any, tmp_path: Path) -> Project:
     return owned_projects.create_owned_project(name="Sums", slug="sums", by=lead, now=factories.NOW)
 
 
-def sent(client: Client, *lines: bytes, name: str = "traces.jsonl") -> str:
-    """The address at which a file that was sent can be looked at."""
+def upload(client: Client, *lines: bytes, name: str = "traces.jsonl") -> str:
+    """Upload a file and return the address of its preview."""
     content = b"".join(line + b"\n" for line in lines)
     response = client.post(
-        reverse("dashboard:upload_import_file", args=["sums"]), {"sent": SimpleUploadedFile(name, content)}
+        reverse("dashboard:upload_import_file", args=["sums"]), {"upload": SimpleUploadedFile(name, content)}
     )
     assert response.status_code == 302
     return str(response["Location"])
@@ -52,112 +52,114 @@ def run(handler: Any = import_job) -> Job:
     return job
 
 
-def test_a_file_is_sent_looked_at_brought_in_and_taken_back(client: Client, project: Project) -> None:
-    look = sent(client, prm.make_line(), prm.make_line(labeler="ben"))
-    page = text(client.get(look))
+def test_file_is_uploaded_previewed_imported_and_undone(client: Client, project: Project) -> None:
+    preview = upload(client, prm.make_line(), prm.make_line(labeler="ben"))
+    page = text(client.get(preview))
     assert "2 + 2 = 4" in page
-    assert "Records, all of the file</dt><dd>2</dd>" in page
+    assert '<dd data-figure="records">2</dd>' in page
     assert not Trace.objects.exists()
-    response = client.post(look, {**CHOICES, "bring": "1", "licence": "MIT", "statement": "ours"})
-    assert "Waiting for a worker" in text(client.get(response["Location"]))
+    response = client.post(preview, {**CHOICES, "import": "1", "licence": "MIT", "statement": "ours"})
+    assert 'data-state="queued"' in text(client.get(response["Location"]))
     job = run()
-    page = text(client.get(response["Location"]))
-    assert "New submissions</dt><dd>2</dd>" in page
-    assert "MIT" in page
+    response = client.get(response["Location"])
+    assert response.context["import_status"].report.submissions_added == 2
+    assert "MIT" in text(response)
     source = Source.objects.get()
     client.post(reverse("dashboard:undo_source_import", args=["sums", source.pk]))
     assert run(undo_job).state == JobState.DONE
-    page = " ".join(text(client.get(reverse("dashboard:import_source", args=["sums", source.pk]))).split())
-    assert "Taken back on" in page
-    assert "0 traces were removed. 1 trace that was opened or rated is kept with its labels" in page
+    response = client.get(reverse("dashboard:import_source", args=["sums", source.pk]))
+    assert "data-undone" in text(response)
+    undone = response.context["import_status"].undo_result
+    assert undone["removed"] == 0
+    assert undone["withdrawn"] == 1
     assert job.asked_by is not None
 
 
-def test_look_shows_bad_lines_and_brings_nothing(client: Client, project: Project) -> None:
-    page = text(client.get(sent(client, prm.make_line(), b'{"question": 1}')))
-    assert "Expected `object`, got `int`, in question" in page
+def test_preview_shows_bad_lines_and_imports_nothing(client: Client, project: Project) -> None:
+    response = client.get(upload(client, prm.make_line(), b'{"question": 1}'))
+    assert [line.line for line in response.context["bad_lines"]] == [2]
     assert not Job.objects.exists()
 
 
-def test_look_again_reads_with_what_was_said(client: Client, project: Project) -> None:
-    look = sent(client, json.dumps({"problem": "2 + 2?", "text": "One. Then two.\nThree."}).encode())
-    said = {**CHOICES, "format": "native", "look": "1"}
-    by_line, by_sentence = (client.post(look, {**said, "segmenter": name}) for name in ("lines 2", "sentences 2"))
-    assert [len(response.context["shown"][0].rungs) for response in (by_line, by_sentence)] == [2, 3]
+def test_updated_preview_uses_the_chosen_options(client: Client, project: Project) -> None:
+    preview = upload(client, json.dumps({"problem": "2 + 2?", "text": "One. Then two.\nThree."}).encode())
+    options = {**CHOICES, "format": "native", "preview": "1"}
+    by_line, by_sentence = (client.post(preview, {**options, "segmenter": name}) for name in ("lines 2", "sentences 2"))
+    assert [len(response.context["records"][0].steps) for response in (by_line, by_sentence)] == [2, 3]
     assert not Job.objects.exists()
 
 
-def test_look_says_what_the_ratings_cannot_be(client: Client, project: Project) -> None:
-    look = sent(client, prm.make_line())
-    response = client.post(look, {**CHOICES, "labels": "judge", "bring": "1"})
+def test_ratings_of_a_judge_need_a_name(client: Client, project: Project) -> None:
+    preview = upload(client, prm.make_line())
+    response = client.post(preview, {**CHOICES, "labels": "judge", "import": "1"})
     assert response.status_code == 422
-    assert "Say who rated" in text(response)
-    client.post(look, {**CHOICES, "labels": "judge", "labels_by": "a model", "bring": "1"})
+    assert response.context["form"].has_error("labels_by", "labeler_missing")
+    client.post(preview, {**CHOICES, "labels": "judge", "labels_by": "a model", "import": "1"})
     assert run().state == JobState.DONE
     assert Rater.objects.get().machine == "judge: a model"
 
 
-def test_look_makes_gold(client: Client, project: Project) -> None:
-    client.post(sent(client, prm.make_line()), {**CHOICES, "labels": "gold", "gold_use": "screening", "bring": "1"})
+def test_import_makes_gold(client: Client, project: Project) -> None:
+    client.post(upload(client, prm.make_line()), {**CHOICES, "labels": "gold", "gold_use": "screening", "import": "1"})
     run()
     assert Gold.objects.get().use == "screening"
     assert not Submission.objects.exists()
 
 
-def test_look_answers_for_a_file_of_no_known_format(client: Client, project: Project) -> None:
-    response = client.get(sent(client, b'{"a": 1}'))
+def test_preview_of_an_unknown_format_still_shows_the_form(client: Client, project: Project) -> None:
+    response = client.get(upload(client, b'{"a": 1}'))
     assert response.status_code == 200
-    assert "1 of" in text(response) or "Object contains unknown field" in text(response)
-    response = client.post(sent(client, b""), {**CHOICES, "bring": "1"})
+    assert response.context["preview"].report.bad or response.context["problem"]
+    response = client.post(upload(client, b""), {**CHOICES, "import": "1"})
     assert run().state == JobState.DONE
 
 
-def test_bad_lines_can_be_fetched(client: Client, project: Project) -> None:
-    client.post(sent(client, prm.make_line(), b"{", b"["), {**CHOICES, "bring": "1"})
+def test_bad_lines_can_be_downloaded(client: Client, project: Project) -> None:
+    client.post(upload(client, prm.make_line(), b"{", b"["), {**CHOICES, "import": "1"})
     job = run()
     assert job.state == JobState.FAILED
-    page = text(client.get(reverse("dashboard:import", args=["sums", job.pk])))
-    assert "2 of 3 records are bad" in page
+    assert 'id="bad"' in text(client.get(reverse("dashboard:import", args=["sums", job.pk])))
     response = client.get(reverse("dashboard:download_bad_lines", args=["sums", job.pk]))
     rows = b"".join(response).decode().splitlines()
     assert [row.split(",")[0] for row in rows] == ["line", "2", "3"]
 
 
-def test_a_file_beside_the_server_is_chosen(client: Client, project: Project, settings: Any) -> None:
+def test_file_in_the_servers_folder_is_imported_and_kept(client: Client, project: Project, settings: Any) -> None:
     (settings.INCOMING_DIR / "a.jsonl").write_bytes(prm.make_line() + b"\n")
     assert "a.jsonl" in text(client.get(reverse("dashboard:imports", args=["sums"])))
-    response = client.post(reverse("dashboard:upload_import_file", args=["sums"]), {"beside": "beside:a.jsonl"})
-    client.post(response["Location"], {**CHOICES, "bring": "1"})
+    response = client.post(reverse("dashboard:upload_import_file", args=["sums"]), {"server_file": "beside:a.jsonl"})
+    client.post(response["Location"], {**CHOICES, "import": "1"})
     assert run().state == JobState.DONE
-    assert (settings.INCOMING_DIR / "a.jsonl").exists()  # it is not ours to throw away
+    assert (settings.INCOMING_DIR / "a.jsonl").exists()
 
 
-def test_look_sends_back_to_choose_where_the_file_went(client: Client, project: Project, settings: Any) -> None:
+def test_preview_of_a_deleted_file_returns_to_the_list(client: Client, project: Project, settings: Any) -> None:
     (settings.INCOMING_DIR / "a.jsonl").write_bytes(prm.make_line() + b"\n")
-    look = client.post(reverse("dashboard:upload_import_file", args=["sums"]), {"beside": "beside:a.jsonl"})["Location"]
+    preview = client.post(reverse("dashboard:upload_import_file", args=["sums"]), {"server_file": "beside:a.jsonl"})[
+        "Location"
+    ]
     (settings.INCOMING_DIR / "a.jsonl").unlink()
-    response = client.post(look, {**CHOICES, "bring": "1"}, follow=True)
+    response = client.post(preview, {**CHOICES, "import": "1"}, follow=True)
     assert response.redirect_chain == [(reverse("dashboard:imports", args=["sums"]), 302)]
-    assert "the file is not there any more: send it again" in text(response)
+    assert [message.level_tag for message in response.context["messages"]] == ["warning"]
 
 
-@pytest.mark.parametrize("told", [{}, {"beside": "beside:../x"}, {"address": "s3://x/y"}])
-def test_send_asks_for_one_file(client: Client, project: Project, told: dict[str, str]) -> None:
-    assert client.post(reverse("dashboard:upload_import_file", args=["sums"]), told).status_code == 422
+@pytest.mark.parametrize("data", [{}, {"server_file": "beside:../x"}, {"address": "s3://x/y"}])
+def test_upload_needs_exactly_one_file(client: Client, project: Project, data: dict[str, str]) -> None:
+    assert client.post(reverse("dashboard:upload_import_file", args=["sums"]), data).status_code == 422
 
 
-def test_cancel_and_go_on(client: Client, project: Project) -> None:
-    client.post(sent(client, prm.make_line()), {**CHOICES, "bring": "1"})
+def test_cancelled_import_can_be_resumed(client: Client, project: Project) -> None:
+    client.post(upload(client, prm.make_line()), {**CHOICES, "import": "1"})
     job = Job.objects.get()
     client.post(reverse("dashboard:cancel_import", args=["sums", job.pk]))
-    page = text(client.get(reverse("dashboard:import", args=["sums", job.pk])))
-    assert "Cancelled after 0 records" in page
+    assert 'data-state="cancelled"' in text(client.get(reverse("dashboard:import", args=["sums", job.pk])))
     client.post(reverse("dashboard:retry_import", args=["sums", job.pk]))
     assert run().state == JobState.DONE
 
 
-def test_standing_polls_only_while_something_is_under_way(client: Client, project: Project) -> None:
-    client.post(sent(client, prm.make_line()), {**CHOICES, "bring": "1"})
+def test_progress_polls_only_while_a_job_runs(client: Client, project: Project) -> None:
+    client.post(upload(client, prm.make_line()), {**CHOICES, "import": "1"})
     address = reverse("dashboard:import_progress", args=["sums", Job.objects.get().pk])
     assert "hx-trigger" in text(client.get(address))
     run()
@@ -166,7 +168,7 @@ def test_standing_polls_only_while_something_is_under_way(client: Client, projec
     assert "<html" not in page
 
 
-def test_imports_asks_as_often_for_many_as_for_few(
+def test_imports_page_needs_as_many_queries_for_many_as_for_few(
     client: Client, project: Project, django_assert_max_num_queries: Any
 ) -> None:
     address = reverse("dashboard:imports", args=["sums"])

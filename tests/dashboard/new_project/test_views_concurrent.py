@@ -1,4 +1,4 @@
-"""A form that is sent twice at the same moment, as an impatient hand does: once it is done, and the other is told."""
+"""Forms submitted twice at the same time act once."""
 
 from functools import partial
 from typing import Any
@@ -20,30 +20,30 @@ from tests.people.personas import make_personas
 pytestmark = pytest.mark.usefixtures("real_connections")
 
 
-def send_twice(user: User, address: str, told: dict[str, Any] | None = None) -> list[int]:
+def send_twice(user: User, address: str, data: dict[str, Any] | None = None) -> list[int]:
     clients = [Client(), Client()]
     for client in clients:
         client.force_login(user)
-    answers: list[Any] = run_at_once(*[partial(client.post, address, told) for client in clients])
+    answers: list[Any] = run_at_once(*[partial(client.post, address, data) for client in clients])
     return sorted(getattr(each, "status_code", 500) for each in answers)
 
 
-def test_a_project_is_made_once() -> None:
-    told = {"name": "Sums", "slug": "sums", "protocol": "every_step", "overlap": 2}
-    assert send_twice(factories.make_user(is_staff=True), reverse("dashboard:new_project"), told) == [302, 422]
+def test_project_is_created_once() -> None:
+    data = {"name": "Sums", "slug": "sums", "protocol": "every_step", "overlap": 2}
+    assert send_twice(factories.make_user(is_staff=True), reverse("dashboard:new_project"), data) == [302, 422]
     assert Project.objects.count() == 1
 
 
-def test_a_project_is_cloned_once() -> None:
+def test_project_is_cloned_once() -> None:
     cast = make_personas()
-    told = {"name": "More sums", "slug": "more-sums"}
-    assert send_twice(cast.owner, reverse("dashboard:create_project_clone", args=[cast.project.slug]), told) == [
+    data = {"name": "More sums", "slug": "more-sums"}
+    assert send_twice(cast.owner, reverse("dashboard:create_project_clone", args=[cast.project.slug]), data) == [
         302,
         422,
     ]
 
 
-def test_a_member_is_removed_once() -> None:
+def test_member_is_removed_once() -> None:
     cast = make_personas()
     member = cast.membership(cast.annotator)
     first, second = send_twice(cast.owner, reverse("dashboard:remove_member", args=[cast.project.slug, member.pk]))
@@ -51,7 +51,7 @@ def test_a_member_is_removed_once() -> None:
     assert Membership.objects.get(pk=member.pk).left_at is not None
 
 
-def test_a_snapshot_is_tried_again_once() -> None:
+def test_snapshot_is_retried_once() -> None:
     cast = make_personas()
     named = snapshot_args(cast)
     made = cast.project.snapshots.get()

@@ -1,4 +1,4 @@
-"""Snapshots on the pages of leads."""
+"""Snapshot pages."""
 
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,8 @@ def cast(client: Client) -> Personas:
     return found
 
 
-def url(door: str, cast: Personas, **arguments: str) -> str:
-    return reverse(f"dashboard:{door}", kwargs={"slug": cast.project.slug, **arguments})
+def url(name_of_view: str, cast: Personas, **arguments: str) -> str:
+    return reverse(f"dashboard:{name_of_view}", kwargs={"slug": cast.project.slug, **arguments})
 
 
 ORDER = {
@@ -53,19 +53,19 @@ ORDER = {
 }
 
 
-def test_order_asks_for_what_the_form_says(client: Client, cast: Personas) -> None:
+def test_order_follows_the_form(client: Client, cast: Personas) -> None:
     answer = client.post(url("order_snapshot", cast), ORDER)
     assert answer.status_code == 302
     made = Snapshot.objects.get()
-    assert (made.name, made.order["rule"]["neutral"], made.order["validation"]) == ("first", "drop", 0.1)
+    assert made.name == "first"
+    assert made.order["rule"]["neutral"] == "drop"
     assert made.order["rule"]["human_steps"] == "positive"
-    assert (made.order["filters"]["generations"], made.order["filters"]["finish_reasons"]) == (
-        [5, None],
-        ["found_error"],
-    )
+    assert made.order["validation"] == 0.1
+    assert made.order["filters"]["generations"] == [5, None]
+    assert made.order["filters"]["finish_reasons"] == ["found_error"]
     assert Job.objects.get().kind == "exports.prepare"
     page = client.get(answer["Location"]).content.decode()
-    assert "Being built" in page
+    assert 'data-state="building"' in page
     assert url("snapshot_progress", cast, name="first") in page
     again = client.post(url("order_snapshot", cast), ORDER)
     assert again.status_code == 422
@@ -79,18 +79,18 @@ def test_order_asks_for_what_the_form_says(client: Client, cast: Personas) -> No
         *({"generations": "9" * 40}, {"generations": "none, -1"}, {"submitted_from": "0001-01-01"}),
     ],
 )
-def test_order_refuses_what_cannot_be_made(client: Client, cast: Personas, wrong: dict[str, Any]) -> None:
+def test_invalid_order_is_refused(client: Client, cast: Personas, wrong: dict[str, Any]) -> None:
     assert client.post(url("order_snapshot", cast), {**ORDER, **wrong}).status_code == 422
     assert not Snapshot.objects.exists()
 
 
-def test_snapshot_shows_its_files_and_its_card_as_text(client: Client, cast: Personas) -> None:
+def test_snapshot_shows_its_files_and_sanitized_card(client: Client, cast: Personas) -> None:
     disclosures.save_disclosure(
         project=cast.project, texts={"policy": "<script>x</script>"}, by=cast.lead, now=cast.project.created_at
     )
     made = build_snapshot(cast.project, "trl")
     page = client.get(url("snapshot", cast, name=made.name)).content.decode()
-    assert "<td>Base model</td>\n<td>not stated</td>" in page
+    assert page.count("<td>not stated</td>") > 1
     assert "<script>x" not in page
     for file in made.files.all():
         answer = client.get(url("download_snapshot_file", cast, name=made.name, file=file.name))
@@ -100,7 +100,7 @@ def test_snapshot_shows_its_files_and_its_card_as_text(client: Client, cast: Per
         assert client.get(url("download_snapshot_file", cast, name=made.name, file=name)).status_code == 404
 
 
-def test_cancel_and_retry_go_by_its_jobs(client: Client, cast: Personas) -> None:
+def test_cancel_and_retry_act_on_the_jobs(client: Client, cast: Personas) -> None:
     client.post(url("order_snapshot", cast), ORDER)
     made = Snapshot.objects.get()
     Job.objects.update(state="failed", failure="The disk is full.", ended_at=made.asked_at)
@@ -109,18 +109,18 @@ def test_cancel_and_retry_go_by_its_jobs(client: Client, cast: Personas) -> None
     assert snapshot_status.load_snapshot_status(made).is_at_work
     client.post(url("cancel_snapshot", cast, name="first"))
     assert Job.objects.get().state == "cancelled"
-    assert "Cancelled" in client.get(url("snapshot", cast, name="first")).content.decode()
+    assert 'data-state="cancelled"' in client.get(url("snapshot", cast, name="first")).content.decode()
 
 
-def test_statement_is_kept_and_counted(client: Client, cast: Personas) -> None:
-    assert "0 of 11 statements" in client.get(url("snapshots", cast)).content.decode()
+def test_disclosure_is_saved_and_counted(client: Client, cast: Personas) -> None:
+    assert 'data-stated="0"' in client.get(url("snapshots", cast)).content.decode()
     answer = client.post(url("disclosure", cast), {"policy": " Qwen ", "pay": "by the hour"})
     assert answer.status_code == 302
     assert disclosures.load_disclosure(cast.project)["policy"] == "Qwen"
-    assert "1 of 11 statements" in client.get(url("snapshots", cast)).content.decode()
+    assert 'data-stated="1"' in client.get(url("snapshots", cast)).content.decode()
 
 
-def test_deliver_asks_once_and_says_what_is_not_set_up(client: Client, cast: Personas, settings: Any) -> None:
+def test_delivery_is_requested_once_and_can_be_retried(client: Client, cast: Personas, settings: Any) -> None:
     settings.DESTINATIONS = {"lake": "s3://sets"}
     made = build_snapshot(cast.project, "trl")
     address = url("deliver_snapshot", cast, name=made.name)
@@ -128,15 +128,16 @@ def test_deliver_asks_once_and_says_what_is_not_set_up(client: Client, cast: Per
     assert f'action="{address}"' in page
     refused = client.post(address, {"destination": "s3://elsewhere"})
     assert refused.status_code == 422
-    assert "s3://elsewhere" in refused.content.decode()
+    assert refused.context["refusal"]
     client.post(address, {"destination": "lake"})
     page = client.get(url("snapshot", cast, name=made.name)).content.decode()
-    assert "Waiting for a worker." in page
+    assert 'data-delivery="queued"' in page
     assert url("snapshot_progress", cast, name=made.name) in page
     Job.objects.filter(kind="exports.deliver").update(
         state="failed", failure="No such bucket.", done=1, total=4, ended_at=made.asked_at
     )
     page = client.get(url("snapshot", cast, name=made.name)).content.decode()
-    assert "No such bucket. 1 of 4 files are there" in page
+    assert 'data-delivery="failed"' in page
+    assert "No such bucket." in page
     client.post(address, {"destination": "lake"})
     assert Job.objects.get(kind="exports.deliver").state == "queued"

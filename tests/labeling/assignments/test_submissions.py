@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from events.models import Event
 from labeling import assignments
 from labeling.models import Assignment, RatingEdit, StepReview, Submission
+from labeling.projects.protocols import SubmitCode, SubmitState
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient, current_ratings
 
@@ -70,8 +71,9 @@ def test_submit_of_every_step_goes_past_an_error(assignment: Assignment) -> None
 
 def test_submit_refuses_what_is_incomplete_and_keeps_what_came(assignment: Assignment) -> None:
     client = WorkPageClient(assignment)
-    with pytest.raises(assignments.SubmissionIncomplete, match="Find the first negative, or rate 1 more"):
+    with pytest.raises(assignments.SubmissionIncomplete) as refusal:
         submit(client, client.write(0, 1), client.write(1, 1))
+    assert refusal.value.state == SubmitState(SubmitCode.FIND_NEGATIVE, missing=1)
     assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1}
     assignment.refresh_from_db()
     assert (assignment.state, assignment.version) == ("opened", 1)

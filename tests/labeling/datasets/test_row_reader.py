@@ -47,7 +47,7 @@ def export_lines(project: Project) -> list[bytes]:
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
-    return [line for chunk in manifest.read_row_chunks(frozen) for line in prm800k.write_lines(chunk)]
+    return [line for chunk in manifest.read_row_chunks(frozen) for line in prm800k.write(chunk)]
 
 
 def relabel_in_turns(ratings: dict[str, int]) -> None:
@@ -80,7 +80,7 @@ def test_interleaved_submissions_are_read_separately(
     # One more query looks up the interleaved submissions.
     with django_assert_num_queries(4):
         (chunk,) = manifest.read_row_chunks(frozen)
-    ratings = [(line["labeler"], get_ratings(line)) for line in map(json.loads, prm800k.write_lines(chunk))]
+    ratings = [(line["labeler"], get_ratings(line)) for line in map(json.loads, prm800k.write(chunk))]
     assert sorted(ratings) == [("ann", [0, 0]), ("ben", [-1, -1]), ("cid", [1, -1])]
 
 

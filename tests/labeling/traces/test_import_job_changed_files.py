@@ -1,4 +1,4 @@
-"""A file beside the server that is edited, replaced or removed while its import reads it."""
+"""A file that is edited, replaced or removed while its import reads it."""
 
 import datetime as dt
 import os
@@ -14,7 +14,7 @@ from jobs.models import Job, JobState
 from labeling.models import Problem, Project, Source, Trace
 from labeling.traces import import_job
 from tests import call_counter, factories
-from tests.labeling.traces.test_import_job import asked, native, run, written
+from tests.labeling.traces.test_import_job import native, request, run, write_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -25,18 +25,18 @@ Change = Callable[[Path], None]
 @pytest.fixture(autouse=True)
 def _small_chunks(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DATA_DIR = tmp_path / "data"
-    monkeypatch.setattr(import_job, "CHUNK_ON_POSTGRESQL", 10)
+    monkeypatch.setattr(import_job, "CHUNK_RECORDS", 10)
 
 
 def edited(path: Path) -> None:
-    """As many bytes as before, and a time of change that says nothing."""
+    """Change the content but not the size or the modification time."""
     before = path.stat()
     path.write_bytes(b"".join(line + b"\n" for line in NEW))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def replaced(path: Path) -> None:
-    written(path.parent, *NEW, name="new").replace(path)
+    write_lines(path.parent, *NEW, name="new").replace(path)
 
 
 def cut_off(path: Path) -> None:
@@ -46,66 +46,72 @@ def cut_off(path: Path) -> None:
 CHANGES: list[Change] = [edited, replaced, cut_off, Path.unlink]
 
 
-def brought(project: Project, path: Path, now: dt.datetime, change: Change, **choices: Any) -> Job:
-    """The file is changed once ten records are in."""
-    job = asked(project, path, now, **choices)
+def import_with_change(
+    project: Project, path: Path, now: dt.datetime, change: Change, **choices: Any
+) -> tuple[Job, Exception | None]:
+    """Change the file after ten records are imported. Returns the job and what it raised."""
+    job = request(project, path, now, **choices)
 
     def chunks(job: Job) -> Any:
-        for step in import_job.chunks(job):
-            if Trace.objects.filter(project=project).count() == 10 and job.done == 10 and change not in done:
-                done.append(change)
-                change(path)
-            yield step
+        try:
+            for step in import_job.chunks(job):
+                if Trace.objects.filter(project=project).count() == 10 and job.done == 10 and change not in done:
+                    done.append(change)
+                    change(path)
+                yield step
+        except Exception as error:
+            raised.append(error)
+            raise
 
     done: list[Change] = []
+    raised: list[Exception] = []
     runner.run_job(job.pk, chunks)
     job.refresh_from_db()
     assert done == [change]
-    return job
+    return job, raised[0] if raised else None
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_file_that_changes_leaves_nothing_behind(tmp_path: Path, now: dt.datetime, change: Change) -> None:
-    path = written(tmp_path, *OLD)
-    job = brought(factories.make_project(), path, now, change)
-    assert (job.state, job.failure) == (
-        JobState.FAILED,
-        "The file was changed while it was coming in: import it again as it is now.",
-    )
+def test_strict_import_of_a_changed_file_leaves_nothing(tmp_path: Path, now: dt.datetime, change: Change) -> None:
+    path = write_lines(tmp_path, *OLD)
+    job, error = import_with_change(factories.make_project(), path, now, change)
+    assert job.state == JobState.FAILED
+    assert isinstance(error, import_job.FileChanged)
     assert not Problem.objects.exists()
-    written(tmp_path, *OLD)
+    write_lines(tmp_path, *OLD)
     control.retry_job(job=job, by=None, now=now)
-    assert run(job).state == JobState.DONE, "put back as it was, it comes in"
+    assert run(job).state == JobState.DONE, "the original file can be imported"
     assert (Trace.objects.count(), Source.objects.get().undone_at) == (30, None)
 
 
-def test_a_file_that_changes_leniently_keeps_what_is_of_the_file_as_it_was(tmp_path: Path, now: dt.datetime) -> None:
+def test_lenient_import_of_a_changed_file_keeps_the_chunks_before_the_change(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    job = brought(project, written(tmp_path, *OLD), now, edited, is_lenient=True)
+    job, error = import_with_change(project, write_lines(tmp_path, *OLD), now, edited, is_lenient=True)
     texts = set(Problem.objects.values_list("text", flat=True))
-    assert texts == {f"What is {n}?" for n in range(10, 30)}, "a chunk read before the change is of the file as it was"
+    assert texts == {f"What is {n}?" for n in range(10, 30)}, "chunks read before the change stay"
     assert job.state == JobState.FAILED
-    assert run(asked(project, tmp_path / "traces.jsonl", now)).state == JobState.DONE, "the way out that was named"
+    assert isinstance(error, import_job.FileChanged)
+    assert run(request(project, tmp_path / "traces.jsonl", now)).state == JobState.DONE
 
 
-def test_a_file_that_was_in_before_stays_when_it_changes(tmp_path: Path, now: dt.datetime) -> None:
-    project, path = factories.make_project(), written(tmp_path, *OLD[:10])
-    run(asked(project, path, now))
-    job = asked(project, path, now)
+def test_a_changed_file_does_not_affect_its_earlier_import(tmp_path: Path, now: dt.datetime) -> None:
+    project, path = factories.make_project(), write_lines(tmp_path, *OLD[:10])
+    run(request(project, path, now))
+    job = request(project, path, now)
     path.write_bytes(NEW[0])
-    assert run(job).failure == "The file has changed since its import was asked for: import it again."
+    assert run(job).state == JobState.FAILED
     assert Trace.objects.count() == 10
 
 
-def test_watch_reads_anew_only_what_was_touched(tmp_path: Path) -> None:
-    path = written(tmp_path, *OLD)
+def test_watch_hashes_a_file_again_only_if_it_was_touched(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, *OLD)
     watch = input_files.FileWatch(path, input_files.hash_file(path))
 
-    def look() -> None:
+    def check() -> None:
         assert watch.is_same()
 
-    assert [call_counter.count_calls(input_files.hash_file, look) for _ in range(2)] == [1, 0]
+    assert [call_counter.count_calls(input_files.hash_file, check) for _ in range(2)] == [1, 0]
     path.touch()
-    assert [call_counter.count_calls(input_files.hash_file, look) for _ in range(2)] == [1, 0]
+    assert [call_counter.count_calls(input_files.hash_file, check) for _ in range(2)] == [1, 0]
     edited(path)
     assert not watch.is_same()

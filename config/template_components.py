@@ -1,0 +1,106 @@
+"""Template tags for the markup that repeats on every page: panels, tables, fields, rating marks and the like.
+
+A tag's markup is `templates/components/<tag>.html`. The tags are builtins, so no template loads them:
+
+    {% panel _("Files") id="files" css="panel--table" %}
+      {% panel_head %}<a class="end small" href="…">{% translate "All files" %}</a>{% endpanel_head %}
+      {% data_table labelledby="files" %}
+        {% column _("File") %}{% column _("Rows") css="r" %}{% column _("Actions") is_hidden=True %}
+        {% for file in files %}<tr>…</tr>{% endfor %}
+      {% enddata_table %}
+    {% endpanel %}
+
+`panel_head` and `column` print nothing themselves: they leave their part to the tag around them.
+"""
+
+from typing import Any, cast
+
+from django import forms, template
+from django.forms import BoundField
+from django.template import Context, loader
+from django.utils.translation import gettext_lazy as _
+
+register = template.Library()
+
+_FIELD_TEMPLATES: tuple[tuple[type[forms.Widget], str], ...] = (
+    (forms.CheckboxSelectMultiple, "components/field_choices.html"),  # a RadioSelect too, so it comes first
+    (forms.RadioSelect, "components/field_choices.html"),
+    (forms.CheckboxInput, "components/field_checkbox.html"),
+)
+_MARKS = {-1: ("neg", _("negative")), 0: ("neu", _("neutral")), 1: ("pos", _("positive"))}
+_PANEL_HEAD = "panel_head"
+_COLUMNS = "data_table_columns"
+
+
+@register.simple_block_tag(takes_context=True)
+def panel(context: Context, content: str, title: str, *, id: str, css: str = "", note: str = "", level: int = 2) -> str:
+    """Print a titled section. `note` is the sentence beside the title; `panel_head` adds markup there."""
+    head = _parts(context).pop(_PANEL_HEAD, "")
+    return _render("panel", content=content, title=title, id=id, css=css, note=note, level=level, head=head)
+
+
+@register.simple_block_tag(takes_context=True)
+def panel_head(context: Context, content: str) -> str:
+    """Add markup beside the title of the panel around this tag."""
+    _parts(context)[_PANEL_HEAD] = content
+    return ""
+
+
+@register.simple_block_tag(takes_context=True)
+def data_table(context: Context, content: str, *, labelledby: str = "", label: str = "", css: str = "") -> str:
+    """Print a table that scrolls in its own frame: the columns named inside it, then the rows."""
+    columns = _parts(context).pop(_COLUMNS, ())
+    return _render("data_table", content=content, columns=columns, labelledby=labelledby, label=label, css=css)
+
+
+@register.simple_tag(takes_context=True)
+def column(context: Context, name: str, *, css: str = "", is_hidden: bool = False) -> str:
+    """Add a column to the table around this tag. A hidden name is read by screen readers only."""
+    _parts(context).setdefault(_COLUMNS, []).append({"name": name, "css": css, "is_hidden": is_hidden})
+    return ""
+
+
+@register.simple_tag
+def field(bound_field: BoundField, *, is_choice: bool = False) -> str:
+    """Print a form field with its label, help text and errors. A choice is not marked as optional."""
+    widget = bound_field.field.widget
+    name = next((name for kind, name in _FIELD_TEMPLATES if isinstance(widget, kind)), "components/field.html")
+    return loader.get_template(name).render({"field": bound_field, "is_choice": is_choice})
+
+
+@register.simple_block_tag
+def note(content: str, *, kind: str = "warn", role: str = "") -> str:
+    """Print a highlighted paragraph. Kinds: warn, done."""
+    return _render("note", content=content, kind=kind, role=role)
+
+
+@register.simple_tag(takes_context=True)
+def post_button(
+    context: Context, url: str, label: str, *, css: str = "", subject: Any = "", id: str = "", form_css: str = ""
+) -> str:
+    """Print a form that is one button. Screen readers also hear the subject: which of many rows it acts on."""
+    token = context.get("csrf_token", "")
+    button = {"url": url, "label": label, "css": css, "subject": subject, "id": id, "form_css": form_css}
+    return _render("post_button", **button, csrf_token=token)
+
+
+@register.simple_tag
+def progress_bar(done: int | None, total: int | None, *, labelledby: str = "", label: str = "") -> str:
+    """Print a progress bar; without a total it shows only that something runs."""
+    return _render("progress_bar", done=done, total=total, labelledby=labelledby, label=label)
+
+
+@register.simple_tag
+def rating_mark(rating: Any, *, css: str = "mark--full", is_decorative: bool = False) -> str:
+    """Print the mark of a rating, or a dot without one. Use a decorative mark beside a text that names the rating."""
+    name, label = _MARKS.get(rating, ("", ""))
+    return _render("rating_mark", name=name, label=label, css=css, is_decorative=is_decorative)
+
+
+def _render(component: str, **context: Any) -> str:
+    return loader.get_template(f"components/{component}.html").render(context)
+
+
+def _parts(context: Context) -> dict[str, Any]:
+    """Parts that inner tags leave for the tag around them, per template being rendered."""
+    return cast("dict[str, Any]", context.render_context.dicts[-1])

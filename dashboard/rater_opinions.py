@@ -1,0 +1,84 @@
+"""The submissions of one trace side by side: what each rater said of each step."""
+
+from dataclasses import dataclass, field
+from itertools import cycle
+
+from dashboard import rater_names, trace_steps
+from labeling import step_numbers
+from labeling.models import Assignment, Judgment, StepReview, Trace
+from labeling.models.assignment import AssignmentPurpose
+from labeling.quality import submitted_readings
+from people.models import Membership
+
+RATER_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class StepOpinion:
+    """What one submission says of one step."""
+
+    rating: int | None
+    comment: str = ""
+    category: str = ""
+    seconds: int | None = None
+    is_flagged: bool = False
+
+    @property
+    def has_words(self) -> bool:
+        return bool(self.comment or self.category or self.is_flagged)
+
+
+@dataclass
+class RaterOpinions:
+    """One submission: its rater, the step with its first error, what it says of each step."""
+
+    letter: str
+    name: str
+    assignment: Assignment
+    report: submitted_readings.RevisionReport | None
+    error: int | None  # number of the step with the first error
+    by_step: dict[int, StepOpinion] = field(default_factory=dict)  # by the step's position
+
+    @property
+    def seconds(self) -> int:
+        return sum(opinion.seconds or 0 for opinion in self.by_step.values())
+
+
+def load_rater_opinions(trace: Trace, actor: Membership, *, with_names: bool = False) -> list[RaterOpinions]:
+    """Load the submissions that count as work, oldest first. Gold, training and screening answers are left out."""
+    work = Assignment.objects.filter(trace=trace, purpose=AssignmentPurpose.WORK, submitted_revision__gt=0)
+    assignments = list(work.select_related("rater__user").order_by("submitted_at", "pk"))
+    revisions = {row.pk: row.submitted_revision for row in assignments}
+    reports = {
+        report.assignment_id: report for report in submitted_readings.load_revision_reports([*revisions.items()])
+    }
+    numbers = step_numbers.load_step_numbers(trace_ids=[trace.pk])
+    raters = {
+        row.pk: RaterOpinions(
+            letter=letter,
+            name=rater_names.get_display_name(row.rater, actor) if with_names else "",
+            assignment=row,
+            report=(report := reports.get(row.pk)),
+            error=trace_steps.find_error_number(report, trace.pk, numbers),
+        )
+        for letter, row in zip(cycle(RATER_LETTERS), assignments, strict=False)
+    }
+    judgments = Judgment.objects.filter(turn__assignment__in=revisions, option__position=0)
+    for judgment in judgments.select_related("turn__step"):
+        review = judgment.turn
+        if review.revision == revisions[review.assignment_id]:
+            raters[review.assignment_id].by_step[review.step.position] = build_step_opinion(judgment, review)
+    return list(raters.values())
+
+
+def build_step_opinion(judgment: Judgment | None, review: StepReview | None) -> StepOpinion:
+    """Combine the rating of a step's own text with the comment and time of the step."""
+    comments = [judgment.reason if judgment else "", review.comment if review else ""]
+    ms = review.active_ms if review else None
+    return StepOpinion(
+        rating=judgment.rating if judgment else None,
+        comment=" ".join(comment for comment in comments if comment),
+        category=judgment.category if judgment else "",
+        seconds=None if ms is None else round(ms / 1000),
+        is_flagged=bool(judgment and judgment.flagged),
+    )

@@ -1,0 +1,69 @@
+"""The steps of a trace as pages show them, and the place of a first error in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from labeling.models import Consensus, Gold, Option, OptionPart, Trace
+from labeling.quality import submitted_readings
+from labeling.step_numbers import StepNumbers
+
+
+@dataclass
+class StepText:
+    """One option of a step, with its parts."""
+
+    option: Option
+    parts: list[OptionPart] = field(default_factory=list)
+
+
+@dataclass
+class StepWithTexts:
+    """One step with its texts, the trace's own text first."""
+
+    position: int
+    kind: str
+    is_rateable: bool
+    texts: list[StepText]
+    number: int | None = None  # as annotators see it; context steps have none
+    rating: int | None = None  # by consensus
+
+
+def load_steps(trace: Trace, consensus: Consensus | None = None) -> list[StepWithTexts]:
+    """Load the steps of a trace in order, with the ratings of `consensus`."""
+    steps: dict[int, StepWithTexts] = {}
+    texts: dict[int, StepText] = {}
+    options = Option.objects.filter(step__trace=trace).select_related("step").order_by("step__position", "position")
+    for option in options:
+        row = option.step
+        step = steps.setdefault(row.position, StepWithTexts(row.position, row.kind, row.is_rateable, []))
+        texts[option.pk] = StepText(option)
+        step.texts.append(texts[option.pk])
+    for part in OptionPart.objects.filter(option__step__trace=trace).defer("data").order_by("position"):
+        texts[part.option_id].parts.append(part)
+    for position, option_position, rating, *_rest in consensus.labels if consensus else ():
+        if option_position == 0 and position in steps:
+            steps[position].rating = rating
+    for number, step in enumerate((step for step in steps.values() if step.is_rateable), start=1):
+        step.number = number
+    return list(steps.values())
+
+
+def find_error_number(
+    report: submitted_readings.RevisionReport | None, trace_id: int, numbers: StepNumbers
+) -> int | None:
+    """Return the number of the step at which a submission has its first error."""
+    return None if report is None or report.position is None else numbers.at(trace_id, report.position)
+
+
+def describe_accepted_errors(gold: Gold, numbers: StepNumbers) -> str:
+    return describe_error_places(gold.trace_id, gold.accepted_first_errors, numbers)
+
+
+def describe_error_places(trace_id: int, first_errors: Sequence[int | None], numbers: StepNumbers) -> str:
+    """Return "step 2, no error" for the positions at which the first error may be."""
+    return ", ".join(
+        _("no error") if position is None else _("step %(n)d") % {"n": numbers.at(trace_id, position)}
+        for position in first_errors
+    )
