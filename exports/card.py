@@ -175,7 +175,8 @@ def _process_section(context: CardContext) -> str:
         )
     n_assisted = sum(n for name, n in facts["machines"].items() if name) + facts["assisted"].get("True", 0)
     lines = [
-        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown', RATER_KINDS)}; about them: {_stated(context, 'raters')}",
+        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown', RATER_KINDS)};"
+        f" about them: {_stated(context, 'raters')}",
         f"- Pay: {pay}{_stated(context, 'pay')}",
         f"- Labels per trace: {process['overlap']}, up to {process['overlap_limit']} where raters disagree",
         f"- Training: {f'{n_training:,} traces with explained answers' if n_training else 'none on the platform'}",
