@@ -11,8 +11,9 @@ from labeling.models.consensus import (
     Settlement,
     SettlementDay,
 )
-from labeling.models.gold import Gold, GoldAnswer, GoldRating, Manifest, ManifestRow
+from labeling.models.gold import Gold, GoldAnswer, GoldRating
 from labeling.models.judgment import CorrectionRequest, Judgment, RatingEdit, StepReview
+from labeling.models.manifest import Manifest, ManifestRow
 from labeling.models.onboarding import Consent, GuidelineAcknowledgment, ScreeningResult, TrainingFeedback
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import ConsentText, Guideline, Project

@@ -22,9 +22,10 @@ from jobs import control
 from jobs.failures import JobFailed
 from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
-from labeling import quality
 from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import arrange_hidden_gold
+from labeling.quality.project_stats import mark_existing_stats_stale
 from labeling.traces import bad_lines, object_store, scan, similar_problems, sources, undo, uploads
 from labeling.traces.import_report import ImportReport
 from labeling.traces.labelers import NAMED_KINDS, LabelsKind
@@ -265,8 +266,8 @@ def _make_progress(state: LoadState, done: int, total: int) -> JobProgress:
 def _finish_import(state: LoadState, done: int, now: dt.datetime) -> JobProgress:
     report = state.report
     if report.gold_made:
-        quality.arrange_hidden_gold(project_id=state.project.pk, now=now)
-    quality.mark_existing_stats_stale(project_id=state.project.pk, now=now)
+        arrange_hidden_gold(project_id=state.project.pk, now=now)
+    mark_existing_stats_stale(project_id=state.project.pk, now=now)
     sources.save_report(source=state.source, report=msgspec.to_builtins(report), now=now)
     audit_log.log_event(
         what="import.done",

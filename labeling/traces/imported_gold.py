@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from accounts.models import User
 from formats.records import PREGENERATED, SubmissionRecord, TraceRecord, TurnRecord
-from labeling import quality
 from labeling.models import Gold, Project, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from labeling.traces.import_report import ImportReport
 from labeling.traces.import_rows import NumberedRecord
 from labeling.traces.trace_rows import StepRef, TraceRef, TraceRows
@@ -48,7 +48,7 @@ def make_gold_from_ratings(
         if pk in existing:
             report.gold_differs += set(existing[pk]) != set(answers.first_errors)
             continue
-        quality.make_gold(
+        make_gold(
             trace=Trace(pk=pk, project=project),
             use=use,
             accepted_first_errors=answers.first_errors,

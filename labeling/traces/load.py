@@ -15,11 +15,13 @@ from django.db import transaction
 from accounts.models import User
 from formats import normalization
 from formats.records import PREGENERATED, BadLine, TraceRecord
-from labeling import benchmarks, quality, queue
+from labeling import benchmarks, queue
 from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
 from labeling.models.queue import SamplingSource
+from labeling.quality.gold import enqueue_gold
+from labeling.quality.resolution_state import mark_due, mark_imported_due
 from labeling.traces import bulk_insert, identity, imported_gold
 from labeling.traces.import_report import ImportReport
 from labeling.traces.import_rows import ImportRows, NumberedRecord
@@ -93,8 +95,8 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
         if state.labels not in ("gold", "none"):
             submissions.add_new(numbered, traces)
         rows.insert()
-        quality.mark_imported_due(trace_ids=submissions.with_enough_votes, now=now)
-        quality.mark_due(trace_ids=submissions.with_machine_ratings, now=now)
+        mark_imported_due(trace_ids=submissions.with_enough_votes, now=now)
+        mark_due(trace_ids=submissions.with_machine_ratings, now=now)
         if traces.undone:  # before gold is queued: withdrawn traces are not queued
             queue.reinstate_traces(trace_ids=traces.undone, now=now, reason="imported again", by=state.by)
         gold = _make_gold(state, numbered, traces, now) if state.labels == "gold" else set()
@@ -119,7 +121,7 @@ def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRo
         now=now,
     )
     if state.enqueues and made:
-        quality.enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=made, now=now)
+        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=made, now=now)
     return set(made)
 
 

@@ -15,8 +15,11 @@ from msgspec import Struct, convert, to_builtins
 from accounts.models import User
 from events import audit_log
 from jobs.runner import Chunk, JobProgress
-from labeling import benchmarks, quality, queue
+from labeling import benchmarks, queue
 from labeling.models import Assignment, Problem, Source, Submission, Trace, TraceDraw
+from labeling.quality.gold import delete_unopened_gold
+from labeling.quality.project_stats import mark_existing_stats_stale
+from labeling.quality.trace_counts import reset_trace_count
 from labeling.traces import bulk_insert
 from labeling.traces.trace_rows import UNDONE_REASON
 
@@ -69,7 +72,7 @@ def _find_untouched(ids: Sequence[int]) -> list[int]:
 
 def _remove_traces(ids: Sequence[int], now: dt.datetime) -> int:
     """Remove traces with their unopened gold and assignments. Traces that other rows reference stay withdrawn."""
-    quality.delete_unopened_gold(trace_ids=ids, now=now)
+    delete_unopened_gold(trace_ids=ids, now=now)
     Assignment.objects.filter(trace_id__in=ids).delete()
     try:
         Trace.objects.filter(pk__in=ids).delete()
@@ -82,8 +85,8 @@ def _remove_traces(ids: Sequence[int], now: dt.datetime) -> int:
 
 def _finish_undo(source: Source, undone: UndoProgress, by: User | None, now: dt.datetime) -> JobProgress:
     bulk_insert.lock_project_import(source.project_id)
-    quality.reset_trace_count(project_id=source.project_id)
-    quality.mark_existing_stats_stale(project_id=source.project_id, now=now)
+    reset_trace_count(project_id=source.project_id)
+    mark_existing_stats_stale(project_id=source.project_id, now=now)
     empty = Problem.objects.filter(~Exists(Trace.objects.filter(problem=OuterRef("pk"))), source=source)
     undone.problems_removed = empty.count()
     empty.delete()

@@ -1,7 +1,7 @@
-// The menu under the name is a <details>; this closes it by Escape or a click elsewhere.
+// The user menu is a <details>; Escape or a click elsewhere closes it.
 const menus = document.querySelectorAll("details.menu");
 
-// On a phone the places of a project stand in one line: the present one is brought into sight.
+// On a phone the project navigation is one scrolling line: scroll to the current entry.
 const side = document.querySelector(".side");
 const here = side?.querySelector("[aria-current]");
 if (here) side.scrollLeft = here.offsetLeft - (side.clientWidth - here.clientWidth) / 2;

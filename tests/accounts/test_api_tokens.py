@@ -51,7 +51,7 @@ def test_page_makes_a_token_shows_it_once_and_withdraws_it(client: Client) -> No
     page = client.post(reverse("tokens"), form)
     token = ApiToken.objects.get()
     assert page.status_code == 201
-    secret = page.context["made"][1]
+    secret = page.context["created"][1]
     assert secret in page.content.decode()
     assert api_tokens.find_token(secret=secret, now=timezone.now()) == token
     assert secret not in client.get(reverse("tokens")).content.decode()

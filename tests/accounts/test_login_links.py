@@ -90,12 +90,13 @@ def test_login_link_prints_an_address_that_works(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("name", ["nobody", ""])
-def test_login_link_says_who_is_missing(name: str) -> None:
-    with pytest.raises(CommandError, match="There is no user"):
+def test_login_link_refuses_an_unknown_user(name: str) -> None:
+    with pytest.raises(CommandError, match=repr(name)):
         call_command("login_link", name)
 
 
 def test_login_link_refuses_an_inactive_account() -> None:
     factories.make_user("anna", is_active=False)
-    with pytest.raises(CommandError, match="inactive"):
+    with pytest.raises(CommandError, match="anna"):
         call_command("login_link", "anna")
+    assert not LoginLink.objects.exists()

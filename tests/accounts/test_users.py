@@ -17,17 +17,14 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("name", ["anna", "ANNA", " Anna "])
 def test_create_refuses_a_name_in_any_case(name: str, now: dt.datetime) -> None:
     users.create_user(username="Anna", now=now)
-    with pytest.raises(users.NameIsTaken, match="is taken") as caught:
+    with pytest.raises(users.NameIsTaken) as caught:
         users.create_user(username=name, now=now)
     assert caught.value.field == "username"
 
 
 def test_create_refuses_an_address_in_any_case(now: dt.datetime) -> None:
     users.create_user(username="anna", email="anna@example.org", now=now)
-    with pytest.raises(
-        users.NameIsTaken,
-        match="Log in",
-    ) as caught:
+    with pytest.raises(users.NameIsTaken) as caught:
         users.create_user(username="bert", email="Anna@Example.org", now=now)
     assert caught.value.field == "email"
 

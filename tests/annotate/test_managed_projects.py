@@ -38,20 +38,20 @@ def in_progress(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "waiting"),
+    ("role", "pending"),
     [
         (Role.LEAD, ["1 contested", "1 paused", "1 job failed"]),
         (Role.REVIEWER, ["1 contested", "1 job failed"]),
         (Role.ENGINEER, ["1 job failed"]),
     ],
 )
-def test_of_tells_how_far_it_is_and_what_waits_for_this_role(role: Role, waiting: list[str]) -> None:
+def test_progress_and_pending_work_by_role(role: Role, pending: list[str]) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=role, now=factories.NOW)
     in_progress(project)
     (found,) = managed_projects.list_managed_projects(todo.list_todos(user))
-    assert (found.settled, found.total, found.worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
-    assert found.waiting == waiting
+    assert (found.settled, found.total, found.last_worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
+    assert found.pending == pending
 
 
 def test_of_leaves_out_who_only_rates() -> None:
@@ -70,4 +70,4 @@ def test_home_costs_the_same_for_many_projects(
     client.force_login(lead)
     with django_assert_num_queries(10):
         page = client.get(reverse("annotate:home")).content.decode()
-    assert page.count("nothing submitted yet") == n
+    assert page.count("data-managed-project") == n

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from annotate import training_feedback
-from labeling import assignments, onboarding, quality
+from annotate.training_feedback import TrainingOutcome
+from labeling import assignments, onboarding
 from labeling.models import Assignment, Option, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.labeling.onboarding import onboarding_project
 
@@ -23,7 +25,7 @@ def answer_to(
     project = factories.make_project(protocol=known.pop("protocol", "first_error"))
     trace = factories.make_trace(project, STEPS)
     ratings = known.pop("ratings", {})
-    quality.make_gold(
+    make_gold(
         trace=trace,
         use=GoldUse.TRAINING,
         accepted_first_errors=accepted,
@@ -56,7 +58,7 @@ def off(told: training_feedback.TrainingComparison) -> list[str]:
 def test_answer_where_the_error_was_found(now: dt.datetime) -> None:
     said = {(0, 0): 1, (1, 0): 0, (2, 0): -1, (2, 1): 1, (2, 2): 1}
     told = answer_to(said, now, accepted=[2], ratings={(1, 0): 1, (2, 0): -1, (2, 1): 1, (2, 2): -1})
-    assert told.sentence == "You found the first error."
+    assert told.outcome == TrainingOutcome.FOUND
     assert off(told) == ["Two.", "Three?"]
     assert (told.n_same, told.n_compared, told.error) == (3, 5, 3)
     assert [line.is_past for line in told.lines] == [False, False, False, True, True]
@@ -65,35 +67,36 @@ def test_answer_where_the_error_was_found(now: dt.datetime) -> None:
 
 def test_answer_where_the_error_was_passed_over(now: dt.datetime) -> None:
     told = answer_to({(n, 0): 1 for n in range(5)}, now, accepted=[2])
-    assert told.sentence == "You passed over the error in step 3."
+    assert told.outcome == TrainingOutcome.MISSED
     assert off(told) == ["Three."]
     assert (told.lines[2].own.known, told.lines[2].own.explanation) == (-1, "as a whole")
+    assert told.error == 3
     # Its alternatives were never on the rater's screen as something to rate; now they can be looked at.
     assert [one.option.text for one in told.lines[2].alternatives] == ["Three!", "Three?"]
 
 
 def test_answer_where_a_sound_step_was_blamed(now: dt.datetime) -> None:
     told = answer_to({(0, 0): -1}, now, accepted=[2])
-    assert told.sentence == "Step 1 holds no error."
+    assert (told.outcome, told.reported) == (TrainingOutcome.FALSE_ALARM, 1)
     assert off(told) == ["One."]
     assert told.lines[2].own.known == -1
 
 
 def test_answer_where_there_is_no_error(now: dt.datetime) -> None:
     right = answer_to({(n, 0): 1 for n in range(5)}, now, accepted=[None])
-    assert (right.sentence, right.explanation) == ("There is no error, as you said.", "as a whole")
+    assert (right.outcome, right.explanation) == (TrainingOutcome.NO_ERROR, "as a whole")
     assert not off(right)
     wrong = answer_to({(0, 0): 1, (1, 0): -1}, now, accepted=[None])
-    assert (wrong.sentence, off(wrong)) == ("Step 2 holds no error.", ["Two."])
+    assert (wrong.outcome, wrong.reported, off(wrong)) == (TrainingOutcome.FALSE_ALARM, 2, ["Two."])
     assert not any(line.is_past for line in wrong.lines)
 
 
 def test_answer_accepts_each_place_that_gold_accepts(now: dt.datetime) -> None:
     told = answer_to({(0, 0): 1, (1, 0): -1}, now, accepted=[1, 2])
-    assert told.sentence == "You found the first error."
+    assert told.outcome == TrainingOutcome.FOUND
     assert off(told) == []
     late = answer_to({(0, 0): 1, (1, 0): 1, (2, 0): -1, (2, 1): 1, (2, 2): 1}, now, accepted=[1, 2])
-    assert (late.sentence, off(late)) == ("You found the first error.", [])
+    assert (late.outcome, off(late)) == (TrainingOutcome.FOUND, [])
 
 
 def test_answer_under_every_step_goes_to_the_end(now: dt.datetime) -> None:

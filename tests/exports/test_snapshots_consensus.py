@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from formats.catalog import OUTPUT_FORMATS
-from labeling import assignments, quality
+from labeling import assignments
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project, Rater, Trace
+from labeling.quality.resolve import resolve_traces
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.labeling.assignments.clients import WorkPageClient
@@ -45,7 +46,7 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
     stopped = [1, 1, -1] if protocol == "first_error" else [1, 1, -1, 1, 1]
     for ratings in (stopped, stopped, [1, 1, 1, 1, 1]):
         submit(factories.make_rater(project), trace, ratings)
-    assert quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=factories.NOW) == 1
+    assert resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=factories.NOW) == 1
     found = export_rows(project)
 
     path = {"completions": ["Take one.", "Add two.", "That is four."], "labels": [True, True, False]}

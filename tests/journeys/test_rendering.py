@@ -49,7 +49,7 @@ def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
     day = RaterDay(["Book it.", "I look first.", "edit", "done", "All is done."], protocol="every_step")
     as_agent(day)
     page = day.begin(visit(day.user))
-    expect(page.locator("#where")).to_have_text("Step 1 of 3")  # what a user and a tool said is not rated
+    expect(page.locator("#where")).to_have_attribute("data-step", "1")  # messages of users and tools are not rated
     expect(page.locator(".code").first).to_contain_text('"lines": [')  # pretty
     assert page.locator(".diff .a").inner_text() == "+new"
     fold = page.locator(".fold summary")
@@ -164,7 +164,7 @@ def test_text_from_right_to_left_and_twice_as_large_stays_usable(visit: Visit) -
     wide = f"{off_the_side}.filter((each) => !each.closest('[tabindex]')).map((each) => each.className)"
     assert page.evaluate(wide) == []
     page.locator(".dock [data-rate='1']").click()
-    expect(page.locator("#where")).to_have_text("Step 2 of 2")
+    expect(page.locator("#where")).to_have_attribute("data-step", "2")
     expect(page.locator(".step.is-now")).to_be_in_viewport()
 
 
@@ -185,19 +185,19 @@ def test_what_a_project_asks_of_a_negative_step_is_kept_and_found_again(visit: V
     day = RaterDay(["One.", "Two.", "Three."], protocol="every_step", **asks)
     page = day.begin(visit(day.user))
     press(page, "31")
-    page.get_by_label("Calculation").check()
-    page.get_by_label("Reason in a few words").fill("Adds wrongly")
-    page.get_by_label("The step as it should read").fill("Two and a half.")
-    page.get_by_label("The step as it should read").blur()
+    page.locator(".errorbox [value=calculation]").check()
+    page.locator(".errorbox [name=reason]").fill("Adds wrongly")
+    page.locator(".errorbox [name=corrected]").fill("Two and a half.")
+    page.locator(".errorbox [name=corrected]").blur()
     saved(page)
     assert list(Judgment.objects.filter(rating=-1).values_list("category", "reason")) == [
         ("calculation", "Adds wrongly")
     ]
     assert StepReview.objects.get(step__position=1).written_text == "Two and a half."
     day.begin(page)
-    expect(page.get_by_label("Calculation")).to_be_checked()
-    expect(page.get_by_label("Reason in a few words")).to_have_value("Adds wrongly")
-    expect(page.get_by_label("The step as it should read")).to_have_value("Two and a half.")
+    expect(page.locator(".errorbox [value=calculation]")).to_be_checked()
+    expect(page.locator(".errorbox [name=reason]")).to_have_value("Adds wrongly")
+    expect(page.locator(".errorbox [name=corrected]")).to_have_value("Two and a half.")
     assert not accessibility_violations(page)
 
 

@@ -128,7 +128,7 @@ def test_leave_keeps_one_of_two_owners_that_go_at_once(now: dt.datetime) -> None
 
 @pytest.mark.parametrize("gone", ["annotator", "lead"])
 def test_who_went_while_somebody_looked_is_no_error_of_ours(gone: str, cast: Personas, now: dt.datetime) -> None:
-    """Django answers it with 403 and these words."""
+    """Django answers with 403."""
     seen, other = cast.membership(cast.annotator), cast.membership(getattr(cast, gone))
     members.remove_member(membership=other, by=cast.owner, now=now)
     calls: list[partial[Any]] = [
@@ -136,8 +136,9 @@ def test_who_went_while_somebody_looked_is_no_error_of_ours(gone: str, cast: Per
         partial(members.change_role, membership=seen, role=Role.ENGINEER),
     ]
     for call in calls:
-        with pytest.raises(PermissionDenied, match="no longer belong"):
+        with pytest.raises(members.NotAMember) as refused:
             call(by=cast.lead, now=now)
+        assert isinstance(refused.value, PermissionDenied)
 
 
 def test_remove_refuses_whoever_may_not(cast: Personas, now: dt.datetime) -> None:
@@ -158,7 +159,7 @@ def test_make_reset_link_lets_set_a_password(cast: Personas, now: dt.datetime) -
 def test_make_reset_link_is_no_way_into_another_project(cast: Personas, now: dt.datetime) -> None:
     """Whoever owns the project next door is an annotator here: this lead may not take their account."""
     membership = members.add_member(project=cast.project, user=cast.neighbour, role=Role.ANNOTATOR, now=now)
-    with pytest.raises(roles.NotAllowed, match="all their projects"):
+    with pytest.raises(roles.NotAllowed):
         members.create_reset_link(membership=membership, by=cast.lead, now=now)
 
 

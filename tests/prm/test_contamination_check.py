@@ -14,11 +14,12 @@ from django.urls import reverse
 from dashboard import audits
 from exports.models import Snapshot
 from formats.normalization import digest_normalized
-from labeling import benchmarks, quality
+from labeling import benchmarks
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from people import members
 from people.models import Role
 from prm import contamination_check, generations, registry, score_encoding, trace_labels
@@ -78,7 +79,7 @@ def test_training_excludes_held_out_problems_and_those_similar_to_gold() -> None
     trace = project.traces.get(pk=before.traces[0])
     similar = factories.make_problem(project, trace.problem.text.upper() + " !")
     gold = factories.make_trace(project, problem=similar)
-    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[None], by=None, now=factories.NOW)
+    make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[None], by=None, now=factories.NOW)
     after = contamination_check.exclude_judging_problems(project, settled)
     assert set(before.traces) - set(after.traces) == {trace.pk}
     everything = count_matches(project, *settled.traces)
@@ -94,7 +95,7 @@ def test_every_kind_of_evaluated_problem_is_found_by_text_and_by_runs() -> None:
     add_problem(other, ASKED.upper() + "!!", is_reserve=True)
     for where, use in ((project, GoldUse.HIDDEN), (other, GoldUse.SCREENING), (other, GoldUse.CANARY)):
         trace = Trace.objects.get(pk=add_problem(where, f"{RETOLD} {use}"))
-        quality.make_gold(trace=trace, use=use, accepted_first_errors=[None], by=None, now=factories.NOW)
+        make_gold(trace=trace, use=use, accepted_first_errors=[None], by=None, now=factories.NOW)
     matches = count_matches(project, trained)
     assert matches["reserve"] == (1, 0, 0, 1)
     assert matches["other_reserve"] == (1, 0, 1, 0)

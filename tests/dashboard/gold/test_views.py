@@ -8,9 +8,11 @@ from django.urls import reverse
 
 from charts import number_format
 from events.models import Event
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Gold
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import correct_gold
+from labeling.quality.gold import make_gold as make_gold_trace
 from tests import factories
 from tests.people.personas import Personas, make_personas
 
@@ -49,7 +51,7 @@ def test_list_has_the_answers_of_each_gold_trace(client: Client, cast: Personas)
     for first_error, verdict in ((1, "right"), (None, "right"), (0, "blamed"), (None, "gave_up")):
         answer(answered, first_error, verdict)
     elsewhere = factories.make_trace(factories.make_project())
-    quality.make_gold(trace=elsewhere, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    make_gold_trace(trace=elsewhere, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.lead)
     response = client.get(reverse("dashboard:gold", args=[cast.project.slug]))
     rows = response.context["golds"].rows
@@ -111,7 +113,7 @@ def test_correction_saves_step_ratings_for_training(client: Client, cast: Person
     }
     html = client.get(reverse("dashboard:gold_trace", args=[cast.project.slug, gold.pk])).content.decode()
     assert "It counts." in html
-    quality.correct_gold(gold=gold, accepted_first_errors=[0], by=None, now=NOW)  # as adjudication does
+    correct_gold(gold=gold, accepted_first_errors=[0], by=None, now=NOW)  # as adjudication does
     assert list(gold.ratings.values_list("option", "rating")) == [(second, -1)]
     client.post(address, {"accepted_first_errors": ["none"]})
     assert not gold.ratings.exists()
@@ -160,7 +162,7 @@ def test_retired_gold_leaves_the_queue_once(client: Client, cast: Personas) -> N
 @pytest.mark.parametrize("name", ["gold_trace", "correct_gold_trace", "retire_gold_trace"])
 def test_gold_of_another_project_is_not_found(name: str, client: Client, cast: Personas) -> None:
     trace = factories.make_trace(factories.make_project())
-    gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    gold = make_gold_trace(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.owner)
     address = reverse(f"dashboard:{name}", args=[cast.project.slug, gold.pk])
     data = {"accepted_first_errors": ["none"]}
@@ -174,7 +176,7 @@ def test_page_costs_the_same_for_many_steps(client: Client, cast: Personas) -> N
     costs = []
     for n in (1, 8):
         trace = factories.make_trace(cast.project, ["<script>alert(1)</script> $x^2$"] * n)
-        gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+        gold = make_gold_trace(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
         with CaptureQueriesContext(connection) as queries:
             html = client.get(reverse("dashboard:gold_trace", args=[cast.project.slug, gold.pk])).content.decode()
         costs.append(len(queries))

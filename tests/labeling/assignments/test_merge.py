@@ -30,17 +30,17 @@ marks = st.builds(EditStamp, st.sampled_from(NAMES), st.integers(1, 5), st.integ
 
 
 @given(new=marks, standing=marks, newest=st.integers(0, 5))
-def test_stands_never_lets_a_client_go_back(new: EditStamp, standing: EditStamp, newest: int) -> None:
+def test_edit_wins_never_lets_a_client_go_back(new: EditStamp, standing: EditStamp, newest: int) -> None:
     assert not (edit_wins(new, standing, newest) and new.sequence <= newest)
 
 
 @given(new=marks, standing=marks)
-def test_stands_lets_more_be_seen_between_clients(new: EditStamp, standing: EditStamp) -> None:
+def test_edit_that_saw_more_wins_between_clients(new: EditStamp, standing: EditStamp) -> None:
     if new.client != standing.client:
         assert edit_wins(new, standing, 0) == (new.seen >= standing.seen)
 
 
-def test_stands_in_an_empty_cell() -> None:
+def test_first_edit_of_a_target_wins() -> None:
     assert edit_wins(EditStamp("one", 1, 0), None, 0)
 
 

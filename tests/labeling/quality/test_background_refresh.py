@@ -5,9 +5,10 @@ from functools import partial
 
 import pytest
 
-from labeling import quality
 from labeling.models import AgreementTally, Assignment, DailyProjectStats, Project, ProjectStats, Settlement, Trace
 from labeling.quality import background_refresh, project_stats, resolve
+from labeling.quality.project_stats import list_daily_stats, load_project_stats
+from labeling.quality.resolution_state import mark_unsettled_due
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.quality import submitted_work
@@ -32,7 +33,7 @@ def test_refresh_rests_between_two_rounds(project: Project) -> None:
     row = ProjectStats.objects.get()
     assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
     assert DailyProjectStats.objects.get().content["n_traces"] == 13
-    assert [each.day for each in quality.list_daily_stats(project_id=project.pk)] == [NOW.date()]
+    assert [each.day for each in list_daily_stats(project_id=project.pk)] == [NOW.date()]
 
 
 def test_look_again_marks_what_is_not_settled(project: Project) -> None:
@@ -40,7 +41,7 @@ def test_look_again_marks_what_is_not_settled(project: Project) -> None:
     Settlement.objects.filter(state="asked").update(state="contested")
     waiting = Settlement.objects.filter(state="contested").count()
     assert waiting
-    assert quality.mark_unsettled_due(project_id=project.pk, now=NOW) == waiting
+    assert mark_unsettled_due(project_id=project.pk, now=NOW) == waiting
     assert Settlement.objects.filter(is_due=True).count() == waiting
 
 
@@ -90,8 +91,8 @@ def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Pr
     other = factories.make_project()
     submitted_work.submit_trace(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
     submitted_work.refresh_quality(now=NOW)
-    assert quality.load_project_stats(project_id=other.pk) is not None
-    assert quality.load_project_stats(project_id=project.pk) is None
+    assert load_project_stats(project_id=other.pk) is not None
+    assert load_project_stats(project_id=project.pk) is None
     assert background_refresh.list_stale_projects(now=LATER) == []  # not every three seconds
     assert project.pk in background_refresh.list_stale_projects(now=NOW + 2 * project_stats.LOST_AFTER)
 
@@ -104,7 +105,7 @@ def test_compute_is_done_by_one_of_several_who_ask(project: Project) -> None:
     project_stats.mark_stats_stale(project_id=project.pk, now=later)  # somebody submits meanwhile
     assert project.pk not in background_refresh.list_stale_projects(now=later)
     background_refresh.refresh_project_stats(project_id=project.pk, now=later)
-    assert quality.load_project_stats(project_id=project.pk) is None
+    assert load_project_stats(project_id=project.pk) is None
     project_stats.compute_project_stats(project_id=project.pk, now=NOW)
 
 
@@ -115,7 +116,7 @@ def test_compute_is_taken_over_where_a_worker_was_killed(project: Project) -> No
     assert background_refresh.list_stale_projects(now=late) == [project.pk]
     background_refresh.refresh_project_stats(project_id=project.pk, now=late)
     project_stats.compute_project_stats(project_id=project.pk, now=NOW)  # who was slow, and not dead, comes too late
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert (shown.computed_at, ProjectStats.objects.get().began_at) == (late, None)
     assert background_refresh.list_stale_projects(now=late + LONG) == []

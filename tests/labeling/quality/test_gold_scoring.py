@@ -4,10 +4,11 @@ import datetime as dt
 
 import pytest
 
-from labeling import quality
 from labeling.models import GoldAnswer, Rater, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality import gold_scoring, submitted_readings
+from labeling.quality.gold import make_gold
+from labeling.quality.gold_scoring import load_gold_accuracy
 from labeling.quality.submitted_readings import RevisionReport
 from tests import factories
 from tests.labeling.quality import submitted_work
@@ -45,7 +46,7 @@ def test_verdict_of_who_gave_up_is_never_right() -> None:
 @pytest.fixture
 def gold_trace() -> Trace:
     trace = factories.make_trace(factories.make_project())
-    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
+    make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
     return trace
 
 
@@ -81,12 +82,12 @@ def test_score_leaves_work_alone(gold_trace: Trace, rater: Rater) -> None:
 
 @pytest.mark.django_db
 def test_score_counts_screening_apart_by_attempt(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
-    quality.make_gold(trace=gold_trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
+    make_gold(trace=gold_trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
     submitted_work.submit_trace(rater, gold_trace, [1, 1, 1], purpose="screening")
     submitted_work.submit_trace(rater, gold_trace, [-1], purpose="screening", attempt=2)
-    assert quality.load_gold_accuracy(rater_id=rater.pk).n == 0
-    assert quality.load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING).n == 2
-    second = quality.load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=2)
+    assert load_gold_accuracy(rater_id=rater.pk).n == 0
+    assert load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING).n == 2
+    second = load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=2)
     assert (second.n, second.right, second.blamed, second.share) == (1, 0, 1, 0.0)
 
 
@@ -100,5 +101,5 @@ def test_score_of_who_gave_up(gold_trace: Trace, rater: Rater) -> None:
 
 
 def test_accuracy_of_nothing_says_so() -> None:
-    nothing = gold_scoring.summarize_verdicts([])
+    nothing = gold_scoring.GoldAccuracy(n=0, right=0, missed=0, blamed=0, gave_up=0)
     assert (nothing.share, nothing.interval.low, nothing.interval.high) == (None, 0.0, 1.0)

@@ -4,10 +4,11 @@ import datetime as dt
 
 import pytest
 
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Project, QueueEntry, Trace
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
+from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -16,8 +17,8 @@ NOW = factories.NOW
 
 def gold(project: Project, *accepted: int | None) -> Trace:
     trace = factories.make_trace(project)
-    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
-    quality.enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=NOW)
+    make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
+    enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=NOW)
     return trace
 
 
@@ -31,9 +32,9 @@ def test_arrange_hidden_balances_every_beginning_and_writes_nothing_twice() -> N
     sound = {gold(project, None).pk for _ in range(9)}
     for place in (0, 1, 2):
         gold(project, place)
-    assert quality.arrange_hidden_gold(project_id=project.pk, now=NOW)
+    assert arrange_hidden_gold(project_id=project.pk, now=NOW)
     assert sum(trace in sound for trace in order(project)[:4]) == 1
-    assert quality.arrange_hidden_gold(project_id=project.pk, now=NOW) == 0
+    assert arrange_hidden_gold(project_id=project.pk, now=NOW) == 0
 
 
 def test_arrange_hidden_shows_nobody_a_trace_twice_and_hides_none() -> None:
@@ -70,6 +71,6 @@ def test_hand_out_takes_a_trace_out_of_the_work_and_a_canary_out_of_everything()
     lane = factories.make_lane(project)
     for use, left in ((GoldUse.TRAINING, "training"), (GoldUse.CANARY, None)):
         entry = factories.make_entry(lane, factories.make_trace(project))
-        quality.enqueue_gold(project_id=project.pk, use=use, trace_ids=[entry.trace_id], now=NOW)
+        enqueue_gold(project_id=project.pk, use=use, trace_ids=[entry.trace_id], now=NOW)
         found = QueueEntry.objects.filter(trace=entry.trace_id, is_open=True).values_list("lane__arm", flat=True)
         assert list(found) == ([left] if left else [])

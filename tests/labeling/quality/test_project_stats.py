@@ -12,12 +12,16 @@ import pytest
 from events.models import Event
 from jobs import runner
 from jobs.models import Job, JobState
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import AgreementTally, Judgment, Project, Rater, Settlement, Step, Trace, TraceDraw
 from labeling.models.gold import GoldUse
 from labeling.quality import background_refresh, project_stats, recount_job, tallies, tally_arrays
+from labeling.quality.gold import make_gold
+from labeling.quality.project_stats import load_project_stats
+from labeling.quality.resolve import resolve_traces
 from rawsql import integer_columns
 from stats import estimation, rating_patterns, step_agreement
+from stats.estimates import Reason
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -53,7 +57,7 @@ def values(estimates: dict[str, Any]) -> dict[str, float | None]:
 
 def test_compute_gives_what_the_ratings_give(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert not shown.is_stale
     found = shown.content
@@ -83,7 +87,7 @@ def test_compute_tells_first_errors_and_raters(project: Project) -> None:
     over_credit = content["confusion"]["over_credit"]
     assert (over_credit["value"], over_credit["reason"]) in (
         (0.0, None),
-        (None, "nothing to count: no case of this kind"),
+        (None, Reason.NO_CASES),
     )
     negative, *others = content["confusion"]["counts"]
     assert over_credit["n_paired"] == sum(negative)  # the steps that it is a share of, no others
@@ -114,17 +118,17 @@ def test_figures_read_in_stretches_are_those_read_in_one(
 
 def test_figures_of_nothing_say_why() -> None:
     empty = factories.make_project()
-    assert quality.load_project_stats(project_id=empty.pk) is None
+    assert load_project_stats(project_id=empty.pk) is None
     found = project_stats.compute_project_stats(project_id=empty.pk, now=NOW)
-    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == "no unit has two ratings"
+    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == Reason.NO_PAIRS
     assert found["headline"]["first_error"]["exact"]["value"] is None
-    assert found["confusion"]["over_credit"]["reason"] == "nothing to count: no case of this kind"
+    assert found["confusion"]["over_credit"]["reason"] == Reason.NO_CASES
 
 
 def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
     rater = Rater.objects.all()[0]
     gold = factories.make_trace(project)
-    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     submitted_work.submit_trace(rater, gold, [1, 1, 1], purpose="gold")
     background_refresh.resolve_due_traces(now=NOW)
     told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(rater.pk)]["gold"]
@@ -153,7 +157,7 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
         "proven": 0,
         "work_days": 0,
     }
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert (shown.drifted_traces, shown.is_stale) == (1, True)
     assert Event.objects.filter(what="figures.drifted").count() == 1
@@ -225,7 +229,7 @@ def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt
         assert {key: (one["value"], one["n_paired"]) for key, one in exact.items()} == expected
         assert {row["key"]: row["n_traces"] for row in found} == {"action": 3, "reasoning": 3}
         assert "has_error_kappa" not in found[0]["first_error"]
-        assert exact["action"]["interval_reason"] == "fewer than 5 problems"
+        assert exact["action"]["interval_reason"] == Reason.FEW_PROBLEMS
 
 
 def test_what_one_reading_settled_is_no_yardstick_for_it(now: dt.datetime) -> None:
@@ -233,7 +237,7 @@ def test_what_one_reading_settled_is_no_yardstick_for_it(now: dt.datetime) -> No
     trace = factories.make_trace(project, ["One.", "Two."])
     rater = factories.make_rater(project)
     submitted_work.submit_trace(rater, trace, [1, -1])
-    quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=now)
+    resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=now)
     told = project_stats.build_stats_content(project_id=project.pk, now=now)
     assert told["settled"]["traces"] == 1
     assert "consensus" not in told["raters"][str(rater.pk)]

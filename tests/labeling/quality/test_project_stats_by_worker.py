@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from labeling import quality, tasks
+from labeling import tasks
 from labeling.models import Project, ProjectStats, Rater, Step
 from labeling.projects import lifecycle
+from labeling.quality.project_stats import load_project_stats
 from tests import factories, servers
 from tests.labeling.quality import submitted_work
 
@@ -31,7 +32,7 @@ def read_one(project: Project, raters: list[Rater], domain: str) -> None:
 
 
 def content(project: Project) -> dict[str, Any]:
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     return shown.content if shown else {"headline": {"n_traces": 0}}
 
 

@@ -23,6 +23,7 @@ from labeling.models.gold import GoldUse
 from labeling.models.rater_model import FitBasis
 from labeling.quality import background_refresh, posteriors, rater_model
 from labeling.quality.posteriors import ObservedFirstError, TraceShape
+from stats.estimates import Reason
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -118,7 +119,7 @@ def test_learn_waits_until_there_is_enough(crowd: Crowd) -> None:
     made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
     assert made is not None
     assert (made.number, made.n_gold, made.temperature, made.threshold) == (1, 0, 1.0, None)
-    assert made.temperature_reason == made.threshold_reason == "too few gold traces"
+    assert made.temperature_reason == made.threshold_reason == Reason.FEW_GOLD
     detail = {"basis": "blind", "fit": 1, "gold": 0, "threshold": None}
     assert Event.objects.get(what="raters.fitted").detail == detail
 
@@ -148,10 +149,10 @@ def test_posterior_follows_whoever_errs_less_and_says_p_of_survival(crowd: Crowd
     seen = [ObservedFirstError(7, careful.pk, 1, 1, False), ObservedFirstError(7, careless.pk, None, 3, False)]
     found = posteriors.compute_posteriors(made, {7: SHAPE}, seen)[7]
     assert found.leading == 1
-    assert found.of(1) > 0.5
+    assert found.probability_at(1) > 0.5
     assert sum(found.places) == pytest.approx(1)
-    assert found.after(0) == pytest.approx(1 - found.of(0))
-    assert [round(each, 6) for each in found.places] == found.listed()
+    assert found.probability_after(0) == pytest.approx(1 - found.probability_at(0))
+    assert [round(each, 6) for each in found.places] == found.as_list()
     stranger = posteriors.compute_posteriors(made, {7: SHAPE}, [ObservedFirstError(7, 10**9, 1, 1, False)])
     assert stranger[7].leading == 1
 

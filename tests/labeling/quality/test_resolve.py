@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from events.models import Event
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Consensus, FirstErrorReport, Project, QueueEntry, Settlement, Trace
 from labeling.quality import consensus, resolution_reasons, resolution_state
+from labeling.quality.adjudication import send_back_trace
+from labeling.quality.resolve import resolve_traces
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.quality import submitted_work
@@ -33,7 +35,7 @@ def read(project: Project, trace: Trace, ratings: list[int], **fields: Any) -> S
 
 
 def settled(project: Project, trace: Trace) -> Settlement:
-    quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=NOW)
+    resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=NOW)
     row = Settlement.objects.get(pk=trace.pk)
     assert not row.is_due
     assert resolution_reasons.describe_resolution_reason(row.reason)
@@ -155,7 +157,7 @@ def test_settle_goes_on_up_to_the_limit_behind_a_reading_that_a_person_asked_for
     for ratings in (SOUND, [-1], [1, 1, -1]):
         row = read(project, trace, ratings)
     assert (row.state, row.reason) == ("contested", "differ_at_limit")
-    quality.send_back_trace(trace_id=trace.pk, by=factories.make_user(), now=NOW)
+    send_back_trace(trace_id=trace.pk, by=factories.make_user(), now=NOW)
     row = read(project, trace, SOUND)
     assert (row.state, opinions(trace)) == ("contested", 2)
     Project.objects.update(overlap_limit=5)
@@ -225,7 +227,7 @@ def test_settle_at_once_asks_for_one_opinion(now: dt.datetime) -> None:
     project, trace = make()
     for ratings in (SOUND, [-1]):
         submitted_work.submit_trace(factories.make_rater(project), trace, ratings)
-    look = partial(quality.resolve_traces, project_id=project.pk, trace_ids=[trace.pk], now=now)
+    look = partial(resolve_traces, project_id=project.pk, trace_ids=[trace.pk], now=now)
     add = partial(queue.add_slot, trace_id=trace.pk, round=2, now=now)
     outcomes = run_at_once(look, look, add, look, add, look)
     assert not [each for each in outcomes if isinstance(each, Exception)], outcomes

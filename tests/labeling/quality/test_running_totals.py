@@ -6,9 +6,10 @@ from functools import partial
 
 import pytest
 
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Project, ProjectStats, ReportCount, Settlement, SettlementDay, Trace
 from labeling.quality import background_refresh, consensus, project_stats, resolve, running_totals, trace_counts
+from labeling.quality.adjudication import decide_trace, list_contested, send_back_trace
 from tests import concurrency, factories
 from tests.labeling.quality import submitted_work
 
@@ -35,7 +36,7 @@ def test_counts_follow_a_trace_through_settling_correcting_and_deciding() -> Non
     assert running_totals.count_by_state(project.pk) == {"settled": 1, "asked": 1}
     assert running_totals.count_resolved(project.pk) == (1, 2)
     lead = factories.make_user()
-    quality.decide_trace(trace_id=apart.pk, first_error=2, by=lead, now=TOMORROW)
+    decide_trace(trace_id=apart.pk, first_error=2, by=lead, now=TOMORROW)
     assert running_totals.count_by_state(project.pk) == {"settled": 1, "decided": 1}
     assert running_totals.count_by_day(project.pk) == [
         {"day": "2026-11-18", "settled": 1, "contested": 0, "steps": 2},
@@ -44,7 +45,7 @@ def test_counts_follow_a_trace_through_settling_correcting_and_deciding() -> Non
     first, second = ReportCount.objects.order_by("rater")
     assert (first.readings, first.steps, first.compared, first.same, first.missed) == (2, 5, 2, 1, 1)
     assert (second.readings, second.steps, second.compared, second.same, second.missed) == (2, 5, 2, 2, 0)
-    quality.send_back_trace(trace_id=apart.pk, by=lead, now=TOMORROW)
+    send_back_trace(trace_id=apart.pk, by=lead, now=TOMORROW)
     assert running_totals.count_by_state(project.pk) == {"settled": 1, "asked": 1}
     submitted_work.correct_step(same.assignments.order_by("pk")[0], 1, 1, more={2: 1})
     background_refresh.resolve_due_traces(now=TOMORROW)
@@ -61,9 +62,9 @@ def test_counts_are_those_of_all_rows_whatever_happens() -> None:
         at = NOW + dt.timedelta(hours=7 * n)
         chosen = dice.choice(traces)
         if n % 3 == 1:
-            quality.send_back_trace(trace_id=chosen.pk, by=lead, now=at)
+            send_back_trace(trace_id=chosen.pk, by=lead, now=at)
         elif n:
-            quality.decide_trace(trace_id=chosen.pk, first_error=dice.choice([None, 0, 2]), by=lead, now=at)
+            decide_trace(trace_id=chosen.pk, first_error=dice.choice([None, 0, 2]), by=lead, now=at)
             Settlement.objects.filter(pk=dice.choice(traces).pk).update(is_due=True)
         background_refresh.resolve_due_traces(now=at)
         assert running_totals.compute_drift(project_id=project.pk) == NOTHING
@@ -114,7 +115,7 @@ def test_withdrawn_traces_count_nowhere_until_they_are_brought_in_again() -> Non
     )
     assert running_totals.count_by_day(project.pk) == [{"day": "2026-11-18", "settled": 1, "contested": 0, "steps": 3}]
     assert [each.trace for each in consensus.current_revisions(project_id=project.pk)] == [other]
-    assert not quality.list_contested(project_id=project.pk).exists()
+    assert not list_contested(project_id=project.pk).exists()
     assert running_totals.compute_drift(project_id=project.pk) == NOTHING
     queue.reinstate_traces(trace_ids=gone, now=NOW, reason="brought in again", by=None)
     assert (

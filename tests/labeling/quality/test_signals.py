@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from labeling import quality
 from labeling.models import FirstErrorReport, Rater, StepReview, Trace
 from labeling.models.gold import GoldUse
-from labeling.quality import background_refresh, error_breakdowns, gold_monitor, project_stats, signals
+from labeling.quality import background_refresh, error_breakdowns, project_stats, signals
+from labeling.quality.gold import make_gold
 from stats import intervals
 from stats.estimates import Reason
 from tests import factories
@@ -36,7 +36,7 @@ def test_flags_tell_who_hurries_and_who_finds_little() -> None:
     assert (sign.value, sign.low, sign.n, sign.usual) == (0.0, 0.0, 20, 0.5)
     told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(hasty.pk)]
     assert told["flags"] == ["fast", "unread", "alike", "no_errors"]
-    shown = gold_monitor.describe_signals(told)
+    shown = signals.describe_signals(told)
     assert [each.is_raised for each in shown[:4]] == [True, True, True, True]
     assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
 
@@ -46,7 +46,7 @@ def test_flags_tell_who_tires() -> None:
     rater = factories.make_rater(project)
     for n in range(24):
         trace = factories.make_trace(project)
-        quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+        make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
         at = NOW + dt.timedelta(minutes=5.5 * n)  # one sitting of two hours
         submitted_work.submit_trace(rater, trace, [-1] if n < 12 else [1, 1, 1], purpose="gold", now=at)
     assert signals.compute_signals(project_id=project.pk) == {}  # nobody is told of who has read no work
@@ -70,7 +70,7 @@ def test_bias_tells_misses_by_step_and_blame_by_length() -> None:
 
 
 def meet(raters: list[Rater], trace: Trace, accepted: Sequence[int | None], said: Sequence[list[int]]) -> None:
-    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
+    make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
     for rater, ratings in zip(raters, said, strict=True):
         submitted_work.submit_trace(rater, trace, ratings, purpose="gold")
 

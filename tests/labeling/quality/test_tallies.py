@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from labeling import quality
 from labeling.models import AgreementTally, Assignment, Project, Rater, Settlement, Trace
-from labeling.quality.tallies import COUNTERS
+from labeling.quality.tallies import COUNTERS, recount_tallies
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.quality import submitted_work
@@ -83,7 +82,7 @@ def test_count_leaves_out_files_and_whoever_is_no_member(
         Assignment.objects.filter(rater=brought).update(origin="imported")
     else:
         Rater.objects.filter(pk=brought.pk).update(kind="imported", user=None)
-    assert quality.recount_tallies(trace_ids=[trace.pk], now=now) == 1
+    assert recount_tallies(trace_ids=[trace.pk], now=now) == 1
     assert counted(trace) == {"positive_positive": 4}
 
 
@@ -111,7 +110,7 @@ def test_recount_keeps_whoever_was_first_where_they_correct_later(
     for rater in (second, third):
         submitted_work.submit_trace(rater, trace, [1, -1])
     submitted_work.correct_step(corrected, 0, -1)
-    assert quality.recount_tallies(trace_ids=[trace.pk], now=now) == 0
+    assert recount_tallies(trace_ids=[trace.pk], now=now) == 0
     tally = AgreementTally.objects.get()
     assert (tally.first_rater, tally.second_rater, tally.first_end) == (first, second, 4)
 
@@ -150,11 +149,11 @@ def test_recount_finds_what_was_changed_behind_its_back(project: Project, now: d
         for trace in traces:
             submitted_work.submit_trace(rater, trace, [1, -1])
     ids = [trace.pk for trace in traces]
-    assert quality.recount_tallies(trace_ids=ids, now=now) == 0
+    assert recount_tallies(trace_ids=ids, now=now) == 0
     AgreementTally.objects.filter(trace=traces[0]).update(negative_negative=7)
     AgreementTally.objects.filter(trace=traces[1]).delete()
     AgreementTally.objects.filter(trace=traces[2]).update(step_kind="action")
-    assert quality.recount_tallies(trace_ids=ids, now=now) == 3
+    assert recount_tallies(trace_ids=ids, now=now) == 3
     assert {tuple(counted(trace).items()) for trace in traces} == {(("negative_negative", 1), ("positive_positive", 1))}
 
 
@@ -170,4 +169,4 @@ def test_count_of_submits_at_once_loses_none(now: dt.datetime) -> None:
     assert not [each for each in outcomes if isinstance(each, Exception)], outcomes
     for trace in traces:
         assert counted(trace) == {"positive_positive": 1, "negative_negative": 1}
-    assert quality.recount_tallies(trace_ids=[trace.pk for trace in traces], now=now) == 0
+    assert recount_tallies(trace_ids=[trace.pk for trace in traces], now=now) == 0

@@ -91,10 +91,10 @@ def test_steps_are_those_of_the_rows_of_each_key(by: str, rows: list[Row], read:
 
 
 @pytest.mark.parametrize("by", ["domain", "generation", "guideline", "pair"])
-def test_meetings_have_each_trace_once_under_its_key(by: str, rows: list[Row], read: TallyArrays) -> None:
-    meetings = read.meetings
-    assert len(meetings) == TRACES
-    found = {key: set(meetings.columns["trace"][places].tolist()) for key, places in meetings.by(by).items()}
+def test_pairs_have_each_trace_once_under_its_key(by: str, rows: list[Row], read: TallyArrays) -> None:
+    pairs = read.pairs
+    assert len(pairs) == TRACES
+    found = {key: set(pairs.columns["trace"][places].tolist()) for key, places in pairs.by(by).items()}
     expected: dict[Any, set[int]] = {}
     for row in rows:
         expected.setdefault(KEYS[by](row), set()).add(row["trace"])
@@ -105,7 +105,7 @@ def test_meetings_have_each_trace_once_under_its_key(by: str, rows: list[Row], r
 def test_at_kind_are_traces_in_which_either_saw_an_error_there(rows: list[Row], read: TallyArrays) -> None:
     for place, kind in enumerate("ra"):
         expected = {row["trace"] for row in rows if place in (row["first_kind"], row["second_kind"])}
-        assert set(read.meetings.columns["trace"][read.meetings.at_kind(kind)].tolist()) == expected
+        assert set(read.pairs.columns["trace"][read.pairs.at_kind(kind)].tolist()) == expected
 
 
 def test_only_some_traces_are_as_if_there_were_no_others(rows: list[Row], read: TallyArrays) -> None:
@@ -113,6 +113,6 @@ def test_only_some_traces_are_as_if_there_were_no_others(rows: list[Row], read: 
     own = [row for row in rows if row["trace"] in chosen]
     some = read.only(chosen)
     assert counted(some.all_steps()) == by_hand(own)
-    assert some.meetings.reports(some.meetings.every()).n_traces == 3
+    assert some.pairs.reports(some.pairs.all_rows()).n_traces == 3
     assert counted(read.only([]).all_steps()) == Counter()
     assert read.only([]).steps("pair") == {}

@@ -4,9 +4,10 @@ import datetime as dt
 
 import pytest
 
-from labeling import quality
 from labeling.models import ProjectStats
 from labeling.quality import background_refresh, project_stats
+from labeling.quality.project_stats import load_project_stats, mark_existing_stats_stale
+from labeling.quality.withdrawal import withdraw_traces
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -19,9 +20,9 @@ def test_withdraw_has_the_figures_computed_anew() -> None:
     project = submitted_work.project_with_two_submissions()
     submitted_work.refresh_quality(now=NOW)
     trace = project.traces.earliest("pk")
-    quality.withdraw_traces(project=project, trace_ids=[trace.pk], reason="broken", by=None, now=NOW)
+    withdraw_traces(project=project, trace_ids=[trace.pk], reason="broken", by=None, now=NOW)
     submitted_work.refresh_quality(now=LATER)
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert (shown.computed_at, shown.content["headline"]["n_traces"]) == (LATER, 11)
 
@@ -30,14 +31,12 @@ def test_withdraw_while_the_first_figures_are_computed_has_them_computed_anew() 
     project = submitted_work.project_with_two_submissions()
     background_refresh.resolve_due_traces(now=NOW)
     assert project_stats.claim_computation(project_id=project.pk, now=NOW)
-    quality.withdraw_traces(
-        project=project, trace_ids=[project.traces.earliest("pk").pk], reason="broken", by=None, now=NOW
-    )
+    withdraw_traces(project=project, trace_ids=[project.traces.earliest("pk").pk], reason="broken", by=None, now=NOW)
     assert ProjectStats.objects.get().is_stale
 
 
 def test_count_again_leaves_a_project_alone_in_which_nobody_submitted() -> None:
     project = factories.make_project()
-    quality.mark_existing_stats_stale(project_id=project.pk, now=NOW)
+    mark_existing_stats_stale(project_id=project.pk, now=NOW)
     assert not ProjectStats.objects.exists()
     assert background_refresh.list_stale_projects(now=NOW) == []
