@@ -1,4 +1,4 @@
-"""What the card reports about the rows of a manifest. Reads only."""
+"""Count the facts that a dataset card reports about the rows of a manifest. Reads only."""
 
 from collections import Counter, defaultdict
 from typing import Any
