@@ -1,4 +1,4 @@
-"""Bringing a file in from the command line: whose the project is, how it ends, what it says."""
+"""The import command: project owner, errors and interruption."""
 
 import json
 from io import StringIO
@@ -29,7 +29,7 @@ def import_traces(path: Path, *arguments: str, project: str = "maths") -> tuple[
     return out.getvalue(), err.getvalue()
 
 
-def test_import_traces_makes_a_project_that_its_owner_sees(file: Path) -> None:
+def test_import_traces_creates_a_project_with_an_owner(file: Path) -> None:
     user = factories.make_user()
     assert "3  " in import_traces(file, "--by", user.username)[0]
     assert Trace.objects.count() == 3
@@ -37,13 +37,13 @@ def test_import_traces_makes_a_project_that_its_owner_sees(file: Path) -> None:
     assert Membership.objects.get(project__slug="maths").user == user
 
 
-def test_import_traces_says_that_nobody_sees_the_project(file: Path) -> None:
+def test_import_traces_warns_about_a_project_without_owner(file: Path) -> None:
     assert "--by" in import_traces(file)[1]
     user = factories.make_user()
     assert import_traces(file, "--by", user.username)[1] == ""
     assert Membership.objects.get(project__slug="maths").user == user
     other = factories.make_user()
-    import_traces(file, "--by", other.username)  # somebody owns it by now
+    import_traces(file, "--by", other.username)  # it has an owner now
     assert Membership.objects.filter(project__slug="maths").count() == 1
 
 
@@ -56,7 +56,7 @@ def test_import_traces_says_that_nobody_sees_the_project(file: Path) -> None:
         (["--labels", "judge"], "maths", "."),
     ],
 )
-def test_import_traces_refuses_before_anything_comes_in(
+def test_import_traces_refuses_bad_arguments_before_importing(
     file: Path, arguments: list[str], project: str, message: str
 ) -> None:
     with pytest.raises(CommandError, match=message) as refused:
@@ -65,7 +65,7 @@ def test_import_traces_refuses_before_anything_comes_in(
     assert not Trace.objects.exists()
 
 
-def test_import_traces_makes_no_project_for_a_file_that_nobody_can_read(tmp_path: Path) -> None:
+def test_import_traces_creates_no_project_for_a_missing_file(tmp_path: Path) -> None:
     for format in ("auto", "prm800k"):
         with pytest.raises(CommandError, match=r"nothing\.jsonl"):
             import_traces(tmp_path / "nothing.jsonl", "--format", format)
@@ -73,7 +73,7 @@ def test_import_traces_makes_no_project_for_a_file_that_nobody_can_read(tmp_path
 
 
 class Terminal(StringIO):
-    """Somebody looks at it, and presses Ctrl-C when these words appear."""
+    """A terminal whose user presses Ctrl-C when this text appears."""
 
     def __init__(self, words: str) -> None:
         super().__init__()
