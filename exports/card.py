@@ -10,9 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from exports.disclosures import DISCLOSURE_LABELS, NOT_STATED
-from exports.exclusions import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS
 from exports.files import WrittenFile
-from exports.orders import SnapshotOrder
+from exports.orders import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS, SnapshotOrder
 from formats import columns
 from formats.catalog import OUTPUT_FORMATS
 

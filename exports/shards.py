@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from exports import splits
+from exports.card_facts import RatingSpread
 from exports.files import JsonLinesFile, WrittenFile
 from exports.orders import SnapshotOrder
-from exports.rating_spread import RatingSpread
 from formats import prm800k
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import AgreedLabels, RowTally, TraceExample

@@ -9,6 +9,7 @@ J. Ullman, "Mining of Massive Datasets", 3rd ed. (2020), section 3.4.
 The hash functions are fixed, so the same texts always give the same groups. A text takes 256 bytes.
 """
 
+import hashlib
 import re
 import unicodedata
 import zlib
@@ -151,3 +152,18 @@ def _first(firsts: list[int], number: int) -> int:
         firsts[number] = firsts[firsts[number]]
         number = firsts[number]
     return number
+
+
+# Normalize texts for comparison: NFKC, lower case, letters and digits only.
+
+
+LISTED_DIGITS = 32  # hex digits of a digest in the lists of benchmark problems
+
+
+def normalize_text(text: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).lower()))
+
+
+def digest_normalized(text: str) -> str:
+    """Return the SHA-256 of the normalized text as 64 hex digits."""
+    return hashlib.sha256(normalize_text(text).encode()).hexdigest()

@@ -9,8 +9,7 @@ from labeling.models import Gold, Project, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from labeling.traces.import_report import ImportReport
-from labeling.traces.import_rows import NumberedRecord
-from labeling.traces.trace_rows import StepRef, TraceRef, TraceRows
+from labeling.traces.trace_rows import NumberedRecord, StepRef, TraceRef, TraceRows
 
 _CONCLUSIVE_ENDS = ("solution", "found_error", None)
 

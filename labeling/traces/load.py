@@ -6,28 +6,31 @@ they are inserted in bulk instead of through `labeling.assignments`.
 
 import datetime as dt
 import gc
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from typing import Any
 
 from django.db import transaction
 
 from accounts.models import User
-from formats import normalization
+from formats import near_duplicates
+from formats.near_duplicates import TextCollection
 from formats.records import PREGENERATED, BadLine, TraceRecord
+from jobs import paging
+from jobs.runner import JobProgress
 from labeling import benchmarks, queue
-from labeling.models import Project, Source
+from labeling.models import Problem, Project, Source
 from labeling.models.gold import GoldUse
-from labeling.models.problem import SourcePurpose
+from labeling.models.problem import ImportedLabelKind, SourcePurpose
 from labeling.models.queue import SamplingSource
 from labeling.quality.gold import enqueue_gold
 from labeling.quality.resolution_state import mark_due, mark_imported_due
 from labeling.traces import bulk_insert, identity, imported_gold
-from labeling.traces.import_report import ImportReport
-from labeling.traces.import_rows import ImportRows, NumberedRecord
-from labeling.traces.labelers import LabelsKind
-from labeling.traces.submission_rows import SubmissionRows
-from labeling.traces.trace_rows import TraceRef, TraceRows
+from labeling.traces.identity import LabelsKind
+from labeling.traces.import_report import ImportReport, NearDuplicateSummary
+from labeling.traces.trace_rows import ImportRows, NumberedRecord, SubmissionRows, TraceRef, TraceRows
 
 CHUNK_SIZE = 200
 
@@ -128,7 +131,7 @@ def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRo
 def _register_benchmark_problems(state: LoadState, numbered: list[NumberedRecord], now: dt.datetime) -> None:
     """Add all problems of a benchmark file to its list, including those that the project already had."""
     if state.source.purpose == SourcePurpose.BENCHMARK:
-        digests = {normalization.digest_normalized(record.problem.text) for record, _ in numbered}
+        digests = {near_duplicates.digest_normalized(record.problem.text) for record, _ in numbered}
         state.report.benchmark_problems += benchmarks.register_problems(
             source=state.source, normal_digests=digests, now=now
         )
@@ -171,3 +174,76 @@ def _number_good_records(state: LoadState, records: Iterable[TraceRecord | BadLi
             if state.counts_records:
                 state.report.count_record(record)
             yield state.number(record)
+
+
+# Find problems of a file that are similar to other problems of the project.
+
+
+MAX_PROBLEMS = 200_000  # of a project; more would need too much memory
+EXAMPLES = 5
+
+
+def find_similar_problems(
+    source: Source, progress: JobProgress
+) -> Generator[JobProgress, None, NearDuplicateSummary | None]:
+    """Yield progress, then return a summary, or None if the project has too many problems."""
+    problems = Problem.objects.filter(project=source.project_id)
+    if problems.count() > MAX_PROBLEMS:
+        return None
+    collection: TextCollection[int] = TextCollection()
+    ours: set[int] = set()
+    for number, (pk, text, source_id) in enumerate(paging.iterate_by_key(problems, "text", "source_id")):
+        collection.add(pk, text)
+        if source_id == source.pk:
+            ours.add(pk)
+        if number % paging.PAGE_SIZE == 0:
+            yield progress
+    return _summarize_groups(collection.groups(), ours)
+
+
+def _summarize_groups(groups: dict[int, int], ours: set[int]) -> NearDuplicateSummary:
+    sizes = Counter(groups.values())
+    similar = [pk for pk in sorted(ours) if sizes[groups[pk]] > 1]
+    firsts = list(dict.fromkeys(groups[pk] for pk in similar))
+    summary = NearDuplicateSummary(len(similar), len(firsts))
+    for first in firsts[:EXAMPLES]:
+        pair = [pk for pk, group in groups.items() if group == first][:2]
+        texts = dict(Problem.objects.filter(pk__in=pair).values_list("pk", "text"))
+        summary.examples.append([texts[pk][:200] for pk in pair])
+    return summary
+
+
+# Sources of traces: one row for each imported file, or for each program that adds traces.
+
+
+def ensure_source(
+    *,
+    project: Project,
+    name: str,
+    format: str,
+    now: dt.datetime,
+    sha256: str = "",
+    licence: str = "",
+    statement: str = "",
+    purpose: str = SourcePurpose.RATE,
+    labels_are: str = ImportedLabelKind.JUDGMENTS,
+    labels_by: str = "",
+) -> Source:
+    """Return the source of a file in a project, created on its first import.
+
+    Importing it again updates the source and clears `undone_at`. An empty licence or statement keeps the earlier one.
+    """
+    fields = {"format": format, "purpose": purpose, "labels_are": labels_are, "labels_by": labels_by[:160]}
+    stated = {"licence": licence[:200], "statement": statement}
+    source, is_new = Source.objects.get_or_create(
+        project=project, name=name[-500:], sha256=sha256, defaults={**fields, **stated, "added_at": now}
+    )
+    fields |= {key: value for key, value in stated.items() if value}
+    if not is_new and (source.undone_at or any(getattr(source, key) != value for key, value in fields.items())):
+        Source.objects.filter(pk=source.pk).update(**fields, undone_at=None)
+        source.refresh_from_db()
+    return source
+
+
+def save_report(*, source: Source, report: dict[str, Any], now: dt.datetime) -> None:
+    Source.objects.filter(pk=source.pk).update(report=report, reported_at=now, undone_at=None)

@@ -38,7 +38,7 @@ def push(program: Any, prm: PRM, *lines: Any) -> Any:
 
 
 def test_current_prm_scores_and_ranks_and_calls_are_counted() -> None:
-    project = generation_project.make_project(labelled=120, unread=5)
+    project = generation_project.make_project(labeled=120, unread=5)
     program = program_of(project)
     asked = {"project": project.slug, "purpose": "flag", "traces": [{"problem": "Add up.", "steps": SUMS}]}
     score, rank = reverse("api:score_traces"), reverse("api:rank_candidates")

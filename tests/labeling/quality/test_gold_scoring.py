@@ -6,10 +6,10 @@ import pytest
 
 from labeling.models import GoldAnswer, Rater, Trace
 from labeling.models.gold import GoldUse
-from labeling.quality import gold_scoring, submitted_readings
+from labeling.quality import gold_scoring, submitted_reports
 from labeling.quality.gold import make_gold
 from labeling.quality.gold_scoring import load_gold_accuracy
-from labeling.quality.submitted_readings import RevisionReport
+from labeling.quality.submitted_reports import RevisionReport
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -68,7 +68,7 @@ def test_only_the_first_revision_is_scored(gold_trace: Trace, rater: Rater, now:
     assignment = submitted_work.submit_trace(rater, gold_trace, [1, 1, -1], purpose="gold")
     submitted_work.correct_step(assignment, 1, -1, now=now + dt.timedelta(days=1))
     assert [
-        report.position for report in submitted_readings.load_revision_reports([(assignment.pk, 1), (assignment.pk, 2)])
+        report.position for report in submitted_reports.load_revision_reports([(assignment.pk, 1), (assignment.pk, 2)])
     ] == [2, 1]
     answer = GoldAnswer.objects.get()
     assert (answer.verdict, answer.first_error, answer.answered_at) == (MISSED, 2, now)
@@ -94,7 +94,7 @@ def test_screening_is_scored_by_attempt(gold_trace: Trace, rater: Rater, now: dt
 @pytest.mark.django_db
 def test_giving_up_is_scored_as_such(gold_trace: Trace, rater: Rater) -> None:
     assignment = submitted_work.give_up(rater, gold_trace, [1], purpose="gold")
-    assert submitted_readings.load_revision_reports([(assignment.pk, 1)]) == [
+    assert submitted_reports.load_revision_reports([(assignment.pk, 1)]) == [
         RevisionReport(assignment.pk, 1, None, 1, "give_up")
     ]
     assert GoldAnswer.objects.get().verdict == GAVE_UP
