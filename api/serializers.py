@@ -10,7 +10,7 @@ from jobs.models import Job, JobState
 from labeling.models import Project
 from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
-from labeling.traces import labelers
+from labeling.traces import identity
 
 
 class ProjectSerializer(serializers.ModelSerializer[Project]):
@@ -45,7 +45,7 @@ class ImportChoices(serializers.Serializer[Any]):
     )
     format = serializers.ChoiceField(default="auto", choices=["auto", *catalog.INPUT_FORMATS])
     segmenter = serializers.CharField(default="", allow_blank=True, max_length=60)
-    labels = serializers.ChoiceField(default="judgments", choices=list(labelers.LABELS_KINDS))
+    labels = serializers.ChoiceField(default="judgments", choices=list(identity.LABELS_KINDS))
     labels_by = serializers.CharField(default="", allow_blank=True, max_length=160)
     gold_use = serializers.ChoiceField(default=GoldUse.HIDDEN.value, choices=GoldUse.choices)
     purpose = serializers.ChoiceField(default=SourcePurpose.RATE.value, choices=SourcePurpose.choices)

@@ -94,7 +94,7 @@ def _fill(traces: int, workers: int) -> None:
 
     from formats import prm800k
     from labeling.traces import load
-    from labeling.traces.sources import ensure_source
+    from labeling.traces.load import ensure_source
     from tests import factories
 
     call_command("migrate", verbosity=0)

@@ -78,7 +78,7 @@ def _blocks(path: Path) -> Iterator[Any]:
 
     from formats import catalog
     from labeling.traces import import_job, load
-    from labeling.traces.sources import ensure_source
+    from labeling.traces.load import ensure_source
     from tests import factories
 
     project = factories.make_project("bench")
@@ -108,7 +108,7 @@ def _bare_copy(number: int) -> float:
     """Rows like those of a block, made ready as text, then copied and committed as they are."""
     from django.db import connection, transaction
 
-    from labeling.traces import import_rows as tables
+    from labeling.traces import trace_rows as tables
 
     with transaction.atomic():
         made = _rows(number)
@@ -127,8 +127,7 @@ def _rows(number: int) -> Any:
     from formats import catalog
     from formats.records import TraceRecord
     from labeling.models import Project, Source
-    from labeling.traces.import_rows import ImportRows, NumberedRecord
-    from labeling.traces.trace_rows import TraceRows
+    from labeling.traces.trace_rows import ImportRows, NumberedRecord, TraceRows
     from tests import factories
 
     project = Project.objects.get(slug="bench")

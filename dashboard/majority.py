@@ -10,7 +10,7 @@ from labeling.models import Assignment, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
-from labeling.quality import submitted_readings
+from labeling.quality import submitted_reports
 from stats import label_votes
 
 
@@ -20,7 +20,7 @@ class MajorityVoter(Protocol):
     @property
     def assignment(self) -> Assignment: ...
     @property
-    def report(self) -> submitted_readings.RevisionReport | None: ...
+    def report(self) -> submitted_reports.RevisionReport | None: ...
     @property
     def error(self) -> int | None: ...
 

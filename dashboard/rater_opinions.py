@@ -7,7 +7,7 @@ from dashboard import rater_names, trace_steps
 from labeling import step_numbers
 from labeling.models import Assignment, Judgment, StepReview, Trace
 from labeling.models.assignment import AssignmentPurpose
-from labeling.quality import submitted_readings
+from labeling.quality import submitted_reports
 from people.models import Membership
 
 RATER_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -35,7 +35,7 @@ class RaterOpinions:
     letter: str
     name: str
     assignment: Assignment
-    report: submitted_readings.RevisionReport | None
+    report: submitted_reports.RevisionReport | None
     error: int | None  # number of the step with the first error
     by_step: dict[int, StepOpinion] = field(default_factory=dict)  # by the step's position
 
@@ -49,9 +49,7 @@ def load_rater_opinions(trace: Trace, actor: Membership, *, with_names: bool = F
     work = Assignment.objects.filter(trace=trace, purpose=AssignmentPurpose.WORK, submitted_revision__gt=0)
     assignments = list(work.select_related("rater__user").order_by("submitted_at", "pk"))
     revisions = {row.pk: row.submitted_revision for row in assignments}
-    reports = {
-        report.assignment_id: report for report in submitted_readings.load_revision_reports([*revisions.items()])
-    }
+    reports = {report.assignment_id: report for report in submitted_reports.load_revision_reports([*revisions.items()])}
     numbers = step_numbers.load_step_numbers(trace_ids=[trace.pk])
     raters = {
         row.pk: RaterOpinions(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 
 from labeling.models import Consensus, Gold, Option, OptionPart, Trace
-from labeling.quality import submitted_readings
+from labeling.quality import submitted_reports
 from labeling.step_numbers import StepNumbers
 
 
@@ -51,7 +51,7 @@ def load_steps(trace: Trace, consensus: Consensus | None = None) -> list[StepWit
 
 
 def find_error_number(
-    report: submitted_readings.RevisionReport | None, trace_id: int, numbers: StepNumbers
+    report: submitted_reports.RevisionReport | None, trace_id: int, numbers: StepNumbers
 ) -> int | None:
     """Return the number of the step at which a submission has its first error."""
     return None if report is None or report.position is None else numbers.at(trace_id, report.position)

@@ -18,7 +18,7 @@ from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
 from labeling.projects import guidelines, lifecycle
 from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
-from labeling.traces import load, sources
+from labeling.traces import load
 from people import members
 from people import owned_projects as projects_of_people
 from people.models import Membership, Role
@@ -176,7 +176,7 @@ def _gold_uses(told: Sequence[GeneratedTrace], plan: DemoPlan) -> dict[int, Gold
 
 
 def _ensure_source(project: Project, plan: DemoPlan, now: dt.datetime) -> Source:
-    return sources.ensure_source(
+    return load.ensure_source(
         project=project,
         name=f"{plan.slug}, generated",
         format="generated",

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from exports import card, card_facts, card_figures, deliveries, files, rating_spread, snapshots
+from exports import card, card_facts, card_figures, deliveries, files, snapshots
 from exports.card import CardContext
 from exports.files import WrittenFile
 from exports.models import Snapshot
@@ -22,7 +22,7 @@ def finish_snapshot(snapshot: Snapshot, facts: dict[str, Any] | None = None) -> 
         return
     if not snapshot.figures:
         shard_figures = list(snapshot.shards.order_by("number").values_list("figures", flat=True))
-        spread = rating_spread.merge_spreads(each["ratings"] for each in shard_figures)
+        spread = card_facts.merge_spreads(each["ratings"] for each in shard_figures)
         tallies = _merge_tallies([each["tallies"] for each in shard_figures])
         snapshot.figures = {"facts": {**(facts or count_facts(snapshot)), **spread}, "tallies": tallies}
         yield JobProgress(0, 2)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from exports import splits
+from exports.card_facts import RatingSpread
 from exports.files import JsonLinesFile, WrittenFile
 from exports.orders import SnapshotOrder
-from exports.rating_spread import RatingSpread
 from formats import prm800k
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import AgreedLabels, RowTally, TraceExample
@@ -26,7 +26,7 @@ FileNamer = Callable[[str, str, str], str]  # from format, split, and ending to 
 
 
 class BuildPlan(msgspec.Struct):
-    """What is fixed when the manifest is frozen, and stored with the snapshot, so that a rebuild gives equal files."""
+    """Values that are fixed at the freeze and stored with the snapshot, so that a rebuild gives equal files."""
 
     places: dict[str, float] = {}  # positions of problems that follow an earlier problem (`splits.SplitScan`)
     mean_weight: float = 1.0

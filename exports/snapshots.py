@@ -23,7 +23,7 @@ from django.db.models import F
 import rawsql
 from accounts.models import User
 from events import audit_log
-from exports import destinations, disclosures, exclusions, orders, shards, splits
+from exports import destinations, disclosures, orders, shards, splits
 from exports.files import WrittenFile
 from exports.models import Shard, Snapshot, SnapshotFile, SnapshotPurpose
 from exports.orders import InvalidOrder, SnapshotOrder
@@ -138,12 +138,10 @@ def prepare_snapshot(snapshot: Snapshot, *, enqueue: bool) -> Iterator[JobProgre
         yield from splits.assign_splits(project)
         split = yield from splits.scan_assignments(project, validation=order.validation, test=order.test)
         plan.places = split.positions
-    texts = yield from exclusions.scan_texts(
-        project, is_training=is_training, without_duplicates=order.without_duplicates
-    )
+    texts = yield from orders.scan_texts(project, is_training=is_training, without_duplicates=order.without_duplicates)
     if is_training:
-        plan.benchmarks = exclusions.count_benchmark_problems(project)
-    rules = exclusions.build_rules(
+        plan.benchmarks = orders.count_benchmark_problems(project)
+    rules = orders.build_rules(
         project, order.filters, is_training=is_training, overrides=order.taken_in, texts=texts, split=split
     )
     yield partial(_freeze, snapshot, rules, plan, enqueue)

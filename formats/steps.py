@@ -81,8 +81,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         at_risk, p_correct = _at_risk_columns(example, step)
         assisted = _assisted_columns(example, step) if is_rateable else _NO_ASSISTED_COLUMNS
         for option, text in enumerate(texts):
-            found = (_find_rating(row.facts, own_turns.get(step), option, texts) for row, own_turns in turns)
-            ratings = [rating for rating in found if rating is not None]
+            own_ratings = (_find_rating(row.facts, own_turns.get(step), option, texts) for row, own_turns in turns)
+            ratings = [rating for rating in own_ratings if rating is not None]
             label = labels.get((step, option))
             yield {
                 **columns,

@@ -34,7 +34,7 @@ logger = structlog.get_logger(__name__)
 
 
 class JobProgress(NamedTuple):
-    """The progress of a job. Fields that are None do not change; `result` is merged into the stored one."""
+    """The progress of a job. None leaves a field unchanged; `result` is merged into the stored one."""
 
     done: int
     total: int | None = None

@@ -99,6 +99,6 @@ def _last_of_next_chunk(project: Project, after: int) -> int | None:
 def _resize_chunk(project: Project, after: int, now: dt.datetime) -> JobProgress:
     overlap = Project.objects.values_list("overlap", flat=True).get(pk=project.pk)
     resized = queue.resize_slots(project_id=project.pk, overlap=overlap, after=after, now=now, limit=_CHUNK)
-    resolution_state.mark_fully_read_due(trace_ids=resized.trace_ids, overlap=overlap, now=now)
+    resolution_state.mark_fully_labeled_due(trace_ids=resized.trace_ids, overlap=overlap, now=now)
     last = max(resized.trace_ids, default=after)
     return JobProgress(project.traces.filter(pk__lte=last).count(), project.traces.count(), {"after": last})

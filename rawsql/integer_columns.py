@@ -1,6 +1,6 @@
 """Read millions of rows of integers as arrays. As tuples they take forty times the memory and ten times the time.
 
-PostgreSQL sends binary rows. Without NULLs each row has the same length, so numpy reads a whole block at once.
+PostgreSQL sends binary rows. Without NULLs each row has the same length, so numpy parses a block in one step.
 """
 
 import itertools

@@ -38,10 +38,10 @@ class Statistic:
 
 
 def estimate(*, statistic: Statistic, sample: ClusterSample, level: float = 0.95, seed: int = 0) -> Estimate:
-    return estimates(statistics={"": statistic}, sample=sample, level=level, seed=seed)[""]
+    return estimate_all(statistics={"": statistic}, sample=sample, level=level, seed=seed)[""]
 
 
-def estimates(
+def estimate_all(
     *,
     statistics: Mapping[str, Statistic],
     sample: ClusterSample,
@@ -142,7 +142,7 @@ def estimate_share(hits: Ints, cases: Ints, *, level: float = 0.95) -> Estimate:
         pairable=n,
         nothing=Reason.NO_CASES,
     )
-    return estimates(statistics={"": _SHARE_STATISTIC}, sample=sample, level=level, with_bootstrap=False)[""]
+    return estimate_all(statistics={"": _SHARE_STATISTIC}, sample=sample, level=level, with_bootstrap=False)[""]
 
 
 def _share_of_sums(sums: Floats) -> Floats:

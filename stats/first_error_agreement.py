@@ -39,7 +39,7 @@ def estimate_agreement(
     sample = _pair_sample(reports)
     compared = int(sample.copies @ sample.matrix[:, 2]) // 2
     shares = {"exact": _share(0), "within_one": _share(1)}
-    estimates = estimation.estimates(
+    estimates = estimation.estimate_all(
         statistics=shares, sample=sample, level=level, seed=seed, with_bootstrap=with_bootstrap
     )
     return FirstErrorAgreement(
@@ -95,7 +95,7 @@ def _estimate_has_error_kappa(reports: ReportArrays, level: float, seed: int, wi
     sums, sample = estimation.sample_from_patterns(merge_equal_patterns(patterns))
 
     kappa = Statistic(lambda matrix: coefficients.fleiss_kappa(sums.put(matrix)), -1.0, Reason.NO_VARIATION)
-    return estimation.estimates(
+    return estimation.estimate_all(
         statistics={"": kappa}, sample=sample, level=level, seed=seed, with_bootstrap=with_bootstrap
     )[""]
 

@@ -39,7 +39,7 @@ def estimate_step_statistics(
 ) -> dict[str, Estimate]:
     """Estimate the named statistics of these patterns."""
     sums, sample = estimation.sample_from_patterns(patterns)
-    return estimation.estimates(
+    return estimation.estimate_all(
         statistics={name: _statistic(name, sums) for name in names},
         sample=sample,
         level=level,

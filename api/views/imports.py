@@ -24,7 +24,7 @@ from jobs import control
 from jobs.failures import JobFailed
 from jobs.models import Job
 from labeling.models import Project
-from labeling.traces import bad_lines, import_job, uploads
+from labeling.traces import import_job, import_report, uploads
 from people.roles import Action
 
 MAX_LISTED = 100
@@ -91,7 +91,7 @@ class BadLinesView(ProjectView):
     def get(self, request: Request, slug: str, job: int) -> FileResponse:
         """All bad lines of an import as CSV: line, column, reason."""
         row = get_object_or_404(_project_imports(self.enter(request, slug).project), pk=job)
-        path = bad_lines.path_for_job(row.pk)
+        path = import_report.path_for_job(row.pk)
         if not path.exists():
             raise Http404
         return FileResponse(path.open("rb"), content_type="text/csv; charset=utf-8")

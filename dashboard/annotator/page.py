@@ -15,7 +15,7 @@ from labeling.models import Assignment, FirstErrorReport, GoldAnswer, Rater
 from labeling.models.assignment import FinishReason
 from labeling.models.consensus import SettlementState
 from labeling.quality import consensus
-from labeling.quality.submitted_readings import CENSORING_REASONS
+from labeling.quality.submitted_reports import CENSORING_REASONS
 from labeling.step_numbers import StepNumbers
 from people.models import Membership
 

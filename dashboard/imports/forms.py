@@ -11,8 +11,8 @@ from formats.segmenters import SEGMENTER_NAMES
 from labeling.models.gold import GoldUse
 from labeling.models.problem import ImportedLabelKind, SourcePurpose
 from labeling.traces import locations
+from labeling.traces.identity import NAMED_KINDS
 from labeling.traces.import_job import ImportOptions
-from labeling.traces.labelers import NAMED_KINDS
 
 
 class ImportFileForm(forms.Form):

@@ -13,7 +13,7 @@ from formats import catalog, input_files
 from formats.records import BadLine, StepRecord, TraceRecord
 from jobs.models import Job, JobQuerySet, JobState
 from labeling.models import Project, Source, Trace
-from labeling.traces import bad_lines, import_job, import_report, locations, object_store, scan, undo_job
+from labeling.traces import import_job, import_report, locations, object_store, scan, undo_job
 from labeling.traces.import_job import ImportOptions
 from labeling.traces.import_report import ImportReport
 from labeling.traces.locations import FileLocation
@@ -170,7 +170,7 @@ def _build_status(source: Source | None, job: Job | None, now: dt.datetime) -> I
         undo_result=undo.result.get("undone", {}) if undo else {},
         report=report,
         tables=import_report.make_report_tables(report, came_in=is_imported) if report else [],
-        has_bad_lines_file=job is not None and bad_lines.path_for_job(job.pk).exists(),
+        has_bad_lines_file=job is not None and import_report.path_for_job(job.pk).exists(),
         is_imported=is_imported,
         time_left=None if seconds is None else dt.timedelta(seconds=seconds),
     )

@@ -24,7 +24,7 @@ from jobs import control
 from jobs.failures import JobFailed
 from jobs.models import Job
 from labeling.models import Source
-from labeling.traces import bad_lines, import_job, locations, undo_job, uploads
+from labeling.traces import import_job, import_report, locations, undo_job, uploads
 from labeling.traces.import_job import ImportOptions
 from labeling.traces.locations import FileLocation
 from people.models import Membership
@@ -129,7 +129,7 @@ def undo_source_import(request: HttpRequest, slug: str, source: int) -> HttpResp
 @never_cache
 def download_bad_lines(request: HttpRequest, slug: str, job: int) -> FileResponse:
     actor, row = _load_import_job(request, slug, job)
-    path = bad_lines.path_for_job(row.pk)
+    path = import_report.path_for_job(row.pk)
     if not path.exists():
         raise Http404
     name = f"{actor.project.slug}-bad-lines-{row.pk}.csv"

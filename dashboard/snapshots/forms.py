@@ -6,7 +6,7 @@ from django import forms
 from django.core.validators import validate_slug
 from django.utils.translation import gettext_lazy as _
 
-from exports import destinations, disclosures, exclusions
+from exports import destinations, disclosures, orders
 from exports.models import SnapshotPurpose
 from exports.orders import ENDINGS, SnapshotOrder
 from formats import integers
@@ -79,7 +79,7 @@ class SnapshotOrderForm(forms.Form):
     taken_in = forms.MultipleChoiceField(
         label=_("Include in training despite the default"),
         required=False,
-        choices=[(each, exclusions.EXCLUSION_LABELS[each]) for each in exclusions.OVERRIDABLE_EXCLUSIONS],
+        choices=[(each, orders.EXCLUSION_LABELS[each]) for each in orders.OVERRIDABLE_EXCLUSIONS],
         widget=forms.CheckboxSelectMultiple,
     )
     reason = forms.CharField(label=_("Reason for including them"), max_length=500, required=False)

@@ -12,7 +12,7 @@ from dashboard.event_labels import TraceEvent
 from events.models import Event
 from labeling.models import Assignment, Consensus, Gold, QueueEntry, Settlement, Trace
 from labeling.models.assignment import OPEN_STATES
-from labeling.quality import submitted_readings
+from labeling.quality import submitted_reports
 from labeling.step_numbers import StepNumbers
 from people.models import Membership
 
@@ -25,7 +25,7 @@ class TraceReading:
 
     assignment: Assignment
     name: str
-    report: submitted_readings.RevisionReport | None
+    report: submitted_reports.RevisionReport | None
     error: int | None  # number of the step with the first error
     n_rated: int  # steps rated so far
 
@@ -52,7 +52,7 @@ def load_trace_readings(trace: Trace, actor: Membership, numbers: StepNumbers) -
     rows: QuerySet[Assignment] = Assignment.objects.filter(trace=trace).select_related("rater__user", "lane")
     assignments = list(rows.annotate(n_rated=Count("turns", filter=is_rated, distinct=True)).order_by("pk"))
     latest = [(row.pk, row.submitted_revision) for row in assignments if row.submitted_revision]
-    reports = {report.assignment_id: report for report in submitted_readings.load_revision_reports(latest)}
+    reports = {report.assignment_id: report for report in submitted_reports.load_revision_reports(latest)}
     return [
         TraceReading(
             assignment=row,

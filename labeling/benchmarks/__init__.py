@@ -1,7 +1,7 @@
 """Lists of benchmark problems: those that ship with the code, and those that leads import.
 
 The lists apply to all projects: no project trains on a problem that evaluates models anywhere. Problems are identified
-by the digest of their normalized text (`formats.normalization`); the lists that ship have its first 32 digits.
+by the digest of their normalized text (`formats.near_duplicates`); the lists that ship have its first 32 digits.
 """
 
 import datetime as dt
@@ -15,7 +15,7 @@ from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Substr
 
 import rawsql
-from formats.normalization import LISTED_DIGITS
+from formats.near_duplicates import LISTED_DIGITS
 from labeling.models import BenchmarkProblem, Problem, Source
 
 _SHIPPED_LISTS = Path(__file__).with_name("problem_hashes.json")

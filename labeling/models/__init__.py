@@ -1,4 +1,4 @@
-"""The nouns of the domain. Verbs live in queue, judging and manifest; each module here says who owns its tables."""
+"""The models of the domain. Each module names the package that owns its tables; only that package writes them."""
 
 from labeling.models.assignment import Assignment, Submission
 from labeling.models.consensus import (

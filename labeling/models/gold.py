@@ -16,8 +16,8 @@ from labeling.models.trace import Option, Trace
 class GoldUse(models.TextChoices):
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
-    HIDDEN = "hidden", _("hidden in the work")
-    CANARY = "canary", _("canary: evaluates PRMs, never shown to annotators")
+    HIDDEN = "hidden", _("hidden gold")
+    CANARY = "canary", _("canary: evaluates PRMs, never shown")
 
 
 class GoldQuerySet(models.QuerySet["Gold"]):
@@ -27,11 +27,11 @@ class GoldQuerySet(models.QuerySet["Gold"]):
 
 
 class Gold(models.Model):
-    """A trace with a known answer. An answer is right if its first error is in the accepted set."""
+    """A trace with a known answer. A submission is right if its first error is in the accepted set."""
 
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="gold")
     use = models.CharField(max_length=10, choices=GoldUse)
-    # Step positions; null means "no error".
+    # Step positions; null in the list means "no error".
     accepted_first_errors = models.JSONField()
     explanation = models.TextField(blank=True)
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -52,7 +52,7 @@ class Gold(models.Model):
 
 
 class GoldRating(models.Model):
-    """The known rating of one option of a gold trace."""
+    """The known rating of one option of a gold trace, if more is known than the first error."""
 
     gold = models.ForeignKey(Gold, on_delete=models.CASCADE, related_name="ratings", db_index=False)
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="+")
@@ -70,16 +70,16 @@ class GoldRating(models.Model):
 
 
 class GoldVerdict(models.TextChoices):
-    """The result of comparing a first error with the accepted ones. Missed errors cost more than false alarms."""
+    """A rater's first error compared with the accepted ones. A missed error costs more than a false alarm."""
 
     RIGHT = "right", _("right")
-    MISSED = "missed", _("missed the error")
+    MISSED = "missed", _("missed error")
     BLAMED = "blamed", _("false alarm")
     GAVE_UP = "gave_up", _("gave up")
 
 
 class GoldAnswer(models.Model):
-    """The verdict on one rater's first revision of a gold trace."""
+    """The answer of one rater to one gold trace, by the first revision. The highest id is the newest answer."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="gold_answer")
     gold = models.ForeignKey(Gold, on_delete=models.PROTECT, related_name="answers")
@@ -87,7 +87,7 @@ class GoldAnswer(models.Model):
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="gold_answers", db_index=False)
     use = models.CharField(max_length=10, choices=GoldUse)
     attempt = models.PositiveIntegerField(default=1)  # of the screening
-    # Position of the reported first error; null for no error, or if the rater gave up.
+    # The position of the rater's first error; null for none, or if the rater gave up.
     first_error = models.PositiveIntegerField(null=True, blank=True)
     verdict = models.CharField(max_length=8, choices=GoldVerdict)
     answered_at = models.DateTimeField()

@@ -25,7 +25,7 @@ from labeling.quality import (
     resolve,
     running_totals,
 )
-from labeling.quality.step_labels import NEGATIVE, StepLabel
+from labeling.quality.consensus import NEGATIVE, StepLabel
 
 _NO_LIMIT = 2**15  # requests by a person may exceed the project's limit
 

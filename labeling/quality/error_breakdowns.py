@@ -11,7 +11,7 @@ from labeling.models import Gold, GoldAnswer, Judgment
 from labeling.models.consensus import ConsensusSource
 from labeling.models.gold import GoldUse, GoldVerdict
 from labeling.quality import consensus, estimate_rows
-from labeling.quality.tally_arrays import ReadingPairs
+from labeling.quality.tally_arrays import SubmissionPairs
 from stats import confusion, estimation
 from stats.estimates import Estimate
 from stats.estimation import Statistic
@@ -51,7 +51,7 @@ def compute_confusion(project_id: int) -> dict[str, Any]:
         k=3,
         n_problems=int(problems.max(initial=-1)) + 1,
     )
-    estimates = estimation.estimates(
+    estimates = estimation.estimate_all(
         statistics=_STATISTICS, sample=confusion.sample_from_tables(tables), with_bootstrap=False
     )
     counts = tables.sum(axis=0).astype(int)
@@ -125,7 +125,7 @@ def _share_row(counts: dict[int, tuple[int, int]]) -> dict[str, Any]:
     return estimate_rows.estimate_row(estimation.estimate_share_by_problem(counts))
 
 
-def agreement_by_position(pairs: ReadingPairs) -> list[dict[str, Any]]:
+def agreement_by_position(pairs: SubmissionPairs) -> list[dict[str, Any]]:
     """Return agreement by step position, among pairs of submissions that both judged the step."""
     paired = pairs.is_read_twice
     ends, censored, lengths = pairs.ends[paired], pairs.is_censored[paired], pairs.n_steps[paired]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from labeling.models import Assignment, Gold, GoldAnswer
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse, GoldVerdict
-from labeling.quality import submitted_readings
-from labeling.quality.submitted_readings import RevisionReport
+from labeling.quality import submitted_reports
+from labeling.quality.submitted_reports import RevisionReport
 from stats import intervals
 from stats.estimates import Interval
 
@@ -46,7 +46,7 @@ def score_gold_answer(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | N
     gold = Gold.objects.filter(trace_id=assignment.trace_id, use=use).order_by("-pk").first()
     if use is None or gold is None:
         return None
-    report = submitted_readings.load_revision_reports([(assignment_id, 1)])[0]
+    report = submitted_reports.load_revision_reports([(assignment_id, 1)])[0]
     answer, _ = GoldAnswer.objects.get_or_create(
         assignment=assignment,
         defaults={

@@ -56,7 +56,7 @@ from labeling.quality import (
     trace_counts,
     workdays,
 )
-from labeling.quality.tally_arrays import ReadingPairs, TallyArrays
+from labeling.quality.tally_arrays import SubmissionPairs, TallyArrays
 from stats import intervals, sequential_tests
 from stats.estimates import Reason
 
@@ -231,7 +231,7 @@ def _build_rater_pairs(tallies: TallyArrays) -> list[dict[str, Any]]:
     ]
 
 
-def _build_raters(project_id: int, pairs: ReadingPairs) -> dict[str, dict[str, Any]]:
+def _build_raters(project_id: int, pairs: SubmissionPairs) -> dict[str, dict[str, Any]]:
     by_rater: dict[str, dict[str, Any]] = defaultdict(dict)
     for totals in running_totals.load_rater_totals(project_id):
         row = by_rater[str(totals.rater_id)]
@@ -270,7 +270,7 @@ def _gold_accuracy_row(verdicts: Counter[str]) -> dict[str, Any]:
     return {"n": n, **{v.value: verdicts[v] for v in GoldVerdict}, "low": interval.low, "high": interval.high}
 
 
-def _agreement_with_others(pairs: ReadingPairs) -> dict[int, dict[str, int]]:
+def _agreement_with_others(pairs: SubmissionPairs) -> dict[int, dict[str, int]]:
     """Count for each rater the traces shared with another rater, and those with the same first error."""
     compared = pairs.is_read_twice & ~pairs.is_censored.any(axis=1)
     raters, index = np.unique(pairs.raters[compared], return_inverse=True)

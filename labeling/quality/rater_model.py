@@ -29,7 +29,7 @@ from labeling.models.consensus import SettlementState
 from labeling.models.gold import GoldUse, GoldVerdict
 from labeling.models.project import Protocol
 from labeling.models.rater_model import FitBasis
-from labeling.quality import posteriors, redundancy, resolution_state, submitted_readings
+from labeling.quality import posteriors, redundancy, resolution_state, submitted_reports
 from labeling.quality.posteriors import ObservedFirstError, TraceShape
 from labeling.quality.redundancy import ResolutionCourse, SubmittedVote
 from stats import calibration, first_error_dawid_skene
@@ -95,7 +95,7 @@ def fit_raters(*, project_id: int, now: dt.datetime, basis: FitBasis = FitBasis.
     """
     project = Project.objects.get(pk=project_id)
     assisted = (
-        submitted_readings.load_assisted_observations(project_id=project_id, limit=MAX_SUBMISSIONS)
+        submitted_reports.load_assisted_observations(project_id=project_id, limit=MAX_SUBMISSIONS)
         if basis == FitBasis.ASSISTED
         else []
     )

@@ -58,6 +58,6 @@ def mark_imported_due(*, trace_ids: Iterable[int], now: dt.datetime) -> None:
         rawsql.fetch_rows(_MARK_IMPORTED, {"traces": listed, "now": now})
 
 
-def mark_fully_read_due(*, trace_ids: Iterable[int], overlap: int, now: dt.datetime) -> None:
+def mark_fully_labeled_due(*, trace_ids: Iterable[int], overlap: int, now: dt.datetime) -> None:
     """Mark imported traces as due that had too few labels before, and have enough for a lower overlap."""
     rawsql.fetch_rows(_MARK_FULLY_LABELED, {"now": now, "traces": sorted(trace_ids), "overlap": overlap})

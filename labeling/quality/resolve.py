@@ -26,14 +26,18 @@ from labeling.quality import (
     redundancy,
     resolution_state,
     running_totals,
-    step_labels,
-    submitted_readings,
+    submitted_reports,
 )
-from labeling.quality.consensus import NO_ASSISTED_CONSENSUS, AssistedConsensus
+from labeling.quality.consensus import (
+    NO_ASSISTED_CONSENSUS,
+    AssistedConsensus,
+    OptionRating,
+    PlaceProbability,
+    StepLabel,
+)
 from labeling.quality.posteriors import Posterior
 from labeling.quality.redundancy import ResolutionCourse, SubmittedVote, WeighedVotes
-from labeling.quality.step_labels import OptionRating, PlaceProbability, StepLabel
-from labeling.quality.submitted_readings import SubmittedReport
+from labeling.quality.submitted_reports import SubmittedReport
 
 CHUNK = 20
 SENT_BACK = "sent_back"  # the reason after a request by a person; the last round is the number of the submission
@@ -110,8 +114,8 @@ def resolve_traces(*, project_id: int, trace_ids: Sequence[int], now: dt.datetim
 
 def _resolve_all(project: Project, rows: Sequence[Settlement], now: dt.datetime) -> None:
     traces = [row.trace_id for row in rows]
-    submissions = submitted_readings.load_submitted_reports(traces)
-    voting = submitted_readings.select_voting(submissions)
+    submissions = submitted_reports.load_submitted_reports(traces)
+    voting = submitted_reports.select_voting(submissions)
     _save_reports(project, voting)
     fit = rater_model.load_current_fit(project.pk)
     trace_posteriors = _compute_posteriors(fit, voting)
@@ -290,12 +294,12 @@ def derive_labels(
     """Return the step labels that follow from a consensus on the first error."""
     ratings = list(_load_ratings(submissions))
     if project.protocol == Protocol.EVERY_STEP:
-        return step_labels.labels_from_every_step(ratings)
+        return consensus.labels_from_every_step(ratings)
     votes = _uncensored_positions(submissions)
     probability = None
     if posterior is not None:
         probability = PlaceProbability(posterior.probability_at, posterior.probability_after)
-    return step_labels.labels_from_first_error(ratings, first_error=first_error, votes=votes, probability=probability)
+    return consensus.labels_from_first_error(ratings, first_error=first_error, votes=votes, probability=probability)
 
 
 def _load_ratings(submissions: list[SubmittedReport]) -> Iterator[OptionRating]:
@@ -311,7 +315,7 @@ def _load_ratings(submissions: list[SubmittedReport]) -> Iterator[OptionRating]:
 
 
 def load_voting_submissions(trace_id: int) -> list[SubmittedReport]:
-    return submitted_readings.select_voting(submitted_readings.load_submitted_reports([trace_id]))[trace_id]
+    return submitted_reports.select_voting(submitted_reports.load_submitted_reports([trace_id]))[trace_id]
 
 
 def _set_state(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:

@@ -48,12 +48,12 @@ class TallyArrays:
         return self._patterns(np.arange(len(self.columns["trace"])))
 
     @cached_property
-    def pairs(self) -> "ReadingPairs":
+    def pairs(self) -> "SubmissionPairs":
         """The submission pairs, one row per trace."""
         first = np.unique(self.columns["trace"], return_index=True)[1]
         if len(first) == len(self.columns["trace"]):  # usually all steps are of one kind
-            return ReadingPairs(self.columns, self.words)
-        return ReadingPairs({name: self.columns[name][first] for name in _TRACE_COLUMNS}, self.words)
+            return SubmissionPairs(self.columns, self.words)
+        return SubmissionPairs({name: self.columns[name][first] for name in _TRACE_COLUMNS}, self.words)
 
     @cached_property
     def _problems(self) -> Ints:
@@ -75,7 +75,7 @@ class TallyArrays:
 
 
 @dataclass(frozen=True)
-class ReadingPairs:
+class SubmissionPairs:
     """The first errors of the two headline submissions of each trace; -1 if there is no second one."""
 
     columns: Mapping[str, Ints]

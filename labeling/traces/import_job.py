@@ -26,9 +26,9 @@ from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import arrange_hidden_gold
 from labeling.quality.project_stats import mark_existing_stats_stale
-from labeling.traces import bad_lines, object_store, scan, similar_problems, sources, undo, uploads
+from labeling.traces import import_report, load, object_store, scan, undo, uploads
+from labeling.traces.identity import NAMED_KINDS, LabelsKind
 from labeling.traces.import_report import ImportReport
-from labeling.traces.labelers import NAMED_KINDS, LabelsKind
 from labeling.traces.load import LoadState, load_chunk
 
 KIND = "labeling.bring_in"
@@ -104,7 +104,7 @@ def prepare_import(*, project: Project, path: Path, choices: ImportOptions, now:
     """Detect the format and register the source. Raises if the file is unreadable or has no known format."""
     choices.check()
     format = scan.resolve_format(path, named=choices.format)
-    source = sources.ensure_source(
+    source = load.ensure_source(
         project=project,
         name=path.name,
         format=format,
@@ -131,7 +131,7 @@ def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
             checkpoint=job.checkpoint,
             by=job.asked_by,
             report=job.result.get("report"),
-            bad_lines_path=bad_lines.path_for_job(job.pk),
+            bad_lines_path=import_report.path_for_job(job.pk),
         )
     except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
         raise JobFailed(str(error)) from error
@@ -192,9 +192,7 @@ def _load_records(
     while part := _next_records(records, watch):
         done += len(part)
         yield partial(_write_chunk, state, part, done, total)
-    state.report.near_duplicates = yield from similar_problems.find_similar_problems(
-        state.source, JobProgress(done, total)
-    )
+    state.report.near_duplicates = yield from load.find_similar_problems(state.source, JobProgress(done, total))
     yield partial(_finish_import, state, done)
 
 
@@ -227,7 +225,7 @@ def _scan_file(request: ImportRequest, bad_lines_path: Path | None) -> Generator
     """Read the whole file before anything is written. Raises `FileHasBadLines` if the import is strict."""
     path = Path(request.path)
     file_scan, size = scan.ImportScan(), path.stat().st_size
-    with bad_lines.open_writer(bad_lines_path) as write_bad_line:
+    with import_report.open_writer(bad_lines_path) as write_bad_line:
         for number, record in enumerate(scan.read_records(path, request.choices, scan=file_scan)):
             if isinstance(record, BadLine):
                 write_bad_line(record)
@@ -268,7 +266,7 @@ def _finish_import(state: LoadState, done: int, now: dt.datetime) -> JobProgress
     if report.gold_made:
         arrange_hidden_gold(project_id=state.project.pk, now=now)
     mark_existing_stats_stale(project_id=state.project.pk, now=now)
-    sources.save_report(source=state.source, report=msgspec.to_builtins(report), now=now)
+    load.save_report(source=state.source, report=msgspec.to_builtins(report), now=now)
     audit_log.log_event(
         what="import.done",
         by=state.by,

@@ -1,14 +1,18 @@
 """The report of an import: counts of the file's content and of the added rows, and tables of both for people."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
 from formats import privacy
 from formats.records import BadLine, SubmissionRecord, TraceRecord
-from labeling.traces import import_rows
+from labeling.traces import trace_rows
 
 BAD_LINES_KEPT = 1000
 _PATH_ENDS = ("solution", "found_error")
@@ -83,12 +87,12 @@ class ImportReport(Struct):
             self.private[kind] = self.private.get(kind, 0) + number
         return bool(matches)
 
-    def count_added(self, rows: import_rows.ImportRows, numbered: list[import_rows.NumberedRecord]) -> None:
+    def count_added(self, rows: trace_rows.ImportRows, numbered: list[trace_rows.NumberedRecord]) -> None:
         """Count what a chunk added."""
-        self.problems_added += len(rows.by_table[import_rows.PROBLEM])
-        self.traces_added += len(rows.by_table[import_rows.TRACE])
-        self.steps_added += len(rows.by_table[import_rows.STEP])
-        self.submissions_added += len(rows.by_table[import_rows.SUBMISSION])
+        self.problems_added += len(rows.by_table[trace_rows.PROBLEM])
+        self.traces_added += len(rows.by_table[trace_rows.TRACE])
+        self.steps_added += len(rows.by_table[trace_rows.STEP])
+        self.submissions_added += len(rows.by_table[trace_rows.SUBMISSION])
         self.residues += sum(record.residue is not None for record, _ in numbered)
 
     def _count_submission(self, submission: SubmissionRecord) -> None:
@@ -241,3 +245,37 @@ def _format_count(number: int) -> str:
 
 def _format_share(number: int, total: int) -> str:
     return f"{number:,} ({100 * number / total:.1f} %)" if total else _format_count(number)
+
+
+# Write all bad lines of an import to a CSV file for download. The import report only has the first of them.
+
+
+HEADER = ("line", "column", "reason")
+
+
+def path_for_job(job_id: int) -> Path:
+    return Path(settings.DATA_DIR) / "imports" / f"bad-lines-{job_id}.csv"
+
+
+@contextmanager
+def open_writer(path: Path | None) -> Iterator[Callable[[BadLine], None]]:
+    """Yield a function that writes a bad line. It does nothing without a path; a file without bad lines is removed."""
+    if path is None:
+        yield lambda line: None
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    n_lines = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(HEADER)
+
+        def write(line: BadLine) -> None:
+            nonlocal n_lines
+            table.writerow((line.line, line.column, line.reason))
+            n_lines += 1
+
+        try:
+            yield write
+        finally:
+            if not n_lines:
+                path.unlink()

@@ -9,8 +9,7 @@ from labeling.models import Gold, Project, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from labeling.traces.import_report import ImportReport
-from labeling.traces.import_rows import NumberedRecord
-from labeling.traces.trace_rows import StepRef, TraceRef, TraceRows
+from labeling.traces.trace_rows import NumberedRecord, StepRef, TraceRef, TraceRows
 
 _CONCLUSIVE_ENDS = ("solution", "found_error", None)
 
@@ -37,13 +36,13 @@ def make_gold_from_ratings(
 
     Existing gold is not changed.
     """
-    traces.fetch_steps(traces.found)
+    traces.fetch_steps(traces.by_record)
     known: dict[int, ImportedAnswers] = {}
-    for (record, _), trace in zip(numbered, traces.found, strict=True):
+    for (record, _), trace in zip(numbered, traces.by_record, strict=True):
         for submission in record.submissions:
             report.not_gold += not _collect_ratings(known, record, submission, trace)
     existing = _existing_gold(known, use)
-    made = []
+    new_ids = []
     for pk, answers in known.items():
         if pk in existing:
             report.gold_differs += set(existing[pk]) != set(answers.first_errors)
@@ -56,9 +55,9 @@ def make_gold_from_ratings(
             by=by,
             now=now,
         )
-        made.append(pk)
-    report.gold_made += len(made)
-    return made
+        new_ids.append(pk)
+    report.gold_made += len(new_ids)
+    return new_ids
 
 
 def _existing_gold(known: dict[int, ImportedAnswers], use: GoldUse) -> dict[int, list[int | None]]:

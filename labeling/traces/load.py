@@ -6,28 +6,31 @@ they are inserted in bulk instead of through `labeling.assignments`.
 
 import datetime as dt
 import gc
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from typing import Any
 
 from django.db import transaction
 
 from accounts.models import User
-from formats import normalization
+from formats import near_duplicates
+from formats.near_duplicates import TextCollection
 from formats.records import PREGENERATED, BadLine, TraceRecord
+from jobs import paging
+from jobs.runner import JobProgress
 from labeling import benchmarks, queue
-from labeling.models import Project, Source
+from labeling.models import Problem, Project, Source
 from labeling.models.gold import GoldUse
-from labeling.models.problem import SourcePurpose
+from labeling.models.problem import ImportedLabelKind, SourcePurpose
 from labeling.models.queue import SamplingSource
 from labeling.quality.gold import enqueue_gold
 from labeling.quality.resolution_state import mark_due, mark_imported_due
 from labeling.traces import bulk_insert, identity, imported_gold
-from labeling.traces.import_report import ImportReport
-from labeling.traces.import_rows import ImportRows, NumberedRecord
-from labeling.traces.labelers import LabelsKind
-from labeling.traces.submission_rows import SubmissionRows
-from labeling.traces.trace_rows import TraceRef, TraceRows
+from labeling.traces.identity import LabelsKind
+from labeling.traces.import_report import ImportReport, NearDuplicateSummary
+from labeling.traces.trace_rows import ImportRows, NumberedRecord, SubmissionRows, TraceRef, TraceRows
 
 CHUNK_SIZE = 200
 
@@ -100,9 +103,9 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
         if traces.undone:  # before gold is queued: withdrawn traces are not queued
             queue.reinstate_traces(trace_ids=traces.undone, now=now, reason="imported again", by=state.by)
         gold = _make_gold(state, numbered, traces, now) if state.labels == "gold" else set()
-        known = submissions.rated | gold
+        rated = submissions.rated | gold
         if state.enqueues:
-            unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in known]
+            unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in rated]
             state.report.queued += _enqueue_traces(state.project, unrated, now)
         _register_benchmark_problems(state, numbered, now)
     state.report.count_added(rows, numbered)
@@ -111,7 +114,7 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
 
 def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRows, now: dt.datetime) -> set[int]:
     """Make gold of the ratings and queue it."""
-    made = imported_gold.make_gold_from_ratings(
+    gold_ids = imported_gold.make_gold_from_ratings(
         project=state.project,
         use=state.gold_use,
         numbered=numbered,
@@ -120,15 +123,15 @@ def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRo
         by=state.by,
         now=now,
     )
-    if state.enqueues and made:
-        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=made, now=now)
-    return set(made)
+    if state.enqueues and gold_ids:
+        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=gold_ids, now=now)
+    return set(gold_ids)
 
 
 def _register_benchmark_problems(state: LoadState, numbered: list[NumberedRecord], now: dt.datetime) -> None:
     """Add all problems of a benchmark file to its list, including those that the project already had."""
     if state.source.purpose == SourcePurpose.BENCHMARK:
-        digests = {normalization.digest_normalized(record.problem.text) for record, _ in numbered}
+        digests = {near_duplicates.digest_normalized(record.problem.text) for record, _ in numbered}
         state.report.benchmark_problems += benchmarks.register_problems(
             source=state.source, normal_digests=digests, now=now
         )
@@ -171,3 +174,76 @@ def _number_good_records(state: LoadState, records: Iterable[TraceRecord | BadLi
             if state.counts_records:
                 state.report.count_record(record)
             yield state.number(record)
+
+
+# Find problems of a file that are similar to other problems of the project.
+
+
+MAX_PROBLEMS = 200_000  # of a project; more would need too much memory
+EXAMPLES = 5
+
+
+def find_similar_problems(
+    source: Source, progress: JobProgress
+) -> Generator[JobProgress, None, NearDuplicateSummary | None]:
+    """Yield progress, then return a summary, or None if the project has too many problems."""
+    problems = Problem.objects.filter(project=source.project_id)
+    if problems.count() > MAX_PROBLEMS:
+        return None
+    collection: TextCollection[int] = TextCollection()
+    ours: set[int] = set()
+    for number, (pk, text, source_id) in enumerate(paging.iterate_by_key(problems, "text", "source_id")):
+        collection.add(pk, text)
+        if source_id == source.pk:
+            ours.add(pk)
+        if number % paging.PAGE_SIZE == 0:
+            yield progress
+    return _summarize_groups(collection.groups(), ours)
+
+
+def _summarize_groups(groups: dict[int, int], ours: set[int]) -> NearDuplicateSummary:
+    sizes = Counter(groups.values())
+    similar = [pk for pk in sorted(ours) if sizes[groups[pk]] > 1]
+    firsts = list(dict.fromkeys(groups[pk] for pk in similar))
+    summary = NearDuplicateSummary(len(similar), len(firsts))
+    for first in firsts[:EXAMPLES]:
+        pair = [pk for pk, group in groups.items() if group == first][:2]
+        texts = dict(Problem.objects.filter(pk__in=pair).values_list("pk", "text"))
+        summary.examples.append([texts[pk][:200] for pk in pair])
+    return summary
+
+
+# Sources of traces: one row for each imported file, or for each program that adds traces.
+
+
+def ensure_source(
+    *,
+    project: Project,
+    name: str,
+    format: str,
+    now: dt.datetime,
+    sha256: str = "",
+    licence: str = "",
+    statement: str = "",
+    purpose: str = SourcePurpose.RATE,
+    labels_are: str = ImportedLabelKind.JUDGMENTS,
+    labels_by: str = "",
+) -> Source:
+    """Return the source of a file in a project, created on its first import.
+
+    Importing it again updates the source and clears `undone_at`. An empty licence or statement keeps the earlier one.
+    """
+    fields = {"format": format, "purpose": purpose, "labels_are": labels_are, "labels_by": labels_by[:160]}
+    stated = {"licence": licence[:200], "statement": statement}
+    source, is_new = Source.objects.get_or_create(
+        project=project, name=name[-500:], sha256=sha256, defaults={**fields, **stated, "added_at": now}
+    )
+    fields |= {key: value for key, value in stated.items() if value}
+    if not is_new and (source.undone_at or any(getattr(source, key) != value for key, value in fields.items())):
+        Source.objects.filter(pk=source.pk).update(**fields, undone_at=None)
+        source.refresh_from_db()
+    return source
+
+
+def save_report(*, source: Source, report: dict[str, Any], now: dt.datetime) -> None:
+    Source.objects.filter(pk=source.pk).update(report=report, reported_at=now, undone_at=None)

@@ -11,8 +11,8 @@ from formats import catalog, input_files, privacy, table_reader
 from formats.privacy import PrivacyMode
 from formats.records import BadLine, TraceRecord
 from labeling.traces import identity
+from labeling.traces.identity import LabelsContradictFile, LabelsKind, attribute_labels
 from labeling.traces.import_report import ImportReport
-from labeling.traces.labelers import LabelsContradictFile, LabelsKind, attribute_labels
 
 PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most

@@ -45,7 +45,7 @@ def evaluate_processbench(judged: JudgedTraces, *, threshold: float) -> ProcessB
         pairable=len(judged.truth),
         nothing=Reason.NO_CASES,
     )
-    return ProcessBenchResult(**estimation.estimates(statistics=_STATISTICS, sample=sample))
+    return ProcessBenchResult(**estimation.estimate_all(statistics=_STATISTICS, sample=sample))
 
 
 def find_best_threshold(judged: JudgedTraces, *, n_candidates: int = 200) -> float:

@@ -1,4 +1,4 @@
-"""How allauth behaves here: login with either name, within limits, and out again."""
+"""Login, its rate limits, logout and password changes."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whoever leads a project sees at home how it stands, and what waits for them there."""
+"""Managed projects on the home page: progress and pending work."""
 
 import datetime as dt
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def in_progress(project: Project) -> None:
-    """One of three traces is settled, one contested; somebody is paused and a job failed."""
+    """Settle one of three traces, contest one, pause a rater and fail a job."""
     two = submitted_work.make_raters(project, 2)
     settled, contested, _unread = (factories.make_trace(project) for _ in range(3))
     for rater, says in zip(two, ([-1], [1, -1]), strict=True):
@@ -49,19 +49,19 @@ def test_progress_and_pending_work_by_role(role: Role, pending: list[str]) -> No
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=role, now=factories.NOW)
     in_progress(project)
-    (found,) = managed_projects.list_managed_projects(todo.list_todos(user))
-    assert (found.settled, found.total, found.last_worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
-    assert found.pending == pending
+    (managed,) = managed_projects.list_managed_projects(todo.list_todos(user))
+    assert (managed.settled, managed.total, managed.last_worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
+    assert managed.pending == pending
 
 
-def test_of_leaves_out_who_only_rates() -> None:
+def test_annotators_manage_no_projects() -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     assert managed_projects.list_managed_projects(todo.list_todos(user)) == []
 
 
 @pytest.mark.parametrize("n", [1, 5])
-def test_home_costs_the_same_for_many_projects(
+def test_query_count_of_home_does_not_depend_on_managed_projects(
     n: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     lead: User = factories.make_user()

@@ -1,4 +1,4 @@
-"""What there is to do, told truly and at a constant cost."""
+"""Available work per project, at a constant number of queries."""
 
 import datetime as dt
 from typing import Any
@@ -38,7 +38,7 @@ def only(user: User) -> todo.ProjectTodo:
     return each
 
 
-def test_of_counts_what_this_rater_has_not_had() -> None:
+def test_waiting_counts_traces_new_to_the_rater() -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=3)
     assert (only(user).waiting, only(user).status) == (3, "waiting")
@@ -48,7 +48,7 @@ def test_of_counts_what_this_rater_has_not_had() -> None:
     assert only(user).waiting == 2
 
 
-def test_of_leaves_out_what_is_given_out_and_lanes_that_are_closed() -> None:
+def test_waiting_leaves_out_assigned_traces_and_closed_lanes() -> None:
     user = factories.make_user()
     project = a_project_of(user)
     factories.make_entry(factories.make_lane(project, arm="gold"), factories.make_trace(project), slots=0)
@@ -57,13 +57,13 @@ def test_of_leaves_out_what_is_given_out_and_lanes_that_are_closed() -> None:
     assert (only(user).waiting, only(user).status) == (0, "nothing")
 
 
-def test_of_stops_counting_where_nobody_plans_further() -> None:
-    told = [todo.ProjectTodo(Membership(), None, waiting=n).over for n in (0, 1, 10, 11, 20, 21, todo.COUNT_LIMIT + 1)]
-    assert told == [0, 0, 0, 10, 10, 20, todo.COUNT_LIMIT]
+def test_waiting_stops_counting_at_the_limit() -> None:
+    marks = [todo.ProjectTodo(Membership(), None, waiting=n).over for n in (0, 1, 10, 11, 20, 21, todo.COUNT_LIMIT + 1)]
+    assert marks == [0, 0, 0, 10, 10, 20, todo.COUNT_LIMIT]
 
 
 @pytest.mark.parametrize(("role", "may"), [(Role.LEAD, True), (Role.REVIEWER, True), (Role.ENGINEER, False)])
-def test_of_lets_those_begin_to_rate_who_may(role: Role, may: bool, client: Client) -> None:
+def test_begin_rating_depends_on_the_role(role: Role, may: bool, client: Client) -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=1, role=role)
     assert (only(user).may_begin_rating, only(user).is_work) == (may, False)
@@ -126,14 +126,14 @@ def test_status_of_a_paused_or_failed_rater() -> None:
     assert (only(user).status, "Call me." in only(user).reason) == ("rater_paused", True)
 
 
-def test_of_leaves_out_archived_projects_and_those_that_were_left(now: dt.datetime) -> None:
+def test_archived_and_left_projects_are_not_listed(now: dt.datetime) -> None:
     user = factories.make_user()
     a_project_of(user, state="archived")
     members.leave_project(membership=members.get_membership(project=a_project_of(user), user=user), now=now)
     assert todo.list_todos(user) == []
 
 
-def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
+def test_opened_assignment_needs_a_valid_lease(now: dt.datetime) -> None:
     user = factories.make_user()
     project = a_project_of(user)
     kept = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
@@ -144,7 +144,7 @@ def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
 
 @pytest.mark.parametrize("n", [3, 30])
 @pytest.mark.parametrize("waiting", [0, 1])
-def test_home_costs_the_same_for_many(
+def test_query_count_of_home_does_not_depend_on_projects(
     n: int, waiting: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     user = factories.make_user()
@@ -152,13 +152,13 @@ def test_home_costs_the_same_for_many(
         a_project_of(user, waiting=waiting)
         owned_projects.create_owned_project(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
-    with django_assert_num_queries(23 if waiting else 24):  # one more asks why
+    with django_assert_num_queries(23 if waiting else 24):  # one more for the reason
         response = client.get(reverse("annotate:home"))
     page = response.content.decode()
     assert (page.count("data-project="), page.count("data-managed-project")) == (n, n)
 
 
-def test_marks_tell_how_far_one_has_come(now: dt.datetime) -> None:
+def test_step_marks_show_ratings_and_the_next_step(now: dt.datetime) -> None:
     rater = factories.make_rater(factories.make_project())
     trace = factories.make_trace(rater.project, ["One.", ["Two.", "Another two."], "Three.", "Four."])
     trace.steps.filter(position=2).update(is_rateable=False)
@@ -169,7 +169,7 @@ def test_marks_tell_how_far_one_has_come(now: dt.datetime) -> None:
 
 
 @pytest.mark.parametrize(("n", "usual"), [(9, None), (11, dt.timedelta(minutes=6))])
-def test_of_tells_the_usual_time_where_enough_were_rated(n: int, usual: dt.timedelta | None) -> None:
+def test_typical_time_needs_enough_traces(n: int, usual: dt.timedelta | None) -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=1)
     other = factories.make_rater(project)
@@ -179,7 +179,7 @@ def test_of_tells_the_usual_time_where_enough_were_rated(n: int, usual: dt.timed
     assert only(user).typical_time == usual
 
 
-def test_of_names_first_where_one_can_begin() -> None:
+def test_projects_with_work_come_first() -> None:
     user = factories.make_user()
     for name, waiting in (("A", 0), ("C", 1), ("B", 1)):
         a_project_of(user, waiting=waiting, name=name)

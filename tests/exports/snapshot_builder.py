@@ -12,7 +12,7 @@ from jobs.runner import Chunk, JobProgress
 from labeling.models import Project
 from tests import factories
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 
 def run_chunks(chunks: Iterable[JobProgress | Chunk]) -> None:
@@ -60,5 +60,5 @@ def make_labeled_project(n: int = 6) -> Project:
     """Return a project with `n` traces, each labeled by another rater."""
     project = factories.make_project(reserve_problem_share=0.0)
     lines = (prm.make_line(problem=f"What is {i} + {i}?", labeler=f"r{i}") for i in range(n))
-    bring_in(project, *lines)
+    load_lines(project, *lines)
     return project

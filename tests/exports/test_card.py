@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from exports import card, card_figures, disclosures, exclusions, finish_job, snapshots
+from exports import card, card_figures, disclosures, finish_job, orders, snapshots
 from exports.models import Snapshot
 from formats import columns
 from formats.catalog import OUTPUT_FORMATS
@@ -96,7 +96,7 @@ def test_card_counts_the_rows_of_every_format(formats: list[str], unit: Unit) ->
 
 def test_training_card_lists_every_exclusion() -> None:
     snapshot = build_snapshot(make_labeled_project(2), "trl", purpose="training")
-    for reason, label in exclusions.EXCLUSION_LABELS.items():
+    for reason, label in orders.EXCLUSION_LABELS.items():
         assert f"| {label} | 0 |" in read_card(snapshot), reason
     assert not snapshot.plan["n_weighted"]
     assert snapshot.figures["facts"]["agreement"] is None

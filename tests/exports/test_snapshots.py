@@ -21,16 +21,10 @@ from labeling.models import Assignment, Manifest, Project, Source, Trace
 from prm import registry, scores, trace_texts
 from prm.models import PRM
 from tests import factories
-from tests.exports.snapshot_builder import (
-    build_snapshot,
-    make_labeled_project,
-    order_snapshot,
-    read_file,
-    run_chunks,
-)
+from tests.exports.snapshot_builder import build_snapshot, make_labeled_project, order_snapshot, read_file, run_chunks
 from tests.formats import prm800k_lines as prm
 from tests.labeling.datasets.test_manifest import relabel
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +37,7 @@ def read_lines(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
 def test_archive_exports_imported_files_unchanged(shared_data: Path, name: str) -> None:
     project = factories.make_project()
     source = (shared_data / "prm800k" / name).read_bytes()
-    bring_in(project, *source.splitlines(), chunk=200)
+    load_lines(project, *source.splitlines(), chunk=200)
     snapshot = build_snapshot(project, "prm800k")
     assert read_file(snapshot, "data/prm800k/train.jsonl") == source
     (file,) = snapshot.files.filter(format="prm800k")
@@ -131,12 +125,12 @@ def test_a_problem_and_similar_ones_stay_in_one_split() -> None:
     )
     similar = [story.format(n) for n in range(12)]
     problems = [*similar, *(f"What is {n} times {n * 7}, and why is it so?" for n in range(40))]
-    bring_in(project, *(prm.make_line(problem=each, labeler=name) for each in problems for name in ("ann", "ben")))
+    load_lines(project, *(prm.make_line(problem=each, labeler=name) for each in problems for name in ("ann", "ben")))
     splits = collect_splits(build_snapshot(project, "trl", validation=0.25, test=0.25))
     assert set().union(*splits.values()) == {"train", "validation", "test"}
     assert all(len(each) == 1 for each in splits.values())
     assert len(set().union(*(splits[problem] for problem in similar))) == 1
-    bring_in(project, prm.make_line(problem="Something new?"))
+    load_lines(project, prm.make_line(problem="Something new?"))
     grown = collect_splits(build_snapshot(project, "trl", validation=0.25, test=0.25))
     assert grown == {**splits, "Something new?": grown["Something new?"]}
 
@@ -152,7 +146,9 @@ def test_outcomes_include_traces_without_submissions() -> None:
 
 def test_duplicates_are_dropped_on_request() -> None:
     project = factories.make_project(reserve_problem_share=0.0)
-    bring_in(project, prm.make_line(), prm.make_line(pre_generated_verifier_score=0.5), prm.make_line(problem="Other?"))
+    load_lines(
+        project, prm.make_line(), prm.make_line(pre_generated_verifier_score=0.5), prm.make_line(problem="Other?")
+    )
     everything = build_snapshot(project, "trl", purpose="training").manifest
     assert everything is not None
     assert everything.n_rows == 3

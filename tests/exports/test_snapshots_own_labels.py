@@ -11,7 +11,7 @@ from labeling.models import Assignment, Lane, Project
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.labeling.assignments.clients import WorkPageClient
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 OWN = "Two, rather."
@@ -51,7 +51,7 @@ def test_own_labels_have_the_format_of_the_published_files() -> None:
 def test_export_is_the_same_after_an_import_into_another_project() -> None:
     line = read_file(build_snapshot(make_corrected_project(), "prm800k"), "data/prm800k/train.jsonl")
     other = factories.make_project("other", reserve_problem_share=0.0)
-    bring_in(other, line.rstrip(b"\n"))
+    load_lines(other, line.rstrip(b"\n"))
     assert read_file(build_snapshot(other, "prm800k"), "data/prm800k/train.jsonl") == line
 
 

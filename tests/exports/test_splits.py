@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from exports import splits
 from exports.splits import SplitAssigner, SplitInterval
-from formats.near_duplicates import BANDS, SLOTS, THRESHOLD, compute_signature
-from formats.normalization import digest_normalized
+from formats.near_duplicates import BANDS, SLOTS, THRESHOLD, compute_signature, digest_normalized
 
 SHARES = [(0.1, 0.1), (0.3, 0.3), (0.0, 0.5)]
 WORDS = [f"word{number}" for number in range(40)]

@@ -8,7 +8,7 @@ import pytest
 from exports import snapshots, splits
 from exports.models import Snapshot, SplitAssignment
 from exports.splits import split_position
-from formats.normalization import digest_normalized
+from formats.near_duplicates import digest_normalized
 from jobs.runner import JobProgress
 from labeling.models import Problem, Project, Source
 from labeling.traces import undo_job
@@ -16,7 +16,7 @@ from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, order_snapshot, read_file, run_chunk, run_chunks
 from tests.exports.test_splits import make_text
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ UNRELATED = [f"What is {n} times {n * 7}, and why would anybody in room {n + 3} 
 
 def make_project(*problems: str) -> Project:
     project = factories.make_project(reserve_problem_share=0.0)
-    bring_in(project, *(prm.make_line(problem=each) for each in problems))
+    load_lines(project, *(prm.make_line(problem=each) for each in problems))
     return project
 
 
@@ -50,14 +50,14 @@ def test_problem_between_two_splits_is_left_out_and_counted(tmp_path: Path) -> N
     project = make_project(LEFT, RIGHT, *UNRELATED)
     _, before = split_project(project)
     assert before[LEFT] != before[RIGHT]
-    bring_in(project, prm.make_line(problem=BRIDGE), prm.make_line(problem="A new one?"))
+    load_lines(project, prm.make_line(problem=BRIDGE), prm.make_line(problem="A new one?"))
     snapshot, after = split_project(project)
     assert {each: after[each] for each in before} == before
     assert set(after) - set(before) == {"A new one?"}
     assert snapshot.manifest is not None
     assert snapshot.manifest.left_out == {"astride": 1}
     assert json.loads(read_file(snapshot, "manifest.json"))["left_out"] == {"astride": 1}
-    bring_in(project, prm.make_line(problem=make_text([14, 27, 33])))
+    load_lines(project, prm.make_line(problem=make_text([14, 27, 33])))
     assert snapshots.rewrite_files(snapshot, tmp_path / "again") == []
     assert BRIDGE in split_project(project, test=0.0, validation=0.95)[1], "these shares cut through no interval"
 
@@ -65,13 +65,13 @@ def test_problem_between_two_splits_is_left_out_and_counted(tmp_path: Path) -> N
 def test_undone_and_repeated_import_keeps_its_assignments() -> None:
     """A problem imported in between follows the undone one."""
     project = factories.make_project(reserve_problem_share=0.0)
-    bring_in(project, prm.make_line(problem=LEFT), labels="none")
+    load_lines(project, prm.make_line(problem=LEFT), labels="none")
     assign_splits(project)
     run_chunks(undo_job.run_undo(Source.objects.get(project=project), by=None, checkpoint={}))
     assert not Problem.objects.exists()
-    bring_in(project, prm.make_line(problem=make_text([1])))
+    load_lines(project, prm.make_line(problem=make_text([1])))
     assign_splits(project)
-    bring_in(project, prm.make_line(problem=LEFT))
+    load_lines(project, prm.make_line(problem=LEFT))
     snapshot, split = split_project(project)
     assert split == {LEFT: "train", make_text([1]): "train"}
     assert snapshot.plan["places"] == {digest_normalized(make_text([1])): split_position(digest_normalized(LEFT))}
@@ -83,7 +83,7 @@ def test_first_of_two_concurrent_assignments_wins() -> None:
     slow = splits.assign_splits(project)
     save_chunk = next(step for step in slow if not isinstance(step, JobProgress))
     assign_splits(project)
-    bring_in(project, prm.make_line(problem=BRIDGE))
+    load_lines(project, prm.make_line(problem=BRIDGE))
     assigned = list(SplitAssignment.objects.order_by("pk").values_list("digest", "low"))
     run_chunk(save_chunk)
     run_chunks(slow)
@@ -98,7 +98,7 @@ def test_problem_imported_during_the_scan_is_late() -> None:
     *assignments, freeze = steps
     for step in assignments:
         run_chunk(step)
-    bring_in(project, prm.make_line(problem=BRIDGE))
+    load_lines(project, prm.make_line(problem=BRIDGE))
     run_chunk(freeze)
     assert snapshot.manifest is not None
     assert snapshot.manifest.n_rows == len(UNRELATED)

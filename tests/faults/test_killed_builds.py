@@ -22,7 +22,7 @@ from labeling.models import Assignment, Project
 from tests import factories, servers
 from tests.formats import prm800k_lines as prm
 from tests.labeling.datasets.test_manifest import relabel
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 TRACES, READERS_EACH, KILLS = 1200, 2, 2
 ORDERS: dict[Ending, list[str]] = {"jsonl.gz": ["prm800k", "trl", "steps"], "parquet": ["steps", "trl", "first_errors"]}
@@ -34,7 +34,7 @@ ORDERS: dict[Ending, list[str]] = {"jsonl.gz": ["prm800k", "trl", "steps"], "par
 def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp_path: Path, settings: Any) -> None:
     settings.DATA_DIR = tmp_path / "data"
     settings.DATA_DIR.mkdir()
-    project = labelled()
+    project = labeled()
     start = partial(
         servers.start_worker,
         env=servers.process_environment(settings.DATA_DIR, broker=broker),
@@ -58,7 +58,7 @@ def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp
         see_that_it_is_the_same(each, tmp_path / "relabelled")
 
 
-def labelled() -> Project:
+def labeled() -> Project:
     """Each trace is read by several people: whole traces stand together in what is written."""
     with transaction.atomic():
         project = factories.make_project(reserve_problem_share=0.0)
@@ -67,7 +67,7 @@ def labelled() -> Project:
             for number in range(TRACES)
             for reader in range(READERS_EACH)
         ]
-        bring_in(project, *lines, chunk=1000)
+        load_lines(project, *lines, chunk=1000)
     return project
 
 

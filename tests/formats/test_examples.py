@@ -11,8 +11,8 @@ from formats import examples, outcomes
 from formats.examples import AgreedLabels, FirstErrorVote, RowTally
 from formats.labeled_paths import LabelRule
 from formats.records import TraceRecord
-from labeling.quality import step_labels
-from labeling.quality.step_labels import OptionRating
+from labeling.quality import consensus
+from labeling.quality.consensus import OptionRating
 from tests.formats import prm800k_lines as prm
 from tests.formats.export_rows import make_example, write_rows
 
@@ -32,7 +32,7 @@ def agreed(raters: list[list[int]], first_error: int | None) -> AgreedLabels:
     ratings = [
         OptionRating(n, 0, rating, end) for each, end in zip(raters, ends, strict=True) for n, rating in enumerate(each)
     ]
-    labels = step_labels.labels_from_first_error(ratings, first_error=first_error, votes=ends)
+    labels = consensus.labels_from_first_error(ratings, first_error=first_error, votes=ends)
     return AgreedLabels(1, first_error, 0.5, [(*label,) for label in labels])
 
 

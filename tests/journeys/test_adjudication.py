@@ -16,7 +16,11 @@ from tests.journeys.example_project import ExampleProject, make_example_project
 from tests.labeling.assignments.clients import WorkPageClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FOCUSED = "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
+FOCUSED = """(() => {
+  const node = document.activeElement;
+  if (!node.matches("a, button, summary, input, textarea, select")) return "";
+  return node.innerText || node.labels?.[0]?.innerText || "";
+})()"""
 STEPS: list[str | list[str]] = [
     "Place the square $ABCD$ with side $2$ so that $A = (0,0)$, $B = (2,0)$, $C = (2,2)$, $D = (0,2)$.",
     "The midpoint of $BC$ is $M = (2,1)$, and the midpoint of $CD$ is $N = (1,2)$.",

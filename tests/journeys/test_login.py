@@ -64,7 +64,7 @@ def test_user_with_an_account_logs_in_and_joins(scene: ExampleProject, visit: Vi
     assert members.get_membership(project=scene.project, user=owner).role == Role.ENGINEER
 
 
-def test_looking_at_a_login_link_does_not_use_it_up(scene: ExampleProject, visit: Visit) -> None:
+def test_opening_a_login_link_does_not_use_it_up(scene: ExampleProject, visit: Visit) -> None:
     address = f"/login-link/{login_links.create_login_link(user=scene.annotator, by=None, now=timezone.now())}"
     visit().goto(address)
     page = visit()
@@ -77,7 +77,7 @@ def test_looking_at_a_login_link_does_not_use_it_up(scene: ExampleProject, visit
     expect(late.locator("[data-page=link-invalid]")).to_be_visible()
 
 
-def test_lead_makes_a_link_and_the_member_sets_a_password(scene: ExampleProject, visit: Visit) -> None:
+def test_member_sets_a_password_with_a_reset_link(scene: ExampleProject, visit: Visit) -> None:
     leads = visit(scene.lead)
     leads.goto(reverse("dashboard:members", args=[scene.project.slug]))
     leads.get_by_role("button", name="Create reset link Rosa Navarro").click()
@@ -92,7 +92,7 @@ def test_lead_makes_a_link_and_the_member_sets_a_password(scene: ExampleProject,
     expect(page.locator("#todo")).to_be_visible()
 
 
-def test_theme_stays_and_follows_the_system_until_chosen(scene: ExampleProject, visit: Visit) -> None:
+def test_theme_follows_the_system_until_chosen(scene: ExampleProject, visit: Visit) -> None:
     page = visit(scene.annotator, dark=True)
     expect(page.locator("html")).to_have_css("background-color", "rgb(17, 19, 22)")
     page.locator("[data-theme-form] button").click()
@@ -101,7 +101,7 @@ def test_theme_stays_and_follows_the_system_until_chosen(scene: ExampleProject, 
     expect(page.locator("html")).to_have_css("background-color", "rgb(244, 245, 246)")
 
 
-def test_everything_here_works_without_javascript(scene: ExampleProject, visit: Visit) -> None:
+def test_members_and_theme_work_without_javascript(scene: ExampleProject, visit: Visit) -> None:
     page = visit(scene.lead, java_script_enabled=False)
     page.locator("[data-theme-form] button").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -147,7 +147,7 @@ def test_crowd_worker_joins_returns_and_gets_the_completion_code(visit: Visit) -
     for n in range(2):
         rate_trace(page, f"Work {n}.", "33")
     expect(page.locator("#step-0")).to_contain_text("Work 2.")
-    expect(page.locator("#save[data-state=saved]")).to_be_visible()  # both are at the server
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()  # both are submitted
     again = visit()
     again.goto(address)
     again.locator("[data-join=worker] [type=submit]").click()
@@ -187,7 +187,7 @@ def finish_training(user: User) -> None:
     onboarding_project.rate_next(rater, timezone.now(), first_error=2)
 
 
-def test_leaving_instead_of_agreeing(visit: Visit) -> None:
+def test_leaving_instead_of_consenting(visit: Visit) -> None:
     way = OnboardingJourney()
     user = way.annotator()
     page = visit(user)
@@ -198,7 +198,7 @@ def test_leaving_instead_of_agreeing(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
+def test_onboarding_pages_are_accessible(width: int, dark: bool, visit: Visit) -> None:
     way = OnboardingJourney(screening_attempts=2)
     user = way.annotator()
     rater = Rater.objects.select_related("project__guideline", "project__consent_text").get(user=user)
@@ -238,7 +238,7 @@ def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_places_of_the_work_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
+def test_work_states_are_accessible(width: int, dark: bool, visit: Visit) -> None:
     """Before work, without work, after a guideline change, and paused."""
     way = OnboardingJourney(training=0, screening=0)
     user = way.annotator()

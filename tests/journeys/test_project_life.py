@@ -1,4 +1,4 @@
-"""What a lead does to a project, and what it means for somebody who is in the middle of a trace."""
+"""Project actions of a lead, and their effect on an annotator with an open trace."""
 
 import pytest
 from django.utils import timezone
@@ -42,7 +42,7 @@ def finish(page: Page, n: int) -> None:
     eventually(page, lambda: Submission.objects.count() == n)
 
 
-def test_take_back_is_told_and_what_is_finished_counts(day: RaterDay, owner: User, visit: Visit) -> None:
+def test_reclaimed_trace_can_be_finished_and_counts(day: RaterDay, owner: User, visit: Visit) -> None:
     page, lead = in_the_middle(day, visit), visit(owner)
     opened = Assignment.objects.get(state="opened")
     lead.goto(f"/projects/{day.project.slug}/traces/{opened.trace_id}/")
@@ -63,27 +63,30 @@ def test_take_back_is_told_and_what_is_finished_counts(day: RaterDay, owner: Use
 
 
 @pytest.mark.parametrize("verb", ["pause", "close"])
-def test_what_is_opened_may_be_finished_and_then_it_is_said_why_nothing_comes(
+def test_open_trace_can_be_finished_after_pausing_or_closing(
     verb: str, day: RaterDay, owner: User, visit: Visit
 ) -> None:
     page, lead = in_the_middle(day, visit), visit(owner)
     lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
-    expect(lead.get_by_text("with 1 person")).to_be_visible()
+    expect(lead.locator('[data-people="1"]')).to_be_visible()
     assert accessibility_violations(lead) == []
-    lead.get_by_role("button", name=f"{verb.capitalize()} the project").click()
-    expect(lead.get_by_text("The project is " + ("paused" if verb == "pause" else "closed") + " now.")).to_be_visible()
+    lead.get_by_role("button", name=f"{verb.capitalize()} project").click()
+    state = "paused" if verb == "pause" else "closed"
+    expect(lead.locator(f'[data-project-state="{state}"]')).to_be_visible()
     assert not Assignment.objects.filter(state="held").exists()
     page.reload()
-    expect(page.locator("#step-0")).to_contain_text("One.")  # still in hand, with what was rated of it
+    expect(page.locator("#step-0")).to_contain_text("One.")  # still open, with its ratings
     finish(page, 1)
     said = "This project is paused." if verb == "pause" else "This project is closed: no more is rated here."
     expect(page.get_by_text(said)).to_be_visible()
-    lead.get_by_role("button", name="Let work go on").click()
+    lead.get_by_role("button", name="Resume project").click()
     page.get_by_role("button", name="Look again").click()
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
-def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: RaterDay, owner: User, visit: Visit) -> None:
+def test_archived_project_accepts_late_submissions_and_can_be_restored(
+    day: RaterDay, owner: User, visit: Visit
+) -> None:
     page = in_the_middle(day, visit)
     for verb in (lifecycle.close_project, lifecycle.archive_project):
         verb(project=Project.objects.get(pk=day.project.pk), by=owner, now=timezone.now())
@@ -94,11 +97,11 @@ def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: Rater
     lead.get_by_text("Archived").click()
     lead.get_by_role("link", name=day.project.name).click()
     lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
-    lead.get_by_role("button", name="Take it out of the archive").click()
-    expect(lead.get_by_text("The project is closed now.")).to_be_visible()
+    lead.get_by_role("button", name="Unarchive project").click()
+    expect(lead.locator('[data-project-state="closed"]')).to_be_visible()
 
 
-def test_fewer_readings_leave_what_is_in_hand(day: RaterDay, visit: Visit) -> None:
+def test_lower_overlap_keeps_open_traces(day: RaterDay, visit: Visit) -> None:
     page = in_the_middle(day, visit)
     project = Project.objects.get(pk=day.project.pk)
     options = {"overlap": 1, "overlap_limit": 5, "lease_seconds": 600}
@@ -107,9 +110,7 @@ def test_fewer_readings_leave_what_is_in_hand(day: RaterDay, visit: Visit) -> No
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
-def test_take_back_is_told_after_a_reload_until_it_is_read_or_finished(
-    day: RaterDay, owner: User, visit: Visit
-) -> None:
+def test_reclaimed_notice_survives_a_reload(day: RaterDay, owner: User, visit: Visit) -> None:
     page = in_the_middle(day, visit)
     opened = Assignment.objects.get(state="opened")
     queue.reclaim_assignment(assignment_id=opened.pk, now=timezone.now(), by=owner)

@@ -14,7 +14,7 @@ from tests.exports.snapshot_builder import run_chunks
 from tests.formats import prm800k_lines as prm
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.example_project import ExampleProject, make_example_project
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +24,7 @@ def scene(transactional_db: None, tmp_path: Path, settings: Any) -> ExampleProje
     settings.DATA_DIR = tmp_path
     settings.DESTINATIONS = {"lake": "s3://datasets/stepmark"}
     made = make_example_project()
-    bring_in(made.project, *(prm.make_line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
+    load_lines(made.project, *(prm.make_line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
     return made
 
 
@@ -47,29 +47,29 @@ def test_lead_makes_a_snapshot(scene: ExampleProject, visit: Visit, width: int, 
     page = visit(scene.lead, width=width, dark=dark)
     page.goto(reverse("dashboard:disclosure", args=[scene.project.slug]))
     page.get_by_label("Base model").fill("Qwen2.5-Math-7B")
-    page.get_by_role("button", name="State this").click()
-    expect(page.get_by_text("Snapshots that are made from now on carry it.")).to_be_visible()
+    page.get_by_role("button", name="Save disclosures").click()
+    expect(page.get_by_role("status")).to_be_visible()
     assert not barriers(page)
     page.get_by_role("link", name="All snapshots").click()
     page.get_by_label("Name").fill("round-3")
     page.get_by_label("long table of steps").check()
-    page.get_by_text("Splits, and what training leaves out").click()
-    expect(page.get_by_label("Validation, % of problems")).to_be_visible()
-    page.get_by_label("Validation, % of problems").fill("20")
+    page.get_by_text("Splits and exclusions").click()
+    expect(page.get_by_label("Validation split, % of problems")).to_be_visible()
+    page.get_by_label("Validation split, % of problems").fill("20")
     assert not barriers(page)
     if folder := os.environ.get("STEPMARK_PICTURES"):
         page.screenshot(path=f"{folder}/snapshots-{width}.png", full_page=True)
-    page.get_by_role("button", name="Build the snapshot").click()
-    expect(page.get_by_role("heading", name="Being built")).to_be_visible()
+    page.get_by_role("button", name="Build snapshot").click()
+    expect(page.locator('#snapshot-progress[data-state="building"]')).to_be_visible()
     assert not barriers(page)
     build(Snapshot.objects.get(name="round-3"))
     expect(page.get_by_role("heading", name="Files", level=2)).to_be_visible(timeout=15_000)
     expect(page.get_by_role("cell", name="Qwen2.5-Math-7B")).to_be_visible()
-    drawn = page.get_by_role("img", name="How ratings spread")
+    drawn = page.locator(".figures img").first
     drawn.scroll_into_view_if_needed()
     page.wait_for_function("(img) => img.complete && img.naturalWidth > 0", arg=drawn.element_handle())
-    page.get_by_role("button", name="Send it there").click()
-    expect(page.get_by_text("Waiting for a worker.")).to_be_visible()
+    page.get_by_role("button", name="Deliver snapshot").click()
+    expect(page.locator('[data-delivery="queued"]')).to_be_visible()
     assert not barriers(page)
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
     if folder := os.environ.get("STEPMARK_PICTURES"):

@@ -1,4 +1,4 @@
-"""Changing the overlap: said before, done by a job, settled anew."""
+"""A change of the overlap: its impact, the job, and the new evaluation."""
 
 import datetime as dt
 

@@ -11,7 +11,7 @@ from jobs import runner
 from jobs.models import Job, JobState
 from jobs.runner import Chunk, JobProgress
 from labeling.models import Project
-from labeling.traces import load, sources
+from labeling.traces import load
 from prm import batch_job, generations, scoring, training_job
 from prm.models import Generation
 from tests import factories
@@ -47,17 +47,15 @@ def make_record(number: int, *, is_labeled: bool, seed: int = 0, per_problem: in
     )
 
 
-def import_records(project: Project, *, labelled: int, unread: int, seed: int = 0, per_problem: int = 1) -> None:
-    rows = [
-        make_record(n, is_labeled=n < labelled, seed=seed, per_problem=per_problem) for n in range(labelled + unread)
-    ]
-    source = sources.ensure_source(project=project, name=f"sums {seed}", format="generated", now=factories.NOW)
+def import_records(project: Project, *, labeled: int, unread: int, seed: int = 0, per_problem: int = 1) -> None:
+    rows = [make_record(n, is_labeled=n < labeled, seed=seed, per_problem=per_problem) for n in range(labeled + unread)]
+    source = load.ensure_source(project=project, name=f"sums {seed}", format="generated", now=factories.NOW)
     load.load_records(project=project, source=source, records=rows, now=factories.NOW)
 
 
-def make_project(*, labelled: int = 120, unread: int = 60) -> Project:
+def make_project(*, labeled: int = 120, unread: int = 60) -> Project:
     project = factories.make_project(reserve_problem_share=0.3, overlap=1)
-    import_records(project, labelled=labelled, unread=unread)
+    import_records(project, labeled=labeled, unread=unread)
     return project
 
 

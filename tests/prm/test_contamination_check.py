@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from dashboard import audits
 from exports.models import Snapshot
-from formats.normalization import digest_normalized
+from formats.near_duplicates import digest_normalized
 from labeling import benchmarks
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
@@ -68,7 +68,7 @@ def count_matches(project: Project, *traces: int) -> dict[str, tuple[int, int, i
 
 
 def test_training_excludes_held_out_problems_and_those_similar_to_gold() -> None:
-    project = generation_project.make_project(labelled=40, unread=0)
+    project = generation_project.make_project(labeled=40, unread=0)
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="t", now=factories.NOW, by=None
     )
@@ -131,7 +131,7 @@ def test_lists_are_compared_by_runs_if_any_project_has_the_text() -> None:
 
 
 def test_generation_trained_on_a_benchmark_passes_with_an_alarm(client: Client) -> None:
-    project = generation_project.make_project(labelled=60, unread=5)
+    project = generation_project.make_project(labeled=60, unread=5)
     trained = project.problems.filter(is_reserve=False, traces__assignments__isnull=False).order_by("pk")
     add_to_list(project, "OUR TEST", *{problem.text for problem in trained[:3]})
     generation = generation_project.run_generation(project)
@@ -147,7 +147,7 @@ def test_generation_trained_on_a_benchmark_passes_with_an_alarm(client: Client) 
 
 
 def test_training_on_the_held_out_set_blocks_the_gate(tmp_path: Path) -> None:
-    project = generation_project.make_project(labelled=60, unread=5)
+    project = generation_project.make_project(labeled=60, unread=5)
     call_command("build_snapshot", "--project", project.slug, "--out", str(tmp_path / "made"), "--name", "all")
     options = ("--project", project.slug, "--backend", "pushed", "--model", "m")
     call_command("register_prm", *options, "--snapshot", "all")
@@ -160,7 +160,7 @@ def test_training_on_the_held_out_set_blocks_the_gate(tmp_path: Path) -> None:
 
 
 def test_training_set_of_an_external_prm_is_not_stated(client: Client) -> None:
-    project = generation_project.make_project(labelled=40, unread=5)
+    project = generation_project.make_project(labeled=40, unread=5)
     prm = registry.register_prm(
         project=project, identity=PRMIdentity("pushed", "of a cluster"), by=None, now=factories.NOW
     )
@@ -178,7 +178,7 @@ def test_training_set_of_an_external_prm_is_not_stated(client: Client) -> None:
 
 
 def test_external_prm_can_name_its_training_snapshot(client: Client, tmp_path: Path) -> None:
-    project = generation_project.make_project(labelled=20, unread=0)
+    project = generation_project.make_project(labeled=20, unread=0)
     call_command("build_snapshot", "--project", project.slug, "--out", str(tmp_path / "made"), "--name", "first")
     options = ("--project", project.slug, "--backend", "pushed", "--model", "m")
     call_command("register_prm", *options, "--snapshot", "first")

@@ -41,10 +41,10 @@ def test_generation_trains_scores_and_serves_a_batch() -> None:
 
 
 def test_second_generation_is_compared_with_the_first_and_replaces_its_batch() -> None:
-    project = generation_project.make_project(labelled=80)
+    project = generation_project.make_project(labeled=80)
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=15)
     first = generation_project.run_generation(project)
-    generation_project.import_records(project, labelled=60, unread=0, seed=1)
+    generation_project.import_records(project, labeled=60, unread=0, seed=1)
     second = generation_project.run_generation(project, LATER)
     assert second.stage == Stage.DONE
     assert second.gate["before"]["auc"]["value"] is not None
@@ -57,7 +57,7 @@ def test_second_generation_is_compared_with_the_first_and_replaces_its_batch() -
 
 
 def test_generation_without_labels_fails_and_a_later_one_succeeds() -> None:
-    project = generation_project.make_project(labelled=0, unread=20)
+    project = generation_project.make_project(labeled=0, unread=20)
     generation = generation_project.run_generation(project)
     assert generation.stage == Stage.TRAIN
     (job,) = generations.jobs_of_generation(generation)
@@ -66,13 +66,13 @@ def test_generation_without_labels_fails_and_a_later_one_succeeds() -> None:
     with pytest.raises(generations.AlreadyRunning):
         generations.start_generation(project=project, by=None, now=LATER)
     generations.stop_generation(generation=generation, by=None, now=LATER)
-    generation_project.import_records(project, labelled=60, unread=0, seed=2)
+    generation_project.import_records(project, labeled=60, unread=0, seed=2)
     assert generation_project.run_generation(project, LATER).stage == Stage.DONE
 
 
 def test_evaluation_reports_best_of_n() -> None:
     project = factories.make_project(reserve_problem_share=0.5)
-    generation_project.import_records(project, labelled=120, unread=0, per_problem=4)
+    generation_project.import_records(project, labeled=120, unread=0, per_problem=4)
     prm = generation_project.run_generation(project).candidate
     assert prm is not None
     two, four = prm.evaluation["best_of_n"]
@@ -81,7 +81,7 @@ def test_evaluation_reports_best_of_n() -> None:
 
 
 def test_stopped_generation_does_nothing_more() -> None:
-    project = generation_project.make_project(labelled=40, unread=10)
+    project = generation_project.make_project(labeled=40, unread=10)
     generation = generations.start_generation(project=project, by=None, now=factories.NOW)
     generations.stop_generation(generation=generation, by=None, now=factories.NOW)
     assert generation_project.run_jobs() == []
@@ -93,7 +93,7 @@ def test_stopped_generation_does_nothing_more() -> None:
 
 
 def test_rule_starts_a_generation_after_enough_submissions() -> None:
-    project = generation_project.make_project(labelled=40, unread=10)
+    project = generation_project.make_project(labeled=40, unread=10)
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=41)
     assert generations.start_due_generations(now=factories.NOW) == 0
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=40)
@@ -103,7 +103,7 @@ def test_rule_starts_a_generation_after_enough_submissions() -> None:
 
 
 def test_generation_is_logged() -> None:
-    project = generation_project.make_project(labelled=60, unread=10)
+    project = generation_project.make_project(labeled=60, unread=10)
     user = factories.make_user()
     generations.start_generation(project=project, by=user, now=factories.NOW)
     generation_project.run_jobs()

@@ -95,7 +95,7 @@ def test_three_measured_generations_without_gain_are_enough(payoffs: list[dict[s
 
 @pytest.mark.django_db
 def test_project_falls_back_to_random_until_someone_chooses_again() -> None:
-    project = generation_project.make_project(labelled=80, unread=60)
+    project = generation_project.make_project(labeled=80, unread=60)
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=10)
     for number in range(1, 4):
         fields = {"stage": "done", "started_at": factories.NOW, "ended_at": factories.NOW}

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_estimate_uses_the_draws_before_the_first_unlabeled_one() -> None:
-    project = generation_project.make_project(labelled=40, unread=3)
+    project = generation_project.make_project(labeled=40, unread=3)
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="t", now=factories.NOW, by=None
     )

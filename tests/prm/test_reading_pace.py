@@ -3,7 +3,7 @@
 import pytest
 
 from labeling.models import Project
-from labeling.traces import load, sources
+from labeling.traces import load
 from prm import reading_pace
 from prm.selection.cost import ReadingRates
 from tests import factories
@@ -15,11 +15,11 @@ WORDS = 8  # per step
 
 def make_timed_project(n: int) -> Project:
     """Make submissions that took 20 s plus 7 s per step."""
-    project = generation_project.make_project(labelled=0, unread=10)
+    project = generation_project.make_project(labeled=0, unread=10)
     records = [generation_project.make_record(number, is_labeled=True, seed=1) for number in range(n)]
     for record in records:
         record.submissions[0].total_ms = 20_000 + 7_000 * len(record.submissions[0].turns)
-    source = sources.ensure_source(project=project, name="timed", format="generated", now=factories.NOW)
+    source = load.ensure_source(project=project, name="timed", format="generated", now=factories.NOW)
     load.load_records(project=project, source=source, records=records, now=factories.NOW)
     return project
 

@@ -95,7 +95,7 @@ def call_the_api(project: Project, folder: Path) -> None:
 def test_impossible_generation_is_refused() -> None:
     with pytest.raises(CommandError, match="nowhere"):
         call_command("run_generation", "--project", "nowhere")
-    project = generation_project.make_project(labelled=0, unread=5)
+    project = generation_project.make_project(labeled=0, unread=5)
     with pytest.raises(CommandError, match="7"):
         call_command("run_generation", "--project", project.slug, "--prm", "7")
     assert not Generation.objects.exists()

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def make_project(n: int = 12) -> Project:
     project = factories.make_project()
-    generation_project.import_records(project, labelled=0, unread=n)
+    generation_project.import_records(project, labeled=0, unread=n)
     return project
 
 
@@ -36,7 +36,7 @@ def test_shards_score_every_trace_once_and_the_last_one_requests_the_selection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(generations, "TRACES_A_SHARD", 40)
-    project = generation_project.make_project(labelled=80, unread=40)
+    project = generation_project.make_project(labeled=80, unread=40)
     generation = generation_project.run_generation(project)
     kinds = [job.kind for job in generations.jobs_of_generation(generation)]
     assert kinds == [generations.TRAIN, *[generations.SCORE] * 3, generations.SELECT]
@@ -55,7 +55,7 @@ def test_only_unscored_traces_are_scored() -> None:
         assert scores.count_fresh_scores(project).n_stale == 0
         n_requests = len(fake.requests)
         assert scoring.request_scoring(prm=prm, by=None, now=factories.NOW) == []
-        generation_project.import_records(project, labelled=0, unread=2, seed=7)
+        generation_project.import_records(project, labeled=0, unread=2, seed=7)
         assert scores.count_fresh_scores(project).n_stale == 2
         scoring.request_scoring(prm=prm, by=None, now=factories.NOW)
         generation_project.run_jobs()
@@ -66,7 +66,7 @@ def test_only_unscored_traces_are_scored() -> None:
 def test_chunk_has_fewer_traces_if_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk must fit into its lease, which is short for the builtin PRM."""
     monkeypatch.setattr(scoring, "MAX_STEPS", 7)
-    project = generation_project.make_project(labelled=40, unread=10)
+    project = generation_project.make_project(labeled=40, unread=10)
     generations.start_generation(project=project, by=None, now=factories.NOW)
     generation_project.run_jobs()
     job = Job.objects.get(kind=generations.SCORE)
@@ -90,7 +90,7 @@ def test_fresh_scores_of_large_projects_are_counted_once_a_minute(
     prm = register(project, "http://127.0.0.1:1")
     registry.make_current(prm=prm, by=None, now=factories.NOW)
     scores.cached_freshness(project)
-    generation_project.import_records(project, labelled=0, unread=2, seed=7)
+    generation_project.import_records(project, labeled=0, unread=2, seed=7)
     assert scores.cached_freshness(project).n_stale == 5  # a small project is counted each time
     monkeypatch.setattr(scores, "_MANY", 4)
     scores.cached_freshness(project)
@@ -123,7 +123,7 @@ def test_bad_scorer_leaves_earlier_scores_and_the_queue_unchanged() -> None:
 
 
 def test_generation_with_a_failing_scorer_resumes_after_a_retry() -> None:
-    project = generation_project.make_project(labelled=60, unread=5)
+    project = generation_project.make_project(labeled=60, unread=5)
     fake = scorer_servers.FakeVllmServer()
     with scorer_servers.running_scorer(fake) as address:
         prm = register(project, address)
@@ -141,7 +141,7 @@ def test_generation_with_a_failing_scorer_resumes_after_a_retry() -> None:
 
 
 def test_old_scores_are_deleted_except_for_draws_and_a_rollback() -> None:
-    project = generation_project.make_project(labelled=40, unread=20)
+    project = generation_project.make_project(labeled=40, unread=20)
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=8)
     versions = [
         generation_project.run_generation(project, factories.NOW + dt.timedelta(hours=n)).candidate for n in range(3)
@@ -161,7 +161,7 @@ def test_old_scores_are_deleted_except_for_draws_and_a_rollback() -> None:
 
 
 def test_pushed_prm_is_evaluated_on_pushed_held_out_scores_and_becomes_current() -> None:
-    project = generation_project.make_project(labelled=120, unread=20)
+    project = generation_project.make_project(labeled=120, unread=20)
     first = generation_project.run_generation(project).candidate
     assert first is not None
     rows = list(project.traces.select_related("problem").order_by("pk"))

@@ -27,8 +27,8 @@ from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
 from labeling.projects import lifecycle
 from labeling.traces import import_job, import_report, locations, object_store, scan
+from labeling.traces.identity import LABELS_KINDS
 from labeling.traces.import_report import ImportReport
-from labeling.traces.labelers import LABELS_KINDS
 from people import members, owned_projects
 from people.models import Membership, Role
 

@@ -1,4 +1,4 @@
-"""What was submitted, page by page, and its correction for as long as the project allows."""
+"""The history of submissions, and their correction."""
 
 import datetime as dt
 
@@ -61,8 +61,8 @@ def test_page_shows_results_and_continues_by_key(
     assert last.older is None
 
 
-def test_page_looks_through_so_many_and_goes_on_from_there(rater: Rater, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much was skipped or went back before anything was submitted."""
+def test_page_scans_a_limited_number_of_assignments(rater: Rater, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skipped and reclaimed assignments can fill a whole page."""
     monkeypatch.setattr(history, "SCAN_LIMIT", 3)
     made, user = submit(rater, -1), rater.user
     assert user is not None
@@ -75,7 +75,7 @@ def test_page_looks_through_so_many_and_goes_on_from_there(rater: Rater, monkeyp
     assert ([each.assignment for each in last.rows], last.older) == ([made], None)
 
 
-def test_a_submission_is_corrected_on_the_work_page_and_the_first_one_counts_until_then(rater: Rater) -> None:
+def test_correction_opens_on_the_work_page_and_the_first_submission_counts_until_then(rater: Rater) -> None:
     assignment, browser = submit(rater, 1, 1, -1), browser_of(rater)
     shown = browser.get(reverse("annotate:submitted_one", args=[assignment.pk])).content.decode()
     assert 'data-result="found_error" data-steps="3"' in shown
@@ -102,7 +102,7 @@ def test_old_and_training_submissions_cannot_be_edited_and_the_page_gives_the_re
     assert len(reasons) == 2
 
 
-def test_somebody_else_s_submission_does_not_exist(rater: Rater) -> None:
+def test_submission_of_another_user_is_not_found(rater: Rater) -> None:
     assignment, other = submit(rater, -1), browser_of(factories.make_rater(rater.project))
     assert other.get(reverse("annotate:submitted_one", args=[assignment.pk])).status_code == 404
     assert other.post(reverse("annotate:correct", args=[assignment.pk])).status_code == 404

@@ -1,4 +1,4 @@
-"""What somebody is asked to look at again, and what went back from their hands, stands at home until it is read."""
+"""Correction requests and reclaimed traces are shown until they are handled."""
 
 import pytest
 from django.test import Client
@@ -15,7 +15,7 @@ from tests.labeling.quality import submitted_work
 pytestmark = pytest.mark.django_db
 
 
-def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> None:
+def test_home_shows_a_correction_request_until_it_is_answered(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     assignment = submitted_work.submit_trace(project.raters.get(), factories.make_trace(project), [1, 1, 1])
@@ -31,7 +31,7 @@ def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> No
     assert "7 × 8" not in client.get(reverse("annotate:home")).content.decode()
 
 
-def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client: Client) -> None:
+def test_correction_request_is_shown_beside_its_trace_until_answered(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     rater = project.raters.get()
@@ -41,7 +41,7 @@ def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client:
     )
     client.force_login(user)
     unread = reverse("annotate:unread", args=[project.slug])
-    assert "Is 7 × 8" not in client.get(unread).content.decode()  # beside other traces it would mislead
+    assert "Is 7 × 8" not in client.get(unread).content.decode()  # not beside other traces
     assert (
         "Is 7 × 8 &lt;b&gt;56" in client.get(reverse("annotate:submitted_one", args=[assignment.pk])).content.decode()
     )
@@ -55,7 +55,7 @@ def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client:
 
 
 def pages(client: Client, project: Project) -> list[str]:
-    """Home, the work page, and what the work page asks for between two traces."""
+    """Return the home page, the work page, and the notices it loads between traces."""
     addresses = [
         reverse("annotate:home"),
         *(reverse(f"annotate:{each}", args=[project.slug]) for each in ("work", "unread")),

@@ -1,4 +1,4 @@
-"""The page behind an invitation."""
+"""The invitation page."""
 
 import pytest
 from django.test import Client

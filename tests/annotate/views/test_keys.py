@@ -1,4 +1,4 @@
-"""A person's own keys: kept on the server, one meaning each, shown where keys are shown."""
+"""Keyboard shortcuts of a user."""
 
 import pytest
 from django.test import Client

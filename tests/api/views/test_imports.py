@@ -1,4 +1,4 @@
-"""Traces in over HTTP: the answer follows the import, and nothing half-done stays behind."""
+"""Imports over HTTP. A failed request leaves no files behind."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def kept(folder: Path) -> list[Path]:
     return [path for path in (folder / "imports").glob("*/*") if path.is_file()]
 
 
-def test_import_is_asked_for_followed_and_done(cast: Personas) -> None:
+def test_import_is_requested_polled_and_finished(cast: Personas) -> None:
     program = api_clients.make_client(cast.engineer)
     asked = send(program, cast, query="?name=sums.jsonl&licence=MIT")
     assert asked.status_code == 202
@@ -63,7 +63,7 @@ def test_import_is_asked_for_followed_and_done(cast: Personas) -> None:
     assert listed == done
 
 
-def test_bad_lines_are_named_and_nothing_comes_in(cast: Personas) -> None:
+def test_bad_lines_are_reported_and_nothing_is_imported(cast: Personas) -> None:
     program = api_clients.make_client(cast.engineer)
     asked = send(program, cast, GOOD + b'{"problem": 1}\n{"problem\n').json()
     runner.run_job(asked["id"], import_job.chunks)
@@ -76,7 +76,7 @@ def test_bad_lines_are_named_and_nothing_comes_in(cast: Personas) -> None:
     assert not Trace.objects.exists()
 
 
-def test_key_makes_a_request_repeatable(cast: Personas, folder: Path) -> None:
+def test_idempotency_key_makes_a_request_repeatable(cast: Personas, folder: Path) -> None:
     program, key = api_clients.make_client(cast.engineer), {"Idempotency-Key": "night 7"}
     first, again = (send(program, cast, headers=key) for _ in range(2))
     assert (first.status_code, again.status_code) == (202, 200)
@@ -85,7 +85,7 @@ def test_key_makes_a_request_repeatable(cast: Personas, folder: Path) -> None:
     assert other.status_code == 409
     assert api_clients.problem_detail(other)
     assert Job.objects.count() == len(kept(folder)) == 1
-    assert send(api_clients.make_client(cast.owner), cast, headers=key).status_code == 202  # keys are a person's own
+    assert send(api_clients.make_client(cast.owner), cast, headers=key).status_code == 202  # keys are per user
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,12 @@ def test_unreadable_upload_is_refused_and_deleted(
     assert not Job.objects.exists()
 
 
-def test_body_says_its_length_and_keeps_its_word(cast: Personas, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_needs_a_correct_length(cast: Personas, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = api_clients.make_client(cast.engineer)
     assert send(program, cast, b"").status_code == 411
-    chunked = send(program, cast, headers={"Transfer-Encoding": "chunked"})  # of a server that knows no last one
+    chunked = send(
+        program, cast, headers={"Transfer-Encoding": "chunked"}
+    )  # from a server that does not detect the end of chunked bodies
     assert (chunked.status_code, "Content-Length" in api_clients.problem_detail(chunked)) == (411, True)
     monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 10)
     assert send(program, cast).status_code == 413
@@ -120,7 +122,7 @@ def test_body_says_its_length_and_keeps_its_word(cast: Personas, folder: Path, m
 
 
 class TruncatedBody(io.BytesIO):
-    """As the web server gives chunks of which the last one never came."""
+    """A chunked body whose last chunk is missing."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read(size) or self._end()
@@ -130,7 +132,7 @@ class TruncatedBody(io.BytesIO):
 
 
 @pytest.mark.parametrize(("body", "status"), [(io.BytesIO(GOOD), 202), (TruncatedBody(GOOD), 400)])
-def test_body_may_come_in_chunks(body: io.BytesIO, status: int, cast: Personas, folder: Path) -> None:
+def test_chunked_body_is_accepted(body: io.BytesIO, status: int, cast: Personas, folder: Path) -> None:
     body.seek(0)
     given: dict[str, Any] = {"wsgi.input": body, "wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
     answer = api_clients.make_client(cast.engineer).generic("POST", address_of(cast), **given)
@@ -153,13 +155,13 @@ def test_missing_project_is_not_found_and_no_model_is_named(cast: Personas) -> N
 
 
 @pytest.mark.parametrize(("person", "status"), [("stranger", 404), ("annotator", 403), ("reviewer", 403)])
-def test_others_bring_nothing_in(person: str, status: int, cast: Personas, folder: Path) -> None:
+def test_import_needs_the_role_and_scope(person: str, status: int, cast: Personas, folder: Path) -> None:
     assert send(api_clients.make_client(getattr(cast, person)), cast).status_code == status
     assert send(api_clients.make_client(cast.engineer, "read"), cast).status_code == 403
     assert kept(folder) == []
 
 
-def test_import_can_be_cancelled_and_is_seen_from_its_project_alone(cast: Personas) -> None:
+def test_import_can_be_canceled_and_is_visible_only_in_its_project(cast: Personas) -> None:
     program = api_clients.make_client(cast.engineer)
     asked = send(program, cast)
     assert program.delete(asked["Location"]).json()["state"] == "cancelled"

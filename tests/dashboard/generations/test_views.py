@@ -64,7 +64,7 @@ def test_generation_is_started_followed_and_listed_in_the_timeline() -> None:
 
 
 def test_progress_estimates_the_time_left_for_scoring() -> None:
-    project = generation_project.make_project(labelled=60, unread=10)
+    project = generation_project.make_project(labeled=60, unread=10)
     generation = generations.start_generation(project=project, by=None, now=factories.NOW)
     generation_project.run_jobs(until=generations.SCORE)
     (job,) = [each for each in generations.jobs_of_generation(generation) if each.kind == generations.SCORE]
@@ -76,7 +76,7 @@ def test_progress_estimates_the_time_left_for_scoring() -> None:
 
 
 def test_page_shows_progress_and_failure_of_scoring() -> None:
-    project = generation_project.make_project(labelled=0, unread=4)
+    project = generation_project.make_project(labeled=0, unread=4)
     identity = PRMIdentity("vllm", "m", address="http://127.0.0.1:1")
     prm = registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
     registry.make_current(prm=prm, by=None, now=factories.NOW)
@@ -94,7 +94,7 @@ def test_page_shows_progress_and_failure_of_scoring() -> None:
 
 
 def test_failed_generation_shows_its_failure_and_can_be_retried() -> None:
-    project = generation_project.make_project(labelled=0, unread=5)
+    project = generation_project.make_project(labeled=0, unread=5)
     client = log_in_member(project)
     client.post(address(project, "start_generation"))
     generation_project.run_jobs()
@@ -102,7 +102,7 @@ def test_failed_generation_shows_its_failure_and_can_be_retried() -> None:
     failed = response.context["progress"].failed
     assert failed.failure in html.unescape(response.content.decode())
     assert address(project, "retry_generation", number=1) in response.content.decode()
-    generation_project.import_records(project, labelled=60, unread=0, seed=3)
+    generation_project.import_records(project, labeled=60, unread=0, seed=3)
     assert client.post(address(project, "retry_generation", number=1)).status_code == 302
     assert client.post(address(project, "stop_generation", number=1)).status_code == 302
     assert Generation.objects.get(project=project).stage == "stopped"
@@ -142,7 +142,7 @@ def test_saved_rules_end_the_fallback_to_random() -> None:
 
 
 def test_custom_acquisition_of_the_command_stays_a_choice_on_the_page() -> None:
-    project = generation_project.make_project(labelled=40, unread=10)
+    project = generation_project.make_project(labeled=40, unread=10)
     own = "tests.prm.selection.test_acquisitions:by_number"
     call_command("run_generation", "--project", project.slug, "--acquisition", own)
     assert Generation.objects.get(project=project).acquisition == own
@@ -159,7 +159,7 @@ def test_custom_acquisition_of_the_command_stays_a_choice_on_the_page() -> None:
 
 
 def test_reviewer_sees_no_scores_of_a_trace() -> None:
-    project = generation_project.make_project(labelled=60, unread=10)
+    project = generation_project.make_project(labeled=60, unread=10)
     generation_project.run_generation(project)
     drawn = TraceDraw.objects.filter(project=project).first()
     assert drawn is not None

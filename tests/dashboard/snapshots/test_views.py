@@ -12,7 +12,7 @@ from exports.models import Snapshot
 from jobs.models import Job
 from tests.exports.snapshot_builder import build_snapshot
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 from tests.people.personas import Personas, make_personas
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ def _own_folder(tmp_path: Path, settings: Any) -> None:
 @pytest.fixture
 def cast(client: Client) -> Personas:
     found = make_personas()
-    bring_in(found.project, *(prm.make_line(labeler=name) for name in ("ann", "ben")))
+    load_lines(found.project, *(prm.make_line(labeler=name) for name in ("ann", "ben")))
     client.force_login(found.engineer)
     return found
 

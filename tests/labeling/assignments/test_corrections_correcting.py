@@ -1,4 +1,4 @@
-"""A correction is a copy; what was submitted stays."""
+"""A correction works on a copy and leaves the submission unchanged."""
 
 import datetime as dt
 
@@ -102,7 +102,7 @@ def test_reopen_is_refused_in_a_closed_project(client: WorkPageClient, now: dt.d
 
 
 def test_removed_rater_cannot_reopen(client: WorkPageClient, now: dt.datetime) -> None:
-    """Whoever was taken out could otherwise change what they had submitted before."""
+    """Removed raters must not change their earlier submissions."""
     raters.remove_rater(rater=client.assignment.rater, now=now)
     with pytest.raises(assignments.CorrectionRefused) as refusal:
         reopen(client, now)

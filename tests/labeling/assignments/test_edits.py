@@ -228,7 +228,7 @@ def test_record_takes_the_same_few_statements(assignment: Assignment, size: int)
 
 
 def test_active_time_is_at_most_the_time_since_the_claim(assignment: Assignment, now: dt.datetime) -> None:
-    """A client that lies, or whose clock runs wild: what it says is kept, and counts for what it can be."""
+    """A client sends an impossible time: it is stored, and counts up to the possible maximum."""
     client = WorkPageClient(assignment)
     Assignment.objects.filter(pk=assignment.pk).update(held_at=now, opened_at=now + dt.timedelta(seconds=20))
     client.send(

@@ -1,4 +1,4 @@
-"""Windows of one rater that really write at the same moment, while leases lapse: nothing is lost, nobody deadlocks."""
+"""Windows of one rater write concurrently while leases lapse: nothing is lost, and nothing deadlocks."""
 
 import datetime as dt
 from collections import Counter
@@ -78,7 +78,7 @@ def test_record_while_the_lease_lapses_keeps_every_rating(assignment: Assignment
     outcomes = run_at_once(partial(rate_on, client, 1, now), partial(rate_on, other, 0, now), lapse, lapse)
     assert failures(outcomes) == []
     assert_is_whole(assignment, 2)
-    lapse()  # what was just being written was left alone
+    lapse()  # edits in progress were skipped
     assignment.refresh_from_db()
     assert assignment.state == "lapsed"
     assert QueueEntry.objects.get().slots_left == 1

@@ -1,4 +1,4 @@
-"""Whatever two clients do in whatever order it arrives, what stands is what the rule says.
+"""For any edits of two clients in any order of arrival, the result follows the rule.
 
 The oracle knows nothing of the code: it keeps every write that arrived in a list and asks the rule pair by pair.
 """
@@ -46,7 +46,7 @@ def test_first_edit_of_a_target_wins() -> None:
 
 @dataclass
 class Oracle:
-    """What should stand: the cells, whose write stands there, and everything that ever arrived."""
+    """The expected values of all targets, the origin of each, and everything that has arrived."""
 
     cells: dict[tuple[int, int], int | None] = field(default_factory=dict)
     marks: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)

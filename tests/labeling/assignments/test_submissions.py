@@ -1,4 +1,4 @@
-"""A submit keeps what came with it, asks the protocol, and makes one revision that never changes."""
+"""A submit records its edits, applies the protocol, and makes one immutable revision."""
 
 import datetime as dt
 
@@ -180,7 +180,7 @@ def test_submit_takes_few_statements(assignment: Assignment) -> None:
 
 
 def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:
-    """Somebody who looks it all over, or gives up after minutes without a rating, has worked."""
+    """A rater who checks everything, or gives up after minutes without a rating, has worked."""
     client = WorkPageClient(assignment)
     client.send(client.write(0, 1, active_ms=900))
     submission = assignments.give_up(**client.place, reason="No figure.", now=factories.NOW, by=None, active_ms=2_000)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.normalization import digest_normalized
+from formats.near_duplicates import digest_normalized
 from labeling import benchmarks
 from labeling.models import BenchmarkProblem
 from tests import factories

@@ -16,7 +16,7 @@ from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Judgment, Manifest, Project, StepReview, Submission
 from tests import factories
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -55,7 +55,7 @@ def relabel(assignment: Assignment) -> None:
 def test_stream_is_the_same_after_relabeling() -> None:
     project = factories.make_project()
     spaced = prm.make_line(labeler="ben").replace(b": ", b" : ")  # stored with its residue
-    bring_in(project, prm.make_line(), spaced, prm.make_line(labeler="cid"))
+    load_lines(project, prm.make_line(), spaced, prm.make_line(labeler="cid"))
     before = freeze(project)
     first = export(before)
     for assignment in Assignment.objects.filter(rater__labeler__in=["ann", "ben"]):
@@ -73,7 +73,7 @@ def test_stream_is_the_same_after_relabeling() -> None:
 
 def test_filters_select_submissions() -> None:
     project = factories.make_project()
-    bring_in(
+    load_lines(
         project,
         prm.make_line(),
         prm.make_line(generation=None, finish_reason=None),
@@ -98,19 +98,19 @@ def test_filters_select_submissions() -> None:
 def test_filters_that_match_nothing_give_an_empty_manifest(filters: dict[str, Any]) -> None:
     """For some of them, Django makes no query at all."""
     project = factories.make_project()
-    bring_in(project, prm.make_line())
+    load_lines(project, prm.make_line())
     assert freeze(project, **filters).n_rows == 0
 
 
 def test_other_projects_are_not_included() -> None:
     project, other = factories.make_project(), factories.make_project()
-    bring_in(other, prm.make_line())
+    load_lines(other, prm.make_line())
     assert freeze(project).n_rows == 0
 
 
 def test_stream_starts_at_a_position() -> None:
     project = factories.make_project()
-    bring_in(project, *(prm.make_line(labeler=name) for name in ("ann", "ben", "cid", "dan")))
+    load_lines(project, *(prm.make_line(labeler=name) for name in ("ann", "ben", "cid", "dan")))
     records = manifest.stream_records(freeze(project), start=2, chunk=1)
     assert [record.submissions[0].labeler for record in records] == ["cid", "dan"]
 
@@ -119,7 +119,7 @@ def test_a_chunk_takes_three_queries(
     django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
 ) -> None:
     project = factories.make_project()
-    bring_in(project, *(prm.make_line(labeler=f"rater {number}") for number in range(9)))
+    load_lines(project, *(prm.make_line(labeler=f"rater {number}") for number in range(9)))
     frozen = freeze(project)
     with django_assert_num_queries(3):
         assert len(list(manifest.stream_records(frozen, chunk=9))) == 9
@@ -127,7 +127,7 @@ def test_a_chunk_takes_three_queries(
 
 def test_stream_gives_the_imported_record() -> None:
     project = factories.make_project()
-    bring_in(project, prm.make_line())
+    load_lines(project, prm.make_line())
     (record,) = manifest.stream_records(freeze(project))
     read = prm800k.parse_line(prm.make_line(), number=1)
     assert isinstance(read, TraceRecord)

@@ -14,7 +14,7 @@ from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Judgment, Project, StepReview, Submission
 from tests import factories, servers
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 
 @pytest.mark.django_db(transaction=True)
@@ -22,7 +22,7 @@ def test_chunks_are_in_order_and_leave_no_connection_open() -> None:
     """Outside of a transaction, chunks are read ahead. Stopping early closes the connections too."""
     project = factories.make_project()
     names = [f"rater {number:02}" for number in range(20)]
-    bring_in(project, *(prm.make_line(labeler=name) for name in names), chunk=20)
+    load_lines(project, *(prm.make_line(labeler=name) for name in names), chunk=20)
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
@@ -72,7 +72,7 @@ def test_interleaved_submissions_are_read_separately(
     django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
 ) -> None:
     project = factories.make_project()
-    bring_in(project, *(prm.make_line(labeler=name) for name in ("ann", "ben", "cid")))
+    load_lines(project, *(prm.make_line(labeler=name) for name in ("ann", "ben", "cid")))
     relabel_in_turns({"ann": 0, "ben": -1})
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
@@ -110,5 +110,5 @@ def test_rows_next_to_general_ones_are_exported_unchanged(steps: list[dict[str, 
         prm.make_line(labeler="ben", steps=steps, **others),
         prm.make_line(labeler="cid"),
     ]
-    bring_in(project, *lines)
+    load_lines(project, *lines)
     assert export_lines(project) == [line + b"\n" for line in lines]

@@ -9,7 +9,7 @@ from labeling.datasets.selection import ManifestFilters
 from labeling.models import Manifest, Project, Settlement, Trace
 from tests import factories
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,9 @@ def test_traces_are_selected_without_submissions() -> None:
 
 def test_filters_by_raters_contested_state_and_domain() -> None:
     project = factories.make_project(reserve_problem_share=0.0)
-    bring_in(project, *(prm.make_line(problem=problem) for problem in "ab"), prm.make_line(problem="a", labeler="ben"))
+    load_lines(
+        project, *(prm.make_line(problem=problem) for problem in "ab"), prm.make_line(problem="a", labeler="ben")
+    )
     assert freeze(project, min_raters=2).n_rows == 2
     contested = Trace.objects.get(project=project, problem__text="b")
     Settlement.objects.create(

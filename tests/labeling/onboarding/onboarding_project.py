@@ -1,4 +1,4 @@
-"""A project with a training set and a screening set, and somebody who walks the way in."""
+"""A project with a training set and a screening set, and a rater who goes through onboarding."""
 
 import datetime as dt
 from typing import Any

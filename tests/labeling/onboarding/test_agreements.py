@@ -1,4 +1,4 @@
-"""What is agreed to and read is a row with version and time, and comes before the next trace."""
+"""Consents and guidelines read are rows with version and time, and are required before the next trace."""
 
 import datetime as dt
 from functools import partial
@@ -80,7 +80,7 @@ def test_changed_version_is_read_again_before_the_next_trace(
     publish(project=project, by=None, now=now)
     assert Assignment.objects.filter(state="held").count() == 0
     assert onboarding_project.refusal_of_claim(rater, now) == station
-    # What was begun is finished as it was begun.
+    # An open trace keeps its guideline.
     onboarding_project.submit_assignment(in_hand, rater, now)
     assert Assignment.objects.filter(pk=in_hand, guideline__version=1, state="submitted").exists()
     (agree if station == "consent" else read)(rater, now)

@@ -1,4 +1,4 @@
-"""What is gold is handed out as such, and no longer as work."""
+"""Gold is served as gold and no longer as work."""
 
 import datetime as dt
 

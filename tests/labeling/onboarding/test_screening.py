@@ -20,7 +20,7 @@ WRONG = 0  # a step before the error
 
 @pytest.mark.django_db
 def test_mix_shows_who_passes_without_reading(now: dt.datetime) -> None:
-    """A set of sound traces alone is passed by whoever presses one key; half of them wrong is not."""
+    """Constant answers pass a set of sound traces, but not a set with errors in half of them."""
     project = onboarding_project.make_project(screening=2, screening_pass_share=0.75)
     assert onboarding.load_screening_mix(project) == (2, 0, 2)
     for _ in range(8):

@@ -1,4 +1,4 @@
-"""A screening set is drawn from what is known, shown, and taken as it was adjusted."""
+"""A screening set is drawn from known answers, adjusted by a lead, and replaced."""
 
 import datetime as dt
 from collections import Counter

@@ -34,7 +34,7 @@ def test_retraining_requires_guideline_and_screening(has_set: bool) -> None:
 
 
 def test_retraining_serves_both_sets_again(now: dt.datetime) -> None:
-    """Every trace of both sets comes again, and each attempt is told apart."""
+    """Every trace of both sets is served again, as a new attempt."""
     project = onboarding_project.make_project(training=2, screening=1, work=2, screening_attempts=1)
     rater = factories.make_rater(project, stage="training")
     assert rater.user is not None
@@ -65,7 +65,7 @@ def test_retraining_serves_both_sets_again(now: dt.datetime) -> None:
 
 
 def test_retraining_during_training_starts_over(now: dt.datetime) -> None:
-    """What is open before the rater is finished, and handed out once more afterwards."""
+    """An open trace is finished first, and served again afterwards."""
     project = onboarding_project.make_project(training=2)
     rater = factories.make_rater(project, stage="training")
     assert rater.user is not None

@@ -31,7 +31,7 @@ def test_training_gives_feedback_after_each_trace(now: dt.datetime) -> None:
     assert onboarding_project.current_stage(rater) == "working"
     assert onboarding_project.claim_next(rater, now).purpose == "work"
     assert Event.objects.get(what="training.finished").detail == {"n_traces": 2, "attempt": 1}
-    # Looking at an answer again moves nobody.
+    # Reading feedback again does not change the stage.
     onboarding.acknowledge_feedback(assignment_id=first.pk, rater_id=rater.pk, by=rater.user, now=now + dt.timedelta(1))
     assert onboarding_project.current_stage(rater) == "working"
     assert set(TrainingFeedback.objects.values_list("read_at", flat=True)) == {now}
@@ -56,7 +56,7 @@ def test_every_rater_gets_the_same_traces(now: dt.datetime) -> None:
 
 
 def test_trace_of_a_set_neither_lapses_nor_is_skipped_nor_reopened(now: dt.datetime) -> None:
-    """Nobody else waits for it, and it comes once: what lapsed would be a dead end."""
+    """No one else waits for it, and it is served once: a lapse would block the rater."""
     project = onboarding_project.make_project(training=1)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     claimed = onboarding_project.claim_next(rater, now).assignment_id

@@ -1,4 +1,4 @@
-"""Projects, their guidelines and whether work goes on."""
+"""Projects, their guidelines and their states."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def test_allowed_state_changes(verb: Callable[..., Any], before: str, after: str
 @pytest.mark.parametrize(
     ("verb", "before"),
     [
-        (lifecycle.archive_project, ProjectState.OPEN),  # closed first: corrections end, and somebody looks
+        (lifecycle.archive_project, ProjectState.OPEN),  # it must be closed first
         (lifecycle.resume_project, ProjectState.ARCHIVED),
         (lifecycle.pause_project, ProjectState.PAUSED),
     ],

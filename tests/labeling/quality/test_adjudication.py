@@ -61,7 +61,7 @@ def test_contested_traces_are_listed(trace: Trace) -> None:
     assert look(trace).differs_at == 1
 
 
-def test_decide_makes_a_revision_that_says_who(trace: Trace, lead: User) -> None:
+def test_decision_makes_a_revision_with_its_author(trace: Trace, lead: User) -> None:
     assert decide_trace(trace_id=trace.pk, first_error=1, note="7 × 8 is 56.", by=lead, now=NOW) == 1
     found = consensus.current_revisions(project_id=trace.project_id).get()
     assert (found.first_error, found.source, found.made_by, found.note) == (1, "person", lead, "7 × 8 is 56.")
@@ -71,7 +71,7 @@ def test_decide_makes_a_revision_that_says_who(trace: Trace, lead: User) -> None
     assert (event.by, event.detail["first_error"], event.detail["revision"]) == (lead.pk, 1, 1)
 
 
-def test_decide_and_send_back_are_told_in_the_figures_at_once(trace: Trace, lead: User) -> None:
+def test_decide_and_send_back_update_the_totals_immediately(trace: Trace, lead: User) -> None:
     def told() -> tuple[int, int]:
         submitted_work.refresh_quality(now=NOW + dt.timedelta(hours=next(hours)))
         content = ProjectStats.objects.get(pk=trace.project_id).content
@@ -86,7 +86,7 @@ def test_decide_and_send_back_are_told_in_the_figures_at_once(trace: Trace, lead
     assert told() == (0, 0)
 
 
-def test_decide_where_nobody_saw_the_error(trace: Trace, lead: User) -> None:
+def test_decide_an_error_that_no_rater_reported(trace: Trace, lead: User) -> None:
     decide_trace(trace_id=trace.pk, first_error=2, by=lead, now=NOW)
     labels = consensus.current_revisions(project_id=trace.project_id).get().labels
     assert labels == [[0, 0, 1, 1.0, 2], [1, 0, 1, 1.0, 2], [2, 0, -1, 1.0, 1]]
@@ -94,14 +94,14 @@ def test_decide_where_nobody_saw_the_error(trace: Trace, lead: User) -> None:
     assert consensus.current_revisions(project_id=trace.project_id).get().revision == 2
 
 
-def test_decide_stays_when_more_is_submitted(trace: Trace, lead: User) -> None:
+def test_decision_is_kept_after_later_submissions(trace: Trace, lead: User) -> None:
     decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
     submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, 1, 1], population="extra")
     row = look(trace)
     assert (row.state, row.n_readings, row.consensus_revision) == ("decided", 3, 1)
 
 
-def test_send_back_asks_beyond_the_limit_and_settles_by_what_comes(trace: Trace, lead: User) -> None:
+def test_send_back_exceeds_the_limit_and_settles_by_the_new_submission(trace: Trace, lead: User) -> None:
     send_back_trace(trace_id=trace.pk, note="Read step 2 again.", by=lead, now=NOW)
     assert (look(trace).state, look(trace).reason) == ("asked", "sent_back")
     assert sum(QueueEntry.objects.filter(lane__arm="opinion").values_list("slots_left", flat=True)) == 1
@@ -111,14 +111,14 @@ def test_send_back_asks_beyond_the_limit_and_settles_by_what_comes(trace: Trace,
     assert consensus.current_revisions(project_id=trace.project_id).get().first_error == 1
 
 
-def test_send_back_takes_a_decision_back(trace: Trace, lead: User) -> None:
+def test_send_back_discards_a_decision(trace: Trace, lead: User) -> None:
     decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
     send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
     assert not consensus.current_revisions(project_id=trace.project_id).exists()
     assert consensus.all_revisions(trace_id=trace.pk).count() == 1
 
 
-def test_send_back_waits_for_the_reading_that_was_asked_for(lead: User) -> None:
+def test_send_back_waits_for_the_requested_submission(lead: User) -> None:
     """Two agree, and a person wants a third: a correction that says the same settles nothing before it has come."""
     project = factories.make_project(overlap=2, overlap_limit=2)
     trace = factories.make_trace(project)

@@ -1,4 +1,4 @@
-"""Gold says only what can be true of its trace."""
+"""Creating, correcting, retiring and promoting gold."""
 
 import datetime as dt
 from functools import partial
@@ -20,7 +20,7 @@ from tests.labeling.quality import submitted_work
 pytestmark = pytest.mark.django_db
 
 
-def test_make_gold_keeps_what_is_accepted_and_says_so_in_the_log(now: dt.datetime) -> None:
+def test_make_gold_stores_the_answer_and_logs_it(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project(), ["One.", ["Two.", "Three."]])
     options = {option.pk: 1 for option in Option.objects.filter(step__trace=trace)}
     made = make_gold(
@@ -32,7 +32,9 @@ def test_make_gold_keeps_what_is_accepted_and_says_so_in_the_log(now: dt.datetim
 
 
 @pytest.mark.parametrize("accepted", [[], [2], [-1], [0]])
-def test_make_gold_refuses_an_error_where_nothing_is_rated(accepted: list[int | None], now: dt.datetime) -> None:
+def test_make_gold_refuses_an_error_at_a_step_that_is_not_rateable(
+    accepted: list[int | None], now: dt.datetime
+) -> None:
     trace = factories.make_trace(factories.make_project(), ["Context.", "One."])
     Step.objects.filter(trace=trace, position=0).update(is_rateable=False)
     with pytest.raises(InvalidGold):
@@ -49,7 +51,7 @@ def test_make_gold_refuses_a_rating_of_another_trace(now: dt.datetime) -> None:
         )
 
 
-def test_make_gold_of_one_trace_stands_once_for_each_use(now: dt.datetime) -> None:
+def test_trace_is_gold_once_per_use(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project())
     make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
     make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=now)
@@ -59,7 +61,7 @@ def test_make_gold_of_one_trace_stands_once_for_each_use(now: dt.datetime) -> No
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_make_gold_at_once_tells_the_later_one(now: dt.datetime) -> None:
+def test_concurrent_make_gold_refuses_the_later_call(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project())
     make = partial(make_gold, trace=trace, use=GoldUse.HIDDEN, by=None, now=now)
     told = run_at_once(*(partial(make, accepted_first_errors=[place]) for place in (0, 1, None)))
@@ -67,7 +69,7 @@ def test_make_gold_at_once_tells_the_later_one(now: dt.datetime) -> None:
     assert Gold.objects.count() == Event.objects.filter(what="gold.made").count() == 1
 
 
-def test_correct_gold_judges_answers_anew(now: dt.datetime) -> None:
+def test_correct_gold_rescores_answers(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project())
     made = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
     for rater, ratings in zip(submitted_work.make_raters(trace.project, 3), ([-1], [1, -1], [1, 1, 1]), strict=True):
@@ -82,8 +84,8 @@ def test_correct_gold_judges_answers_anew(now: dt.datetime) -> None:
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_correct_gold_at_once_leaves_one_order_and_no_answer_behind(now: dt.datetime) -> None:
-    """Two correct, while others submit: whatever came first, every verdict is that of what is accepted in the end."""
+def test_concurrent_corrections_and_submits_leave_consistent_verdicts(now: dt.datetime) -> None:
+    """Two corrections run while others submit: in the end, every verdict matches the accepted answer."""
     trace = factories.make_trace(factories.make_project())
     made = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
     everybody = submitted_work.make_raters(trace.project, 3)
@@ -99,7 +101,7 @@ def test_correct_gold_at_once_leaves_one_order_and_no_answer_behind(now: dt.date
     )
     assert not [each for each in told if isinstance(each, Exception)]
     first, last = Event.objects.filter(what="gold.corrected").order_by("pk")
-    assert last.detail["before"] == first.detail["after"]  # nobody corrects what is no longer so
+    assert last.detail["before"] == first.detail["after"]  # corrections are serialized
     made.refresh_from_db()
     assert last.detail["after"] == made.accepted_first_errors
     right = "right" if made.accepted_first_errors == [2] else "missed"
@@ -107,8 +109,8 @@ def test_correct_gold_at_once_leaves_one_order_and_no_answer_behind(now: dt.date
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_retire_gold_beside_who_answers_it(now: dt.datetime) -> None:
-    """Whoever has it in hand is scored whenever it is retired or corrected, and what others give back stays away."""
+def test_retire_gold_while_it_is_answered(now: dt.datetime) -> None:
+    """Open assignments are scored after a retirement or correction, and returned ones are not served again."""
     project = factories.make_project(gold_share=1)
     trace = factories.make_trace(project)
     made = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
@@ -137,13 +139,13 @@ def answer(claim: queue.Claim, rater: Rater) -> object:
     return assignments.submit(**client.place, now=factories.NOW, by=rater.user)
 
 
-def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retired_gold_leaves_its_lane(now: dt.datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = factories.make_trace(factories.make_project())
     made = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=now)
     queue.enqueue(project_id=trace.project_id, arm="gold", trace_ids=[trace.pk], slots=50, now=now)
     rater = factories.make_rater(trace.project)
     submitted_work.submit_trace(rater, trace, [-1], purpose="gold")
-    asked = factories.make_trace(trace.project)  # everybody on the way in meets it: no number of them wears it out
+    asked = factories.make_trace(trace.project)  # screening gold never becomes overexposed
     make_gold(trace=asked, use=GoldUse.SCREENING, accepted_first_errors=[0], by=None, now=now)
     submitted_work.submit_trace(rater, asked, [-1], purpose="screening")
     assert gold.retire_overexposed_gold(project_id=trace.project_id, now=now) == 0
@@ -156,7 +158,7 @@ def test_retire_gold_takes_it_out_of_its_lane(now: dt.datetime, monkeypatch: pyt
     assert not retire_gold(gold=made, by=None, now=now)
 
 
-def test_promote_makes_gold_of_three_who_agree(now: dt.datetime) -> None:
+def test_consensus_of_three_can_become_gold(now: dt.datetime) -> None:
     trace = factories.make_trace(factories.make_project(overlap=2))
     for number in range(3):
         submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, -1])

@@ -1,4 +1,4 @@
-"""Raters below the project's own bar are paused, told kindly, and go on when a lead lets them."""
+"""The monitor pauses raters below the gold threshold until a lead resumes them."""
 
 import datetime as dt
 import re
@@ -24,7 +24,7 @@ NOW = factories.NOW
 
 
 def meet(rater: Rater, *, right: bool, at: int = 0, **fields: object) -> None:
-    """The rater submits one more hidden gold trace."""
+    """Submit one more hidden gold trace as the rater."""
     trace = factories.make_trace(rater.project)
     make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     submitted_work.submit_trace(
@@ -37,7 +37,7 @@ def project(bar: float | None = 0.85) -> Project:
     return factories.make_project(gold_bar=bar)
 
 
-def test_watch_pauses_with_a_reason_for_each_side() -> None:
+def test_pause_has_a_reason_for_the_rater_and_a_note_for_leads() -> None:
     rater = factories.make_rater(project())
     met = 0
     while rater.paused_at is None:
@@ -55,7 +55,7 @@ def test_watch_pauses_with_a_reason_for_each_side() -> None:
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_watch_pauses_once_what_two_tabs_submit_and_keeps_both() -> None:
+def test_concurrent_gold_answers_pause_once_and_are_all_scored() -> None:
     """Gold in both tabs at the same moment, while a lead pauses too: every answer is scored, one pause is made, and
     what was opened before is still taken."""
     rater = factories.make_rater(project())
@@ -76,7 +76,7 @@ def test_watch_pauses_once_what_two_tabs_submit_and_keeps_both() -> None:
         queue.claim_trace(rater_id=rater.pk, now=NOW)
 
 
-def test_watch_leaves_good_raters_and_projects_without_a_bar_alone() -> None:
+def test_good_raters_and_projects_without_a_threshold_are_not_paused() -> None:
     good, unwatched = factories.make_rater(project()), factories.make_rater(project(None))
     for n in range(8):
         meet(good, right=n != 3, at=n)
@@ -84,7 +84,7 @@ def test_watch_leaves_good_raters_and_projects_without_a_bar_alone() -> None:
     assert (good.paused_at, unwatched.paused_at) == (None, None)
 
 
-def test_resume_begins_anew() -> None:
+def test_monitoring_starts_over_after_resume() -> None:
     rater = factories.make_rater(project())
     for n in range(5):
         meet(rater, right=False, at=n)
@@ -95,7 +95,7 @@ def test_resume_begins_anew() -> None:
     assert not raters.resume_rater(rater=rater, by=None, now=NOW)
 
 
-def test_pause_gives_back_what_was_fetched_ahead() -> None:
+def test_pause_returns_prefetched_assignments() -> None:
     rater = factories.make_rater(project())
     factories.make_assignment(rater, factories.make_trace(rater.project), state="held", opened_at=None)
     assert raters.pause_rater(rater=rater, reason="Let us talk.", by=None, now=NOW)
@@ -103,7 +103,7 @@ def test_pause_gives_back_what_was_fetched_ahead() -> None:
     assert not raters.pause_rater(rater=rater, reason="Again.", by=None, now=NOW)
 
 
-def test_measure_bar_takes_the_projects_own_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_baseline_is_the_first_quartile_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
     place = project(None)
     assert set_gold_threshold(project=place, now=NOW) is None
     everybody = submitted_work.make_raters(place, 5)
@@ -115,7 +115,7 @@ def test_measure_bar_takes_the_projects_own_quarter(monkeypatch: pytest.MonkeyPa
     assert set_gold_threshold(project=place, now=NOW) is None
 
 
-def test_measure_bar_asks_those_who_were_screened_where_there_is_a_screening() -> None:
+def test_baseline_uses_screened_raters_if_there_is_a_screening() -> None:
     place = project(None)
     passed, admitted = submitted_work.make_raters(place, 5), submitted_work.make_raters(place, 2)
     for rater, n_right in zip(passed, (40, 36, 32, 28, 24), strict=True):
@@ -124,14 +124,14 @@ def test_measure_bar_asks_those_who_were_screened_where_there_is_a_screening() -
         )
         keep_answers(rater, n_right, 40 if rater != passed[0] else 39)
     assert gold_monitor.uses_screening(project_id=place.pk)
-    for rater in admitted:  # let in by a lead, and wrong throughout
+    for rater in admitted:  # admitted by a lead, and always wrong
         keep_answers(rater, 0, 40)
     assert gold_monitor.measure_baseline_accuracy(project_id=place.pk) == Reason.FEW_GOLD
     keep_answers(passed[0], 1, 1)
     assert set_gold_threshold(project=place, now=NOW) == pytest.approx(0.7)
 
 
-def test_a_project_screens_from_the_time_its_set_is_handed_out() -> None:
+def test_project_uses_screening_once_its_set_is_served() -> None:
     place = project(None)
     trace = factories.make_trace(place)
     made = make_gold(trace=trace, use=GoldUse.SCREENING, accepted_first_errors=[0], by=None, now=NOW)
@@ -160,7 +160,7 @@ def keep_answers(rater: Rater, n_right: int, n: int) -> None:
         )
 
 
-def test_watching_looks_at_hidden_gold_alone() -> None:
+def test_monitor_uses_hidden_gold_only() -> None:
     rater = factories.make_rater(project())
     trace = factories.make_trace(rater.project)
     gold = make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=NOW)
@@ -170,8 +170,8 @@ def test_watching_looks_at_hidden_gold_alone() -> None:
     assert (gold.answers.count(), rater.paused_at) == (8, None)
 
 
-def test_prove_lowers_the_gold_share_once_after_a_fortnight() -> None:
-    """One step, in the log; whoever is paused and let go on is watched like a newcomer again."""
+def test_trusted_raters_get_less_gold_after_14_days() -> None:
+    """Logged once; a rater who was paused and resumed is treated as new."""
     place = factories.make_project(gold_share=0.5, proven_gold_share=0.1)
     rater, newcomer = submitted_work.make_raters(place, 2)
     for each, days in ((rater, 14), (newcomer, 13)):

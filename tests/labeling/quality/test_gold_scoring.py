@@ -1,4 +1,4 @@
-"""Gold is right where the first error lies in the accepted set, by the first revision, once."""
+"""Scoring of gold answers."""
 
 import datetime as dt
 
@@ -6,10 +6,10 @@ import pytest
 
 from labeling.models import GoldAnswer, Rater, Trace
 from labeling.models.gold import GoldUse
-from labeling.quality import gold_scoring, submitted_readings
+from labeling.quality import gold_scoring, submitted_reports
 from labeling.quality.gold import make_gold
 from labeling.quality.gold_scoring import load_gold_accuracy
-from labeling.quality.submitted_readings import RevisionReport
+from labeling.quality.submitted_reports import RevisionReport
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -31,14 +31,14 @@ RIGHT, MISSED, BLAMED, GAVE_UP = "right", "missed", "blamed", "gave_up"
         ([2, None], 3, BLAMED),
     ],
 )
-def test_verdict_tells_a_missed_error_from_a_blamed_step(
+def test_verdict_distinguishes_missed_errors_and_false_alarms(
     accepted: list[int | None], said: int | None, verdict: str
 ) -> None:
     reason = "solution" if said is None else "found_error"
     assert gold_scoring.judge_first_error(accepted=accepted, report=RevisionReport(1, 1, said, 4, reason)) == verdict
 
 
-def test_verdict_of_who_gave_up_is_never_right() -> None:
+def test_giving_up_is_never_right() -> None:
     assert gold_scoring.judge_first_error(accepted=[None], report=RevisionReport(1, 1, None, 4, "give_up")) == GAVE_UP
     assert gold_scoring.judge_first_error(accepted=[1], report=RevisionReport(1, 1, 1, 1, "bad_problem")) == RIGHT
 
@@ -56,7 +56,7 @@ def rater(gold_trace: Trace) -> Rater:
 
 
 @pytest.mark.django_db
-def test_score_is_kept_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+def test_gold_answer_is_scored_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
     submitted_work.submit_trace(rater, gold_trace, [1, -1], purpose="gold")
     answer = GoldAnswer.objects.get()
     assert (answer.verdict, answer.first_error, answer.use, answer.answered_at) == (RIGHT, 1, "hidden", now)
@@ -64,24 +64,24 @@ def test_score_is_kept_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.
 
 
 @pytest.mark.django_db
-def test_score_reads_the_first_revision_alone(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+def test_only_the_first_revision_is_scored(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
     assignment = submitted_work.submit_trace(rater, gold_trace, [1, 1, -1], purpose="gold")
     submitted_work.correct_step(assignment, 1, -1, now=now + dt.timedelta(days=1))
     assert [
-        report.position for report in submitted_readings.load_revision_reports([(assignment.pk, 1), (assignment.pk, 2)])
+        report.position for report in submitted_reports.load_revision_reports([(assignment.pk, 1), (assignment.pk, 2)])
     ] == [2, 1]
     answer = GoldAnswer.objects.get()
     assert (answer.verdict, answer.first_error, answer.answered_at) == (MISSED, 2, now)
 
 
 @pytest.mark.django_db
-def test_score_leaves_work_alone(gold_trace: Trace, rater: Rater) -> None:
+def test_work_is_not_scored(gold_trace: Trace, rater: Rater) -> None:
     submitted_work.submit_trace(rater, gold_trace, [1, -1])
     assert not GoldAnswer.objects.exists()
 
 
 @pytest.mark.django_db
-def test_score_counts_screening_apart_by_attempt(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+def test_screening_is_scored_by_attempt(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
     make_gold(trace=gold_trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
     submitted_work.submit_trace(rater, gold_trace, [1, 1, 1], purpose="screening")
     submitted_work.submit_trace(rater, gold_trace, [-1], purpose="screening", attempt=2)
@@ -92,14 +92,14 @@ def test_score_counts_screening_apart_by_attempt(gold_trace: Trace, rater: Rater
 
 
 @pytest.mark.django_db
-def test_score_of_who_gave_up(gold_trace: Trace, rater: Rater) -> None:
+def test_giving_up_is_scored_as_such(gold_trace: Trace, rater: Rater) -> None:
     assignment = submitted_work.give_up(rater, gold_trace, [1], purpose="gold")
-    assert submitted_readings.load_revision_reports([(assignment.pk, 1)]) == [
+    assert submitted_reports.load_revision_reports([(assignment.pk, 1)]) == [
         RevisionReport(assignment.pk, 1, None, 1, "give_up")
     ]
     assert GoldAnswer.objects.get().verdict == GAVE_UP
 
 
-def test_accuracy_of_nothing_says_so() -> None:
+def test_accuracy_without_answers_is_undefined() -> None:
     nothing = gold_scoring.GoldAccuracy(n=0, right=0, missed=0, blamed=0, gave_up=0)
     assert (nothing.share, nothing.interval.low, nothing.interval.high) == (None, 0.0, 1.0)

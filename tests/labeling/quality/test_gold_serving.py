@@ -1,4 +1,4 @@
-"""Hidden gold is met in an order that tells who does not read, by everybody, once."""
+"""The order in which hidden gold is served."""
 
 import datetime as dt
 
@@ -27,7 +27,7 @@ def order(project: Project) -> list[int]:
     return list(entries.order_by("-key", "-trace_id").values_list("trace_id", flat=True))
 
 
-def test_arrange_hidden_balances_every_beginning_and_writes_nothing_twice() -> None:
+def test_hidden_gold_order_is_balanced_in_every_prefix_and_stable() -> None:
     project = factories.make_project()
     sound = {gold(project, None).pk for _ in range(9)}
     for place in (0, 1, 2):
@@ -37,8 +37,8 @@ def test_arrange_hidden_balances_every_beginning_and_writes_nothing_twice() -> N
     assert arrange_hidden_gold(project_id=project.pk, now=NOW) == 0
 
 
-def test_arrange_hidden_shows_nobody_a_trace_twice_and_hides_none() -> None:
-    """Readers begin at the top of the new order; what each has met stays met."""
+def test_reordering_hidden_gold_neither_repeats_nor_skips_traces() -> None:
+    """Raters start at the top of the new order, and skip traces they had before."""
     project = factories.make_project(gold_share=1)
     factories.make_entry(factories.make_lane(project), factories.make_trace(project))
     traces = {gold(project, place).pk for place in (None, None, None, 0, 1, 2)}
@@ -55,7 +55,7 @@ def test_arrange_hidden_shows_nobody_a_trace_twice_and_hides_none() -> None:
     assert sorted(met) == sorted(traces)
 
 
-def test_arrange_tells_traces_apart_that_came_at_one_moment() -> None:
+def test_reordering_handles_traces_added_at_the_same_time() -> None:
     project = factories.make_project()
     lane = factories.make_lane(project, "screening")
     first, second = (factories.make_entry(lane, factories.make_trace(project), key=7).trace_id for _ in range(2))
@@ -66,7 +66,7 @@ def test_arrange_tells_traces_apart_that_came_at_one_moment() -> None:
     assert order(project) == [first, second]
 
 
-def test_hand_out_takes_a_trace_out_of_the_work_and_a_canary_out_of_everything() -> None:
+def test_gold_leaves_the_work_lanes_and_canaries_leave_all() -> None:
     project = factories.make_project()
     lane = factories.make_lane(project)
     for use, left in ((GoldUse.TRAINING, "training"), (GoldUse.CANARY, None)):

@@ -1,4 +1,4 @@
-"""What was withdrawn is soon missing from the figures, and what a file brought or took is soon in them."""
+"""Withdrawals and imports make statistics stale."""
 
 import datetime as dt
 
@@ -16,7 +16,7 @@ NOW = factories.NOW
 LATER = NOW + dt.timedelta(minutes=1)
 
 
-def test_withdraw_has_the_figures_computed_anew() -> None:
+def test_withdrawal_makes_statistics_stale() -> None:
     project = submitted_work.project_with_two_submissions()
     submitted_work.refresh_quality(now=NOW)
     trace = project.traces.earliest("pk")
@@ -27,7 +27,7 @@ def test_withdraw_has_the_figures_computed_anew() -> None:
     assert (shown.computed_at, shown.content["headline"]["n_traces"]) == (LATER, 11)
 
 
-def test_withdraw_while_the_first_figures_are_computed_has_them_computed_anew() -> None:
+def test_withdrawal_during_the_first_computation_makes_statistics_stale() -> None:
     project = submitted_work.project_with_two_submissions()
     background_refresh.resolve_due_traces(now=NOW)
     assert project_stats.claim_computation(project_id=project.pk, now=NOW)
@@ -35,7 +35,7 @@ def test_withdraw_while_the_first_figures_are_computed_has_them_computed_anew() 
     assert ProjectStats.objects.get().is_stale
 
 
-def test_count_again_leaves_a_project_alone_in_which_nobody_submitted() -> None:
+def test_project_without_submissions_is_not_marked_stale() -> None:
     project = factories.make_project()
     mark_existing_stats_stale(project_id=project.pk, now=NOW)
     assert not ProjectStats.objects.exists()

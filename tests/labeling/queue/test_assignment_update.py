@@ -1,4 +1,4 @@
-"""An assignment is opened by a claim, by a request, or by the first message for it: the row is the same."""
+"""A claim, a request, or the first message opens an assignment, and writes the same row."""
 
 import datetime as dt
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a rater is handed, and what not."""
+"""Which trace a rater gets."""
 
 import datetime as dt
 
@@ -274,7 +274,7 @@ def test_claim_is_one_statement(now: dt.datetime) -> None:
 
 
 def test_nothing_left_does_not_wait_for_gold(now: dt.datetime) -> None:
-    """Back in its lane it would be handed out beside work alone, and none is left."""
+    """Back in its lane it is served only beside work, and no work is left."""
     project = factories.make_project()
     queues.fill_lane(project, 1)
     queues.fill_lane(project, 1, arm="gold", slots=1)

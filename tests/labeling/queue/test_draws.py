@@ -1,4 +1,4 @@
-"""A drawn batch in its lanes: read in the order of its draws, by one rater and by several at once."""
+"""A drawn batch is served in the order of its draws, to one rater and to concurrent ones."""
 
 import contextlib
 import random

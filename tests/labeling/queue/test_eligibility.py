@@ -1,4 +1,4 @@
-"""Python says why a rater is refused, and `claim.sql` refuses them: both agree, whatever the state of the rows."""
+"""Python explains why a rater is refused, and `claim.sql` refuses: both agree for every combination."""
 
 import datetime as dt
 import itertools
@@ -51,7 +51,7 @@ class Texts(NamedTuple):
 
 
 def seen(way: str, texts: Texts) -> tuple[int | None, int | None]:
-    """What the project asks for, and what the rater has seen."""
+    """Return the version that the project requires, and the one that the rater has read."""
     return {
         "none": (None, None),
         "read": (texts.new, texts.new),

@@ -1,4 +1,4 @@
-"""What is known of a trace keeps it out of the work, and what is gold no longer is shown to nobody as gold."""
+"""Gold is never served as work, and retired gold is not served at all."""
 
 import datetime as dt
 
@@ -33,7 +33,7 @@ def become_gold(trace: Trace, now: dt.datetime, use: GoldUse = GoldUse.HIDDEN) -
 
 
 def left(trace: Trace) -> dict[str, int]:
-    """What is to be had, by arm."""
+    """Return the remaining slots by lane."""
     return dict(QueueEntry.objects.filter(trace=trace, is_open=True).values_list("lane__arm", "slots_left"))
 
 

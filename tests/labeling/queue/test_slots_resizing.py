@@ -1,4 +1,4 @@
-"""Other overlaps in the middle of a project: what is free follows, what is in hand or settled stays."""
+"""A change of the overlap resizes free slots, and leaves open and settled traces unchanged."""
 
 import datetime as dt
 
@@ -68,7 +68,7 @@ def test_resize_ignores_gold_and_other_projects_and_works_in_chunks() -> None:
 
 @pytest.mark.parametrize("lapses_before", [True, False])
 def test_returned_slot_above_the_overlap_is_dropped(lapses_before: bool) -> None:
-    """Two of three have submitted. The third lapses, before or after two have become enough: nobody is asked for it."""
+    """Two of three have submitted. A lapse of the third, before or after two are enough, schedules no third label."""
     project = factories.make_project(overlap=3)
     (trace,) = queues.fill_lane(project, 1, slots=3)
     claims = [queue.claim_trace(rater_id=each.pk, now=NOW, opened=True) for each in queues.make_raters(project, 3)]

@@ -15,13 +15,13 @@ from django.core.management import CommandError, call_command
 
 from events.models import Event
 from formats.catalog import UnknownFormat
-from formats.normalization import digest_normalized
+from formats.near_duplicates import digest_normalized
 from jobs import runner
 from jobs.models import Job, JobState
 from jobs.runner import JobProgress
 from labeling import benchmarks
 from labeling.models import BenchmarkProblem, Gold, Problem, Project, QueueEntry, Rater, Source, Submission, Trace
-from labeling.traces import bad_lines, import_job
+from labeling.traces import import_job, import_report
 from labeling.traces.import_job import ImportOptions
 from tests import factories
 from tests.formats import prm800k_lines as prm
@@ -103,7 +103,7 @@ def test_lenient_import_leaves_bad_lines_out_and_lists_them(tmp_path: Path, now:
     )
     assert job.state == JobState.DONE
     assert [line["line"] for line in job.result["report"]["bad_lines"]] == [2]
-    assert bad_lines.path_for_job(job.pk).read_text().splitlines()[1].startswith("2,2,")
+    assert import_report.path_for_job(job.pk).read_text().splitlines()[1].startswith("2,2,")
     assert Submission.objects.count() == 2
 
 

@@ -11,9 +11,9 @@ from formats import prm800k
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Option, Problem, Project, Rater, Step, StepReview, Submission, Trace
-from labeling.traces import bulk_insert, import_rows
+from labeling.traces import bulk_insert, trace_rows
+from labeling.traces.identity import LabelsKind
 from labeling.traces.import_report import ImportReport
-from labeling.traces.labelers import LabelsKind
 from labeling.traces.load import load_records
 from tests import factories
 from tests.formats import prm800k_lines as prm
@@ -21,7 +21,7 @@ from tests.formats import prm800k_lines as prm
 pytestmark = pytest.mark.django_db
 
 
-def bring_in(project: Project, *lines: bytes, labels: LabelsKind = "judgments", chunk: int = 3) -> ImportReport:
+def load_lines(project: Project, *lines: bytes, labels: LabelsKind = "judgments", chunk: int = 3) -> ImportReport:
     stream = io.BytesIO(b"".join(line + b"\n" for line in lines))
     return load_records(
         project=project,
@@ -33,7 +33,7 @@ def bring_in(project: Project, *lines: bytes, labels: LabelsKind = "judgments", 
     )
 
 
-def take_out(project: Project) -> list[bytes]:
+def export_lines(project: Project) -> list[bytes]:
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
@@ -46,9 +46,9 @@ def take_out(project: Project) -> list[bytes]:
 def test_real_records_need_no_residue(shared_data: Path, name: str) -> None:
     project = factories.make_project()
     lines = (shared_data / "prm800k" / name).read_bytes().splitlines()
-    report = bring_in(project, *lines, chunk=200)
+    report = load_lines(project, *lines, chunk=200)
     assert (report.records, report.residues, report.bad) == (len(lines), 0, 0)
-    assert take_out(project) == lines
+    assert export_lines(project) == lines
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -56,16 +56,16 @@ def test_real_records_need_no_residue(shared_data: Path, name: str) -> None:
 @example([prm.make_line(steps=[]), prm.make_line()])
 def test_any_record_is_written_back_byte_for_byte(lines: list[bytes]) -> None:
     project = factories.make_project()
-    assert bring_in(project, *lines).bad == 0
-    assert take_out(project) == lines
+    assert load_lines(project, *lines).bad == 0
+    assert export_lines(project) == lines
 
 
 def test_load_again_adds_nothing() -> None:
     project = factories.make_project()
     lines = [prm.make_line(), prm.make_line(labeler=None), prm.make_line(labeler=None)]
-    bring_in(project, *lines)
+    load_lines(project, *lines)
     before = [model.objects.count() for model in (Problem, Trace, Step, Option, Submission, StepReview, Rater)]
-    again = bring_in(project, *lines)
+    again = load_lines(project, *lines)
     assert before == [model.objects.count() for model in (Problem, Trace, Step, Option, Submission, StepReview, Rater)]
     assert (again.records, again.traces_added, again.submissions_added) == (3, 0, 0)
 
@@ -73,9 +73,9 @@ def test_load_again_adds_nothing() -> None:
 def test_load_counts_attempts_of_the_unknown_rater() -> None:
     project = factories.make_project()
     lines = [prm.make_line(labeler=None), prm.make_line(labeler=None), prm.make_line(labeler=None, total_time=5)]
-    bring_in(project, *lines, chunk=2)
+    load_lines(project, *lines, chunk=2)
     assert list(Assignment.objects.order_by("pk").values_list("attempt", flat=True)) == [1, 2, 3]
-    assert take_out(project) == lines
+    assert export_lines(project) == lines
 
 
 def test_load_makes_one_trace_of_several_submissions() -> None:
@@ -86,13 +86,13 @@ def test_load_makes_one_trace_of_several_submissions() -> None:
         prm.make_line(labeler="ben", steps=[first, prm.make_step(last, -1, "b", "c", "a", "a", "a", chosen=None)]),
         prm.make_line(labeler="cid", steps=[first, prm.make_step(last, -1, "a", "b", "a", chosen=None)]),
     ]
-    bring_in(project, *lines, chunk=1)
+    load_lines(project, *lines, chunk=1)
     trace = Trace.objects.get()
     options = Option.objects.filter(step__trace=trace, step__position=1).order_by("position")
     assert list(options.values_list("text", flat=True)) == [last, "a", "b", "a", "c", "a"]
     shown = StepReview.objects.filter(step__position=1).order_by("pk").values_list("shown", flat=True)
     assert list(shown) == ["0 1 2 3", "0 2 4 1 3 5", "0 1 2 3"]
-    assert take_out(project) == lines
+    assert export_lines(project) == lines
 
 
 def test_load_finds_added_steps_without_options() -> None:
@@ -100,14 +100,14 @@ def test_load_finds_added_steps_without_options() -> None:
     nothing = {"completions": None, "human_completion": None, "chosen_completion": None}
     steps = [*(prm.make_step(text) for text in ("2 + 2 = 4", "4 + 2 = 7", "So 7.")), nothing]
     lines = [prm.make_line(labeler="ann", steps=steps), prm.make_line(labeler="ben", steps=steps)]
-    bring_in(project, *lines, chunk=1)
+    load_lines(project, *lines, chunk=1)
     assert Step.objects.count() == 4
-    assert take_out(project) == lines
+    assert export_lines(project) == lines
 
 
 def test_load_keeps_screening_and_quality_control_apart_from_work() -> None:
     project = factories.make_project()
-    bring_in(
+    load_lines(
         project,
         prm.make_line(),
         prm.make_line(is_quality_control_question=True),
@@ -125,14 +125,14 @@ def test_load_keeps_screening_and_quality_control_apart_from_work() -> None:
 
 def test_load_without_labels_adds_only_traces() -> None:
     project = factories.make_project()
-    report = bring_in(project, prm.make_line(), labels="none")
+    report = load_lines(project, prm.make_line(), labels="none")
     assert (report.traces_added, report.steps_added, report.submissions_added) == (1, 3, 0)
     assert not Rater.objects.filter(project=project).exists()
 
 
 def test_load_distinguishes_problems_by_answer() -> None:
     project = factories.make_project()
-    bring_in(
+    load_lines(
         project,
         prm.make_line(),
         prm.make_line(ground_truth_answer=None),
@@ -147,7 +147,7 @@ def test_load_holds_out_the_same_problems_in_every_project() -> None:
     reserves = []
     for _ in range(2):
         project = factories.make_project(reserve_problem_share=0.3)
-        bring_in(project, *lines)
+        load_lines(project, *lines)
         reserves.append(set(Problem.objects.filter(project=project, is_reserve=True).values_list("text", flat=True)))
     assert reserves[0] == reserves[1]
     assert 5 < len(reserves[0]) < 35
@@ -155,7 +155,7 @@ def test_load_holds_out_the_same_problems_in_every_project() -> None:
 
 @pytest.mark.parametrize(
     "table",
-    [import_rows.STEP, import_rows.OPTION, import_rows.TURN, import_rows.JUDGMENT],
+    [trace_rows.STEP, trace_rows.OPTION, trace_rows.TURN, trace_rows.JUDGMENT],
     ids=lambda table: table.name,
 )
 def test_large_tables_have_no_default_columns(table: bulk_insert.BulkTable) -> None:
@@ -164,15 +164,15 @@ def test_large_tables_have_no_default_columns(table: bulk_insert.BulkTable) -> N
 
 def test_ids_do_not_collide_with_rows_added_meanwhile() -> None:
     project = factories.make_project()
-    bring_in(project, prm.make_line())
+    load_lines(project, prm.make_line())
     factories.make_trace(project)
-    bring_in(project, prm.make_line(problem="Another?"))
+    load_lines(project, prm.make_line(problem="Another?"))
     factories.make_trace(project)
     assert Trace.objects.count() == 4
 
 
 def test_load_reports_a_bad_line_and_continues() -> None:
     project = factories.make_project()
-    report = bring_in(project, prm.make_line(), b"{", prm.make_line(labeler="ben"))
+    report = load_lines(project, prm.make_line(), b"{", prm.make_line(labeler="ben"))
     assert [(line.line, line.column) for line in report.bad_lines] == [(2, 2)]
     assert report.submissions_added == 2

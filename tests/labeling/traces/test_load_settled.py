@@ -15,14 +15,14 @@ from labeling import overlap_change, queue
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import AddedSlot, Consensus, Project, QueueEntry, Settlement, Trace
 from labeling.quality import background_refresh
-from labeling.traces import labelers
-from labeling.traces.labelers import LabelsKind
+from labeling.traces import identity
+from labeling.traces.identity import LabelsKind
 from labeling.traces.load import load_records
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.formats import prm800k_lines as prm
 from tests.labeling.quality import submitted_work
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -57,8 +57,8 @@ def settle(of: Project) -> dict[str, tuple[str, str, int]]:
 def test_imported_labels_make_a_consensus_and_no_work() -> None:
     """The submissions of a trace are in different chunks and files."""
     one = project()
-    bring_in(one, *LINES[:4], chunk=2)
-    bring_in(one, *LINES[4:])
+    load_lines(one, *LINES[:4], chunk=2)
+    load_lines(one, *LINES[4:])
     assert settle(one) == {
         AGREED: ("settled", "all_agree", 2),
         DIFFERING: ("contested", "differ_at_limit", 2),
@@ -73,7 +73,7 @@ def test_imported_labels_make_a_consensus_and_no_work() -> None:
 
 def test_single_labels_count_once_the_overlap_is_one() -> None:
     one = project(overlap=2)
-    bring_in(one, *LINES)
+    load_lines(one, *LINES)
     assert SINGLE not in settle(one)
     job = overlap_change.change_overlap(project=one, overlap=1, overlap_limit=3, lease_seconds=1800, by=None, now=NOW)
     assert job is not None
@@ -83,9 +83,9 @@ def test_single_labels_count_once_the_overlap_is_one() -> None:
 
 def test_repeated_import_marks_nothing() -> None:
     one = project()
-    bring_in(one, *LINES)
+    load_lines(one, *LINES)
     before = settle(one)
-    bring_in(one, *LINES)
+    load_lines(one, *LINES)
     assert not Settlement.objects.filter(is_due=True).exists()
     assert settle(one) == before
 
@@ -93,12 +93,12 @@ def test_repeated_import_marks_nothing() -> None:
 def test_imported_labels_count_with_labels_made_here() -> None:
     """A queued trace gets a further label if its label made here and the imported one differ."""
     one = project()
-    bring_in(one, prm.make_line(problem=DIFFERING), labels="none")
+    load_lines(one, prm.make_line(problem=DIFFERING), labels="none")
     trace = Trace.objects.get()
     assert QueueEntry.objects.get().slots == 2
     submitted_work.submit_trace(factories.make_rater(one), trace, [1, 1, 1])
     assert settle(one)[DIFFERING][:2] == ("reading", "first_readings")
-    bring_in(one, prm.make_line(problem=DIFFERING, labeler="ann"))
+    load_lines(one, prm.make_line(problem=DIFFERING, labeler="ann"))
     assert settle(one)[DIFFERING] == ("asked", "differ", 2)
     assert queue.is_labeled_here(trace_id=trace.pk)
     assert QueueEntry.objects.get(lane__arm="opinion").slots == 1
@@ -111,7 +111,7 @@ def test_machine_screening_and_live_submissions_are_not_settled() -> None:
         del live["question"][key]
     screening = prm.make_line(problem="Screened?", is_initial_screening_question=True)
     checked = prm.make_line(problem="Checked?", is_quality_control_question=True)
-    bring_in(one, json.dumps(live).encode(), screening, checked, prm.make_line(problem=SINGLE))
+    load_lines(one, json.dumps(live).encode(), screening, checked, prm.make_line(problem=SINGLE))
     assert settle(one) == {SINGLE: ("settled", "all_agree", 1)}
 
 
@@ -131,19 +131,19 @@ def count_settlement_statements(of: Project, *lines: bytes, labels: LabelsKind =
         return execute(sql, *others)
 
     with connection.execute_wrapper(record_statement):
-        bring_in(of, *lines, labels=labels, chunk=20)
+        load_lines(of, *lines, labels=labels, chunk=20)
     return sum("labeling_settlement" in sql for sql in statements)
 
 
 def test_machine_ratings_are_kept_beside_the_consensus_of_people() -> None:
     """Two people agreed before the import: their consensus does not change."""
     one = project()
-    bring_in(one, prm.make_line(problem=SINGLE, labeler="ann"), prm.make_line(problem=SINGLE, labeler="ben"))
+    load_lines(one, prm.make_line(problem=SINGLE, labeler="ann"), prm.make_line(problem=SINGLE, labeler="ben"))
     background_refresh.resolve_due_traces(now=NOW)
     before = Consensus.objects.get()
     records = prm800k.read(io.BytesIO(prm.make_line(problem=SINGLE, labeler="x")))
     attributed = [
-        labelers.attribute_labels(each, labels="judge", labels_by="x")
+        identity.attribute_labels(each, labels="judge", labels_by="x")
         for each in records
         if isinstance(each, TraceRecord)
     ]

@@ -133,12 +133,12 @@ def test_scorer_beats_length_on_other_problems_and_learns_nothing_from_shuffled_
     features, other = builtin.take_steps(extract(trained), is_labeled), extract(judged)
     truth = label_steps(trained, np.zeros(len(is_labeled))).is_wrong
     steps = label_steps(judged, builtin.train_scorer(features, truth).p_wrong(other))
-    found, by_length = concordance.length_matched_auc(steps), concordance.length_only_matched_auc(steps)
-    assert found.value is not None
+    result, by_length = concordance.length_matched_auc(steps), concordance.length_only_matched_auc(steps)
+    assert result.value is not None
     assert by_length.value is not None
-    assert found.interval is not None
-    assert found.value >= by_length.value + 0.09  # 0.107 was measured
-    assert found.interval.low > 0.5
+    assert result.interval is not None
+    assert result.value >= by_length.value + 0.09  # 0.107 was measured
+    assert result.interval.low > 0.5
     shuffled = [np.random.default_rng(seed).permutation(truth) for seed in range(3)]
     by_chance = [
         concordance.length_matched_auc(label_steps(judged, builtin.train_scorer(features, labels).p_wrong(other))).value

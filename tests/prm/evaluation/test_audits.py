@@ -45,8 +45,8 @@ def test_outcome_model_finds_wrong_answers_but_no_errors_behind_right_ones() -> 
         sources=np.zeros(4, dtype=np.int64),
     )
     outcomes = TraceOutcomes(domains=["sums"], domain=[0] * 4, is_answer_right=[True, False, True, True])
-    found = audits.build_audit_report(judged, outcomes, contamination={})["audits"]
-    assert (found["auc_right_answers"]["value"], found["auc_wrong_answers"]["value"]) == (0.5, 1.0)
+    result = audits.build_audit_report(judged, outcomes, contamination={})["audits"]
+    assert (result["auc_right_answers"]["value"], result["auc_wrong_answers"]["value"]) == (0.5, 1.0)
 
 
 def test_outcome_slope_is_alarming_if_scores_depend_on_the_outcome() -> None:
@@ -55,9 +55,9 @@ def test_outcome_slope_is_alarming_if_scores_depend_on_the_outcome() -> None:
     noise = random.normal(0, 1, 3000)
     for slope, is_alarming in ((0.0, False), (1.0, True)):
         logits = -2 + 3 * wrong - slope * right_answer + noise
-        found = audits.outcome_slope(p_wrong=1 / (1 + np.exp(-logits)), is_wrong=wrong, is_answer_right=right_answer)
-        assert found.value == pytest.approx(slope, abs=0.12)
-        assert found.is_alarming == is_alarming
+        result = audits.outcome_slope(p_wrong=1 / (1 + np.exp(-logits)), is_wrong=wrong, is_answer_right=right_answer)
+        assert result.value == pytest.approx(slope, abs=0.12)
+        assert result.is_alarming == is_alarming
 
 
 def test_length_drift_is_alarming_if_draws_are_selected_by_length() -> None:
@@ -122,8 +122,8 @@ def test_only_overlap_with_this_projects_problems_blocks_the_gate(
         np.array([0.1]), np.array([9]), np.array([1]), np.array([NO_ERROR]), np.array([0]), np.array([0])
     )
     judges = [{"kind": kind, "n_equal": equal, "n_overlapping": runs} for kind, equal, runs in matches]
-    found = audits.build_audit_report(judged, TraceOutcomes(["a"], [0], [None]), contamination={"judges": judges})
-    assert (found["alarms"], found["advisory"]) == (alarms, advisory)
+    result = audits.build_audit_report(judged, TraceOutcomes(["a"], [0], [None]), contamination={"judges": judges})
+    assert (result["alarms"], result["advisory"]) == (alarms, advisory)
 
 
 def test_known_contamination_of_public_benchmarks_is_found(shared_data: Path) -> None:

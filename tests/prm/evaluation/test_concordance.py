@@ -54,13 +54,13 @@ def test_value_and_interval_equal_counting_one_by_one(
 ) -> None:
     measure, rule = form
     steps = make_labeled_steps(seed=seed)
-    found, expected = measure(steps), one_by_one(steps, rule)
+    result, expected = measure(steps), one_by_one(steps, rule)
     if expected is None:
-        assert found.reason == Reason.NO_CASES
+        assert result.reason == Reason.NO_CASES
         return
-    assert found.value == pytest.approx(expected)
+    assert result.value == pytest.approx(expected)
     without = [one_by_one(steps, rule, without=problem) for problem in range(steps.n_problems)]
-    if any(value is None for value in without) or found.counts.problems < steps.n_problems:
+    if any(value is None for value in without) or result.counts.problems < steps.n_problems:
         return
     interval = intervals.jackknife_interval(
         value=expected,
@@ -69,8 +69,8 @@ def test_value_and_interval_equal_counting_one_by_one(
         floor=0.0,
     )
     if isinstance(interval, Interval):
-        assert found.interval is not None
-        assert (found.interval.low, found.interval.high) == pytest.approx((interval.low, interval.high))
+        assert result.interval is not None
+        assert (result.interval.low, result.interval.high) == pytest.approx((interval.low, interval.high))
 
 
 def test_perfect_order_is_one_and_its_reverse_zero() -> None:
@@ -139,9 +139,9 @@ def test_no_step_is_reported_as_no_cases() -> None:
 def test_interval_of_a_difference_covers_it_and_excludes_zero_for_a_much_better_prm() -> None:
     steps = make_labeled_steps(n=400, problems=40)
     better = steps.with_scores(steps.is_wrong * 0.5 + steps.p_wrong * 0.1)
-    found = concordance.length_matched_difference(better, steps.p_wrong)
-    assert isinstance(found, Interval)
-    assert found.low > 0
+    result = concordance.length_matched_difference(better, steps.p_wrong)
+    assert isinstance(result, Interval)
+    assert result.low > 0
     gap = (concordance.length_matched_auc(better).value or 0) - (concordance.length_matched_auc(steps).value or 0)
-    assert found.low < gap < found.high
+    assert result.low < gap < result.high
     assert concordance.length_matched_difference(steps, steps.p_wrong) == Reason.NO_SPREAD

@@ -38,8 +38,8 @@ def test_first_error_is_the_first_step_at_the_threshold() -> None:
 def test_published_scores_of_a_real_model_give_first_error_one() -> None:
     """P(right) of four steps by Qwen2.5-Math-PRM; the second step is wrong."""
     p_right = np.array([0.9995, 0.1813, 0.9746, 0.9995])
-    found = processbench.predict_first_errors(p_wrong=1 - p_right, lengths=np.array([4]), threshold=0.5)
-    assert found.tolist() == [1]
+    result = processbench.predict_first_errors(p_wrong=1 - p_right, lengths=np.array([4]), threshold=0.5)
+    assert result.tolist() == [1]
 
 
 def test_f1_is_the_harmonic_mean_of_both_accuracies() -> None:

@@ -34,8 +34,8 @@ def true_scores(traces: JudgedTraces) -> Floats:
 
 def test_perfect_scores_have_perfect_figures() -> None:
     traces = make_judged(true_scores(make_judged()))
-    for found in (report.report_on_traces(traces, threshold=0.5), report.report_across_folds(traces)):
-        values = {name: estimate.value for name, estimate in found.items()}
+    for result in (report.report_on_traces(traces, threshold=0.5), report.report_across_folds(traces)):
+        values = {name: estimate.value for name, estimate in result.items()}
         assert values["f1"] == values["auc"] == values["risk_set_auc"] == values["risk_set_auc_length_matched"] == 1.0
         assert values["ece"] == values["over_credit"] == values["over_blame"] == 0.0
 
@@ -49,8 +49,8 @@ def test_keep_selects_whole_traces() -> None:
 
 def test_calibration_error_equals_the_plain_one_and_has_an_interval() -> None:
     steps = make_labeled_steps(n=400, problems=40, scores=30)
-    found = calibration.expected_calibration_error(steps)
+    result = calibration.expected_calibration_error(steps)
     expected = plain.expected_calibration_error(confidences=1 - steps.p_wrong, is_right=~steps.is_wrong)
-    assert found.value == pytest.approx(expected)
-    assert found.interval is not None
-    assert found.interval.low <= expected <= found.interval.high
+    assert result.value == pytest.approx(expected)
+    assert result.interval is not None
+    assert result.interval.low <= expected <= result.interval.high

@@ -29,8 +29,8 @@ def places(hazards: list[float]) -> list[float]:
 @given(HAZARDS)
 def test_first_error_and_none_are_a_distribution(hazards: list[float]) -> None:
     trace = make_one_trace_pool(hazards)
-    found = [*first_error_probabilities(trace), *no_error_probabilities(trace)]
-    assert found == pytest.approx(places(hazards), abs=1e-8)
+    result = [*first_error_probabilities(trace), *no_error_probabilities(trace)]
+    assert result == pytest.approx(places(hazards), abs=1e-8)
 
 
 @given(HAZARDS)
@@ -58,14 +58,14 @@ def test_cost_is_fitted_from_measured_time() -> None:
     steps, words = random.integers(1, 20, 300), random.integers(20, 500, 300)
     seconds = np.asarray(7 + 1.5 * steps + 0.2 * words + random.normal(0, 1, 300), dtype=np.float64)
     seconds[:10] += 900  # interruptions
-    found = cost.fit_reading_rates(seconds=seconds, steps_read=steps, words_read=words)
-    assert (found.opening, found.step, found.word) == pytest.approx((7, 1.5, 0.2), abs=0.5)
+    result = cost.fit_reading_rates(seconds=seconds, steps_read=steps, words_read=words)
+    assert (result.opening, result.step, result.word) == pytest.approx((7, 1.5, 0.2), abs=0.5)
 
 
 def test_cost_never_gets_a_negative_rate() -> None:
     steps = np.arange(1, 50)
-    found = cost.fit_reading_rates(seconds=np.linspace(99.0, 51.0, 49), steps_read=steps, words_read=steps * 7 % 13)
-    assert min(found.opening, found.step, found.word) >= 0
+    result = cost.fit_reading_rates(seconds=np.linspace(99.0, 51.0, 49), steps_read=steps, words_read=steps * 7 % 13)
+    assert min(result.opening, result.step, result.word) >= 0
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ def test_acquisition_equals_its_formula(name: str, expected: float) -> None:
 
 def test_convincing_wrong_answers_are_wrong_answers() -> None:
     both = make_pool(n=40)
-    found = acquisitions.acquisition_scores("convincing_wrong_answer", both, READING)
-    assert (found[~both.is_answer_wrong] < 1e-6).all()
-    assert found[both.is_answer_wrong].max() > 0.1
+    result = acquisitions.acquisition_scores("convincing_wrong_answer", both, READING)
+    assert (result[~both.is_answer_wrong] < 1e-6).all()
+    assert result[both.is_answer_wrong].max() > 0.1
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(acquisitions.ACQUISITIONS)), st.integers(0, 1000))
 def test_every_acquisition_scores_every_trace_above_zero(name: str, seed: int) -> None:
-    found = acquisitions.acquisition_scores(name, make_pool(n=20, seed=seed), READING)
-    assert found.shape == (20,)
-    assert (found > 0).all()
+    result = acquisitions.acquisition_scores(name, make_pool(n=20, seed=seed), READING)
+    assert result.shape == (20,)
+    assert (result > 0).all()
 
 
 def by_number(pool: Pool, reading: ReadingRates) -> np.ndarray:

@@ -34,12 +34,12 @@ def test_batch_draws_each_trace_once_and_counts_what_is_left(
 ) -> None:
     n = len(scores)
     problems = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
-    found = batch(scores, size=size, seed=seed, problems=problems)
-    assert len({draw.trace for draw in found}) == len(found) == min(size, n)
-    assert [draw.rank for draw in found] == list(range(1, len(found) + 1))
-    assert [draw.n_left for draw in found] == list(range(n, n - len(found), -1))
-    assert all(0.2 / draw.n_left <= draw.q + 1e-12 <= 1 + 1e-9 for draw in found)
-    policy = [problems[draw.trace] for draw in found if draw.arm is DrawArm.POLICY]
+    result = batch(scores, size=size, seed=seed, problems=problems)
+    assert len({draw.trace for draw in result}) == len(result) == min(size, n)
+    assert [draw.rank for draw in result] == list(range(1, len(result) + 1))
+    assert [draw.n_left for draw in result] == list(range(n, n - len(result), -1))
+    assert all(0.2 / draw.n_left <= draw.q + 1e-12 <= 1 + 1e-9 for draw in result)
+    policy = [problems[draw.trace] for draw in result if draw.arm is DrawArm.POLICY]
     assert len(set(policy)) == len(policy)
 
 
@@ -60,8 +60,8 @@ def test_q_is_the_probability_of_the_draw() -> None:
 
 
 def test_uniform_share_is_respected() -> None:
-    found = batch(np.linspace(0.1, 1, 4000).tolist(), size=2000)
-    assert sum(draw.arm is DrawArm.UNIFORM for draw in found) / 2000 == pytest.approx(0.2, abs=0.03)
+    result = batch(np.linspace(0.1, 1, 4000).tolist(), size=2000)
+    assert sum(draw.arm is DrawArm.UNIFORM for draw in result) / 2000 == pytest.approx(0.2, abs=0.03)
 
 
 def test_policy_prefers_high_scores_less_at_high_temperature() -> None:
@@ -74,28 +74,28 @@ def test_policy_prefers_high_scores_less_at_high_temperature() -> None:
 
 
 def test_domain_quota_restricts_only_the_policy() -> None:
-    found = batch(
+    result = batch(
         [1.0] * 50 + [0.5] * 50,
         size=40,
         domains=[0] * 50 + [1] * 50,
         rules=DrawRules(domain_quota=0.25, temperature=0.05),
     )
-    by_policy = [draw.trace >= 50 for draw in found if draw.arm is DrawArm.POLICY]
+    by_policy = [draw.trace >= 50 for draw in result if draw.arm is DrawArm.POLICY]
     assert by_policy.count(False) <= 10
     assert by_policy.count(True) <= 10
-    assert len(found) == 40
+    assert len(result) == 40
 
 
 def test_uniform_walk_takes_all_if_the_policy_has_no_eligible_trace() -> None:
-    found = batch([1.0] * 6, size=6, problems=[0] * 6)
-    assert [draw.arm for draw in found[1:]] == [DrawArm.UNIFORM] * 5
-    assert [draw.q for draw in found[1:]] == pytest.approx([1 / 5, 1 / 4, 1 / 3, 1 / 2, 1])
+    result = batch([1.0] * 6, size=6, problems=[0] * 6)
+    assert [draw.arm for draw in result[1:]] == [DrawArm.UNIFORM] * 5
+    assert [draw.q for draw in result[1:]] == pytest.approx([1 / 5, 1 / 4, 1 / 3, 1 / 2, 1])
 
 
 def test_scores_far_apart_stay_drawable() -> None:
-    found = batch([1e-9, 1.0, 1e-200, 5.0], size=4, rules=DrawRules(temperature=0.02))
-    assert {draw.trace for draw in found} == {0, 1, 2, 3}
-    assert all(np.isfinite(draw.q) and draw.q > 0 for draw in found)
+    result = batch([1e-9, 1.0, 1e-200, 5.0], size=4, rules=DrawRules(temperature=0.02))
+    assert {draw.trace for draw in result} == {0, 1, 2, 3}
+    assert all(np.isfinite(draw.q) and draw.q > 0 for draw in result)
 
 
 @pytest.mark.parametrize(("has_one_per_problem", "overlap"), [(False, 1), (True, 1), (True, 2)])
@@ -113,7 +113,7 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
     problems, domains = random.integers(0, 25, n), random.integers(0, 2, n)
     plain, normalised, naive = [], [], []
     for seed in range(1000):
-        found = draws.draw_in_order(
+        result = draws.draw_in_order(
             scores=scores,
             problems=problems,
             domains=domains,
@@ -122,8 +122,8 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
             rules=rules,
             random=np.random.default_rng(seed),
         )
-        chosen = losses[[draw.trace for draw in found]]
-        estimate = lure.estimate_pool_mean(losses=chosen, q=np.array([draw.q for draw in found]), pool_size=n)
+        chosen = losses[[draw.trace for draw in result]]
+        estimate = lure.estimate_pool_mean(losses=chosen, q=np.array([draw.q for draw in result]), pool_size=n)
         plain.append(estimate.plain)
         normalised.append(estimate.self_normalized)
         naive.append(chosen.mean())
@@ -139,10 +139,10 @@ def test_audit_slice_is_a_random_sample_and_the_uniform_draws_are_not() -> None:
     uniform_losses, slices = [], []
     for seed in range(300):
         places = np.random.default_rng([7, seed]).random(200)
-        found = batch(np.where(losses > 0, 1.0, 0.5).tolist(), size=80, seed=seed)
-        uniform = [draw.trace for draw in found if draw.arm is DrawArm.UNIFORM]
+        result = batch(np.where(losses > 0, 1.0, 0.5).tolist(), size=80, seed=seed)
+        uniform = [draw.trace for draw in result if draw.arm is DrawArm.UNIFORM]
         is_drawn, is_uniform = np.zeros((2, 200), dtype=np.bool_)
-        is_drawn[[draw.trace for draw in found]] = is_uniform[uniform] = True
+        is_drawn[[draw.trace for draw in result]] = is_uniform[uniform] = True
         kept = draws.mask_audit_slice(places=places, is_drawn=is_drawn, is_uniform=is_uniform)
         uniform_losses += losses[uniform].tolist()
         slices.append((losses[kept].mean(), kept.sum()))
@@ -173,8 +173,8 @@ def test_audit_slice_ends_at_the_furthest_draw_and_before_undrawn_traces(
 
 def test_estimate_of_a_whole_pool_is_its_mean() -> None:
     losses = np.array([1.0, 0, 0, 1, 1])
-    found = batch([1, 2, 3, 4, 5], size=5)
-    estimate = lure.estimate_pool_mean(losses=losses, q=np.array([draw.q for draw in found]), pool_size=5)
+    result = batch([1, 2, 3, 4, 5], size=5)
+    estimate = lure.estimate_pool_mean(losses=losses, q=np.array([draw.q for draw in result]), pool_size=5)
     assert (estimate.plain, estimate.self_normalized) == pytest.approx((0.6, 0.6))
 
 

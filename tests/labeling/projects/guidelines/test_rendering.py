@@ -1,4 +1,4 @@
-"""A guideline keeps what its author meant, and can do no harm."""
+"""Guidelines render as intended, without anything unsafe."""
 
 from html.parser import HTMLParser
 
@@ -9,7 +9,7 @@ from labeling.projects.guidelines import rendering
 
 
 class Elements(HTMLParser):
-    """What a browser makes of it: elements with their attributes, not words that look like some."""
+    """Parse the HTML like a browser: elements with their attributes."""
 
     def __init__(self) -> None:
         super().__init__()

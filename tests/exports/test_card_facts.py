@@ -2,13 +2,13 @@
 
 import pytest
 
-from exports.rating_spread import RatingSpread, _query_counts
+from exports.card_facts import RatingSpread, _query_counts
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Manifest
 from tests import factories
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ SUBMISSIONS = [
 def freeze(finish_reason: str) -> Manifest:
     project = factories.make_project()
     own = {"pre_generated_steps": ["a", "b", "c"], "finish_reason": finish_reason}
-    bring_in(project, *(prm.make_line(steps=steps, **own) for steps in SUBMISSIONS), chunk=20)
+    load_lines(project, *(prm.make_line(steps=steps, **own) for steps in SUBMISSIONS), chunk=20)
     return manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )

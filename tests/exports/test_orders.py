@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from exports import exclusions
-from exports.exclusions import TextScan
+from exports import orders
+from exports.orders import TextScan
 from labeling import benchmarks
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
@@ -15,7 +15,7 @@ from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from tests import factories
 from tests.formats import prm800k_lines as prm
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +28,7 @@ def freeze(
     is_training: bool = True,
 ) -> Manifest:
     filters = filters or ManifestFilters()
-    rules = exclusions.build_rules(project, filters, is_training=is_training, overrides=overrides, texts=texts)
+    rules = orders.build_rules(project, filters, is_training=is_training, overrides=overrides, texts=texts)
     return manifest.freeze_manifest(
         project=project, filters=filters, purpose="training", now=factories.NOW, by=None, exclusions=rules
     )
@@ -37,7 +37,7 @@ def freeze(
 def make_project(*problems: str) -> Project:
     """Return a project without held-out problems, with one labeled trace of each problem."""
     project = factories.make_project(reserve_problem_share=0.0)
-    bring_in(project, *(prm.make_line(problem=problem) for problem in problems))
+    load_lines(project, *(prm.make_line(problem=problem) for problem in problems))
     return project
 
 
@@ -52,7 +52,7 @@ def copy_digest(project: Project, problem: str, other: Project) -> None:
 
 
 def test_every_reason_has_a_label() -> None:
-    assert {*exclusions.OVERRIDABLE_EXCLUSIONS, *exclusions.ARCHIVE_EXCLUSIONS} == set(exclusions.EXCLUSION_LABELS)
+    assert {*orders.OVERRIDABLE_EXCLUSIONS, *orders.ARCHIVE_EXCLUSIONS} == set(orders.EXCLUSION_LABELS)
 
 
 def test_training_leaves_out_gold_screening_and_training_traces() -> None:
@@ -72,7 +72,7 @@ def test_training_leaves_out_gold_screening_and_training_traces() -> None:
 def test_training_leaves_out_every_trace_with_the_problem_of_a_canary() -> None:
     """A canary is an edited trace, or the original of one. Other solutions of its problem are left out too."""
     project, other = make_project("What is 1 + 1?", "b", "c"), factories.make_project()
-    bring_in(project, prm.make_line(problem="What is 1 + 1?", pre_generated_steps=["2"], labeler="ben"))
+    load_lines(project, prm.make_line(problem="What is 1 + 1?", pre_generated_steps=["2"], labeler="ben"))
     edited = factories.make_trace(other)
     copy_digest(project, "b", other)
     canary = Trace.objects.filter(project=project, problem__text="What is 1 + 1?").earliest("pk")

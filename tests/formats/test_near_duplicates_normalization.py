@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from formats.normalization import digest_normalized, normalize_text
+from formats.near_duplicates import digest_normalized, normalize_text
 
 
 @pytest.mark.parametrize(
