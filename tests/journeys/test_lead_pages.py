@@ -171,11 +171,11 @@ def _write_and_be_answered(lead: Page, reader: Page, project: Project) -> None:
     lead.get_by_label("Message").fill("Is step 2 of the last one sound?")
     lead.get_by_role("button", name="Send").click()
     reader.goto(reverse("annotate:work", args=[project.slug]))
-    line = reader.get_by_text("wrote to you")
+    line = reader.locator("#unread [data-message] summary")
     line.click()
     expect(reader.locator(".letter__text")).to_have_text("Is step 2 of the last one sound?")
     assert not accessibility_violations(reader)
-    reader.get_by_label("Answer in a line").fill("It is: 1 2 3.")  # keys that rate sleep in the field
+    reader.locator("#unread [name=answer]").fill("It is: 1 2 3.")  # keys do not rate while typing
     reader.keyboard.press("Enter")
     expect(line).to_have_count(0)
     expect(reader.locator(".step.is-rated")).to_have_count(0)
