@@ -44,10 +44,10 @@ def describe_lost_writes(lost: tuple[assignments.LostEdit, ...]) -> list[dict[st
     return [
         {
             "sequence": each.sequence,
-            "part": each.cell.part,
-            "step": each.cell.step,
-            "option": each.cell.option,
-            "current": {**each.judgment._asdict(), "comment": each.turn.comment},
+            "part": each.target.part,
+            "step": each.target.step,
+            "option": each.target.option,
+            "current": {**each.judgment._asdict(), "comment": each.review.comment},
         }
         for each in lost
     ]
@@ -65,7 +65,7 @@ def refusals_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpRes
         except assignments.AssignmentError as error:
             return _assignment_refusal(error)
         except queue.OnboardingRequired as error:
-            return json_refusal(409, _error_code(error), str(error), gate=error.station)
+            return json_refusal(409, _error_code(error), str(error), gate=error.gate)
         except queue.QueueRefusal as error:
             return json_refusal(409, _error_code(error), str(error))
 

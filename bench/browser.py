@@ -32,8 +32,8 @@ BARS = {
     "key_to_paint_ms_p95": 50,
     "submit_to_next_ms_p95": 100,
     "first_load_kB": 350,
-    "first_load_requests": 25,
-    "requests_before_rating": 12,
+    "first_load_requests": 35,
+    "requests_before_rating": 28,
     "second_trace_kB": 15,
     "other_hosts": 0,
 }

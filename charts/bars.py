@@ -1,4 +1,4 @@
-"""Amounts: columns over time, columns of parts, bars across."""
+"""Bar charts: columns over time, stacked columns, horizontal bars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class BarValue:
 def draw_columns(
     bars: Sequence[BarValue], *, name: str, reads: NumberFormatter, width: float = WIDE, height: float = 118.0
 ) -> Svg:
-    """One column for each; the last is the one that counts now, and says its value."""
+    """Draw one column per value. The last one is highlighted and shows its value."""
     drawing = Drawing(width, height, name)
     at = choose_ticks(0, max([bar.value for bar in bars] or [1]) or 1, about=2)
     left, right = 10 + 6.2 * max(len(reads(value)) for value in at), width - 52
@@ -32,15 +32,15 @@ def draw_columns(
             left + n * step + step * 0.18, up(bar.value), step * 0.64, up(0) - up(bar.value), "f1" if is_last else "f3"
         )
         if is_last:
-            drawing.word((left + (n + 1) * step, up(bar.value) + 4), reads(bar.value), "t")
-    centres = [left + (n + 0.5) * step for n in range(len(bars))]
-    draw_axis_labels(drawing, centres, [bar.label for bar in bars], height - 5)
-    return drawing.done()
+            drawing.text((left + (n + 1) * step, up(bar.value) + 4), reads(bar.value), "t")
+    centers = [left + (n + 0.5) * step for n in range(len(bars))]
+    draw_axis_labels(drawing, centers, [bar.label for bar in bars], height - 5)
+    return drawing.to_svg()
 
 
 @dataclass(frozen=True)
 class StackLayer:
-    """One kind of part: how it is drawn, what it is called, its share at each place, its word at the end."""
+    """One layer of stacked columns: its CSS class, label, share per column, and note beside the last column."""
 
     css: str
     label: str
@@ -51,7 +51,7 @@ class StackLayer:
 def draw_stacked_columns(
     labels: Sequence[str], layers: Sequence[StackLayer], *, name: str, reads: NumberFormatter, rest: tuple[str, str]
 ) -> Svg:
-    """Shares one above the other, from the first layer up; what is left to the whole is named, not drawn."""
+    """Stack the shares from the first layer up. The rest is labeled, not drawn."""
     height, right = 164.0, WIDTH - 84
     drawing = Drawing(WIDTH, height, name)
     totals = [sum(layer.shares[n] for layer in layers) for n in range(len(labels))]
@@ -68,32 +68,32 @@ def draw_stacked_columns(
             base = top
     _name_layers(drawing, layers, up, right + 6, rest)
     draw_axis_labels(drawing, [left + (n + 0.5) * step for n in range(len(labels))], labels, height - 7, at_most=4)
-    return drawing.done()
+    return drawing.to_svg()
 
 
 def _name_layers(
     drawing: Drawing, layers: Sequence[StackLayer], up: AxisScale, x: float, rest: tuple[str, str]
 ) -> None:
-    """Words at the last column instead of a legend, kept from lying on each other."""
+    """Label the layers beside the last column, without overlap."""
     base, ceiling = 0.0, up(0) + 26
     for layer in layers:
         share = layer.shares[-1] if layer.shares else 0.0
         y = min(up(base + share / 2), ceiling - 28)
-        drawing.word((x, y), layer.label, "t2")
-        drawing.word((x, y + 13), layer.note)
+        drawing.text((x, y), layer.label, "t2")
+        drawing.text((x, y + 13), layer.note)
         base, ceiling = base + share, y
-    drawing.word((x, min(10.0, ceiling - 28)), rest[0], "t2")
-    drawing.word((x, min(10.0, ceiling - 28) + 13), rest[1])
+    drawing.text((x, min(10.0, ceiling - 28)), rest[0], "t2")
+    drawing.text((x, min(10.0, ceiling - 28) + 13), rest[1])
 
 
 def draw_horizontal_bars(bars: Sequence[BarValue], *, name: str, reads: NumberFormatter, width: float = WIDE) -> Svg:
-    """Bars that lie, each with its name before and its value behind."""
+    """Draw horizontal bars with the name on the left and the value on the right."""
     drawing = Drawing(width, max(28 * len(bars) + 6, 20), name)
     most, room = max([bar.value for bar in bars] or [1]) or 1, min(250.0, width - 112 - 130)
     for n, bar in enumerate(bars):
         y, length = 9 + 28 * n, room * bar.value / most
-        drawing.word((0, y + 11), bar.label, "t2")
+        drawing.text((0, y + 11), bar.label, "t2")
         drawing.box(112, y, max(length, 1), 15, "f1" if n == 0 else "f2")
-        drawing.word((118 + length, y + 11), reads(bar.value), "t")
-        drawing.word((width, y + 11), bar.note, anchor="end")
-    return drawing.done()
+        drawing.text((118 + length, y + 11), reads(bar.value), "t")
+        drawing.text((width, y + 11), bar.note, anchor="end")
+    return drawing.to_svg()

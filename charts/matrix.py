@@ -1,4 +1,4 @@
-"""Matrices: cells in steps of ink, as dark as their share is high."""
+"""Matrices whose cells are shaded by their share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _STEPS = 7
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """What stands in a cell (`big`, and `small` below it) and how dark it is. Without a class it is empty."""
+    """A cell: its text, small text below, and shade. The default is an empty cell."""
 
     big: str = ""
     small: str = ""
@@ -25,20 +25,18 @@ class Matrix:
 
 
 def get_shade_class(share: float, low: float = 0.0, high: float = 1.0) -> str:
-    """The class of a share: h0 the palest, h6 the darkest."""
-    place = (share - low) / (high - low) if high > low else 1.0
-    return f"h{min(max(int(place * _STEPS), 0), _STEPS - 1)}"
+    """Return the shade of a share, from h0 (lightest) to h6 (darkest)."""
+    position = (share - low) / (high - low) if high > low else 1.0
+    return f"h{min(max(int(position * _STEPS), 0), _STEPS - 1)}"
 
 
 def build_share_cell(share: float | None, n: int, *, low: float = 0.0, high: float = 1.0) -> MatrixCell:
-    """A share with its n below."""
-    return (
-        MatrixCell()
-        if share is None
-        else MatrixCell(number_format.format_share(share), f"{n:,}", get_shade_class(share, low, high))
-    )
+    """Build a cell with a share and its n below."""
+    if share is None:
+        return MatrixCell()
+    return MatrixCell(number_format.format_share(share), f"{n:,}", get_shade_class(share, low, high))
 
 
 def build_count_cell(n: int, share: float) -> MatrixCell:
-    """A count with its share of the row below."""
+    """Build a cell with a count and its share of the row below."""
     return MatrixCell(f"{n:,}", number_format.format_share(share), get_shade_class(share))

@@ -1,16 +1,15 @@
-"""Numbers as they are written here: a share without its nought, its interval in brackets."""
+"""Numbers as text."""
 
 import math
 from dataclasses import dataclass
 
 
 def format_share(value: float | None) -> str:
-    """ ".68", "1.00", "−.12"; a dash for what is not known."""
+    """Format a share: 0.68, 1.00, −0.12; a dash for None."""
     if value is None or not math.isfinite(value):
         return "–"
     text = f"{abs(value):.2f}"
-    sign = "−" if value < 0 and text != "0.00" else ""
-    return sign + (text[1:] if text.startswith("0.") else text)
+    return f"−{text}" if value < 0 and text != "0.00" else text
 
 
 def format_interval(low: float | None, high: float | None) -> str:
@@ -19,7 +18,7 @@ def format_interval(low: float | None, high: float | None) -> str:
 
 @dataclass(frozen=True)
 class ValueWithInterval:
-    """A value with its interval, as it is written."""
+    """A value with its interval, formatted."""
 
     value: float | None
     low: float | None
@@ -35,10 +34,10 @@ class ValueWithInterval:
 
 
 def format_percent(value: float | None) -> str:
-    """ "3.9 %", "78 %" from ten up."""
+    """Format a share as a percentage: 3.9%, and 78% from ten up."""
     if value is None:
         return "–"
-    return f"{value * 100:.1f} %" if value < 0.1 else f"{value * 100:.0f} %"
+    return f"{value * 100:.1f}%" if value < 0.1 else f"{value * 100:.0f}%"
 
 
 def format_count(value: float) -> str:

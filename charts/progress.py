@@ -1,4 +1,4 @@
-"""What is done, and when it will be finished: a line up to today, a cone to the end."""
+"""Progress chart: a line up to today, and a cone to the forecast completion."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ from charts.svg import Drawing, Svg
 
 WIDTH, HEIGHT = 760.0, 226.0
 _LEFT, _TOP, _FLOOR = 52.0, 12.0, 202.0
-_LABEL_ROOM = 64.0  # room for the words at the end
+_LABEL_ROOM = 64.0  # for the labels at the right
 DateFormatter = Callable[[dt.date], str]
 
 
 @dataclass(frozen=True)
 class CompletionForecast:
-    """When the goal will be reached: most likely, and the days between which it will."""
+    """The most likely completion date with its interval."""
 
     on: dt.date
     first: dt.date
@@ -32,7 +32,7 @@ def draw_progress(
     words: tuple[str, str],
     width: float = WIDTH,
 ) -> Svg:
-    """`done` counts up to its last day, which is today. `words`: of today's value, and of today."""
+    """Draw the cumulative counts in `done`, whose last day is today. `words` label today's value and today."""
     drawing, right = Drawing(width, HEIGHT, name), width - _LABEL_ROOM
     first, today = done[0][0], done[-1][0]
     last = max(today, min(end.last, today + (today - first) * 2 + dt.timedelta(days=14))) if end else today
@@ -48,18 +48,18 @@ def draw_progress(
     drawing.line([(now[0], _TOP), (now[0], _FLOOR)], "ref")
     drawing.dot(now, radius=3.5)
     _name_today(drawing, now, words)
-    return drawing.done()
+    return drawing.to_svg()
 
 
 def _name_today(drawing: Drawing, now: tuple[float, float], words: tuple[str, str]) -> None:
-    """Before today, where there is room; in the first days behind it, under the line that goes up."""
-    settled, today = words
-    if now[0] > _LEFT + 7 * len(settled):
-        drawing.word((now[0] - 10, max(now[1] - 6, _TOP + 22)), settled, "t", "end")
-        drawing.word((now[0] - 6, _TOP + 8), today, anchor="end")
+    """Label today on the left of its line, or on the right if there is no room."""
+    value_label, today_label = words
+    if now[0] > _LEFT + 7 * len(value_label):
+        drawing.text((now[0] - 10, max(now[1] - 6, _TOP + 22)), value_label, "t", "end")
+        drawing.text((now[0] - 6, _TOP + 8), today_label, anchor="end")
     else:
-        drawing.word((now[0] + 10, min(now[1] + 16, _FLOOR - 6)), settled, "t")
-        drawing.word((now[0] + 6, _TOP + 8), today)
+        drawing.text((now[0] + 10, min(now[1] + 16, _FLOOR - 6)), value_label, "t")
+        drawing.text((now[0] + 6, _TOP + 8), today_label)
 
 
 def _name_days(drawing: Drawing, along: AxisScale, first: dt.date, last: dt.date, dates: DateFormatter) -> None:
@@ -81,10 +81,10 @@ def _draw_cone(
     dates: DateFormatter,
 ) -> None:
     y = up(goal)
-    first, on, last = (along.held(day.toordinal()) for day in (end.first, end.on, end.last))
+    first, on, last = (along.clamp(day.toordinal()) for day in (end.first, end.on, end.last))
     drawing.area([now, (first, y)], [now, (last, y)], "band")
     drawing.line([now, (on, y)], "l2")
     drawing.line([(first, y), (last, y)], "now-l")
     drawing.dot((on, y), radius=3.5)
-    drawing.word((min(on + 6, along.end - 30), y + 22), dates(end.on), "t")
-    drawing.word((min(on + 6, along.end - 30), y + 36), f"{dates(end.first)} – {dates(end.last)}")
+    drawing.text((min(on + 6, along.end - 30), y + 22), dates(end.on), "t")
+    drawing.text((min(on + 6, along.end - 30), y + 36), f"{dates(end.first)} – {dates(end.last)}")

@@ -38,11 +38,11 @@ def draw_share_bars(name: str, rows: Sequence[ShareBar]) -> Svg:
     drawing = Drawing(_WIDTH, _ROW_HEIGHT * len(rows) + 8, name, style=_STYLE)
     for number, row in enumerate(rows):
         y = _ROW_HEIGHT * number + 6
-        drawing.word((0, y + 13), _shorten(row.label))
+        drawing.text((0, y + 13), _shorten(row.label))
         drawing.box(_LEFT, y, _RIGHT - _LEFT, 14, "track")
-        drawing.box(_LEFT, y, _SHARE_SCALE.held(row.share) - _LEFT, 14, row.css)
-        drawing.word((_RIGHT + 12, y + 13), _shorten(row.note))
-    return drawing.done()
+        drawing.box(_LEFT, y, _SHARE_SCALE.clamp(row.share) - _LEFT, 14, row.css)
+        drawing.text((_RIGHT + 12, y + 13), _shorten(row.note))
+    return drawing.to_svg()
 
 
 def draw_share_intervals(name: str, rows: Sequence[ShareInterval]) -> Svg:
@@ -51,16 +51,16 @@ def draw_share_intervals(name: str, rows: Sequence[ShareInterval]) -> Svg:
     drawing = Drawing(_WIDTH, foot + 8, name, style=_STYLE)
     for number, row in enumerate(rows):
         y = _ROW_HEIGHT * number + 16
-        drawing.word((0, y + 4), _shorten(row.label))
+        drawing.text((0, y + 4), _shorten(row.label))
         drawing.line([(_LEFT, y), (_RIGHT, y)], "axis")
-        drawing.word((_RIGHT + 12, y + 4), _shorten(row.note))
+        drawing.text((_RIGHT + 12, y + 4), _shorten(row.note))
         if row.low is not None and row.high is not None:
-            drawing.line([(_SHARE_SCALE.held(row.low), y), (_SHARE_SCALE.held(row.high), y)], "range")
+            drawing.line([(_SHARE_SCALE.clamp(row.low), y), (_SHARE_SCALE.clamp(row.high), y)], "range")
         if row.value is not None:
-            drawing.dot((_SHARE_SCALE.held(row.value), y), "dark", radius=4)
+            drawing.dot((_SHARE_SCALE.clamp(row.value), y), "dark", radius=4)
     for tick in (0, 0.5, 1):
-        drawing.word((_SHARE_SCALE(tick), foot), f"{tick:g}", "tick", anchor="middle")
-    return drawing.done()
+        drawing.text((_SHARE_SCALE(tick), foot), f"{tick:g}", "tick", anchor="middle")
+    return drawing.to_svg()
 
 
 def _shorten(text: str) -> str:

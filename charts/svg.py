@@ -41,11 +41,11 @@ class Drawing:
         size = f'width="{_format_coordinate(max(width, 0))}" height="{_format_coordinate(max(height, 0))}"'
         self._shapes.append(f'<rect{_attributes(css)} x="{_format_coordinate(x)}" y="{_format_coordinate(y)}" {size}/>')
 
-    def word(self, at: Point, text: str, css: str = "", anchor: str = "start") -> None:
+    def text(self, at: Point, text: str, css: str = "", anchor: str = "start") -> None:
         place = f'x="{_format_coordinate(at[0])}" y="{_format_coordinate(at[1])}" text-anchor="{anchor}"'
         self._shapes.append(f"<text{_attributes(css)} {place}>{escape(text)}</text>")
 
-    def done(self) -> Svg:
+    def to_svg(self) -> Svg:
         return Svg(f"{self._head}>{''.join(self._shapes)}</svg>")
 
 

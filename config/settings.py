@@ -285,5 +285,5 @@ STATIC_ROOT = BASE_DIR / "build" / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "config.static_files.BundledStaticStorage"},
+    "staticfiles": {"BACKEND": "config.static_files.ModuleStaticStorage"},
 }

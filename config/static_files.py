@@ -1,35 +1,24 @@
-"""Static files under names that carry their hash, compressed in advance, which browsers keep forever."""
+"""Static files under names that contain their hash, compressed in advance, so that browsers cache them forever."""
 
-from collections.abc import Iterator
+import re
+from functools import cache
 from pathlib import Path
-from typing import Any
+from posixpath import dirname, join, normpath
 
 from django.contrib.staticfiles import finders
-from django.core.files.base import ContentFile
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-from config.js_bundle import bundle_modules
-
-# Modules that import many others. As one file each they cost a page one request.
-BUNDLE_ENTRIES = ("js/work/work.js",)
+_IMPORT = re.compile(r'^import .*from "(\.[^"]+)";$', re.MULTILINE)
 
 
-class BundledStaticStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise ships no types
-    # Modules import each other by relative names: these must point to the hashed files too.
-    support_js_module_import_aggregation = True
-
-    def post_process(self, paths: dict[str, Any], dry_run: bool = False, **options: Any) -> Iterator[Any]:
-        for path in BUNDLE_ENTRIES:
-            if path in paths and not dry_run:
-                self.delete(path)
-                self.save(path, ContentFile(bundle_modules(path, _read_source)))
-                paths = {**paths, path: (self, path)}  # to be hashed as it is now
-        yield from super().post_process(paths, dry_run, **options)
+class ModuleStaticStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise ships no types
+    support_js_module_import_aggregation = True  # relative imports point to the hashed files
 
 
-def _read_source(path: str) -> str:
-    """Read the source file, not a previously collected copy."""
-    found = finders.find(path)
-    if not isinstance(found, str):
-        raise FileNotFoundError(path)
-    return Path(found).read_text()
+@cache
+def list_imported_modules(path: str) -> tuple[str, ...]:
+    """List the modules that a JavaScript module imports, directly or not. One that is missed only loads later."""
+    source = finders.find(path)
+    text = Path(source).read_text() if isinstance(source, str) else ""
+    direct = [normpath(join(dirname(path), target)) for target in _IMPORT.findall(text)]
+    return tuple(dict.fromkeys([*direct, *(found for module in direct for found in list_imported_modules(module))]))

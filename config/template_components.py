@@ -20,6 +20,8 @@ from django.forms import BoundField
 from django.template import Context, loader
 from django.utils.translation import gettext_lazy as _
 
+from config.static_files import list_imported_modules
+
 register = template.Library()
 
 _FIELD_TEMPLATES: tuple[tuple[type[forms.Widget], str], ...] = (
@@ -82,6 +84,12 @@ def post_button(
     token = context.get("csrf_token", "")
     button = {"url": url, "label": label, "css": css, "subject": subject, "id": id, "form_css": form_css}
     return _render("post_button", **button, csrf_token=token)
+
+
+@register.simple_tag
+def module_script(path: str) -> str:
+    """Load a JavaScript module, and preload what it imports, so that no file waits for another."""
+    return _render("module_script", path=path, imported=list_imported_modules(path))
 
 
 @register.simple_tag

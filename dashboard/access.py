@@ -1,4 +1,4 @@
-"""Who may come in: each page of a project finds its row from the person, and asks the one table."""
+"""Access to the pages of a project, from the user's membership."""
 
 from typing import cast
 
@@ -12,11 +12,13 @@ from people.roles import Action
 
 
 def membership_or_404(request: HttpRequest, slug: str, action: Action | None = None) -> Membership:
-    """The membership that this person comes with, the project on it. Who does not belong sees no page at all (404);
-    whose role does not do this is told who does (403)."""
+    """Return the user's membership with its project.
+
+    Raises Http404 for a user who is not a member, and PermissionDenied if the role does not allow the action.
+    """
     user = cast(User, request.user)
     membership = get_object_or_404(Membership.objects.of(user), project__slug=slug)
-    membership.user = user  # read already: no second query for it
+    membership.user = user  # saves a query
     if action is not None:
         roles.require_action(membership, action)
     return membership

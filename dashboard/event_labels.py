@@ -1,4 +1,4 @@
-"""What the log says of a trace, in words. Events are named for programs; people read sentences. Reads nothing."""
+"""Audit events of a trace as text for people."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ StepNumberer = Callable[[int], int]  # from a step's position to the number that
 _EVENT_LABELS = {
     "submission.made": gettext_lazy("Submitted"),
     "trace.given_up": gettext_lazy("Given up"),
-    "trace.not_settled": gettext_lazy("Problem reported as bad"),
+    "trace.not_settled": gettext_lazy("Problem reported as flawed"),
     "assignment.skipped": gettext_lazy("Skipped"),
-    "assignment.released": gettext_lazy("Went back to the queue"),
-    "assignment.end_known": gettext_lazy("Its rater has read that it went back"),
-    "assignment.reopened": gettext_lazy("Opened again to be corrected"),
-    "correction.asked": gettext_lazy("Correction asked for"),
-    "correction.answered": gettext_lazy("Correction answered"),
-    "correction.discarded": gettext_lazy("Correction left unfinished"),
-    "gold.made": gettext_lazy("Made gold"),
+    "assignment.released": gettext_lazy("Returned to the queue"),
+    "assignment.end_known": gettext_lazy("Return confirmed by the annotator"),
+    "assignment.reopened": gettext_lazy("Reopened for correction"),
+    "correction.asked": gettext_lazy("Correction requested"),
+    "correction.answered": gettext_lazy("Correction request answered"),
+    "correction.discarded": gettext_lazy("Correction discarded"),
+    "gold.made": gettext_lazy("Marked as gold"),
     "gold.corrected": gettext_lazy("Gold corrected"),
     "gold.retired": gettext_lazy("Gold retired"),
     "trace.contested": gettext_lazy("Contested"),
-    "trace.decided": gettext_lazy("Decided by a person"),
-    "trace.sent_back": gettext_lazy("Sent back for one more reading"),
+    "trace.decided": gettext_lazy("Adjudicated"),
+    "trace.sent_back": gettext_lazy("Sent back for a further label"),
     "trace.withdrawn": gettext_lazy("Withdrawn"),
-    "trace.reinstated": gettext_lazy("Taken back into the project"),
-    "writes.arrived_for_withdrawn_trace": gettext_lazy("Ratings came after it was withdrawn, and are kept"),
-    "writes.arrived_from_removed_rater": gettext_lazy("Ratings of somebody who had left came in, and are kept"),
+    "trace.reinstated": gettext_lazy("Reinstated"),
+    "writes.arrived_for_withdrawn_trace": gettext_lazy("Ratings received after the withdrawal, and kept"),
+    "writes.arrived_from_removed_rater": gettext_lazy("Ratings received from a removed annotator, and kept"),
 }
 
 
@@ -54,14 +54,11 @@ def describe_event(event: Event, by: str, number: StepNumberer) -> TraceEvent:
 def _describe_details(event: Event, number: StepNumberer) -> list[str]:
     detail = event.detail
     if event.what == "trace.contested":
-        return [
-            str(resolution_reasons.RESOLUTION_REASONS.get(detail.get("reason"), detail.get("reason", ""))).rstrip(".")
-        ]
+        reason = detail.get("reason", "")
+        return [str(resolution_reasons.RESOLUTION_REASONS.get(reason, reason)).rstrip(".")]
     if event.what == "gold.corrected":
-        return [
-            _("from %(before)s to %(after)s")
-            % {each: _describe_places(detail[each], number) for each in ("before", "after")}
-        ]
+        places = {each: _describe_places(detail[each], number) for each in ("before", "after")}
+        return [_("from %(before)s to %(after)s") % places]
     return [
         _describe_ending(detail),
         _describe_decision(event, number),
@@ -71,17 +68,17 @@ def _describe_details(event: Event, number: StepNumberer) -> list[str]:
 
 
 def _describe_ending(detail: Mapping[str, Any]) -> str:
-    """How a submission ended, and which one it was."""
+    """Describe how a submission ended, with its revision and lateness."""
     reason, revision = detail.get("finish_reason"), detail.get("revision", 1)
-    words = str(FinishReason(reason).label) if reason in FinishReason.values else ""
-    again = _("revision %(n)d") % {"n": revision} if words and revision > 1 else ""
-    late = _("after the lease had ended") if detail.get("was_late") else ""
-    return ", ".join(part for part in (words, again, late) if part)
+    ending = str(FinishReason(reason).label) if reason in FinishReason.values else ""
+    revised = _("revision %(n)d") % {"n": revision} if ending and revision > 1 else ""
+    late = _("after the lease expired") if detail.get("was_late") else ""
+    return ", ".join(part for part in (ending, revised, late) if part)
 
 
 def _describe_decision(event: Event, number: StepNumberer) -> str:
     if event.what == "correction.answered":
-        return _("corrected") if event.detail.get("was_corrected") else _("left as it is")
+        return _("corrected") if event.detail.get("was_corrected") else _("left unchanged")
     if event.what == "trace.decided" and "first_error" in event.detail:
         return _("First error: %(place)s") % {"place": _describe_places([event.detail["first_error"]], number)}
     return ""

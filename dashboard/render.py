@@ -1,8 +1,4 @@
-"""Shows one page of a project: the frame around it, and its tables as files when they are asked for.
-
-A view hands over a template and what it read: `page.show(request, actor, "dashboard/jobs.html", here="jobs", ...)`.
-Each table among `tables` can be fetched from the same address with `?csv=<its key>`.
-"""
+"""Render one page of a project, or one of its tables as CSV."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,24 +19,29 @@ def project_page(
     here: str,
     status: int = 200,
     tables: Sequence[DataTable] = (),
-    **told: Any,
+    **context: Any,
 ) -> HttpResponse:
-    wanted = request.GET.get("csv")
-    if wanted is not None:
-        return _csv_response(actor, wanted, tables)
+    """Render a template with the navigation. `here` is the key of its navigation item.
+
+    With `?csv=<key>` the response is that table of `tables` as a file.
+    """
+    key = request.GET.get("csv")
+    if key is not None:
+        return _csv_response(actor, key, tables)
     frame = {
         "actor": actor,
         "project": actor.project,
         "here": here,
         "groups": list(navigation.list_visible_groups(actor)),
     }
-    return render(request, template, {**frame, **told}, status=status)
+    return render(request, template, {**frame, **context}, status=status)
 
 
-def _csv_response(actor: Membership, wanted: str, tables: Sequence[DataTable]) -> HttpResponse:
-    found = next((table for table in tables if table.key == wanted), None)
-    if found is None:
+def _csv_response(actor: Membership, key: str, tables: Sequence[DataTable]) -> HttpResponse:
+    table = next((table for table in tables if table.key == key), None)
+    if table is None:
         raise Http404
-    answer = HttpResponse(found.as_csv(), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{actor.project.slug}-{found.key}.csv"'
-    return answer
+    disposition = f'attachment; filename="{actor.project.slug}-{key}.csv"'
+    return HttpResponse(
+        table.as_csv(), content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}
+    )

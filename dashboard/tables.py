@@ -1,6 +1,6 @@
-"""Tables: what stands behind every chart, on the page and as a file. Knows nothing of the web.
+"""Tables of data, shown on pages and downloaded as CSV. Uses no Django.
 
-A cell is what it is (a number, a date, a word, None); a column says how a person reads it.
+A cell holds the raw value (a number, a date, text or None); its column formats it for people.
 """
 
 import csv
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# A spreadsheet takes what begins so for a formula, and runs it; some read the wide signs of East Asian keyboards alike.
+# Spreadsheets run text that starts with these as a formula; some accept the full-width signs of East Asian keyboards.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -30,7 +30,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class DataTable:
-    """`key` names the file; `name` says what is in it. The first column heads its row."""
+    """`key` names the file, `name` describes the content. The first column holds row headings."""
 
     key: str
     name: str
@@ -38,12 +38,12 @@ class DataTable:
     rows: Sequence[Sequence[Any]]
 
     def shown(self) -> Iterator[list[tuple[TableColumn, str]]]:
-        """The rows as a person reads them."""
+        """Yield the rows formatted for people."""
         for row in self.rows:
             yield [(column, column.show(value)) for column, value in zip(self.columns, row, strict=True)]
 
     def as_csv(self) -> str:
-        """The rows as a program reads them: full numbers, ISO dates, nothing for what is not known."""
+        """Write the rows for programs: full precision, ISO dates, empty cells for None."""
         text = io.StringIO()
         writer = csv.writer(text)
         writer.writerow([_escape_formula(name) for name in self._headings()])
@@ -51,11 +51,12 @@ class DataTable:
         return text.getvalue()
 
     def _headings(self) -> Iterator[str]:
-        """On the page "from" stands beside what it belongs to; a program asks for a column by its name alone."""
-        often, about = Counter(column.name for column in self.columns), ""
+        """Prefix repeated names with the column before them, so that every heading in the file is unique."""
+        counts, prefix = Counter(column.name for column in self.columns), ""
         for column in self.columns:
-            about = column.name if often[column.name] == 1 else about
-            yield column.name if often[column.name] == 1 else f"{about}, {column.name}"
+            is_unique = counts[column.name] == 1
+            prefix = column.name if is_unique else prefix
+            yield column.name if is_unique else f"{prefix}, {column.name}"
 
 
 def _escape_formula(value: Any) -> Any:

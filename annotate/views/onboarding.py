@@ -13,11 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotate import completion, onboarding_progress, training_feedback
 from formats import integers
-from labeling import gates, onboarding, quality, queue
+from labeling import gates, onboarding, queue
 from labeling.gates import OnboardingGate
 from labeling.models import Assignment, Guideline, Project, Rater, TrainingFeedback
 from labeling.models.gold import GoldUse
 from labeling.projects.guidelines import rendering
+from labeling.quality.gold_scoring import load_gold_accuracy
 from people import members, roles
 
 GATE_TEMPLATES = {
@@ -149,7 +150,7 @@ def show_training_feedback(request: HttpRequest, assignment: int) -> HttpRespons
         "project": row.project,
         "path": onboarding_progress.load_onboarding_path(row.rater, row.project),
         "comparison": training_feedback.compare_with_gold(row),
-        "accuracy": quality.load_gold_accuracy(rater_id=row.rater_id, use=GoldUse.TRAINING),
+        "accuracy": load_gold_accuracy(rater_id=row.rater_id, use=GoldUse.TRAINING),
     }
     return render(request, "annotate/training_feedback.html", context)
 

@@ -257,11 +257,11 @@ def _draw_payoff_chart(points: list[dict[str, Any]]) -> Chart:
         path = [(along(point["n"]), up(point[arm])) for point in points]
         drawing.line(path, css)
         drawing.dot(path[-1])
-        drawing.word((path[-1][0] + 8, path[-1][1] + 4), label, "t" if arm == "policy" else "t2")
+        drawing.text((path[-1][0] + 8, path[-1][1] + 4), label, "t" if arm == "policy" else "t2")
     columns = (
         TableColumn(_("Traces per source"), is_number=True),
         TableColumn(_("Active selection"), is_number=True, reads=number_format.format_share),
         TableColumn(_("Uniform sample"), is_number=True, reads=number_format.format_share),
     )
     table = DataTable("payoff", name, columns, [(point["n"], point["policy"], point["uniform"]) for point in points])
-    return Chart(drawing.done(), table)
+    return Chart(drawing.to_svg(), table)

@@ -1,4 +1,4 @@
-"""Figures in templates: charts with their tables, small drawings, numbers as they are written here."""
+"""Template tags and filters for charts, tables and numbers."""
 
 from typing import Any
 
@@ -22,15 +22,14 @@ register.filter("alarms", audits.list_alarms)
 def chart(
     context: Context, drawn: Chart, title: str, what: str, span: int = 4, more: str = "", link: str = ""
 ) -> dict[str, Any]:
-    """A panel with a chart: its title, the line that says what it is and what is good, and the table behind it; perhaps
-    with a `link` to where there is `more` of it."""
-    told = {"chart": drawn, "title": title, "what": what, "span": span, "more": more, "link": link}
-    return {"request": context["request"], **told}
+    """Print a panel with a chart, a sentence that explains it, its table, and an optional `link` labeled `more`."""
+    panel = {"chart": drawn, "title": title, "what": what, "span": span, "more": more, "link": link}
+    return {"request": context["request"], **panel}
 
 
 @register.inclusion_tag("dashboard/_chart_data.html", takes_context=True)
 def behind(context: Context, table: DataTable) -> dict[str, Any]:
-    """The table behind a drawing, folded, with its file: the same rows, whatever the address asks for besides."""
+    """Print the table of a chart, folded, with a link to download it."""
     return {"request": context["request"], "table": table}
 
 
@@ -46,11 +45,11 @@ def interval(value: float, low: float | None, high: float | None, name: str, mar
 
 @register.filter
 def brackets(pair: Any) -> str:
-    """ "[.65, .71]" of whatever has a low and a high end."""
+    """Format the interval of an object with `low` and `high`: [0.65, 0.71]."""
     return "" if pair is None else number_format.format_interval(pair.low, pair.high)
 
 
 @register.filter
 def undefined(reason: str) -> str:
-    """Why a number is missing, in words for people."""
+    """Explain why a number is missing."""
     return statistics.explain_missing_value(reason)

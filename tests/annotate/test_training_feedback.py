@@ -7,9 +7,10 @@ import pytest
 
 from annotate import training_feedback
 from annotate.training_feedback import TrainingOutcome
-from labeling import assignments, onboarding, quality
+from labeling import assignments, onboarding
 from labeling.models import Assignment, Option, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.labeling.onboarding import onboarding_project
 
@@ -24,7 +25,7 @@ def answer_to(
     project = factories.make_project(protocol=known.pop("protocol", "first_error"))
     trace = factories.make_trace(project, STEPS)
     ratings = known.pop("ratings", {})
-    quality.make_gold(
+    make_gold(
         trace=trace,
         use=GoldUse.TRAINING,
         accepted_first_errors=accepted,

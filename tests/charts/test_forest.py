@@ -1,4 +1,4 @@
-"""Several statistics on one axis."""
+"""The forest plot."""
 
 import re
 
@@ -7,8 +7,9 @@ import pytest
 from charts import forest
 
 
-@pytest.mark.parametrize(("low", "named"), [(0.3, 8), (0.0, 11), (-0.15, 13), (-0.25, 7), (-1.0, 11)])
-def test_draw_names_as_many_tenths_as_can_be_read(low: float, named: int) -> None:
-    drawn = forest.draw_forest([forest.ForestRow(0.5, None, None)], name="One", of=forest.choose_axis_range(low, 1.0))
-    words = re.findall(r"<text[^>]*>([^<]+)</text>", str(drawn))
-    assert (len(words), words[-1]) == (named, "1.0")
+@pytest.mark.parametrize(("low", "n_labels"), [(0.3, 8), (0.0, 11), (-0.15, 13), (-0.25, 7), (-1.0, 11)])
+def test_only_legible_tenths_are_labeled(low: float, n_labels: int) -> None:
+    svg = forest.draw_forest([forest.ForestRow(0.5, None, None)], name="One", of=forest.choose_axis_range(low, 1.0))
+    labels = re.findall(r"<text[^>]*>([^<]+)</text>", str(svg))
+    assert len(labels) == n_labels
+    assert labels[-1] == "1.0"

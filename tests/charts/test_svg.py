@@ -1,4 +1,4 @@
-"""Drawings are whole XML, and no word of anybody's gets out of its place."""
+"""Drawings are well-formed XML, and all text in them is escaped."""
 
 import datetime as dt
 from xml.etree import ElementTree
@@ -15,8 +15,8 @@ values = st.one_of(st.none(), st.floats(-1e6, 1e6))
 DAY = dt.date(2026, 11, 18)
 
 
-def drawn(svg: Svg) -> ElementTree.Element:
-    """It parses, is named, and every number in it is one."""
+def parse(svg: Svg) -> ElementTree.Element:
+    """Check that the drawing parses, has a name and contains finite numbers only."""
     root = ElementTree.fromstring(svg)
     assert root.get("aria-label")
     assert "nan" not in svg
@@ -25,36 +25,36 @@ def drawn(svg: Svg) -> ElementTree.Element:
 
 
 @pytest.mark.parametrize("only", [0.0, 0.1, 1.0])
-def test_one_share_alone_stands_between_nothing_and_all(only: float) -> None:
-    told = [
+def test_single_share_gets_an_axis_from_zero_to_one(only: float) -> None:
+    labels = [
         text.text
-        for text in drawn(
+        for text in parse(
             series.draw_dots([series.SeriesPoint("1", only)], name="n", reads=number_format.format_share)
         ).iter()
     ]
-    assert number_format.format_share(1.0) in told
-    assert number_format.format_share(1.25) not in told
-    assert number_format.format_share(2.0) not in told
+    assert number_format.format_share(1.0) in labels
+    assert number_format.format_share(1.25) not in labels
+    assert number_format.format_share(2.0) not in labels
 
 
 @given(st.lists(st.tuples(values, values, values), max_size=12))
 @settings(max_examples=60, deadline=None)
-def test_series_draw_whatever_is_known(rows: list[tuple[float | None, float | None, float | None]]) -> None:
+def test_series_accept_missing_values(rows: list[tuple[float | None, float | None, float | None]]) -> None:
     places = [series.SeriesPoint(HOSTILE, *row) for row in rows]
     for draw in (series.draw_dots, series.draw_band):
-        root = drawn(draw(places, name=HOSTILE, reads=number_format.format_share))
+        root = parse(draw(places, name=HOSTILE, reads=number_format.format_share))
         assert not [each for each in root.iter() if each.tag == "script"]
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=12))
 @settings(max_examples=40, deadline=None)
-def test_bars_draw_any_amounts(amounts: list[float]) -> None:
+def test_bars_accept_any_amounts(amounts: list[float]) -> None:
     named = [bars.BarValue(HOSTILE, amount, HOSTILE) for amount in amounts]
     for draw in (bars.draw_columns, bars.draw_horizontal_bars):
-        drawn(draw(named, name=HOSTILE, reads=number_format.format_count))
+        parse(draw(named, name=HOSTILE, reads=number_format.format_count))
     shares = [amount / max(sum(amounts), 1) for amount in amounts]
     layer = bars.StackLayer("fn-l", HOSTILE, shares, HOSTILE)
-    drawn(
+    parse(
         bars.draw_stacked_columns(
             [HOSTILE] * len(shares), [layer, layer], name="x", reads=number_format.format_percent, rest=(HOSTILE, "")
         )
@@ -66,18 +66,18 @@ def test_bars_draw_any_amounts(amounts: list[float]) -> None:
     "end",
     [None, progress.CompletionForecast(DAY, DAY, DAY), progress.CompletionForecast(DAY, DAY, DAY.replace(year=2999))],
 )
-def test_progress_draws_any_span(days: int, end: progress.CompletionForecast | None) -> None:
+def test_progress_accepts_any_span(days: int, end: progress.CompletionForecast | None) -> None:
     done = [(DAY - dt.timedelta(days=days - n), n) for n in range(1, days + 1)]
     for width in (progress.WIDTH, bars.WIDTH):
-        root = drawn(
+        root = parse(
             progress.draw_progress(done, goal=10, end=end, name="x", dates=str, words=("5 settled", "now"), width=width)
         )
         assert all(0 <= float(x) <= width - 10 for each in root.iter() if (x := each.get("x")))
-        assert all(float(each.get("x", 0)) > 60 for each in root.iter() if each.text == "5 settled")  # whole
+        assert all(float(each.get("x", 0)) > 60 for each in root.iter() if each.text == "5 settled")
 
 
-def test_bars_across_stay_on_narrow_paper() -> None:
-    root = drawn(
+def test_horizontal_bars_fit_a_narrow_drawing() -> None:
+    root = parse(
         bars.draw_horizontal_bars(
             [bars.BarValue("uniform", 9000, "generation 3")],
             name="x",
@@ -88,24 +88,24 @@ def test_bars_across_stay_on_narrow_paper() -> None:
     assert all(float(each.get("x", 0)) <= 262 for each in root.iter() if each.text == "9,000")  # clear of the note
 
 
-def test_small_ones_hold_what_lies_outside() -> None:
-    root = drawn(sparklines.draw_interval(1.7, -3, 2, name=HOSTILE, mark=0.75))
+def test_sparklines_clamp_values_out_of_range() -> None:
+    root = parse(sparklines.draw_interval(1.7, -3, 2, name=HOSTILE, mark=0.75))
     assert [float(place) for each in root.iter() if (place := each.get("cx"))] == [sparklines.WIDTH]
-    drawn(
+    parse(
         forest.draw_forest(
             [forest.ForestRow(None, None, None), forest.ForestRow(-0.2, -0.4, 0.1, 0.67)], name="x", of=(-0.5, 1.0)
         )
     )
-    drawn(sparklines.draw_bar_sparkline([], name="x"))
-    drawn(sparklines.draw_line_sparkline([None, 1.0, None], name="x"))
+    parse(sparklines.draw_bar_sparkline([], name="x"))
+    parse(sparklines.draw_line_sparkline([None, 1.0, None], name="x"))
 
 
-def test_interval_is_amber_when_all_of_it_lies_below_its_mark() -> None:
+def test_interval_is_highlighted_when_all_of_it_is_below_its_mark() -> None:
     assert "ci--bad" in sparklines.draw_interval(0.6, 0.5, 0.7, name="x", mark=0.75)
     assert "ci--bad" not in sparklines.draw_interval(0.6, 0.5, 0.8, name="x", mark=0.75)
 
 
-def test_ticks_are_round_and_cover() -> None:
+def test_ticks_are_round_and_cover_the_range() -> None:
     assert (
         scales.choose_ticks(0, 12_000) == [0, 3000, 6000, 9000, 12000] or scales.choose_ticks(0, 12_000)[-1] >= 12_000
     )
@@ -114,7 +114,8 @@ def test_ticks_are_round_and_cover() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "reads"), [(0.684, ".68"), (1.0, "1.00"), (-0.12, "−.12"), (-0.001, ".00"), (None, "–"), (0.999, "1.00")]
+    ("value", "text"),
+    [(0.684, "0.68"), (1.0, "1.00"), (-0.12, "−0.12"), (-0.001, "0.00"), (None, "–"), (0.999, "1.00")],
 )
-def test_share_is_written_without_its_nought(value: float | None, reads: str) -> None:
-    assert number_format.format_share(value) == reads
+def test_share_has_two_decimals(value: float | None, text: str) -> None:
+    assert number_format.format_share(value) == text

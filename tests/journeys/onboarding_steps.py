@@ -7,10 +7,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Project
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
+from labeling.quality.gold import make_gold
 from people import invitations, members
 from people import owned_projects as projects_of_people
 from people.models import Role
@@ -28,7 +29,7 @@ class OnboardingJourney:
         self.project: Project = projects_of_people.create_owned_project(
             name="Circles", slug="circles", by=self.lead, now=now, gold_share=0, overlap=1, **settings
         )
-        lifecycle.publish_guideline_template(project=self.project, template="maths", by=self.lead, now=now)
+        lifecycle.publish_guideline_template(project=self.project, template="math", by=self.lead, now=now)
         lifecycle.publish_consent_text(project=self.project, body="# Taking part\n\nYes?", by=self.lead, now=now)
         for use, number in ((GoldUse.TRAINING, training), (GoldUse.SCREENING, screening)):
             self.put_up(use, number)
@@ -42,7 +43,7 @@ class OnboardingJourney:
         for n in range(number):
             trace = factories.make_trace(self.project, [f"{use.capitalize()} {n + 1}: {STEPS[0]}", *STEPS[1:]])
             own = {step.position: step.options.get(position=0).pk for step in trace.steps.all()}
-            quality.make_gold(
+            make_gold(
                 trace=trace,
                 use=use,
                 accepted_first_errors=[1],

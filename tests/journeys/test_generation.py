@@ -46,7 +46,6 @@ def test_lead_runs_a_generation_on_the_demo_by_one_button(visit: Visit) -> None:
     project = Project.objects.get(slug="demo-maths")
     page = visit(lead)
     page.goto(f"/projects/{project.slug}/generations/")
-    expect(page.get_by_text("No PRM is current yet")).to_be_visible()
     page.get_by_role("button", name="Start generation 1").click()
     expect(page.get_by_role("heading", name="Generation 1 is running")).to_be_visible()
     expect(page.get_by_role("progressbar", name="Progress of the generation")).to_be_visible()
@@ -57,7 +56,7 @@ def test_lead_runs_a_generation_on_the_demo_by_one_button(visit: Visit) -> None:
     generation = Generation.objects.get(project=project)
     assert (generation.stage, generation.has_passed) == ("done", True)
     assert TraceDraw.objects.filter(project=project).exists()
-    expect(page.get_by_text("is current since")).to_be_visible()
+    expect(page.get_by_role("region", name="PRMs").locator(".tag--ink")).to_be_visible()
     assert accessibility_violations(page) == []
     page.get_by_role("region", name="PRMs").get_by_role("link", name="1").click()
     expect(page.get_by_role("heading", name="PRM 1")).to_be_visible()
@@ -71,7 +70,7 @@ def test_pages_of_generations_have_no_barrier_and_fit(width: int, dark: bool, vi
     generation_project.run_generation(project, timezone.now())
     drawn = TraceDraw.objects.filter(project=project).order_by("rank")[0]
     page = visit(lead, width=width, dark=dark)
-    for address in ("models/", "models/1/", f"traces/{drawn.trace_id}/"):
+    for address in ("generations/", "prms/1/", f"traces/{drawn.trace_id}/"):
         page.goto(f"/projects/{project.slug}/{address}")
         assert accessibility_violations(page) == [], address
         assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"), address

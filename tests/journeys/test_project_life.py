@@ -68,17 +68,18 @@ def test_open_trace_can_be_finished_after_pausing_or_closing(
 ) -> None:
     page, lead = in_the_middle(day, visit), visit(owner)
     lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
-    expect(lead.get_by_text("with 1 person")).to_be_visible()
+    expect(lead.locator('[data-people="1"]')).to_be_visible()
     assert accessibility_violations(lead) == []
-    lead.get_by_role("button", name=f"{verb.capitalize()} the project").click()
-    expect(lead.get_by_text("The project is " + ("paused" if verb == "pause" else "closed") + " now.")).to_be_visible()
+    lead.get_by_role("button", name=f"{verb.capitalize()} project").click()
+    state = "paused" if verb == "pause" else "closed"
+    expect(lead.locator(f'[data-project-state="{state}"]')).to_be_visible()
     assert not Assignment.objects.filter(state="held").exists()
     page.reload()
     expect(page.locator("#step-0")).to_contain_text("One.")  # still open, with its ratings
     finish(page, 1)
     said = "This project is paused." if verb == "pause" else "This project is closed: no more is rated here."
     expect(page.get_by_text(said)).to_be_visible()
-    lead.get_by_role("button", name="Let work go on").click()
+    lead.get_by_role("button", name="Resume project").click()
     page.get_by_role("button", name="Look again").click()
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
@@ -96,8 +97,8 @@ def test_archived_project_accepts_late_submissions_and_can_be_restored(
     lead.get_by_text("Archived").click()
     lead.get_by_role("link", name=day.project.name).click()
     lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
-    lead.get_by_role("button", name="Take it out of the archive").click()
-    expect(lead.get_by_text("The project is closed now.")).to_be_visible()
+    lead.get_by_role("button", name="Unarchive project").click()
+    expect(lead.locator('[data-project-state="closed"]')).to_be_visible()
 
 
 def test_lower_overlap_keeps_open_traces(day: RaterDay, visit: Visit) -> None:

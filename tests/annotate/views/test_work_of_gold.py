@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from labeling import quality
 from labeling.models import Assignment, Project, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import enqueue_gold, make_gold
 from tests import factories
 from tests.annotate.views.test_work import AtWork, batch, rating
 
@@ -29,8 +29,8 @@ def place(gold_share: float) -> Project:
     work, gold = (factories.make_trace(project, ["One.", ["Two.", "Too."], "Three."], problem=problem) for _ in "ab")
     factories.make_entry(factories.make_lane(project), work, slots=2, key=2)
     factories.make_entry(factories.make_lane(project, arm="reserve"), more(project), slots=2, key=1)
-    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
-    quality.enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[gold.pk], now=factories.NOW)
+    make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
+    enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[gold.pk], now=factories.NOW)
     return project
 
 

@@ -90,7 +90,7 @@ def test_pushed_scores_are_stored_once_and_bad_lines_are_reported() -> None:
     told = answer.json()
     assert (answer.status_code, told["added"], told["known"], told["steps"], told["bad"]) == (200, 2, 1, 6, 6)
     assert [each["line"] for each in told["bad_lines"]] == [4, 5, 6, 7, 8, 10]
-    assert scores.load_step_scores_of_trace(prm, one.pk) == pytest.approx([0.9, 0.8, 0.1])
+    assert scores.load_step_scores(prm.pk, [one.pk])[one.pk] == pytest.approx([0.9, 0.8, 0.1])
     assert push(program, prm, good).json()["known"] == 1
     assert Score.objects.count() == 2
 

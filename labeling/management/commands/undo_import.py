@@ -1,4 +1,4 @@
-"""Takes an import back: `manage.py undo_import --project SLUG [ID]`."""
+"""Undo an import: `manage.py undo_import --project SLUG [ID]`."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from labeling.traces import undo_job
 
 
 class Command(BaseCommand):
-    help = "Takes an import back; without its number, lists the imports of the project."
+    help = "Undo an import. Without an ID, list the imports of the project."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("source", type=int, nargs="?", metavar="ID")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("source", type=int, nargs="?", metavar="ID", help="the number of the import")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the slug of the project")
 
     def handle(self, *args: Any, **options: Any) -> None:
         sources = Source.objects.filter(project__slug=options["project"]).select_related("project").order_by("pk")
@@ -27,14 +27,14 @@ class Command(BaseCommand):
             return
         source = sources.filter(pk=options["source"]).first()
         if source is None:
-            raise CommandError(_("The project has no import with this number."))
+            raise CommandError(_("The project has no import with this ID. Leave the ID out to list the imports."))
         try:
-            undone = self._undo(source)
+            counts = self._undo(source)
         except JobFailed as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
-            _("%(removed)d traces removed, %(withdrawn)d withdrawn with their labels kept.")
-            % {"removed": undone["removed"], "withdrawn": undone["withdrawn"]}
+            _("Import undone: %(removed)d traces removed, %(withdrawn)d withdrawn. All labels are kept.")
+            % {"removed": counts["removed"], "withdrawn": counts["withdrawn"]}
         )
 
     def _list(self, sources: list[Source]) -> None:

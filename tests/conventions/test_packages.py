@@ -1,4 +1,4 @@
-"""The contracts of import-linter hold, can fail, and forget no room."""
+"""The contracts of import-linter hold, can fail, and cover every package."""
 
 import shutil
 import subprocess
@@ -24,7 +24,7 @@ PURE = (
 
 # One import for each contract that must break it, and the module that it is written into.
 BREAKING = {
-    "rooms": ("accounts/models.py", "import labeling.models"),
+    "packages": ("accounts/models.py", "import labeling.models"),
     "config": ("annotate/views.py", "import config.env"),
     "labeling": ("labeling/models/trace.py", "import labeling.traces"),
     "pure": ("stats/__init__.py", "import django.db"),
@@ -58,7 +58,7 @@ def test_every_contract_can_fail(tmp_path: Path) -> None:
     assert f"0 kept, {len(BREAKING)} broken" in result.stdout, result.stdout
 
 
-def test_every_room_is_under_contract() -> None:
+def test_every_package_is_under_contract() -> None:
     packages = {name.split("/")[0] for name in list_files() if name.count("/") == 1 and name.endswith("/__init__.py")}
     assert packages == set(CONTRACTS["root_packages"])
     layers = " ".join(layer for contract in CONTRACTS["contracts"] for layer in contract.get("layers", []))

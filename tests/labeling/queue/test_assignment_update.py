@@ -1,4 +1,4 @@
-"""An assignment is opened by a claim, by a request, or by the first message for it: the row is the same."""
+"""A claim, a request, or the first message opens an assignment, and writes the same row."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -41,7 +41,7 @@ WAYS = (by_claim, by_request, by_claim_of_what_is_held, by_message)
 
 @pytest.mark.parametrize("shows", [False, True])
 @pytest.mark.parametrize("open_one", WAYS)
-def test_every_way_to_open_leaves_the_same_row(
+def test_every_way_to_open_writes_the_same_row(
     now: dt.datetime, open_one: Callable[[Rater, dt.datetime], None], shows: bool
 ) -> None:
     project = factories.make_project(shows_reference_answer=shows, shows_final_verdict=not shows, lease_seconds=1234)
