@@ -50,7 +50,7 @@ def test_agent_trace_is_rated_by_keyboard(visit: Visit) -> None:
     page = day.begin(visit(day.user))
     expect(page.locator("#where")).to_have_attribute("data-step", "1")  # messages of users and tools are not rated
     expect(page.locator(".code").first).to_contain_text('"lines": [')  # pretty
-    assert page.locator(".diff .a").inner_text() == "+new"
+    assert page.locator(".diff__added").inner_text() == "+new"
     fold = page.locator(".fold summary")
     expect(fold).to_contain_text("801 lines")
     assert page.locator(".obs [data-slot=body] pre").inner_text().count("line of output") == 11  # its last lines
