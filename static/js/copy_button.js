@@ -1,4 +1,4 @@
-// Puts a link on the clipboard. Without a clipboard the link stands selected, to be copied by hand.
+// Copy a link to the clipboard. Without clipboard access, select it for copying by hand.
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {

@@ -1,11 +1,11 @@
-// Typesets the formulas of a page that came whole from the server. Without it their source can still be read.
+// Typeset the formulas of a server-rendered page. Without JavaScript their source stays readable.
 
 import { json, loadMath, problemBody, typeset } from "./work/rendering.js";
 
 for (const root of document.querySelectorAll("[data-maths]")) {
-  // Plain text with maths delimiters: every word of it stays text.
+  // Plain text with math delimiters.
   for (const plain of root.querySelectorAll("[data-plain]")) plain.replaceChildren(problemBody(plain.textContent.trim()));
-  for (const told of root.querySelectorAll("[data-json]")) told.textContent = json(told.textContent) ?? told.textContent;
+  for (const block of root.querySelectorAll("[data-json]")) block.textContent = json(block.textContent) ?? block.textContent;
   if (root.querySelector("[data-tex]")) {
     loadMath(document.getElementById("katex").dataset).then(() => typeset(root));
   }

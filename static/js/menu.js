@@ -1,7 +1,7 @@
-// The menu under the name is a <details>; this closes it by Escape or a click elsewhere.
+// Close the user menu, a <details> element, on Escape or a click elsewhere.
 const menus = document.querySelectorAll("details.menu");
 
-// On a phone the places of a project stand in one line: the present one is brought into sight.
+// On phones the navigation is one scrolling line: scroll to the current page.
 const side = document.querySelector(".side");
 const here = side?.querySelector("[aria-current]");
 if (here) side.scrollLeft = here.offsetLeft - (side.clientWidth - here.clientWidth) / 2;

@@ -1,4 +1,4 @@
-// A password can be read while it is typed: written once, seen right.
+// Show or hide a password while it is typed.
 for (const button of document.querySelectorAll("[data-reveal]")) {
   const field = document.getElementById(button.dataset.reveal);
   button.hidden = false;

@@ -1,10 +1,10 @@
-// Light or dark without a round trip. The same cookie as the form's own answer, so the next page is painted right.
+// Switch the theme without a request, with the cookie that the form would set.
 const form = document.querySelector("[data-theme-form]");
 
 const secure = location.protocol === "https:" ? "; Secure" : "";
 const keep = (name, value) => (document.cookie = `${name}=${value}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`);
 
-// From the next page on times are those of the clock beside it.
+// Send the browser's time zone, so that the next page shows local times.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (zone && !document.cookie.includes(`zone=${zone}`)) keep("zone", zone);
 
