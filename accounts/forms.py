@@ -1,4 +1,4 @@
-"""What people type to get in, checked."""
+"""Forms for login, passwords, new accounts and API tokens."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Scope, User
 
-_MAX_LOGIN_LENGTH = 254  # an e-mail address
-# Characters that turn the direction of whatever stands after a name. Letters of any script turn their own text alone.
+_MAX_LOGIN_LENGTH = 254  # the longest valid email address
+# These characters reverse the text that follows a name. Right-to-left letters affect only themselves, so they stay.
 BIDI_CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
@@ -21,25 +21,25 @@ def _password_field(label: Any) -> forms.CharField:
     field = forms.CharField(
         label=label, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
     )
-    field.help_text = _("At least 10 characters; not one of the passwords that everybody tries.")
+    field.help_text = _("At least 10 characters. Avoid common passwords.")
     return field
 
 
 class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
-    """allauth's own, said in our words: labels instead of placeholders."""
+    """allauth's login form with labels instead of placeholders."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         name, password = self.fields["login"], self.fields["password"]
-        name.label = _("User name or e-mail address")
+        name.label = _("Username or email address")
         name.widget.attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
-        name.validators.append(MaxLengthValidator(_MAX_LOGIN_LENGTH))  # what nobody is called is not looked for
+        name.validators.append(MaxLengthValidator(_MAX_LOGIN_LENGTH))  # PostgreSQL cannot index a very long value
         password.help_text = ""
         password.widget.attrs.pop("placeholder", None)
 
 
 class NewPasswordForm(forms.Form):
-    """A new password, written once: it can be made visible, and another link is always to be had."""
+    """A new password. It is typed once, because the field can show it."""
 
     password = _password_field(_("New password"))
 
@@ -55,7 +55,7 @@ class NewPasswordForm(forms.Form):
 
 class ChangePasswordForm(NewPasswordForm):
     current = forms.CharField(
-        label=_("Password until now"),
+        label=_("Current password"),
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
@@ -64,31 +64,31 @@ class ChangePasswordForm(NewPasswordForm):
     def clean_current(self) -> str:
         current: str = self.cleaned_data["current"]
         if not self.user.check_password(current):
-            raise ValidationError(_("This is not your password until now. Write it again."))
+            raise ValidationError(_("Current password is incorrect."))
         return current
 
 
 class NewAccountForm(forms.Form):
-    """An account for somebody who was invited. An e-mail address is not asked of anybody."""
+    """An account for an invited person. The email address is optional."""
 
     username = forms.CharField(
-        label=_("User name"),
+        label=_("Username"),
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        help_text=_("For logging in. Letters, digits and @ . + - _"),
+        help_text=_("Used to log in. Letters, digits and @ . + - _"),
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
     )
     name = forms.CharField(
         label=_("Name"),
         max_length=150,
         required=False,
-        help_text=_("For the people you work with. Datasets never carry it."),
+        help_text=_("Shown to project leads. Never included in datasets."),
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     email = forms.EmailField(
-        label=_("E-mail address"),
+        label=_("Email address"),
         required=False,
-        help_text=_("Another way to log in."),
+        help_text=_("You can also use it to log in."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
     password = _password_field(_("Password"))
@@ -99,23 +99,23 @@ class NewAccountForm(forms.Form):
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
-        person = User(username=self.cleaned_data.get("username", ""), name=self.cleaned_data.get("name", ""))
-        password_validation.validate_password(password, person)
+        user = User(username=self.cleaned_data.get("username", ""), name=self.cleaned_data.get("name", ""))
+        password_validation.validate_password(password, user)
         return password
 
 
 class NewTokenForm(forms.Form):
-    """A token for a program: as little as it needs, for as long as it needs it."""
+    """An API token: its name, scopes and lifetime."""
 
     name = forms.CharField(
-        label=_("What it is for"), max_length=100, help_text=_("So that you know later which one to withdraw.")
+        label=_("Name"), max_length=100, help_text=_("Helps you recognize the token when you want to revoke it.")
     )
     scopes = forms.MultipleChoiceField(
-        label=_("What the program may do"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+        label=_("Permissions"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple
     )
     days = forms.TypedChoiceField(
-        label=_("It works for"),
+        label=_("Expires after"),
         coerce=int,
         initial=90,
-        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("a year")), (0, _("until it is withdrawn"))],
+        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("1 year")), (0, _("never"))],
     )

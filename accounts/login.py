@@ -1,4 +1,4 @@
-"""Begins a person's session. Every way in ends here or in allauth's login page, which does the same."""
+"""Log a user in. Links and invitations end here; the login page is allauth's, which does the same."""
 
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
@@ -9,8 +9,10 @@ from accounts.models import User
 
 
 def log_in(request: HttpRequest, user: User, *, way: str, then: str | None = None) -> HttpResponseBase:
-    """Go through allauth's stages, so that whoever has a second factor is asked for it. Whoever was logged in before
-    in this browser is logged out. `then` is the page to go to; without, the one that everybody begins at."""
+    """Log `user` in through allauth's stages, so that a second factor is requested if they have one.
+
+    Another user who is logged in within this browser is logged out first. `then` is the page to show next (default:
+    the home page)."""
     if request.user.is_authenticated and request.user != user:
         logout(request)
     record_authentication(request, user, method=way)

@@ -1,4 +1,4 @@
-"""Links that let a person in once: to log in, or to set a new password. Alone writes LoginLink rows."""
+"""Single-use links, to log in or to set a new password. The only module that writes LoginLink rows."""
 
 import datetime as dt
 
@@ -12,41 +12,41 @@ PASSWORD_LINK_LIFETIME = dt.timedelta(days=3)
 
 
 class LoginLinkInvalid(Exception):
-    """The link was used, withdrawn or is too old, or it never was one. Which of these is nobody's business."""
+    """The link is unknown, used, revoked or expired. Callers do not reveal which."""
 
 
 def create_login_link(
     *, user: User, by: User | None, now: dt.datetime, lasts: dt.timedelta = LOGIN_LINK_LIFETIME
 ) -> str:
-    """The token of a link that logs `user` in. `by` is None where the operator of the machine makes it."""
+    """Return the token of a link that logs `user` in. `by` is None when the operator creates it on the server."""
     return _create_link(user, LinkPurpose.LOGIN, by, now, lasts)
 
 
 def create_password_link(
     *, user: User, by: User | None, now: dt.datetime, lasts: dt.timedelta = PASSWORD_LINK_LIFETIME
 ) -> str:
-    """The token of a link with which `user` sets a new password. An earlier one stops working: the newest counts."""
+    """Return the token of a link for setting a new password. Earlier password links stop working."""
     revoke_links(user=user, purpose=LinkPurpose.NEW_PASSWORD, now=now)
     return _create_link(user, LinkPurpose.NEW_PASSWORD, by, now, lasts)
 
 
 def find_link(*, token: str, purpose: LinkPurpose, now: dt.datetime) -> LoginLink | None:
-    """The link, if it still works. Looking does not use it up: previews of messages look too."""
+    """Return the link if it is still valid, without using it up: message previews open links too."""
     return _active_links(token, purpose, now).select_related("user").first()
 
 
 def use_link(*, token: str, purpose: LinkPurpose, now: dt.datetime) -> User:
-    """Use the link up and say whom it lets in. Of several that spend it at once, one succeeds."""
+    """Use the link up and return its user. Of several concurrent calls, one succeeds."""
     link = find_link(token=token, purpose=purpose, now=now)
-    # Checked again by the one statement that writes, on the columns of the row alone: PostgreSQL looks at those anew
-    # after it has waited for the row, but not at a subquery, into which a join would turn.
+    # The update repeats the check on columns of the row itself: PostgreSQL rechecks those after waiting for a row lock,
+    # but not a subquery, which a join would become.
     if link is None or not LoginLink.objects.filter(pk=link.pk, used_at=None, withdrawn_at=None).update(used_at=now):
         raise LoginLinkInvalid
     return link.user
 
 
 def revoke_links(*, user: User, now: dt.datetime, purpose: LinkPurpose | None = None) -> int:
-    """Make the links of `user` that still work useless; says how many there were."""
+    """Revoke the unused links of `user` and return how many there were."""
     links = LoginLink.objects.filter(user=user, used_at=None, withdrawn_at=None)
     if purpose is not None:
         links = links.filter(purpose=purpose)

@@ -1,4 +1,4 @@
-"""Says with each request who is asking, and what their clock says."""
+"""Attach the user and their time zone to each request."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,7 +16,7 @@ from accounts import auth_backend
 
 
 class SessionUserMiddleware(AuthenticationMiddleware):
-    """Django's, which checks the session against the person; the row of the person came with the session's."""
+    """Django's authentication middleware, with the user row that was loaded together with the session."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
@@ -24,14 +24,13 @@ class SessionUserMiddleware(AuthenticationMiddleware):
 
 
 def _load_user(request: HttpRequest) -> Any:
-    request.session.get(auth.SESSION_KEY)  # reads it, where nobody has yet
-    with auth_backend.preloaded_user(getattr(request.session, "person", None)):
+    request.session.get(auth.SESSION_KEY)  # loads the session
+    with auth_backend.preloaded_user(getattr(request.session, "user_row", None)):
         return auth.get_user(request)
 
 
 class TimeZoneMiddleware:
-    """Tells times in the zone of the person's clock, which the browser names in a cookie: a day begins at home when it
-    begins for them. Programs are told UTC."""
+    """Show times in the user's time zone, which the browser sends in a cookie. API requests get UTC."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -43,9 +42,9 @@ class TimeZoneMiddleware:
             return self.get_response(request)
 
 
-@lru_cache(maxsize=600)  # there are so many
+@lru_cache(maxsize=600)  # about as many time zones exist
 def find_time_zone(name: str) -> ZoneInfo | None:
-    """None for what is no zone: a cookie holds whatever somebody wrote into it."""
+    """Return the zone, or None for an unknown name: anything can be in a cookie."""
     return ZoneInfo(name) if name in _time_zone_names() else None
 
 

@@ -1,5 +1,6 @@
-"""Who can log in, and the links that let them in once. What a person may do in a project stands in `people`.
-Users belong to `accounts.users`, links to `accounts.login_links`, tokens of programs to `accounts.api_tokens`."""
+"""Users, sessions, single-use links and API tokens. Roles in projects are in `people`.
+
+`accounts.users` writes users, `accounts.login_links` links, and `accounts.api_tokens` API tokens."""
 
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person with a way in. Crowd annotators may have no e-mail address: they come with a worker id."""
+    """A person with an account. Crowd annotators have no email address: they are identified by a worker ID."""
 
     username = models.CharField(_("user name"), max_length=150, unique=True, validators=[UnicodeUsernameValidator()])
     email = models.EmailField(_("e-mail address"), blank=True)
@@ -22,8 +23,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
-    work_keys = models.TextField(blank=True)  # JSON: what is done -> key, where it is not as it comes
-    # A user is never deleted: labels and events point to the row. Erasing takes away what names the person.
+    work_keys = models.TextField(blank=True)  # JSON: action -> key, for keys that differ from the defaults
+    # A user is never deleted, because labels and events refer to the row. Erasing removes all personal data.
     erased_at = models.DateTimeField(null=True, blank=True)
 
     objects = UserManager()
@@ -49,7 +50,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 class Session(AbstractBaseSession):
-    """Django's session, which also says whose it is."""
+    """Django's session with a reference to its user."""
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
 
@@ -66,7 +67,7 @@ class LinkPurpose(models.TextChoices):
 
 
 class LoginLink(models.Model):
-    """A way in that works once. Only the hash of its token is kept: whoever reads the database cannot use it."""
+    """A single-use link. Only the hash of its token is stored, so a copy of the database cannot be used to log in."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="login_links")
     purpose = models.CharField(max_length=12, choices=LinkPurpose)
@@ -92,16 +93,16 @@ class LoginLink(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a program may do with a token, never more than its person may in the project."""
+    """What an API token permits. The role of its user in the project limits it further."""
 
-    READ = "read", _("read projects, imports, snapshots and jobs")
-    BRING_IN = "bring_in", _("bring traces in")
-    TAKE_OUT = "take_out", _("build and fetch snapshots")
-    SCORE = "score", _("send scores, and ask the current PRM")
+    READ = "read", _("Read projects, imports, snapshots and jobs")
+    BRING_IN = "bring_in", _("Import traces")
+    TAKE_OUT = "take_out", _("Build and download snapshots")
+    SCORE = "score", _("Upload scores and query the current PRM")
 
 
 class ApiToken(models.Model):
-    """What a program shows in place of a person's password. Only its hash is kept."""
+    """A token with which a program acts for a user. Only its hash is stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(_("name"), max_length=100)
@@ -109,7 +110,7 @@ class ApiToken(models.Model):
     token_digest = models.CharField(max_length=64, unique=True)
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
-    used_at = models.DateTimeField(null=True, blank=True)  # the last time, to the hour
+    used_at = models.DateTimeField(null=True, blank=True)  # last use, accurate to the hour
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

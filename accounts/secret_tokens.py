@@ -1,14 +1,14 @@
-"""Secrets that travel in links: made here, kept as a hash alone."""
+"""Generate the secrets of links and API tokens, and hash them for storage."""
 
 import hashlib
 import secrets
 
 
 def generate_token() -> str:
-    """43 characters that nobody guesses: 256 random bits, safe in an address."""
+    """Return 256 random bits as 43 URL-safe characters."""
     return secrets.token_urlsafe(32)
 
 
 def hash_token(token: str) -> str:
-    """What the database keeps. Plain SHA-256 is enough: there is nothing to guess in 256 random bits."""
+    """Return the SHA-256 of a token. No salt or slow hash is needed for 256 random bits."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -1,8 +1,7 @@
-"""Sessions: rows of the database that also say whose they are, so that one prepared statement tells with each request
-what the session holds and who stands behind it.
+"""Database sessions that refer to their user, so that one prepared statement loads the session and the user.
 
-A copy in the cache would cost more than it saves: the way there is as long, and a session that was ended would live on
-in it. What is kept in one place only needs no cache, and is over at once."""
+They are not cached: a cache lookup takes as long as the query, and a session that was ended would remain in the
+cache."""
 
 import datetime as dt
 from typing import Any, cast
@@ -16,7 +15,7 @@ from accounts.models import Session
 
 
 class SessionStore(db.SessionStore):
-    person: auth_backend.UserRow | None = None  # as the database knew them when the session was read
+    user_row: auth_backend.UserRow | None = None  # loaded together with the session
 
     @classmethod
     def get_model_class(cls) -> type[Session]:
@@ -28,12 +27,12 @@ class SessionStore(db.SessionStore):
         return session
 
     def load(self) -> dict[str, Any]:
-        found = rawsql.fetch_rows(_LOAD_SQL, {"key": self.session_key})
-        if not found:
-            self._session_key = None  # nobody chooses the key of a session
+        rows = rawsql.fetch_rows(_LOAD_SQL, {"key": self.session_key})
+        if not rows:
+            self._session_key = None  # never adopt a key that the client chose
             return {}
-        (text, *person) = found[0]
-        self.person = tuple(person)
+        (text, *user_row) = rows[0]
+        self.user_row = tuple(user_row)
         data: dict[str, Any] = self.decode(text)
         return data
 
@@ -45,5 +44,5 @@ WHERE s.session_key = %(key)s AND s.expire_date > CURRENT_TIMESTAMP"""  # noqa: 
 
 
 def delete_expired_sessions(*, now: dt.datetime) -> int:
-    """Delete the sessions that have run out. Says how many there were."""
+    """Delete expired sessions and return how many there were."""
     return Session.objects.filter(expire_date__lt=now).delete()[0]

@@ -1,4 +1,4 @@
-"""The Celery tasks of this room."""
+"""Celery tasks of `accounts`."""
 
 from celery import shared_task
 from django.utils import timezone

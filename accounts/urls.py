@@ -1,6 +1,6 @@
-"""Getting in and out. Of allauth's pages those alone that are used here: what is not listed does not exist.
+"""URLs for login, passwords and API tokens. Only the allauth pages listed here exist.
 
-The names that begin with `account_` are those that allauth looks for."""
+allauth looks up the names that start with `account_`."""
 
 from allauth.account import views as allauth_views
 from django.urls import path

@@ -1,4 +1,4 @@
-"""Makes users, sets their passwords and erases them. Alone writes User rows."""
+"""Create users, set their passwords and erase them. The only module that writes User rows."""
 
 import datetime as dt
 import json
@@ -13,7 +13,7 @@ from accounts.models import LinkPurpose, User
 
 
 class NameIsTaken(Exception):
-    """Another account has this user name or this e-mail address. `field` says which."""
+    """Another account has this username or email address; `field` is "username" or "email"."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ def create_user(
     name: str = "",
     is_staff: bool = False,
 ) -> User:
-    """A new account. Without a password its only way in is a link."""
+    """Create an account. Without a password, its user logs in through a link."""
     username, email = username.strip(), email.strip()
     _check_names_are_free(username, email)
     try:
@@ -38,20 +38,20 @@ def create_user(
                 username, email=email, password=password, name=name.strip(), is_staff=is_staff, date_joined=now
             )
     except IntegrityError:
-        # Two people asked for the same name at the same moment; the other was first.
+        # A concurrent request created an account with the same name.
         _check_names_are_free(username, email)
         raise
 
 
 def set_password(*, user: User, password: str, now: dt.datetime) -> None:
-    """A new password. It ends every session of this user, and every link that was still open."""
+    """Set a password. This ends all sessions of the user and revokes their unused links."""
     user.set_password(password)
     user.save(update_fields=["password"])
     login_links.revoke_links(user=user, now=now)
 
 
 def set_password_by_link(*, token: str, password: str, now: dt.datetime) -> User:
-    """Use a link up and set the password that it was made for: both or neither."""
+    """Use the link up and set the password, in one transaction."""
     with transaction.atomic():
         user = login_links.use_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
         set_password(user=user, password=password, now=now)
@@ -59,13 +59,13 @@ def set_password_by_link(*, token: str, password: str, now: dt.datetime) -> User
 
 
 def save_work_keys(*, user: User, keys: dict[str, str]) -> None:
-    """The keys that this person likes on the work page; none for those that it comes with."""
+    """Save the keys that differ from the defaults; an empty dict restores the defaults."""
     user.work_keys = json.dumps(keys) if keys else ""
     user.save(update_fields=["work_keys"])
 
 
 def erase_user(*, user: User, now: dt.datetime) -> None:
-    """Take away everything that names the person or lets them in. The row stays: labels keep their source."""
+    """Remove personal data and credentials. The row stays, because labels refer to it."""
     with transaction.atomic():
         user.username, user.email, user.name = f"erased-{user.pk}", "", ""
         user.is_active = user.is_staff = user.is_superuser = False
@@ -79,6 +79,6 @@ def erase_user(*, user: User, now: dt.datetime) -> None:
 
 def _check_names_are_free(username: str, email: str) -> None:
     if User.objects.filter(username__iexact=username).exists():
-        raise NameIsTaken("username", _("The user name “%(name)s” is taken. Choose another.") % {"name": username})
+        raise NameIsTaken("username", _("The username “%(name)s” is taken. Choose another.") % {"name": username})
     if email and User.objects.filter(email__iexact=email).exists():
-        raise NameIsTaken("email", _("This e-mail address has an account already. Log in with it instead."))
+        raise NameIsTaken("email", _("An account with this email address exists. Log in with it instead."))

@@ -1,4 +1,4 @@
-"""Pages about getting in: links that work once, passwords, and what cannot be done without a lead."""
+"""Login links, passwords, API tokens and the color theme."""
 
 import datetime as dt
 from typing import cast
@@ -26,13 +26,13 @@ THEME_COOKIE_LIFETIME = dt.timedelta(days=365)
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
-    """Looking shows a button; only pressing it uses the link up. Previews of messages look, and do not press."""
+    """Show a button that uses the link up: message previews open links but press no buttons."""
     if request.method == "POST":
         return _log_in_by_link(request, token)
     link = login_links.find_link(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
     if link is None:
         return render(request, "accounts/link_invalid.html", status=410)
-    return render(request, "accounts/login_link.html", {"person": link.user})
+    return render(request, "accounts/login_link.html", {"link_user": link.user})
 
 
 def _log_in_by_link(request: HttpRequest, token: str) -> HttpResponseBase:
@@ -54,7 +54,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponseBase:
     form = NewPasswordForm(request.POST or None, user=link.user)
     if not form.is_valid():
         status = 422 if form.is_bound else 200
-        return render(request, "accounts/new_password.html", {"form": form, "person": link.user}, status=status)
+        return render(request, "accounts/new_password.html", {"form": form, "link_user": link.user}, status=status)
     try:
         user = users.set_password_by_link(token=token, password=form.cleaned_data["password"], now=timezone.now())
     except login_links.LoginLinkInvalid:
@@ -72,64 +72,64 @@ def change_password(request: HttpRequest) -> HttpResponse:
         return render(request, "accounts/change_password.html", {"form": form}, status=status)
     users.set_password(user=user, password=form.cleaned_data["password"], now=timezone.now())
     update_session_auth_hash(request, user)
-    messages.success(request, _("Your password is changed. You are logged out everywhere else."))
+    messages.success(request, _("Password changed. You have been logged out everywhere else."))
     return redirect("annotate:home")
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def manage_api_tokens(request: HttpRequest) -> HttpResponse:
-    """Tokens of programs that act for this person. A secret is on the page that answers its making, and never again."""
+    """List and create API tokens. A secret is shown once, in the response to the request that creates it."""
     user, now = cast(User, request.user), timezone.now()
-    form, made = NewTokenForm(request.POST or None), None
+    form, created = NewTokenForm(request.POST or None), None
     if form.is_valid():
         name, scopes, days = (form.cleaned_data[field] for field in ("name", "scopes", "days"))
         lasts = dt.timedelta(days=days) if days else None
-        made = api_tokens.create_token(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
+        created = api_tokens.create_token(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
         form = NewTokenForm()
-    status = 201 if made else 422 if form.is_bound else 200
-    found = {"form": form, "made": made, "tokens": api_tokens.list_tokens(user), "now": now}
-    return render(request, "accounts/tokens.html", found, status=status)
+    status = 201 if created else 422 if form.is_bound else 200
+    context = {"form": form, "created": created, "tokens": api_tokens.list_tokens(user), "now": now}
+    return render(request, "accounts/tokens.html", context, status=status)
 
 
 @require_POST
 def revoke_api_token(request: HttpRequest, token: int) -> HttpResponse:
     row = get_object_or_404(api_tokens.list_tokens(cast(User, request.user)), pk=token)
     api_tokens.revoke_token(token=row, now=timezone.now())
-    messages.success(request, _("“%(name)s” no longer works.") % {"name": row.name})
+    messages.success(request, _("Token “%(name)s” revoked.") % {"name": row.name})
     return redirect("tokens")
 
 
 @login_not_required
 @require_safe
 def forgot_password(request: HttpRequest) -> HttpResponse:
-    """There is no mail to send: a lead makes a link."""
+    """Explain how to get a password link: the platform sends no email, leads create the links."""
     return render(request, "accounts/forgot_password.html")
 
 
 @login_not_required
 @require_safe
 def sign_up(request: HttpRequest) -> HttpResponse:
-    """Closed, and it says how one gets in instead."""
+    """Explain that accounts are created through invitations."""
     return render(request, "accounts/sign_up.html")
 
 
 @login_not_required
 @require_POST
 def set_theme(request: HttpRequest) -> HttpResponse:
-    """Light or dark, kept in a cookie so that the first paint of every page is right. Works without JavaScript."""
+    """Store the theme in a cookie, so that every page is first painted in it. Works without JavaScript."""
     back = request.POST.get("next", "/")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
         back = "/"
     response = HttpResponseRedirect(back)
-    chosen = request.POST.get("theme")
-    if chosen in {"light", "dark"}:
-        response.set_cookie("theme", chosen, max_age=THEME_COOKIE_LIFETIME, samesite="Lax", secure=request.is_secure())
+    theme = request.POST.get("theme")
+    if theme in {"light", "dark"}:
+        response.set_cookie("theme", theme, max_age=THEME_COOKIE_LIFETIME, samesite="Lax", secure=request.is_secure())
     else:
         response.delete_cookie("theme", samesite="Lax")
     return response
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form without a valid token: usually a page that was open for long, or a login in another tab."""
+    """Explain a failed CSRF check: usually the page was open for long, or the user logged in within another tab."""
     return render(request, "403_csrf.html", status=403)

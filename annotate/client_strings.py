@@ -1,4 +1,4 @@
-"""The words that the work page's scripts say. They stand here so that they are translated where all words are."""
+"""The strings that the work page's scripts display, in Python so that they are translated like all others."""
 
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from labeling.projects import protocols
 
 
 def _plural_forms(one: str, other: str) -> dict[str, str]:
-    """Both forms, with {count} left in: the script knows the number, the catalogue the forms."""
+    """Return the singular and plural forms; the script picks one and fills in {count}."""
     return {"one": ngettext(one, other, 1), "other": ngettext(one, other, 2)}
 
 
@@ -24,13 +24,13 @@ _PROJECT_URLS = ("claim", "release_held", "enter", "unread")
 
 
 def work_page_config(request: HttpRequest, project: Project) -> dict[str, Any]:
-    """All that the scripts need to know of this person and project. The nought in a URL stands for the assignment."""
+    """Return the scripts' configuration. The 0 in assignment URLs is a placeholder for the assignment's ID."""
     urls = {name: reverse(f"annotate:{name}", args=[0]) for name in _ASSIGNMENT_URLS}
     urls |= {name: reverse(f"annotate:{name}", args=[project.slug]) for name in _PROJECT_URLS}
     return {
         "user": request.user.pk,
         "project": project.name,
-        "words": work_page_strings(),
+        "strings": work_page_strings(),
         "urls": urls,
         "keys": {key: action for action, key in keys.load_keys(cast(User, request.user)).items() if key},
         "katex": {
@@ -43,10 +43,10 @@ def work_page_config(request: HttpRequest, project: Project) -> dict[str, Any]:
 def error_categories() -> list[tuple[str, str]]:
     return [
         ("reasoning", _("Wrong reasoning")),
-        ("calculation", _("Calculation")),
+        ("calculation", _("Calculation error")),
         ("misread", _("Misread the problem")),
         ("unsupported", _("Unsupported claim")),
-        ("other", _("Something else")),
+        ("other", _("Other")),
     ]
 
 
@@ -56,7 +56,7 @@ def work_page_strings() -> dict[str, Any]:
         **_submit_strings(),
         **_save_strings(),
         **_prompt_strings(),
-        "without_store": _memory_only_strings(),
+        "memory_only": _memory_only_strings(),
     }
 
 
@@ -66,18 +66,18 @@ def _trace_strings() -> dict[str, Any]:
         "problem": _("Problem"),
         "formula": _("Formula, scrolls sideways"),
         "reference_answer": _("Reference answer:"),
-        "answer_right": _("The final answer is right"),
-        "answer_wrong": _("The final answer is wrong"),
+        "answer_right": _("The final answer is correct"),
+        "answer_wrong": _("The final answer is incorrect"),
         "image": _("Image"),
         "step": _("step {number}"),
         "steps": _plural_forms("{count} step to rate", "{count} steps to rate"),
         "alternative": _("alternative {letter}"),
         "alternatives_to": _("Alternatives to step {number}"),
-        "rating_of": _("Rating of {name}"),
+        "rating_of": _("Rating for {name}"),
         "rated_of": _("{count} of {total} steps rated"),
         "step_of": _("Step {number} of {total}"),
         "step_alternative": _("Step {number}, alternative {letter}"),
-        "show_all": _("Show all: {lines} lines, {size}"),
+        "show_all": _("Show all {lines} lines ({size})"),
     }
 
 
@@ -91,7 +91,8 @@ def _submit_strings() -> dict[str, Any]:
         "rating_-1": _("negative"),
         "rating_0": _("neutral"),
         "rating_1": _("positive"),
-        "lost": _("Another tab or device says {theirs}. You said {yours} here."),
+        "lost": _("In another tab or device you chose {theirs}; here you chose {yours}."),
+        "keep_rating": _("Keep {rating}"),
     }
 
 
@@ -99,40 +100,43 @@ def _save_strings() -> dict[str, Any]:
     return {
         "save_saved": _("All saved"),
         "save_saving": _plural_forms("Saving {count} rating", "Saving {count} ratings"),
-        "save_waiting": _plural_forms(
-            "{count} rating waiting for the network", "{count} ratings waiting for the network"
-        ),
+        "save_waiting": _plural_forms("Offline. {count} rating saved here", "Offline. {count} ratings saved here"),
         "save_logged_out": _plural_forms(
-            "Logged out. {count} rating is kept here", "Logged out. {count} ratings are kept here"
+            "Logged out. {count} rating saved here", "Logged out. {count} ratings saved here"
         ),
-        "save_broken": _("This browser refuses to store ratings: {detail}"),
-        "went_back": _("This trace went back to the queue. You may finish it all the same: what you submit is kept."),
-        "no_network": _("No network, and no trace was fetched ahead. What you rated is kept in this browser."),
+        "save_broken": _("This browser can't store ratings: {detail}"),
+        "reclaimed": _("This trace was returned to the queue. You can still finish and submit it."),
+        "logged_out": _("You're logged out. Your ratings are saved here. Log in to send them."),
+        "offline": _(
+            "You're offline. Your ratings are saved in this browser and will be sent when you're back online."
+        ),
     }
 
 
 def _memory_only_strings() -> dict[str, Any]:
-    """Instead of the words of the same names, where the browser keeps nothing for this page."""
+    """Return replacements for strings of the same names, for browsers that cannot store ratings."""
     return {
-        "save_saved": _("All saved, on the server only"),
+        "save_saved": _("Saved on the server (this browser keeps no copy)"),
         "save_waiting": _plural_forms(
-            "{count} rating waiting for the network: leave this tab open",
-            "{count} ratings waiting for the network: leave this tab open",
+            "Offline. {count} rating unsent: keep this tab open", "Offline. {count} ratings unsent: keep this tab open"
         ),
         "save_logged_out": _plural_forms(
-            "Logged out. {count} rating is kept in this tab alone",
-            "Logged out. {count} ratings are kept in this tab alone",
+            "Logged out. {count} rating unsent: keep this tab open",
+            "Logged out. {count} ratings unsent: keep this tab open",
         ),
-        "no_network": _(
-            "No network, and no trace was fetched ahead. What you rated is kept by this tab: leave it open."
-        ),
+        "logged_out": _("You're logged out. Keep this tab open and log in to send your ratings."),
+        "offline": _("You're offline. Keep this tab open: your ratings will be sent when you're back online."),
     }
 
 
 def _prompt_strings() -> dict[str, Any]:
     return {
         "ask_comment": _("Comment on this step"),
-        "ask_skip": _("Why do you skip this trace? It goes back to the queue."),
-        "ask_give_up": _("What keeps you from finishing? Your ratings are kept."),
+        "ask_skip": _("Why are you skipping this trace? It will go to someone else."),
+        "ask_give_up": _("Why can't you finish? Your ratings so far are submitted."),
         "ask_report": _("What is wrong with the problem?"),
+        "confirm_comment": _("Save comment"),
+        "confirm_skip": _("Skip trace"),
+        "confirm_give_up": _("Give up"),
+        "confirm_report": _("Report problem"),
     }

@@ -1,4 +1,4 @@
-"""What somebody takes back to the crowd platform that sent them. Reads only."""
+"""Completion links and codes for annotators from a crowd platform. Read-only."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,14 @@ from labeling.models.rater import RaterStage
 
 
 class CrowdCompletion(NamedTuple):
-    """A link, a code, or both. At least one is there."""
+    """A link, a code, or both; never neither."""
 
     url: str
     code: str
 
 
 def find_completion(rater: Rater) -> CrowdCompletion | None:
-    """That of the screening for whoever did not pass it; that of the work for whoever has done some of it. Nobody takes
-    a code who has done nothing."""
+    """Return the screened-out completion for a failed rater, the regular one once the rater has submitted work."""
     project = rater.project
     if rater.stage == RaterStage.FAILED:
         return _completion_or_none(project.screened_out_url, project.screened_out_code)
@@ -30,18 +29,19 @@ def is_offered(project: Project) -> bool:
 
 
 def count_submitted(rater: Rater) -> int:
-    """How many traces of the work, hidden gold among them, somebody has submitted."""
+    """Count submitted work, including hidden gold but not training and screening."""
     return _submitted_work(rater).count()
 
 
 def has_submitted(rater: Rater) -> bool:
-    """Whether any: for pages that are looked at before each trace, where counting them all would cost more each day."""
+    """Like `count_submitted() > 0`, at a cost that does not grow with the rater's work."""
     return _submitted_work(rater).exists()
 
 
 def _submitted_work(rater: Rater) -> QuerySet[Assignment]:
-    done = Assignment.objects.submitted().filter(rater=rater)
-    return done.filter(purpose__in=[AssignmentPurpose.WORK, AssignmentPurpose.GOLD])
+    return Assignment.objects.submitted().filter(
+        rater=rater, purpose__in=[AssignmentPurpose.WORK, AssignmentPurpose.GOLD]
+    )
 
 
 def _completion_or_none(url: str, code: str) -> CrowdCompletion | None:

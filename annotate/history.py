@@ -1,8 +1,8 @@
-"""What a person has submitted, newest first, with what they found. Reads alone; a page costs the same everywhere."""
+"""A user's submissions, newest first, with their results. Read-only; every page takes the same number of queries."""
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,23 +12,23 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotate import client_strings
-from labeling import assignments as labeling_assignments
 from labeling import raters
+from labeling.assignments import find_open_requests, reopen_refusal_reason
 from labeling.models import Assignment, Judgment, Option, Submission
 from labeling.models.assignment import AssignmentOrigin, AssignmentQuerySet, FinishReason
 
 PAGE_SIZE = 25
-SCAN_LIMIT = 200  # for one page: what was skipped, lapsed or went back is among it
+SCAN_LIMIT = 200  # assignments read for one page; some of them were skipped, lapsed or reclaimed
 NEGATIVE = -1
 
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One trace that was submitted, by its latest submission."""
+    """A submitted trace with its latest submission."""
 
     assignment: Assignment
     submission: Submission
-    ratings: Sequence[int]  # of the steps themselves, in their order
+    ratings: Sequence[int]  # one per rated step, alternatives left out
     may_correct: bool
 
     @property
@@ -44,40 +44,40 @@ class HistoryEntry:
         return self.submission.finish_reason == FinishReason.SOLUTION and NEGATIVE not in self.ratings
 
     @property
-    def found(self) -> str:
+    def result(self) -> str:
         reason, n = self.submission.finish_reason, len(self.ratings)
         if reason == FinishReason.FOUND_ERROR:
-            return _("First error, step %(step)d") % {"step": n}
+            return _("First error at step %(step)d") % {"step": n}
         if reason in (FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM):
-            said = _("Gave up") if reason == FinishReason.GIVE_UP else _("Bad problem")
-            return f"{said}: {self.submission.finish_note}" if self.submission.finish_note else said
+            label = _("Gave up") if reason == FinishReason.GIVE_UP else _("Bad problem")
+            return f"{label}: {self.submission.finish_note}" if self.submission.finish_note else label
         negative = self.ratings.count(NEGATIVE)
         if not negative:
-            return ngettext("No error, %(n)d step", "No error, %(n)d steps", n) % {"n": n}
+            return ngettext("No error in %(n)d step", "No error in %(n)d steps", n) % {"n": n}
         steps = ngettext("%(n)d step rated", "%(n)d steps rated", n) % {"n": n}
         return _("%(steps)s, %(negative)d negative") % {"steps": steps, "negative": negative}
 
 
 class HistoryPage(NamedTuple):
     rows: Sequence[HistoryEntry]
-    older: int | None  # the key that the next page begins below
+    older: int | None  # the next page starts below this key
 
 
 def load_page(user: User, *, now: dt.datetime, before: int | None = None, size: int = PAGE_SIZE) -> HistoryPage:
-    """Submitted traces of this person, six queries a page."""
+    """Return a page of the user's submissions, in six queries."""
     newest = _newest_assignment_ids(user, before)
-    rows = own_assignments(user).submitted().filter(pk__in=newest)
-    found = list(rows.select_related("trace__problem", "project", "rater").order_by("-pk")[: size + 1])
-    shown = found[:size]
-    last = shown[-1].pk if len(found) > size else newest[-1] if len(newest) == SCAN_LIMIT else None
-    return HistoryPage(list(_build_entries(shown, now)), last)
+    submitted = own_assignments(user).submitted().filter(pk__in=newest)
+    rows = list(submitted.select_related("trace__problem", "project", "rater").order_by("-pk")[: size + 1])
+    shown = rows[:size]
+    last = shown[-1].pk if len(rows) > size else newest[-1] if len(newest) == SCAN_LIMIT else None
+    return HistoryPage(_build_entries(shown, now), last)
 
 
 def _newest_assignment_ids(user: User, before: int | None) -> list[int]:
-    """What was handed to this person last, whatever became of it: found in an index that holds nothing else of it.
+    """Return the user's newest assignments, in any state, from the index on raters.
 
-    PostgreSQL takes anybody's rows to lie everywhere in their table. Asked for the newest few that are submitted it
-    goes down the whole table by its key, through everybody's, for whoever has just come. A sum is in no index."""
+    PostgreSQL assumes that a rater's rows are spread evenly over the table. To find the newest few it would walk down
+    the primary key, through the whole table for a new rater. Ordering by an expression prevents that plan."""
     rows = Assignment.objects.filter(rater__in=raters.list_rater_ids(user_id=user.pk))
     rows = rows if before is None else rows.filter(pk__lt=before)
     return list(rows.order_by((F("pk") + 0).desc()).values_list("pk", flat=True)[:SCAN_LIMIT])
@@ -88,24 +88,24 @@ def own_assignments(user: User) -> AssignmentQuerySet:
 
 
 def load_entry(assignment: Assignment, now: dt.datetime) -> HistoryEntry:
-    return next(iter(_build_entries([assignment], now)))
+    return _build_entries([assignment], now)[0]
 
 
-def _build_entries(assignments: Sequence[Assignment], now: dt.datetime) -> Iterable[HistoryEntry]:
+def _build_entries(assignments: Sequence[Assignment], now: dt.datetime) -> list[HistoryEntry]:
     submissions = {
         each.assignment_id: each
         for each in Submission.objects.filter(assignment__in=assignments, revision=F("assignment__submitted_revision"))
     }
-    ratings, asked = _own_step_ratings(assignments), labeling_assignments.find_open_requests(assignments=assignments)
-    for assignment in assignments:
-        yield HistoryEntry(
-            assignment,
-            submissions[assignment.pk],
-            ratings[assignment.pk],
-            may_correct=not labeling_assignments.reopen_refusal_reason(
-                assignment=assignment, now=now, is_asked=assignment.pk in asked
-            ),
+    ratings, requested = _own_step_ratings(assignments), find_open_requests(assignments=assignments)
+    return [
+        HistoryEntry(
+            each,
+            submissions[each.pk],
+            ratings[each.pk],
+            may_correct=not reopen_refusal_reason(assignment=each, now=now, is_asked=each.pk in requested),
         )
+        for each in assignments
+    ]
 
 
 def _own_step_ratings(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
@@ -115,49 +115,46 @@ def _own_step_ratings(assignments: Sequence[Assignment]) -> dict[int, list[int]]
         option__position=0,
         rating__isnull=False,
     )
-    found: dict[int, list[int]] = defaultdict(list)
+    ratings: dict[int, list[int]] = defaultdict(list)
     for assignment, rating in rows.order_by("turn__step__position").values_list("turn__assignment", "rating"):
-        found[assignment].append(rating or 0)
-    return found
+        ratings[assignment].append(rating or 0)
+    return ratings
 
 
 class SubmittedOption(NamedTuple):
-    """One option of a submitted trace. Context and options that were not rated have no rating."""
+    """An option of a submitted trace. `judgment` is None for context and for unrated steps."""
 
     number: str
     option: Option
     judgment: Judgment | None
     comment: str
-    corrected: str  # the step as it should read
-    category: str  # in words
+    corrected: str  # the annotator's corrected step
+    category: str  # label of the error category
 
 
 def list_options(assignment: Assignment) -> list[SubmittedOption]:
-    """The whole trace as it was submitted; of the alternatives those that were rated."""
-    judged = {
+    """Return the submitted trace: all steps, and the alternatives that were rated."""
+    judgments = {
         each.option_id: each
         for each in Judgment.objects.filter(
             turn__assignment=assignment, turn__revision=assignment.submitted_revision
         ).select_related("turn")
     }
     options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
-    told, number = [], 0
+    submitted, number = [], 0
     for option in options.order_by("step__position", "position"):
-        judgment = judged.get(option.pk)
+        judgment = judgments.get(option.pk)
         number += option.step.is_rateable and option.position == 0
         if option.position and judgment is None:
             continue
         name = f"{number}.{option.position}" if option.position else str(number)
-        told.append(
-            SubmittedOption(
-                name if option.step.is_rateable else "", option, judgment, *_written_notes(judgment, option)
-            )
-        )
-    return told
+        label = name if option.step.is_rateable else ""
+        submitted.append(SubmittedOption(label, option, judgment, *_notes(judgment, option)))
+    return submitted
 
 
-def _written_notes(judgment: Judgment | None, option: Option) -> tuple[str, str, str]:
-    """What was written about a step: comment, correction, kind of error."""
+def _notes(judgment: Judgment | None, option: Option) -> tuple[str, str, str]:
+    """Return comment, corrected step and label of the error category."""
     if judgment is None:
         return "", "", ""
     category = dict(client_strings.error_categories()).get(judgment.category, judgment.category)

@@ -1,5 +1,6 @@
-"""Which key does what on the work page: as it comes, or as a person likes it. A person's choice is kept with the user
-and is the same on every machine."""
+"""Keyboard shortcuts of the work page: the defaults, and the form with which a user changes them.
+
+A user's keys are stored with the user and apply on all their devices."""
 
 import json
 from typing import Any
@@ -10,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 
-# What is done, and by which key before a person says otherwise; in the order in which the page tells it.
+# Action -> default key, in the order in which the settings page lists them.
 DEFAULTS = {
     "negative": "1",
     "neutral": "2",
@@ -30,33 +31,33 @@ _NAMES = {
     "negative": gettext_lazy("Rate negative"),
     "neutral": gettext_lazy("Rate neutral"),
     "positive": gettext_lazy("Rate positive"),
-    "next": gettext_lazy("Next step (↓ works always)"),
-    "previous": gettext_lazy("Previous step (↑ works always)"),
-    "unsure": gettext_lazy("Unsure"),
+    "next": gettext_lazy("Next step (↓ always works)"),
+    "previous": gettext_lazy("Previous step (↑ always works)"),
+    "unsure": gettext_lazy("Mark as unsure"),
     "comment": gettext_lazy("Comment"),
     "undo": gettext_lazy("Undo"),
     "submit": gettext_lazy("Submit"),
     "skip": gettext_lazy("Skip"),
     "give_up": gettext_lazy("Give up"),
-    "report": gettext_lazy("Bad problem"),
-    "help": gettext_lazy("All keys"),
+    "report": gettext_lazy("Report problem"),
+    "help": gettext_lazy("Show shortcuts"),
 }
-# Keys with a name that may be given a meaning. The arrows, Tab, Escape and the space bar have one already.
+# Named keys that can be assigned. The arrows, Tab, Escape and the space bar have fixed meanings.
 _NAMED_KEYS = {name.lower(): name for name in ("Enter", "Backspace", "Delete", "Insert", "Home", "End")}
 
 
 def load_keys(user: User) -> dict[str, str]:
-    """What is done -> key. What is new since the person chose has its own key, if nobody has that yet."""
-    mine = {action: key for action, key in json.loads(user.work_keys or "{}").items() if action in DEFAULTS}
-    taken = set(mine.values())
-    return {action: mine.get(action, "" if key in taken else key) for action, key in DEFAULTS.items()}
+    """Return action -> key for this user. A default key that they use for something else is left out."""
+    changed = {action: key for action, key in json.loads(user.work_keys or "{}").items() if action in DEFAULTS}
+    taken = set(changed.values())
+    return {action: changed.get(action, "" if key in taken else key) for action, key in DEFAULTS.items()}
 
 
 class KeysForm(forms.Form):
-    """A key for each thing. One key can do one thing."""
+    """One key per action, all different."""
 
-    def __init__(self, typed: Any = None, *, user: User) -> None:
-        super().__init__(typed, initial=load_keys(user))
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        super().__init__(data, initial=load_keys(user))
         for action, name in _NAMES.items():
             field = forms.CharField(label=name, max_length=12, strip=False)
             field.widget.attrs = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false", "size": 6}
@@ -67,21 +68,19 @@ class KeysForm(forms.Form):
         for action, typed in list(self.cleaned_data.items()):
             key = _normalize_key(typed)
             if key is None:
-                self.add_error(
-                    action, _("One character, or one of: %(names)s.") % {"names": ", ".join(_NAMED_KEYS.values())}
-                )
+                message = _("Enter one character, or one of: %(names)s.") % {"names": ", ".join(_NAMED_KEYS.values())}
+                self.add_error(action, forms.ValidationError(message, code="invalid_key"))
             elif key in keys.values():
-                other = next(name for name, taken in keys.items() if taken == key)
-                self.add_error(
-                    action, _("“%(key)s” does this already: %(other)s.") % {"key": key, "other": _NAMES[other]}
-                )
+                other = _NAMES[next(name for name, taken in keys.items() if taken == key)]
+                message = _("“%(key)s” is already used for “%(action)s”.") % {"key": key, "action": other}
+                self.add_error(action, forms.ValidationError(message, code="duplicate_key"))
             else:
                 keys[action] = key
         return keys
 
 
 def _normalize_key(typed: str) -> str | None:
-    """As the browser names it: letters small, so that a locked shift changes nothing."""
+    """Return the browser's name of the key, or None. Letters are lower-cased, so that Caps Lock has no effect."""
     if len(typed) == 1:
         return typed.lower() if typed.isprintable() and not typed.isspace() else None
     return _NAMED_KEYS.get(typed.strip().lower())

@@ -1,8 +1,9 @@
-"""The projects that somebody leads, as they stand: how far each is, what waits in it, when somebody last worked there.
-Reads alone, from figures that were computed behind the scenes; the same number of queries however many projects."""
+"""The projects a user manages: progress, pending work and last activity.
+
+Read-only, from precomputed statistics. The number of queries does not depend on the number of projects."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +22,9 @@ from people.roles import Action
 class ManagedProject:
     todo: ProjectTodo
     settled: int
-    total: int  # 0: nothing was submitted yet
-    waiting: Sequence[str]  # for this person to act upon
-    worked_on: dt.date | None
+    total: int  # 0 before the first submission
+    pending: Sequence[str]  # what this user should act on
+    last_worked_on: dt.date | None
 
     @property
     def project(self) -> Project:
@@ -31,38 +32,36 @@ class ManagedProject:
 
 
 def list_managed_projects(todos: Iterable[ProjectTodo]) -> list[ManagedProject]:
-    mine = [each for each in todos if each.may_read]
-    keys = [each.project.pk for each in mine]
+    managed = [each for each in todos if each.may_read]
+    keys = [each.project.pk for each in managed]
     if not keys:
         return []
-    kept = ProjectStats.objects.filter(project__in=keys, computed_at__isnull=False)
+    rows = ProjectStats.objects.filter(project__in=keys, computed_at__isnull=False)
     columns = ("content__settled__traces", "content__settled__of", "content__settlements__contested")
-    figures = {pk: [n or 0 for n in counted] for pk, *counted in kept.values_list("project_id", *columns)}
+    stats = {pk: [n or 0 for n in counts] for pk, *counts in rows.values_list("project_id", *columns)}
     paused = _count_by(Rater.objects.active().filter(project__in=keys, paused_at__isnull=False), "project")
     subjects = [f"project:{pk}" for pk in keys]
     failed = _count_by(Job.objects.filter(subject__in=subjects, state=JobState.FAILED), "subject")
-    worked = dict(
+    last_days = dict(
         DailyProjectStats.objects.filter(project__in=keys).values_list("project").annotate(Max("day")).order_by()
     )
-    return [_build_managed_project(each, figures, paused, failed, worked) for each in mine]
+    projects = []
+    for each in managed:
+        pk = each.project.pk
+        settled, total, contested = stats.get(pk, (0, 0, 0))
+        pending = _describe_pending(each, contested, paused.get(pk, 0), failed.get(f"project:{pk}", 0))
+        projects.append(ManagedProject(each, settled, total, pending, last_days.get(pk)))
+    return projects
 
 
-def _build_managed_project(
-    todo: ProjectTodo,
-    figures: Mapping[int, Sequence[int]],
-    paused: Mapping[Any, int],
-    failed: Mapping[Any, int],
-    worked: Mapping[int, dt.date],
-) -> ManagedProject:
-    pk = todo.project.pk
-    settled, total, contested = figures.get(pk, (0, 0, 0))
-    asked = (
+def _describe_pending(todo: ProjectTodo, contested: int, paused: int, failed: int) -> list[str]:
+    """Describe what needs attention and what this member's role allows them to act on."""
+    counts = (
         (Action.ADJUDICATE, contested, _("%(n)d contested")),
-        (Action.PAUSE, paused.get(pk, 0), _("%(n)d paused")),
-        (Action.READ, n := failed.get(f"project:{pk}", 0), ngettext("%(n)d job failed", "%(n)d jobs failed", n)),
+        (Action.PAUSE, paused, _("%(n)d paused")),
+        (Action.READ, failed, ngettext("%(n)d job failed", "%(n)d jobs failed", failed)),
     )
-    waiting = [told % {"n": n} for action, n, told in asked if n and roles.membership_may(todo.membership, action)]
-    return ManagedProject(todo, settled, total, waiting, worked.get(pk))
+    return [text % {"n": n} for action, n, text in counts if n and roles.membership_may(todo.membership, action)]
 
 
 def _count_by(rows: QuerySet[Any, Any], by: str) -> dict[Any, int]:

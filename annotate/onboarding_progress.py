@@ -1,4 +1,4 @@
-"""The way into a project as its rater sees it: which stations there are, and where they stand. Reads only."""
+"""A rater's onboarding: its steps and their progress. Read-only."""
 
 from dataclasses import dataclass
 
@@ -25,34 +25,32 @@ _STEP_OF_GATE = {
 
 @dataclass(frozen=True)
 class OnboardingStep:
-    """One line of the list beside the page."""
+    """One line of the list in the sidebar."""
 
     key: str
     title: str
-    says: str
-    state: str  # done, here, ahead
+    hint: str
+    state: str  # done, here or ahead
 
 
 @dataclass(frozen=True)
 class OnboardingPath:
-    station: OnboardingGate
+    gate: OnboardingGate
     training: SetProgress
     screening: SetProgress
+    attempts_left: int  # of the screening, the current one included
     steps: list[OnboardingStep]
-
-    @property
-    def is_at_work(self) -> bool:
-        return self.station == OnboardingGate.WORK
 
 
 def load_onboarding_path(rater: Rater, project: Project) -> OnboardingPath:
-    station = gates.next_gate(rater=rater, project=project)
+    gate = gates.next_gate(rater=rater, project=project)
     training = onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING)
     screening = onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.SCREENING)
-    found = [
+    attempts_left = _screening_attempts_left(gate, rater, project)
+    lines = [
         ("reading", _reading_title(project), ""),
-        ("training", _("Training"), _training_hint(training, station)),
-        ("screening", _("Screening"), _screening_hint(screening, station, rater, project)),
+        ("training", _("Training"), _training_hint(training, gate)),
+        ("screening", _("Screening"), _screening_hint(screening, attempts_left, project)),
         ("work", _("Work"), ""),
     ]
     exists = {
@@ -61,46 +59,57 @@ def load_onboarding_path(rater: Rater, project: Project) -> OnboardingPath:
         "screening": bool(screening.total),
         "work": True,
     }
-    keys = [key for key, _title, _says in found]
-    here = keys.index(_STEP_OF_GATE[station])
-    behind = max(here, keys.index(_STEP_OF_GATE[gates.gate_of_stage(rater)]))  # a new guideline takes nothing back
+    keys = [key for key, _title, _hint in lines]
+    here = keys.index(_STEP_OF_GATE[gate])
+    reached = max(here, keys.index(_STEP_OF_GATE[gates.gate_of_stage(rater)]))  # a new guideline resets nothing else
     steps = [
-        OnboardingStep(key, title, says, "here" if number == here else "done" if number < behind else "ahead")
-        for number, (key, title, says) in enumerate(found)
+        OnboardingStep(key, title, hint, "here" if number == here else "done" if number < reached else "ahead")
+        for number, (key, title, hint) in enumerate(lines)
         if exists[key]
     ]
-    return OnboardingPath(station, training, screening, steps)
+    return OnboardingPath(gate, training, screening, attempts_left, steps)
 
 
 def _reading_title(project: Project) -> str:
     if project.guideline is None:
         return _("Consent")
-    told = {"version": project.guideline.version}
+    version = {"version": project.guideline.version}
     if project.consent_text_id is None:
-        return _("Guideline, version %(version)d") % told
-    return _("Consent and guideline, version %(version)d") % told
+        return _("Guideline, version %(version)d") % version
+    return _("Consent and guideline, version %(version)d") % version
 
 
-def _training_hint(progress: SetProgress, station: OnboardingGate) -> str:
-    if station in (OnboardingGate.TRAINING, OnboardingGate.LESSON):
-        done = progress.done if station == OnboardingGate.LESSON else progress.number
-        told = {"number": done, "total": progress.total}
-        return _("trace %(number)d of %(total)d. Explained after each trace; does not count.") % told
+def _training_hint(progress: SetProgress, gate: OnboardingGate) -> str:
+    if gate in (OnboardingGate.TRAINING, OnboardingGate.LESSON):
+        number = progress.done if gate == OnboardingGate.LESSON else progress.number
+        return _("trace %(number)d of %(total)d. Answers are explained; results don't count.") % {
+            "number": number,
+            "total": progress.total,
+        }
     return ngettext(
-        "%(total)d trace, explained after each. Does not count.",
-        "%(total)d traces, explained after each. Do not count.",
+        "%(total)d trace with an explained answer. The result doesn't count.",
+        "%(total)d traces with explained answers. Results don't count.",
         progress.total,
     ) % {"total": progress.total}
 
 
-def _screening_hint(progress: SetProgress, station: OnboardingGate, rater: Rater, project: Project) -> str:
-    traces = ngettext(
-        "%(total)d trace without explanations.", "%(total)d traces without explanations.", progress.total
-    ) % {"total": progress.total}
-    mark = _("Passed with %(mark)d or more right.") % {
-        "mark": onboarding.pass_mark(progress.total, project.screening_pass_share)
-    }
-    is_over = station in (OnboardingGate.RETRY, OnboardingGate.FAILED)  # the attempt that counts was the last one
-    left = project.screening_attempts - rater.screening_attempt + (not is_over)
-    attempts = ngettext("You have %(left)d attempt.", "You have %(left)d attempts.", left) % {"left": left}
-    return f"{traces} {mark} {attempts}" if left > 0 and station != OnboardingGate.FAILED else f"{traces} {mark}"
+def _screening_attempts_left(gate: OnboardingGate, rater: Rater, project: Project) -> int:
+    if gate == OnboardingGate.FAILED:
+        return 0
+    is_attempt_over = gate == OnboardingGate.RETRY
+    return max(0, project.screening_attempts - rater.screening_attempt + (not is_attempt_over))
+
+
+def _screening_hint(progress: SetProgress, attempts_left: int, project: Project) -> str:
+    hints = [
+        ngettext("%(total)d trace without explanations.", "%(total)d traces without explanations.", progress.total)
+        % {"total": progress.total},
+        _("You need at least %(mark)d correct.")
+        % {"mark": onboarding.pass_mark(progress.total, project.screening_pass_share)},
+    ]
+    if attempts_left:
+        hints.append(
+            ngettext("You have %(left)d attempt.", "You have %(left)d attempts.", attempts_left)
+            % {"left": attempts_left}
+        )
+    return " ".join(hints)

@@ -1,4 +1,6 @@
-"""What there is to do for a person, project by project. Reads alone; the same number of queries however many."""
+"""What a user can do in each of their projects.
+
+Read-only. The number of queries does not depend on the number of projects."""
 
 import datetime as dt
 from collections.abc import Collection
@@ -19,14 +21,12 @@ from people import roles
 from people.models import Membership
 from people.roles import Action
 
-# Nobody plans by more than this, and counting further would cost.
-COUNT_LIMIT = 500
+COUNT_LIMIT = 500  # annotators need no larger number, and counting further would be slow
 _COUNT_STEP = 10
 
-# Fewer say nothing of what is usual.
-MIN_TIMES = 10
+MIN_TIMES = 10  # a median of fewer times would mislead
 
-# Active times of the latest traces of a project that were rated here: it reads no further than a hundred of them.
+# Active times of a project's latest traces that were rated here. Reads at most 100 traces per project.
 _RECENT_TIMES_SQL = """
 SELECT p.id, (
   SELECT array_agg(s.total_ms) FROM (
@@ -38,8 +38,8 @@ SELECT p.id, (
 FROM labeling_project p WHERE p.id = ANY (%(projects)s)
 """
 
-# Entries with free slots whose trace this rater has not had yet. It reads no further than the rater's own traces and
-# the first five hundred others, whatever the size of the queue.
+# Open queue entries whose trace this rater has not had yet. Reads at most the rater's own traces and COUNT_LIMIT + 1
+# others, however long the queue is.
 _WAITING_SQL = f"""
 SELECT r.id, (
   SELECT COUNT(*) FROM (
@@ -49,18 +49,18 @@ SELECT r.id, (
       AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.rater_id = r.id AND a.trace_id = e.trace_id)
     LIMIT {COUNT_LIMIT + 1}) counted)
 FROM labeling_rater r WHERE r.id = ANY (%(raters)s)
-"""  # noqa: S608  the one number in it is ours
+"""  # noqa: S608  made of constants
 
 
 @dataclass(frozen=True)
 class ProjectTodo:
-    """One project as its member sees it at home."""
+    """A project as its member sees it on the home page."""
 
     membership: Membership
     rater: Rater | None
-    waiting: int  # for us alone, and no more than one above COUNTED
-    emptiness: str = ""  # why nothing waits, in the queue's words
-    usual: dt.timedelta | None = None  # active time of a trace, where enough were rated to tell
+    waiting: int  # exact, up to COUNT_LIMIT + 1; never shown, because it would reveal which trace was hidden gold
+    empty_reason: str = ""  # why nothing is waiting
+    typical_time: dt.timedelta | None = None  # median active time of a trace; None for too few traces
 
     @property
     def project(self) -> Project:
@@ -68,7 +68,7 @@ class ProjectTodo:
 
     @property
     def over(self) -> int:
-        """More than so many wait. A count of each trace would say which was hidden gold: it stays where it was then."""
+        """Return the largest multiple of ten below `waiting`."""
         return max(self.waiting - 1, 0) // _COUNT_STEP * _COUNT_STEP
 
     @property
@@ -76,52 +76,50 @@ class ProjectTodo:
         return self.over + _COUNT_STEP
 
     @property
-    def says(self) -> str:
-        """Which of the few things there are to say about work in this project."""
+    def status(self) -> str:
+        """Return the project's state, "rater_paused", the gate of the onboarding, "waiting" or "nothing"."""
         if self.project.state != ProjectState.OPEN:
             return str(self.project.state)
         if self.rater is not None and self.rater.paused_at is not None:
             return "rater_paused"
-        if self.rater is not None and self.station != OnboardingGate.WORK:
-            return str(self.station)
+        if self.rater is not None and self.gate != OnboardingGate.WORK:
+            return str(self.gate)
         return "waiting" if self.waiting else "nothing"
 
     @property
     def can_begin(self) -> bool:
-        return self.says == "waiting" or (self.says == self.station and self.station != OnboardingGate.FAILED)
+        return self.status == "waiting" or (self.status == self.gate and self.gate != OnboardingGate.FAILED)
 
     @property
-    def why(self) -> str:
-        """Why there is nothing to rate here now and what next, in the words of the work page; empty where there is."""
+    def reason(self) -> str:
+        """Say why there is nothing to rate now, in the same words as the work page; empty if there is work."""
         if self.rater is None:
             return ""
-        return queue.ineligibility_reason(self.rater, self.project) or self.emptiness
+        return queue.ineligibility_reason(self.rater, self.project) or self.empty_reason
 
     @property
-    def station(self) -> OnboardingGate:
-        """What this person must do first here."""
+    def gate(self) -> OnboardingGate:
         if self.rater is None:
             return OnboardingGate.WORK
         return gates.next_gate(rater=self.rater, project=self.project)
 
     @property
     def offers_completion(self) -> bool:
-        """Whether there may be something to take back to a crowd platform, at the end of the work."""
-        is_over = self.says in ("nothing", ProjectState.CLOSED, ProjectState.PAUSED)
+        """Whether the work here is over and the project has a completion code or link."""
+        is_over = self.status in ("nothing", ProjectState.CLOSED, ProjectState.PAUSED)
         return self.rater is not None and is_over and completion.is_offered(self.project)
 
     @property
-    def is_changed_guideline(self) -> bool:
-        """Whether what this person has read before is to be read anew."""
+    def has_new_guideline(self) -> bool:
+        """Whether the guideline has changed since this annotator read it."""
         return (
-            self.says == OnboardingGate.GUIDELINE
+            self.status == OnboardingGate.GUIDELINE
             and self.rater is not None
             and self.rater.read_guideline_id is not None
         )
 
     @property
     def may_read(self) -> bool:
-        """Whether the pages of the project itself are open to them."""
         return roles.membership_may(self.membership, Action.READ)
 
     @property
@@ -131,54 +129,53 @@ class ProjectTodo:
 
     @property
     def is_work(self) -> bool:
-        """Whether this stands in the list of work: for annotators always, for others once they have rated."""
+        """Whether the project is listed as work: always for annotators, for others once they rate."""
         return self.rater is not None
 
 
 def list_todos(user: User) -> list[ProjectTodo]:
-    """Every project of this person that is not archived, by name."""
-    mine = Membership.objects.of(user).exclude(project__state=ProjectState.ARCHIVED).order_by("project__name")
-    memberships = list(mine.select_related("project__guideline").defer("project__guideline__body"))
+    """Return the user's projects that are not archived: those with work first, then by name."""
+    rows = Membership.objects.of(user).exclude(project__state=ProjectState.ARCHIVED).order_by("project__name")
+    memberships = list(rows.select_related("project__guideline").defer("project__guideline__body"))
     raters = {rater.project_id: rater for rater in Rater.objects.active().filter(user=user)}
     waiting = _count_waiting([rater.pk for rater in raters.values()])
     empty = [pk for pk, n in waiting.items() if not n]
-    why = queue.explain_nothing_left(empty) if empty else {}
-    usual = _median_times(list(raters))
-    found = [
-        ProjectTodo(each, rater, waiting.get(rater.pk, 0), str(why.get(rater.pk, "")), usual.get(each.project_id))
+    reasons = queue.explain_nothing_left(empty) if empty else {}
+    times = _median_times(list(raters))
+    todos = [
+        ProjectTodo(each, rater, waiting.get(rater.pk, 0), str(reasons.get(rater.pk, "")), times.get(each.project_id))
         if (rater := raters.get(each.project_id))
         else ProjectTodo(each, None, 0)
         for each in memberships
     ]
-    return sorted(found, key=lambda each: not each.can_begin)  # by name within each half
+    return sorted(todos, key=lambda each: not each.can_begin)  # stable: by name within each half
 
 
 def find_opened_assignment(user: User, now: dt.datetime) -> Assignment | None:
-    """What this person was in the middle of, if it is still kept for them."""
-    mine = Assignment.objects.opened().filter(rater__user=user, rater__removed_at=None, lease_ends_at__gt=now)
-    return mine.select_related("trace__problem", "project").order_by("-opened_at").first()
+    """Return the trace that the user opened last and that is still reserved for them."""
+    opened = Assignment.objects.opened().filter(rater__user=user, rater__removed_at=None, lease_ends_at__gt=now)
+    return opened.select_related("trace__problem", "project").order_by("-opened_at").first()
 
 
 class StepMark(NamedTuple):
-    """One step of a trace that is being rated, as a track shows it."""
+    """A step of an open trace, as the progress track shows it."""
 
     rating: int | None
     is_next: bool
 
 
 def list_step_marks(assignment: Assignment) -> list[StepMark]:
-    """How far a person has come in a trace."""
-    mine = Judgment.objects.filter(
+    """Return the ratings of an open trace, step by step."""
+    own = Judgment.objects.filter(
         turn__assignment=assignment, turn__revision=assignment.revision, turn__step=OuterRef("pk"), option__position=0
     )
     steps = Step.objects.filter(trace=assignment.trace_id, is_rateable=True).order_by("position")
-    ratings = list(steps.annotate(said=Subquery(mine.values("rating")[:1])).values_list("said", flat=True))
+    ratings = list(steps.annotate(own=Subquery(own.values("rating")[:1])).values_list("own", flat=True))
     following = ratings.index(None) if None in ratings else None
     return [StepMark(rating, number == following) for number, rating in enumerate(ratings)]
 
 
 def _median_times(projects: Collection[int]) -> dict[int, dt.timedelta]:
-    """The median."""
     if not projects:
         return {}
     times = rawsql.fetch_rows(_RECENT_TIMES_SQL, {"projects": sorted(projects)})

@@ -1,5 +1,6 @@
-"""What a rater sees of a trace, as the work page's scripts read it. One statement for a plain trace; nothing of gold,
-arms, scores or other raters is in it."""
+"""A trace as the work page's scripts receive it, without gold, sampling source, scores or other raters' labels.
+
+A plain trace takes one query."""
 
 import datetime as dt
 from collections import defaultdict
@@ -21,7 +22,7 @@ _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERV
 
 
 class _Row(NamedTuple):
-    """One row each of assignment, project, trace and problem, and the steps as JSON."""
+    """The columns of trace_payload.sql, in its order."""
 
     assignment: int
     trace: int
@@ -53,7 +54,7 @@ def build_payload(assignment_id: int) -> dict[str, Any]:
     if row.has_parts:
         _add_parts(row.trace, steps)
     return {
-        **_head(row),
+        **_assignment_fields(row),
         "is_agent": is_agent,
         "problem": _problem(row),
         "after": None,
@@ -63,7 +64,7 @@ def build_payload(assignment_id: int) -> dict[str, Any]:
     }
 
 
-def _head(row: _Row) -> dict[str, Any]:
+def _assignment_fields(row: _Row) -> dict[str, Any]:
     return {
         "assignment": row.assignment,
         "version": row.version,
@@ -90,31 +91,25 @@ def _problem(row: _Row) -> dict[str, Any]:
 
 
 def _onboarding_fields(row: _Row) -> dict[str, Any]:
-    """Training and screening say what they are, and which page comes `after` the trace, if it is not the next one."""
+    """Return a label for training and screening, and the page that follows the trace, if it is not the next trace."""
     if row.is_correction:
         return {"after": reverse("annotate:history")}
     if row.purpose not in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
         return {}
     assignment = Assignment.objects.select_related("rater", "project").get(pk=row.assignment)
     number, total = onboarding.position_in_set(assignment)
-    told = {"number": number, "total": total}
+    after: str | None
     if row.purpose == AssignmentPurpose.TRAINING:
-        domain, after = _("Training, trace %(number)d of %(total)d"), reverse("annotate:lesson", args=[row.assignment])
+        label, after = _("Training, trace %(number)d of %(total)d"), reverse("annotate:lesson", args=[row.assignment])
     else:
-        domain, after = (
-            _("Screening, trace %(number)d of %(total)d"),
-            _result_url(assignment) if number == total else "",
-        )
-    return {"problem": {**_problem(row), "domain": domain % told}, "after": after or None}
-
-
-def _result_url(assignment: Assignment) -> str:
-    return reverse("annotate:enter", args=[assignment.project.slug])
+        label = _("Screening, trace %(number)d of %(total)d")
+        after = reverse("annotate:enter", args=[assignment.project.slug]) if number == total else None
+    return {"problem": {**_problem(row), "domain": label % {"number": number, "total": total}}, "after": after}
 
 
 def _steps(rows: list[Any]) -> list[dict[str, Any]]:
     steps: dict[int, dict[str, Any]] = {}
-    for position, kind, is_rateable, option, text in sorted(rows, key=_position_key):
+    for position, kind, is_rateable, option, text in sorted(rows, key=lambda row: (row[0], row[3])):
         step = steps.setdefault(
             position, {"position": position, "kind": kind, "is_rateable": is_rateable, "options": []}
         )
@@ -122,38 +117,31 @@ def _steps(rows: list[Any]) -> list[dict[str, Any]]:
     return list(steps.values())
 
 
-def _position_key(row: Any) -> tuple[int, int]:
-    return row[0], row[3]
-
-
 def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
     parts = defaultdict(list)
     for part in (
         OptionPart.objects.filter(option__step__trace=trace_id).select_related("option__step").order_by("position")
     ):
-        place = (part.option.step.position, part.option.position)
-        parts[place].append({"kind": part.kind, "text": part.text, "name": part.name, "url": _image_url(part)})
+        url = None if part.data is None else reverse("annotate:part", args=[part.pk])
+        key = (part.option.step.position, part.option.position)
+        parts[key].append({"kind": part.kind, "text": part.text, "name": part.name, "url": url})
     for step in steps:
         for option in step["options"]:
             option["parts"] = parts[step["position"], option["position"]]
 
 
-def _image_url(part: OptionPart) -> str | None:
-    return None if part.data is None else reverse("annotate:part", args=[part.pk])
-
-
 def _turns(row: _Row) -> list[dict[str, Any]]:
-    turns = StepReview.objects.filter(assignment=row.assignment, revision=row.revision)
-    found: dict[int, dict[str, Any]] = {
+    """Return the rater's reviews of the steps in the current revision, with their ratings."""
+    reviews = StepReview.objects.filter(assignment=row.assignment, revision=row.revision)
+    columns = reviews.order_by("step__position").values_list("pk", "step__position", "comment", "written_text")
+    turns: dict[int, dict[str, Any]] = {
         pk: {"step": step, "comment": comment, "written": written, "judgments": []}
-        for pk, step, comment, written in turns.order_by("step__position").values_list(*_TURN)
+        for pk, step, comment, written in columns
     }
-    columns = ("turn_id", "option__position", "rating", "flagged", "category", "reason")
-    judgments = Judgment.objects.filter(turn__in=turns).order_by("turn__step__position", "option__position")
-    for turn, *judged in judgments.values_list(*columns):
-        found[turn]["judgments"].append(dict(zip(_JUDGED, judged, strict=True)))
-    return list(found.values())
+    judgments = Judgment.objects.filter(turn__in=reviews).order_by("turn__step__position", "option__position")
+    for turn, option, *values in judgments.values_list("turn_id", "option__position", *_JUDGMENT_FIELDS):
+        turns[turn]["judgments"].append({"option": option, **dict(zip(_JUDGMENT_FIELDS, values, strict=True))})
+    return list(turns.values())
 
 
-_JUDGED = ("option", "rating", "flagged", "category", "reason")
-_TURN = ("pk", "step__position", "comment", "written_text")
+_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason")

@@ -1,7 +1,7 @@
--- What the work page shows of an assignment: one row of assignment, project, trace and problem, and the steps as JSON.
+-- Load an assignment for the work page: one row with its project, trace and problem, and the steps as JSON.
 --
--- Whether the reference answer and the verdict are shown was fixed when the trace was opened; before that, the project
--- decides.
+-- Opening a trace fixes whether the reference answer and the verdict are shown; until then, the project's settings
+-- apply.
 --
 -- Parameter: assignment
 SELECT a.id, a.trace_id, a.version, a.revision, a.state, a.purpose, a.reopened_at IS NOT NULL, a.lease_ends_at,

@@ -1,8 +1,10 @@
-"""The explained answer to a training trace: what its rater said of each step beside what the guideline says. Reads,
-and of training alone: what is known of any other trace is nobody's to see here."""
+"""Compare a submitted training trace with its gold, step by step. Read-only.
+
+Only for training: gold of other traces must not be shown to annotators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -15,22 +17,32 @@ NEGATIVE = -1
 
 
 class KnownRating(NamedTuple):
-    """What gold says of one option."""
+    """The gold rating of an option."""
 
     rating: int | None
     explanation: str
 
 
+class TrainingOutcome(StrEnum):
+    GAVE_UP = "gave_up"
+    FOUND = "found"  # the first error
+    NO_ERROR = "no_error"  # correctly reported that there is none
+    FALSE_ALARM = "false_alarm"  # reported an error at a correct step
+    MISSED = "missed"
+
+
 @dataclass(frozen=True)
 class ComparedOption:
-    """One option beside what is known of it. `known` is None where gold says no more than "no error here"."""
+    """An option with the annotator's rating and the gold rating.
+
+    `known` is None if gold only implies that the step has no error."""
 
     option: Option
-    said: int | None
+    rating: int | None
     known: int | None
     explanation: str
-    is_sound: bool  # known to hold no error
-    is_off: bool
+    is_sound: bool  # known to have no error
+    is_off: bool  # differs from gold
 
     @property
     def parts(self) -> list[object]:
@@ -39,9 +51,7 @@ class ComparedOption:
 
 @dataclass(frozen=True)
 class ComparedStep:
-    """One step of the trace."""
-
-    number: int | None  # as the work page counts: context has none
+    number: int | None  # as on the work page; None for context
     kind: str
     own: ComparedOption
     alternatives: list[ComparedOption]
@@ -51,32 +61,48 @@ class ComparedStep:
 @dataclass(frozen=True)
 class TrainingComparison:
     lines: list[ComparedStep]
-    sentence: str  # what became of the trace as a whole
-    explanation: str  # of the trace as a whole
+    outcome: TrainingOutcome
+    explanation: str  # for the trace as a whole
     n_same: int
     n_compared: int
     error: int | None  # number of the step with the first error
+    reported: int | None  # number of the step that the annotator rated negative first
+
+    @property
+    def summary(self) -> str:
+        match self.outcome:
+            case TrainingOutcome.GAVE_UP:
+                return _("You gave up on this trace.")
+            case TrainingOutcome.FOUND:
+                return _("You found the first error.")
+            case TrainingOutcome.NO_ERROR:
+                return _("Correct: there is no error.")
+            case TrainingOutcome.FALSE_ALARM:
+                return _("Step %(step)d has no error.") % {"step": self.reported}
+            case TrainingOutcome.MISSED:
+                return _("You missed the error in step %(step)d.") % {"step": self.error or 0}
 
 
 def compare_with_gold(assignment: Assignment) -> TrainingComparison:
-    """Five queries, whatever the length of the trace."""
+    """Compare the first submission with gold, in five queries."""
     answer = GoldAnswer.objects.select_related("gold").get(assignment=assignment)
     accepted: list[int | None] = answer.gold.accepted_first_errors
     known = {
         row.option_id: KnownRating(row.rating, row.explanation) for row in GoldRating.objects.filter(gold=answer.gold)
     }
-    said = _submitted_ratings(assignment)
+    ratings = _submitted_ratings(assignment)
     numbers = _step_numbers(assignment)
     error = _find_error_position(accepted, answer.first_error)
-    lines = _compare_steps(assignment, numbers, _GoldTruth(accepted, error, known, answer.gold.explanation), said)
+    lines = _compare_steps(assignment, numbers, _GoldTruth(accepted, error, known, answer.gold.explanation), ratings)
     compared = [each for line in lines for each in (line.own, *line.alternatives) if _is_compared(each)]
     return TrainingComparison(
         lines=lines,
-        sentence=_summary_sentence(GoldVerdict(answer.verdict), numbers.get(error), numbers.get(answer.first_error)),
+        outcome=_outcome(GoldVerdict(answer.verdict), error, answer.first_error),
         explanation="" if error is not None else answer.gold.explanation,
         n_same=sum(not each.is_off for each in compared),
         n_compared=len(compared),
         error=numbers.get(error),
+        reported=numbers.get(answer.first_error),
     )
 
 
@@ -87,32 +113,32 @@ class _GoldTruth(NamedTuple):
     explanation: str
 
 
-def _find_error_position(accepted: list[int | None], said: int | None) -> int | None:
-    """Where the first error is told to be. Where several places are right, the rater's own is, and else the first."""
-    places = [place for place in accepted if place is not None]
-    if said in places:
-        return said
-    return min(places) if places and None not in accepted else None
+def _find_error_position(accepted: list[int | None], reported: int | None) -> int | None:
+    """Return the position of the first error. If gold accepts several, prefer the annotator's, else the first."""
+    positions = [position for position in accepted if position is not None]
+    if reported in positions:
+        return reported
+    return min(positions) if positions and None not in accepted else None
 
 
 def _is_compared(each: ComparedOption) -> bool:
-    return each.said is not None and (each.known is not None or each.is_sound or each.is_off)
+    return each.rating is not None and (each.known is not None or each.is_sound or each.is_off)
 
 
 def _submitted_ratings(assignment: Assignment) -> dict[int, int | None]:
-    """The first submission: what was scored."""
+    """Return the ratings of the first submission, which is the one that is scored."""
     rows = Judgment.objects.filter(turn__assignment=assignment, turn__revision=1)
     return dict(rows.values_list("option_id", "rating"))
 
 
 def _step_numbers(assignment: Assignment) -> dict[int | None, int]:
-    """From position to the number that people see."""
-    places = assignment.trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
-    return {place: number for number, place in enumerate(places, start=1)}
+    """Map positions to the step numbers that annotators see."""
+    positions = assignment.trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
+    return {position: number for number, position in enumerate(positions, start=1)}
 
 
 def _compare_steps(
-    assignment: Assignment, numbers: Mapping[int | None, int], truth: _GoldTruth, said: Mapping[int, int | None]
+    assignment: Assignment, numbers: Mapping[int | None, int], truth: _GoldTruth, ratings: Mapping[int, int | None]
 ) -> list[ComparedStep]:
     options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
     by_step: dict[int, list[Option]] = {}
@@ -122,41 +148,44 @@ def _compare_steps(
     stops = assignment.project.protocol == Protocol.FIRST_ERROR
     return [
         ComparedStep(
-            number=numbers.get(place),
-            kind=of_step[0].step.kind,
-            own=_compare_option(of_step[0], truth, said),
+            number=numbers.get(position),
+            kind=step_options[0].step.kind,
+            own=_compare_option(step_options[0], truth, ratings),
             alternatives=[
-                _compare_option(option, truth, said) for option in of_step[1:] if option.pk in said or place == error
+                _compare_option(option, truth, ratings)
+                for option in step_options[1:]
+                if option.pk in ratings or position == error
             ],
-            is_past=stops and error is not None and place > error,
+            is_past=stops and error is not None and position > error,
         )
-        for place, of_step in by_step.items()
+        for position, step_options in by_step.items()
     ]
 
 
-def _compare_option(option: Option, truth: _GoldTruth, said: Mapping[int, int | None]) -> ComparedOption:
-    known = truth.known.get(option.pk, KnownRating(None, ""))
-    mine, place, error = said.get(option.pk), option.step.position, truth.error
+def _compare_option(option: Option, truth: _GoldTruth, ratings: Mapping[int, int | None]) -> ComparedOption:
+    gold = truth.known.get(option.pk, KnownRating(None, ""))
+    rating, position, error = ratings.get(option.pk), option.step.position, truth.error
     is_own = option.position == 0
-    is_error = is_own and place == error
-    rating = NEGATIVE if is_error else known.rating
-    is_sound = is_own and option.step.is_rateable and place not in truth.accepted and (error is None or place < error)
-    if mine is None:
+    is_error = is_own and position == error
+    known = NEGATIVE if is_error else gold.rating
+    is_sound = (
+        is_own and option.step.is_rateable and position not in truth.accepted and (error is None or position < error)
+    )
+    if rating is None:
         is_off = False
-    elif is_own and place in truth.accepted:
-        is_off = is_error and mine != NEGATIVE
+    elif is_own and position in truth.accepted:
+        is_off = is_error and rating != NEGATIVE
     else:
-        is_off = mine != rating if rating is not None else is_sound and mine == NEGATIVE
-    explanation = known.explanation or (truth.explanation if is_error else "")
-    return ComparedOption(option, mine, rating, explanation, is_sound=is_sound, is_off=is_off)
+        is_off = rating != known if known is not None else is_sound and rating == NEGATIVE
+    explanation = gold.explanation or (truth.explanation if is_error else "")
+    return ComparedOption(option, rating, known, explanation, is_sound=is_sound, is_off=is_off)
 
 
-def _summary_sentence(verdict: GoldVerdict, error: int | None, called: int | None) -> str:
-    """By the numbers that people see: of the step with the error, and of the one that was called it."""
+def _outcome(verdict: GoldVerdict, error: int | None, reported: int | None) -> TrainingOutcome:
     if verdict == GoldVerdict.GAVE_UP:
-        return _("You gave this trace up.")
+        return TrainingOutcome.GAVE_UP
     if verdict == GoldVerdict.RIGHT:
-        return _("You found the first error.") if called is not None else _("There is no error, as you said.")
-    if called is not None and (error is None or called < error):
-        return _("Step %(step)d holds no error.") % {"step": called}
-    return _("You passed over the error in step %(step)d.") % {"step": error or 0}
+        return TrainingOutcome.NO_ERROR if reported is None else TrainingOutcome.FOUND
+    if reported is not None and (error is None or reported < error):
+        return TrainingOutcome.FALSE_ALARM
+    return TrainingOutcome.MISSED

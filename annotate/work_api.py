@@ -1,5 +1,4 @@
-"""What the work page's scripts send and are answered. Every answer is JSON; a refusal says what happened in words that
-can be shown, and where."""
+"""JSON messages between the work page's scripts and the server. A refusal has a code and a message to display."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,13 +14,13 @@ _BodyType = TypeVar("_BodyType")
 
 
 class WriteBatch(msgspec.Struct, kw_only=True):
-    """Writes of one client, and what a farewell adds to them."""
+    """Edits of one client. The optional fields belong to a submit, skip, give-up or report."""
 
     client: str
     writes: list[assignments.IncomingEdit] = []
     reason: str = ""
-    revision: int | None = None  # the one that the rater was at work on
-    active_ms: int = 0  # since the last write
+    revision: int | None = None  # the revision the rater worked on
+    active_ms: int = 0  # active time since the last edit
 
 
 class ClaimMessage(msgspec.Struct, kw_only=True):
@@ -41,39 +40,39 @@ def json_refusal(status: int, code: str, message: str, **more: Any) -> HttpRespo
 
 
 def describe_lost_writes(lost: tuple[assignments.LostEdit, ...]) -> list[dict[str, Any]]:
-    """Writes that do not stand, each with what stands there."""
+    """Describe edits that a newer edit overruled, each with the current values."""
     return [
         {
             "sequence": each.sequence,
-            "part": each.cell.part,
-            "step": each.cell.step,
-            "option": each.cell.option,
-            "stands": {**each.judgment._asdict(), "comment": each.turn.comment},
+            "part": each.target.part,
+            "step": each.target.step,
+            "option": each.target.option,
+            "current": {**each.judgment._asdict(), "comment": each.review.comment},
         }
         for each in lost
     ]
 
 
 def refusals_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Refusals of the verbs become answers with a status that the scripts sort by."""
+    """Turn the domain's refusals into JSON with the status that the scripts expect."""
 
     @wraps(view)
-    def answered(request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            return view(request, *args, **named)
+            return view(request, *args, **kwargs)
         except msgspec.DecodeError as error:
-            return json_refusal(422, "invalid", _("The message cannot be read: %(error)s") % {"error": error})
+            return json_refusal(422, "invalid", _("Invalid request: %(error)s") % {"error": error})
         except assignments.AssignmentError as error:
-            return _refuse_judging_error(error)
+            return _assignment_refusal(error)
         except queue.OnboardingRequired as error:
-            return json_refusal(409, _error_code(error), str(error), station=error.station)
+            return json_refusal(409, _error_code(error), str(error), gate=error.gate)
         except queue.QueueRefusal as error:
             return json_refusal(409, _error_code(error), str(error))
 
-    return answered
+    return wrapped
 
 
-def _refuse_judging_error(error: assignments.AssignmentError) -> HttpResponse:
+def _assignment_refusal(error: assignments.AssignmentError) -> HttpResponse:
     if isinstance(error, assignments.AssignmentUnknown):
         return json_refusal(404, "unknown", str(error))
     if isinstance(error, assignments.EditRefused):
@@ -81,7 +80,7 @@ def _refuse_judging_error(error: assignments.AssignmentError) -> HttpResponse:
             422, "write_refused", str(error), index=error.index, sequence=error.sequence, field=error.field
         )
     if isinstance(error, assignments.ConflictingEdits):
-        return json_refusal(409, "others_stand", str(error), lost=describe_lost_writes(error.lost))
+        return json_refusal(409, _error_code(error), str(error), lost=describe_lost_writes(error.lost))
     return json_refusal(409, _error_code(error), str(error))
 
 

@@ -1,4 +1,4 @@
-"""How it is going: what a person has done today, hour by hour, and this month. Reads alone."""
+"""Summaries of a user's work: today by hour, this month, and weekly gold checks. Read-only."""
 
 import datetime as dt
 from collections import Counter, defaultdict
@@ -18,12 +18,12 @@ from labeling.models import GoldAnswer, Submission
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse, GoldVerdict
 
-# Hidden gold counts like any work: a count without it would say which trace was gold.
+# Hidden gold is included: a count without it would reveal which trace was gold.
 _PAID = (AssignmentPurpose.WORK, AssignmentPurpose.GOLD, AssignmentPurpose.SCREENING, AssignmentPurpose.TRAINING)
 
 
 class Earnings(NamedTuple):
-    """By active time and the rate of each project."""
+    """Pay for active time, in one currency."""
 
     amount: Decimal
     currency: str
@@ -47,7 +47,7 @@ class MonthSummary:
 
 
 class WeeklyGoldChecks(NamedTuple):
-    """How often the first error was right in one project's hidden checks of one whole week. Never of which trace."""
+    """Correct answers on hidden gold in one project and week. Single traces are never revealed."""
 
     project: str
     begins: dt.date
@@ -56,10 +56,10 @@ class WeeklyGoldChecks(NamedTuple):
 
 
 def summarize_today(user: User, now: dt.datetime) -> TodaySummary:
-    """What was submitted since the day began where the person is, corrections of older work left out."""
+    """Summarize the first submissions since midnight in the user's time zone; corrections are not counted."""
     n_steps = Count("assignment__turns", filter=Q(assignment__turns__revision=1))
-    done = _first_submissions(user, since=_midnight(now)).annotate(n=n_steps).order_by()
-    rows = list(done.values_list("submitted_at", "total_ms", "project__pay_per_hour", "project__currency", "n"))
+    submissions = _first_submissions(user, since=_midnight(now)).annotate(n=n_steps).order_by()
+    rows = list(submissions.values_list("submitted_at", "total_ms", "project__pay_per_hour", "project__currency", "n"))
     by_hour: Counter[int] = Counter()
     for at, *_, n in rows:
         by_hour[timezone.localtime(at).hour] += n
@@ -84,13 +84,13 @@ def summarize_month(user: User, now: dt.datetime) -> MonthSummary:
     )
 
 
-# A count of fewer would say too much about each of them.
-MIN_WEEKLY_CHECKS = 5
+MIN_WEEKLY_CHECKS = 5  # a smaller count would reveal too much about each check
 
 
 def summarize_weekly_gold(user: User, now: dt.datetime, back: int = 4) -> list[WeeklyGoldChecks]:
-    """Hidden checks of the last whole weeks, where the project tells them. The week that runs is left out: a count that
-    grows by one would say which trace it was."""
+    """Summarize hidden gold of recent weeks, for projects that show it.
+
+    The current week is left out: a count that grows by one would reveal which trace was gold."""
     this_week = _midnight(now) - dt.timedelta(days=timezone.localtime(now).weekday())
     answers = GoldAnswer.objects.filter(
         rater__in=raters.list_rater_ids(user_id=user.pk),
@@ -99,19 +99,19 @@ def summarize_weekly_gold(user: User, now: dt.datetime, back: int = 4) -> list[W
         answered_at__gte=this_week - dt.timedelta(weeks=back),
         answered_at__lt=this_week,
     )
-    counted = (
+    rows = (
         answers.annotate(week=TruncWeek("answered_at"))
         .values_list("project__name", "week")
         .annotate(right=Count("pk", filter=Q(verdict=GoldVerdict.RIGHT)), n=Count("pk"))
         .order_by("-week", "project__name")
     )
-    return [WeeklyGoldChecks(name, week.date(), right, n) for name, week, right, n in counted if n >= MIN_WEEKLY_CHECKS]
+    return [WeeklyGoldChecks(name, week.date(), right, n) for name, week, right, n in rows if n >= MIN_WEEKLY_CHECKS]
 
 
 def _first_submissions(user: User, *, since: dt.datetime) -> QuerySet[Submission]:
-    """First submissions. Their time stands with the assignment too, where it is looked at before they are fetched."""
-    mine = {"assignment__rater__in": raters.list_rater_ids(user_id=user.pk), "assignment__purpose__in": _PAID}
-    return Submission.objects.filter(submitted_at__gte=since, revision=1, assignment__submitted_at__gte=since, **mine)
+    """Return first submissions. The assignment also stores the time, so that its index narrows the join."""
+    own = {"assignment__rater__in": raters.list_rater_ids(user_id=user.pk), "assignment__purpose__in": _PAID}
+    return Submission.objects.filter(submitted_at__gte=since, revision=1, assignment__submitted_at__gte=since, **own)
 
 
 def _midnight(now: dt.datetime) -> dt.datetime:
@@ -122,11 +122,11 @@ def _total_duration(each_ms: Iterable[int | None]) -> dt.timedelta:
     return dt.timedelta(milliseconds=sum(ms or 0 for ms in each_ms))
 
 
-_MIN_HOURS = 8  # hours at least: one bar alone would be a wall
+_MIN_HOURS = 8  # a chart with fewer hours would have very wide bars
 
 
 def _hour_counts(by_hour: Mapping[int, int], now: int) -> list[HourCount]:
-    """From the first hour with work to the present one, and what fills the picture on either side."""
+    """Return the hours from the first one with work to the current one, extended to at least _MIN_HOURS."""
     first, last = min(by_hour), max(now, *by_hour)
     last = min(23, max(last, first + _MIN_HOURS - 1))
     first = min(first, last - _MIN_HOURS + 1)
@@ -134,7 +134,7 @@ def _hour_counts(by_hour: Mapping[int, int], now: int) -> list[HourCount]:
 
 
 def _earnings_by_currency(times: Iterable[tuple[Decimal | None, str, int | None]]) -> list[Earnings]:
-    """One amount a currency, rounded once, at the end."""
+    """Sum the pay per currency, rounded once, at the end."""
     by_currency: dict[str, Decimal] = defaultdict(Decimal)
     for rate, currency, ms in times:
         if rate is not None:

@@ -1,5 +1,4 @@
-"""Who a program acts for, and what its token lets it do. A session's cookie counts for nothing here: no page can make a
-person's browser call the API."""
+"""Token authentication and scopes. Session cookies are ignored, so no page can make a browser call the API."""
 
 from typing import Any
 
@@ -22,7 +21,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return None
         token = api_tokens.find_token(secret=secret.strip(), now=timezone.now())
         if token is None:
-            raise exceptions.AuthenticationFailed(_("This token does not work: it is unknown, withdrawn or too old."))
+            raise exceptions.AuthenticationFailed(_("Invalid token: it is unknown, revoked or expired."))
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
@@ -30,7 +29,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's own
-    """The same, said in the schema."""
+    """Describe the token authentication in the OpenAPI schema."""
 
     target_class = TokenAuthentication
     name = "token"
@@ -40,11 +39,13 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 class HasScope(permissions.BasePermission):
-    """A view names the scope of each of its methods."""
+    """Require the scope that the view names for the method."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if not isinstance(request.auth, ApiToken):
-            raise exceptions.NotAuthenticated(_("Send a token: “Authorization: Bearer …”. People make them on a page."))
+            raise exceptions.NotAuthenticated(
+                _("Send a token: “Authorization: Bearer …”. Create one in the account menu under API tokens.")
+            )
         scope = view.scopes.get("GET" if request.method == "HEAD" else request.method)
         if scope is None:
             raise exceptions.MethodNotAllowed(request.method or "")

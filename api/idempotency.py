@@ -1,4 +1,4 @@
-"""Requests with an idempotency key ask for work once, however often the network makes the program send them."""
+"""Idempotency keys: a repeated request returns the job of the first one instead of starting another."""
 
 import datetime as dt
 import hashlib
@@ -14,7 +14,7 @@ from jobs.models import Job
 
 
 class IdempotencyKeyReused(Exception):
-    """The key stands for another request already."""
+    """The key was already used for a different request."""
 
 
 class IdempotentJob(NamedTuple):
@@ -22,31 +22,33 @@ class IdempotentJob(NamedTuple):
     is_new: bool
 
 
-def fingerprint_request(**what: Any) -> str:
-    """What tells one request from another."""
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+def fingerprint_request(**content: Any) -> str:
+    """Hash what distinguishes a request from others with the same key."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def find_earlier_job(*, user: User, key: str, fingerprint: str) -> Job | None:
-    """The work that this request has asked for before."""
-    before = IdempotentRequest.objects.filter(user=user, key=key).select_related("job").first() if key else None
-    if before and before.fingerprint != fingerprint:
+    """Return the job of an earlier request with the same key, if any."""
+    earlier = IdempotentRequest.objects.filter(user=user, key=key).select_related("job").first() if key else None
+    if earlier and earlier.fingerprint != fingerprint:
         raise IdempotencyKeyReused
-    return before.job if before else None
+    return earlier.job if earlier else None
 
 
-def request_once(*, user: User, key: str, fingerprint: str, ask: Callable[[], Job], now: dt.datetime) -> IdempotentJob:
-    """Ask, unless this request did. Of two at the same moment one asks, and both are told of the same work."""
-    if before := find_earlier_job(user=user, key=key, fingerprint=fingerprint):
-        return IdempotentJob(before, is_new=False)
+def request_once(
+    *, user: User, key: str, fingerprint: str, start: Callable[[], Job], now: dt.datetime
+) -> IdempotentJob:
+    """Start a job unless an earlier request did. Of concurrent requests, one starts it and all return the same job."""
+    if job := find_earlier_job(user=user, key=key, fingerprint=fingerprint):
+        return IdempotentJob(job, is_new=False)
     try:
         with transaction.atomic():
-            job = ask()
+            job = start()
             if key:
                 IdempotentRequest.objects.create(user=user, key=key, fingerprint=fingerprint, job=job, asked_at=now)
             return IdempotentJob(job, is_new=True)
     except IntegrityError:
-        before = find_earlier_job(user=user, key=key, fingerprint=fingerprint)
-        if before is None:
+        job = find_earlier_job(user=user, key=key, fingerprint=fingerprint)
+        if job is None:
             raise
-        return IdempotentJob(before, is_new=False)
+        return IdempotentJob(job, is_new=False)

@@ -1,4 +1,4 @@
-"""Reads a JSON document that a program sends. Apart from `bodies`: the framework imports it with its own settings."""
+"""Parse JSON request bodies. Not part of `request_bodies`, because REST framework imports this module from settings."""
 
 import re
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
 MAX_BODY_BYTES = 32 << 20
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it, and not a backslash before five plain characters
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # the JSON escape, but not an escaped backslash followed by "u0000"
 
 
 class BodyTooLarge(APIException):
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_detail = gettext_lazy("The body is too large: send less at a time.")
+    default_detail = gettext_lazy("The request body is too large. Send less at a time.")
 
 
 class StrictJSONParser(BaseParser):
-    """JSON that is held in memory as a whole, and so may not be of any size. Stricter than Python's own: without half
-    characters, numbers that are none, or depths at which a stack ends."""
+    """Parse JSON in memory, up to MAX_BODY_BYTES. Stricter than Python's parser: rejects lone surrogates, NaN and
+    Infinity, and excessive nesting."""
 
     media_type = "application/json"
 
@@ -33,8 +33,8 @@ class StrictJSONParser(BaseParser):
         if len(body) > MAX_BODY_BYTES:
             raise BodyTooLarge
         if _NUL.search(body):
-            raise ParseError(_("The body has a character U+0000, which no text of ours can hold."))
+            raise ParseError(_("The request body contains the character U+0000, which is not allowed."))
         try:
             return orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            raise ParseError(_("The body is no JSON: %(reason)s") % {"reason": error}) from None
+            raise ParseError(_("The request body is not valid JSON: %(reason)s") % {"reason": error}) from None

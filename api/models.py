@@ -1,4 +1,4 @@
-"""Requests that a program may repeat. Owned by `api.idempotency`."""
+"""Idempotency keys and their jobs, written by `api.idempotency`."""
 
 from typing import ClassVar
 
@@ -9,11 +9,11 @@ from jobs.models import Job
 
 
 class IdempotentRequest(models.Model):
-    """A request that asked for work, under the key that its program chose. Sent again, it is answered with that."""
+    """A request with an idempotency key, and the job that it started."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=100)
-    fingerprint = models.CharField(max_length=64)  # of what was asked
+    fingerprint = models.CharField(max_length=64)  # of the request's content
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     asked_at = models.DateTimeField()
 

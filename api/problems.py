@@ -1,4 +1,4 @@
-"""Errors as a program reads them (RFC 9457): one shape for all, with the place of what is wrong."""
+"""API errors as problem documents (RFC 9457)."""
 
 from typing import Any
 
@@ -15,21 +15,21 @@ _PROBLEM_SCHEMA = {
     "properties": {
         "type": {"type": "string"},
         "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "In words, for a person."},
-        "errors": {"description": "Of each field that cannot be used, why."},
+        "detail": {"type": "string", "description": "What happened, for people."},
+        "errors": {"description": "Validation errors by field."},
     },
     "required": ["type", "status", "detail"],
 }
 _STATUS_DESCRIPTIONS = {
-    "401": "No token came with it, or none that works.",
-    "403": "The token lacks the scope, or its person the role.",
-    "404": "There is no such thing, or none that the token's person may see.",
-    "default": "Refused: `status` and `detail` say why.",
+    "401": "The token is missing or invalid.",
+    "403": "The token lacks the scope, or its user the role.",
+    "404": "Not found, or not visible to the token's user.",
+    "default": "The request was refused; see `status` and `detail`.",
 }
 
 
 class ApiProblem(APIException):
-    """Something that a verb refuses. `place` is a field, or a line of the body."""
+    """A request that the domain refused. Extra arguments become members of the problem document."""
 
     status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
 
@@ -45,22 +45,23 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         return None
     if isinstance(exc, ValidationError):
         response.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-        told = {"detail": "Some of what was sent cannot be used.", "errors": response.data}
+        content = {"detail": _("Some fields are invalid; see `errors`."), "errors": response.data}
     else:
         detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
-        if isinstance(exc, Http404):  # its own words are about tables
-            detail = _("There is nothing here, or not for you.")
-        told = {"detail": str(detail), **getattr(exc, "more", {})}
-    response.data = {"type": "about:blank", "status": response.status_code, **told}
+        if isinstance(exc, Http404):  # Django's message names the model
+            detail = _("Not found.")
+        content = {"detail": str(detail), **getattr(exc, "more", {})}
+    response.data = {"type": "about:blank", "status": response.status_code, **content}
     response.content_type = "application/problem+json"
     return response
 
 
 def add_problems_to_schema(result: dict[str, Any], **_of_the_generator: Any) -> dict[str, Any]:
-    """Every operation may be refused, always in the one shape: said in the schema once, and not above each view."""
+    """Add the problem responses to every operation of the OpenAPI schema."""
     result["components"]["schemas"]["Problem"] = _PROBLEM_SCHEMA
-    told = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    responses = {code: {"description": text, "content": content} for code, text in _STATUS_DESCRIPTIONS.items()}
     for operations in result["paths"].values():
         for operation in operations.values():
-            operation["responses"] |= {code: {"description": why, **told} for code, why in _STATUS_DESCRIPTIONS.items()}
+            operation["responses"] |= responses
     return result

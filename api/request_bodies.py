@@ -1,4 +1,4 @@
-"""Reads what a program sends, in pieces: a body may be larger than the memory."""
+"""Read request bodies in chunks, so that they can be larger than memory."""
 
 from collections.abc import Iterator
 
@@ -12,15 +12,18 @@ CHUNK_BYTES = 1 << 20
 
 
 def announced_size(request: Request) -> int | None:
-    """What was announced; None where the body comes in chunks, of which the web server knows the last one. A body with
-    neither cannot be told from one that was cut off."""
+    """Return the Content-Length, or None for a chunked body whose end the web server detects.
+
+    A body with neither is refused: it could not be distinguished from a truncated one."""
     announced = request.headers.get("Content-Length", "")
     if _is_chunked(request):
         return None
     if not announced.isdecimal() or "Transfer-Encoding" in request.headers:
-        raise ApiProblem(_("Send the length of the body (Content-Length), or send it in chunks."), status_code=411)
+        raise ApiProblem(_("Send a Content-Length header, or use chunked transfer encoding."), status_code=411)
     if announced == "0":
-        raise ApiProblem(_("The body is empty: send the file as the body."), status_code=status.HTTP_400_BAD_REQUEST)
+        raise ApiProblem(
+            _("The request body is empty. Send the file as the body."), status_code=status.HTTP_400_BAD_REQUEST
+        )
     return int(announced)
 
 
@@ -30,11 +33,11 @@ def iter_chunks(request: Request) -> Iterator[bytes]:
         while piece := stream.read(CHUNK_BYTES):
             yield piece
     except OSError as error:
-        message = _("The body was cut off: send it again.")
+        message = _("The request body was cut off. Send it again.")
         raise ApiProblem(message, status_code=status.HTTP_400_BAD_REQUEST) from error
 
 
 def _is_chunked(request: Request) -> bool:
-    """Whether the web server puts chunks together and says where the last one ends."""
+    """Whether the body is chunked and the web server detects its end."""
     is_ended = "wsgi.input_terminated" in request._request.META
     return is_ended and request.headers.get("Transfer-Encoding", "").lower() == "chunked"

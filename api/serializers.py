@@ -1,4 +1,4 @@
-"""What programs read and write, field by field."""
+"""Serializers shared by several views."""
 
 from typing import Any
 
@@ -20,27 +20,29 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
 
 
 class JobSerializer(serializers.Serializer[Job]):
-    """Work behind the scenes: how far it is, and how it ended."""
+    """A background job: its progress and result."""
 
     id = serializers.IntegerField()
     state = serializers.ChoiceField(choices=JobState.choices)
-    done = serializers.IntegerField(help_text="Of `total`, in what the work counts: records, files, scores.")
+    done = serializers.IntegerField(help_text="Out of `total`; the unit depends on the job: records, files or scores.")
     total = serializers.IntegerField(allow_null=True)
     remaining_seconds = serializers.SerializerMethodField()
-    failure = serializers.CharField(help_text="Why it failed, and what to do; empty unless it did.")
-    result = serializers.DictField(help_text="What came of it so far: of an import, its report.")
+    failure = serializers.CharField(help_text="Why the job failed and what to do; otherwise empty.")
+    result = serializers.DictField(help_text="The result so far; for an import, its report.")
     asked_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 
     def get_remaining_seconds(self, job: Job) -> float | None:
-        """At the pace so far; null where there is none to go by."""
+        """Estimated from the pace so far; null if unknown."""
         return job.remaining_seconds(self.context["now"])
 
 
 class ImportChoices(serializers.Serializer[Any]):
-    """How a file is to be read, and what is said of it: the words of `manage.py import_traces`."""
+    """Import options, the same as those of `manage.py import_traces`."""
 
-    name = serializers.CharField(default="traces.jsonl", max_length=200, help_text="Its name; “.gz” and “.zst” count.")
+    name = serializers.CharField(
+        default="traces.jsonl", max_length=200, help_text="File name; “.gz” and “.zst” are decompressed."
+    )
     format = serializers.ChoiceField(default="auto", choices=["auto", *catalog.INPUT_FORMATS])
     segmenter = serializers.CharField(default="", allow_blank=True, max_length=60)
     labels = serializers.ChoiceField(default="judgments", choices=list(labelers.LABELS_KINDS))
@@ -50,11 +52,11 @@ class ImportChoices(serializers.Serializer[Any]):
     private = serializers.ChoiceField(default="count", choices=["count", "mask", "refuse"])
     licence = serializers.CharField(default="", allow_blank=True, max_length=200)
     statement = serializers.CharField(default="", allow_blank=True, max_length=2000, help_text="Where it comes from.")
-    is_lenient = serializers.BooleanField(default=False, help_text="Leave bad lines out, instead of taking nothing.")
+    is_lenient = serializers.BooleanField(default=False, help_text="Skip bad lines instead of refusing the file.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """A slip of the pen would bring the file in otherwise than it was meant."""
+        """Refuse unknown options: a misspelled one would be ignored and import the file differently."""
         unknown = sorted(set(self.initial_data) - set(self.fields))
         if unknown:
-            raise serializers.ValidationError({name: [_("There is no such choice.")] for name in unknown})
+            raise serializers.ValidationError({name: [_("Unknown option.")] for name in unknown})
         return attrs

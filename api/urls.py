@@ -1,4 +1,4 @@
-"""REST for programs, under /api/. The schema is made from the views: GET /api/schema."""
+"""URLs of the REST API under /api/. The schema at /api/schema is generated from the views."""
 
 from django.conf import settings
 from django.urls import path
@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularAPIView
 from api.views import imports, prms, projects, snapshots
 
 app_name = "api"
-# Of the version that it is, whatever the query says: its name becomes a header.
+# The version is fixed: a version from the query would become part of a response header.
 _schema = SpectacularAPIView.as_view(
     authentication_classes=[], permission_classes=[], api_version=settings.CODE_VERSION
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench import simulated_raters
-from prm.selection import draws, uniform_sample
+from prm.selection import draws
 from prm.selection.draws import DrawArm, DrawRules
 from stats import first_error_agreement, first_error_reports, first_error_votes, rating_patterns, step_agreement
 from stats.arrays import Bools
@@ -67,7 +67,7 @@ def _chosen(has_error: Bools, seed: int) -> dict[str, Bools]:
     return {
         "read": is_read,
         "arm": is_uniform,
-        "slice": uniform_sample.mask_audit_slice(places=places, is_drawn=is_read, is_uniform=is_uniform),
+        "slice": draws.mask_audit_slice(places=places, is_drawn=is_read, is_uniform=is_uniform),
     }
 
 

@@ -101,10 +101,10 @@ def _fill(traces: int, workers: int) -> None:
     for slug, n in (("whole", traces), ("tenth", max(traces // 10, 1))):
         project = factories.make_project(slug)
         source = ensure_source(project=project, name="x", format="prm800k", now=factories.NOW)
-        loading = load.LoadState(project=project, source=source, enqueues=False)
+        state = load.LoadState(project=project, source=source, enqueues=False)
         records = (prm800k.parse_line(line, number=number) for number, line in enumerate(_lines(n), start=1))
         for part in load.split_chunks(records, 500):
-            load.load_chunk(loading=loading, records=part, now=factories.NOW)
+            load.load_chunk(state=state, records=part, now=factories.NOW)
     print(json.dumps({}))
 
 

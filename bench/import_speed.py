@@ -82,7 +82,7 @@ def _blocks(path: Path) -> Iterator[Any]:
     from tests import factories
 
     project = factories.make_project("bench")
-    loading = load.LoadState(
+    state = load.LoadState(
         project=project,
         source=ensure_source(project=project, name="x", format="native", now=factories.NOW),
         enqueues=False,
@@ -97,8 +97,8 @@ def _blocks(path: Path) -> Iterator[Any]:
 
             def block(rest: Iterator[Any] = rest) -> tuple[float, float]:
                 wall, cpu = time.perf_counter(), time.process_time()
-                for part in load.split_chunks(rest, import_job.CHUNK_ON_POSTGRESQL):
-                    load.load_chunk(loading=loading, records=part, now=factories.NOW)
+                for part in load.split_chunks(rest, import_job.CHUNK_RECORDS):
+                    load.load_chunk(state=state, records=part, now=factories.NOW)
                 return time.perf_counter() - wall, time.process_time() - cpu
 
             yield block
@@ -112,7 +112,7 @@ def _bare_copy(number: int) -> float:
 
     with transaction.atomic():
         made = _rows(number)
-        texts = {table: _text(found, table.defaults) for table, found in made.of.items() if found}
+        texts = {table: _text(found, table.defaults) for table, found in made.by_table.items() if found}
     began = time.perf_counter()
     with transaction.atomic(), connection.cursor() as cursor:
         for table in tables.TABLES:
@@ -139,7 +139,7 @@ def _rows(number: int) -> Any:
     records = [record for record in native.read(io.BytesIO(b"".join(others))) if isinstance(record, TraceRecord)]
     made = ImportRows()
     traces = TraceRows(project, Source.objects.get(project=project), factories.NOW, made)
-    traces.place([NumberedRecord(record, 0) for record in records])
+    traces.find_or_add([NumberedRecord(record, 0) for record in records])
     return made
 
 

@@ -40,7 +40,7 @@ def main(raters: int, traces: int, waiting: int) -> None:
 
 def _both(environment: dict[str, str], port: int, sessions: list[str], traces: int) -> dict[str, Any]:
     """Raters first: the job shall find them at work. They go on until it has ended."""
-    command = [sys.executable, "-m", "bench.import_with_raters", str(traces)]
+    command = [sys.executable, "-m", "bench.import_speed_with_raters", str(traces)]
     working = [PagePacedHttpRater(port, session, "bench", number + 1) for number, session in enumerate(sessions)]
     run_raters(working, until=time.perf_counter() + 3)
     for rater in working:
@@ -129,7 +129,7 @@ def import_file(traces: int) -> None:
 
     path = Path(os.environ["STEPMARK_DATA"]) / "traces.jsonl"
     with path.open("wb") as file:
-        file.writelines(import_module("bench.import_speed").lines(traces))
+        file.writelines(import_module("bench.import_speed").make_lines(traces))
     project = factories.make_project("imported")
     job = import_job.request_import(
         project=project, path=path, choices=import_job.ImportOptions(), by=None, now=timezone.now()

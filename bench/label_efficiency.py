@@ -13,6 +13,7 @@ four runs from the very same first 60 traces: one run's luck would hide what is 
 """
 
 import argparse
+import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from prm.backends import builtin
 from prm.benchmark_files import BenchmarkSet
 from prm.evaluation import concordance
 from prm.evaluation.labeled_steps import NO_ERROR, mask_labeled, step_indexes
-from prm.selection import acquisitions, draws, problem_splits
+from prm.selection import acquisitions, draws
 from prm.selection.cost import ReadingRates
 from prm.selection.draws import DrawRules
 from prm.selection.pool import Pool
@@ -101,10 +102,14 @@ def load_pool(data: Path) -> LabelPool:
     )
 
 
+def hash_position(problem: str, *, salt: str) -> float:
+    """Map a problem to a number in [0, 1) that is the same in every process."""
+    digest = hashlib.sha256(f"{salt}\0{problem}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / (1 << 64)
+
+
 def split_pool(world: LabelPool, seed: int) -> PoolSplit:
-    place = np.array(
-        [problem_splits.hash_position(trace.problem, salt=f"problems {seed}") for trace in world.bench.traces]
-    )
+    place = np.array([hash_position(trace.problem, salt=f"problems {seed}") for trace in world.bench.traces])
     is_wrong, is_pool = world.bench.first_errors != NO_ERROR, place < FOR_POOL
     right, wrong = np.flatnonzero(is_pool & ~is_wrong), np.flatnonzero(is_pool & is_wrong)
     n_wrong = round(len(right) * WRONG / (1 - WRONG))

@@ -109,10 +109,10 @@ def measure_selection(n: int) -> dict[str, float]:
         is_answer_wrong=dice.random(n) < 0.3,
     )
     places = np.array([uniform_walk_position(1, trace) for trace in range(n)])
-    drawable = DrawablePool(np.arange(n), pool, places, True)
+    drawable = DrawablePool(np.arange(n), pool, places)
     rules = LoopRules(batch_size=4_000)
     found = draw_with_acquisition(
-        drawable, ReadingRates(), acquisition=rules.acquisition, chosen=rules, uniform=0.2, seed=1
+        drawable, ReadingRates(), acquisition=rules.acquisition, rules=rules, uniform_share=0.2, seed=1
     )
     return {"traces in the pool": n, "traces drawn": len(found), "selection, seconds": time.perf_counter() - began}
 

@@ -36,20 +36,20 @@ def _chunks(job: Any, *, until: float) -> Iterator[Any]:
     from jobs.runner import JobProgress
     from labeling.models import Source
     from labeling.traces import load
-    from labeling.traces.import_job import CHUNK_ON_POSTGRESQL
+    from labeling.traces.import_job import CHUNK_RECORDS
     from tests import factories
 
     project, now = factories.make_project("imported"), timezone.now()
     source = Source.objects.create(project=project, name="bench", format="native", added_at=now)
-    loading = load.LoadState(project=project, source=source)
+    state = load.LoadState(project=project, source=source)
 
     def write(records: list[Any], done: int, now: dt.datetime) -> JobProgress:
-        load.load_chunk(loading=loading, records=records, now=now)
+        load.load_chunk(state=state, records=records, now=now)
         return JobProgress(done)
 
     done = 0
     while time.monotonic() < until:
-        records = [_record(number) for number in range(done, done + CHUNK_ON_POSTGRESQL)]
+        records = [_record(number) for number in range(done, done + CHUNK_RECORDS)]
         done += len(records)
         yield partial(write, records, done)
 

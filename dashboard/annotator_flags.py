@@ -10,7 +10,7 @@ from charts import number_format
 from dashboard import statistics
 from labeling.models import Rater
 from labeling.models.rater import RaterStage
-from labeling.quality import gold_monitor
+from labeling.quality.signals import SignalDescription
 from stats.estimates import Reason
 
 MIN_CASES = 5  # no flag rests on fewer cases
@@ -31,7 +31,7 @@ class ShareOfCases(number_format.ValueWithInterval):
 class QualitySignal:
     """A monitored signal, formatted by its kind: a run length, standard deviations, or a share."""
 
-    signal: gold_monitor.SignalDescription
+    signal: SignalDescription
 
     def _format(self, value: float) -> str:
         if self.signal.kind == "alike":

@@ -15,7 +15,7 @@ RATER_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class StepOpinion:
-    """What one submission says of one step."""
+    """The rating and comment of one submission for one step."""
 
     rating: int | None
     comment: str = ""

@@ -12,7 +12,7 @@ from charts import bars, number_format, sparklines
 from charts.svg import Svg
 from dashboard.chart import Chart, draw_for_both_widths
 from dashboard.tables import DataTable, TableColumn
-from labeling import quality
+from labeling.quality.workdays import load_work_since
 
 N_DAYS = 14
 
@@ -52,7 +52,7 @@ def load_recent_activity(
     """Load activity by rater. Raters without activity are missing."""
     today = now.astimezone(dt.UTC).date()
     days = [today - dt.timedelta(days=n) for n in reversed(range(N_DAYS))]
-    work = quality.load_work_since(project_id, days[0], rater_id=rater_id)
+    work = load_work_since(project_id, days[0], rater_id=rater_id)
     return {rater: RecentActivity([_build_day(day, worked) for day in days]) for rater, worked in work.items()}
 
 

@@ -25,18 +25,18 @@ class StatisticKind:
 STATISTIC_KINDS: dict[str, StatisticKind] = {
     "exact": StatisticKind(
         _("First error, same step"),
-        _("Share of pairs with the same first error, or both without one. A PRM learns most from this. 0.70 is good."),
+        _("Share of pairs with the same first error, or none. Matters most for a PRM. 0.70 is good."),
     ),
     "within_one": StatisticKind(
         _("First error, within one step"), _("Tolerates a difference of one step. 0.80 is good.")
     ),
     "has_error_kappa": StatisticKind(
         _("Any error, kappa"),
-        _("Whether the trace has an error at all, corrected for chance. 0.60 is good, 0 is chance."),
+        _("Whether the trace has an error at all, corrected for chance. 0.60 is good."),
     ),
     "alpha_nominal": StatisticKind(
         _("Alpha, nominal"),
-        _("Agreement on step ratings: 1 is perfect, 0 is chance. Usable from 0.67, reliable from 0.80."),
+        _("Step ratings, corrected for chance. Usable from 0.67, reliable from 0.80."),
         0.67,
     ),
     "alpha_ordinal": StatisticKind(
@@ -49,22 +49,22 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     ),
     "gwet_ac1": StatisticKind(
         _("Gwet’s AC1"),
-        _("More stable when most steps are positive; tends to be high, so read it with alpha. 0.80 is good."),
+        _("More stable when most steps are positive, but often high. 0.80 is good."),
     ),
     "gwet_ac2_quadratic": StatisticKind(
         _("Gwet’s AC2, quadratic"), _("AC1 with distances between ratings. 0.80 is good.")
     ),
     "fleiss_kappa": StatisticKind(
         _("Fleiss’ kappa"),
-        _("For comparison with papers; alpha corrects its bias with few ratings. Usable from 0.60."),
+        _("For comparison with papers; alpha corrects its bias. Usable from 0.60."),
     ),
     "recall -1": StatisticKind(
         _("Recall of negative"),
-        _("Of steps settled negative, the share rated negative: 1 minus missed errors. 0.90 is good."),
+        _("Of steps settled negative, the share rated negative. 0.90 is good."),
     ),
     "recall 0": StatisticKind(
         _("Recall of neutral"),
-        _("Of steps settled neutral, the share rated neutral. If it is far below the others, clarify the guideline."),
+        _("Of steps settled neutral, the share rated neutral. If low, clarify the guideline."),
     ),
     "recall 1": StatisticKind(
         _("Recall of positive"), _("Of steps settled positive, the share rated positive. 0.90 is good.")

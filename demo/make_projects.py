@@ -12,11 +12,12 @@ from demo import explanations, rate_traces, records
 from demo.agents import traces as agent_traces
 from demo.generated_content import GeneratedTrace
 from demo.math_problems import traces as maths_traces
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
 from labeling.projects import guidelines, lifecycle
+from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from labeling.traces import load, sources
 from people import members
 from people import owned_projects as projects_of_people
@@ -63,7 +64,7 @@ PLANS = (
         name="Step-by-step maths (demo)",
         description="Generated solutions of school problems, each with at most one error. Find the first.",
         protocol=Protocol.FIRST_ERROR,
-        guideline="maths",
+        guideline="math",
         generate=maths_traces.generate_math_traces,
         policy="Stepmark's demo generator, maths",
         gold=10,
@@ -158,8 +159,8 @@ def _import_traces(project: Project, plan: DemoPlan, by: User, now: dt.datetime)
         _make_gold(traces[number], told[number], use, by, now)
     hidden = [traces[number].pk for number, use in uses.items() if use is GoldUse.HIDDEN]
     if uses:
-        quality.enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=hidden, now=now)
-        quality.arrange_hidden_gold(project_id=project.pk, now=now)
+        enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=hidden, now=now)
+        arrange_hidden_gold(project_id=project.pk, now=now)
         onboarding.serve_gold_set(project=project, use=GoldUse.TRAINING, now=now)
         onboarding.serve_gold_set(project=project, use=GoldUse.SCREENING, now=now)
     return {records.record_digest(record): truth for record, truth in zip(made, told, strict=True)}
@@ -194,7 +195,7 @@ def _make_gold(trace: Trace, truth: GeneratedTrace, use: GoldUse, by: User, now:
         for row in Option.objects.filter(step__trace=trace).select_related("step")
         if (option := truth.steps[row.step.position].options[row.position]).rating is not None
     }
-    quality.make_gold(
+    make_gold(
         trace=trace,
         use=use,
         accepted_first_errors=[truth.first_error],

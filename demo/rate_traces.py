@@ -10,7 +10,7 @@ from accounts.models import User
 from demo import simulated_raters
 from demo.generated_content import GeneratedTrace, seeded_random
 from demo.simulated_raters import SimulatedRater
-from labeling import assignments, gates, onboarding, quality, queue
+from labeling import assignments, gates, onboarding, queue
 from labeling.gates import OnboardingGate
 from labeling.models import Project, Rater, Settlement, Submission, Trace, TrainingFeedback
 from labeling.models.assignment import AssignmentPurpose
@@ -18,6 +18,8 @@ from labeling.models.consensus import SettlementState
 from labeling.models.project import Protocol
 from labeling.projects import lifecycle
 from labeling.quality import project_stats, rater_model, resolution_state, resolve
+from labeling.quality.project_stats import load_project_stats
+from labeling.quality.resolve import resolve_traces
 from people import members
 from people.models import Membership, Role
 
@@ -30,7 +32,7 @@ _STATS_EVERY = 4  # days
 def rate_traces(*, project: Project, told: Mapping[int, GeneratedTrace], readings: int, now: dt.datetime) -> None:
     """So many readings of traces by simulated raters; `told` is the truth by trace. Begun work is gone on with, done
     work is not done again."""
-    if quality.load_project_stats(project_id=project.pk) is not None:
+    if load_project_stats(project_id=project.pk) is not None:
         return
     if project.gold_bar is None:
         lifecycle.set_gold_threshold(project=project, bar=GOLD_THRESHOLD, by=None, now=now)
@@ -133,14 +135,14 @@ def _run_nightly_jobs(project: Project, now: dt.datetime) -> None:
         return
     settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED)
     resolution_state.mark_due(trace_ids=settled.values_list("trace_id", flat=True), now=now)
-    quality.resolve_traces(project_id=project.pk, trace_ids=list(settled.values_list("trace_id", flat=True)), now=now)
+    resolve_traces(project_id=project.pk, trace_ids=list(settled.values_list("trace_id", flat=True)), now=now)
 
 
 def _run_daily_jobs(project: Project, at: dt.datetime, *, with_figures: bool) -> None:
     """What happens in the background on a day when the platform runs."""
     for project_id, traces in resolve.find_due_traces(now=at):
         if project_id == project.pk:
-            quality.resolve_traces(project_id=project_id, trace_ids=traces, now=at)
+            resolve_traces(project_id=project_id, trace_ids=traces, now=at)
     if with_figures:
         _run_nightly_jobs(project, at)
         project_stats.compute_project_stats(project_id=project.pk, now=at)

@@ -1,4 +1,4 @@
-"""A scorer in thirty lines, to copy: `STEPMARK_SECRET=… python reference_scorer.py 9000`. It believes short steps."""
+"""A scorer in thirty lines to copy, which prefers short steps: `STEPMARK_SECRET=… python reference_scorer.py 9000`."""
 
 import hashlib
 import hmac
@@ -15,13 +15,13 @@ ANSWERS: dict[str, object] = {}
 class ReferenceScorerHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        at, said = self.headers["X-Stepmark-Timestamp"], self.headers["X-Stepmark-Signature"]
-        mac = hmac.new(SECRET, f"{at}.".encode() + body, hashlib.sha256).hexdigest()
-        if not hmac.compare_digest(f"sha256={mac}", said) or abs(time.time() - int(at)) > 300:
-            self.answer(401, {"error": "the signature is wrong or old"})
+        timestamp, signature = self.headers["X-Stepmark-Timestamp"], self.headers["X-Stepmark-Signature"]
+        expected = hmac.new(SECRET, f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
+        if not hmac.compare_digest(f"sha256={expected}", signature) or abs(time.time() - int(timestamp)) > 300:
+            self.answer(401, {"error": "the signature is wrong or too old"})
             return
         key = self.headers["Idempotency-Key"]
-        if key not in ANSWERS:  # the same question again gets the same answer
+        if key not in ANSWERS:  # a retry gets the same answer
             scores = [[1 / (1 + len(step) / 200) for step in trace["steps"]] for trace in json.loads(body)["traces"]]
             ANSWERS[key] = {"model": "short-steps", "digest": "v1", "scores": scores}
         self.answer(200, ANSWERS[key])

@@ -1,18 +1,16 @@
-"""Lock append-only tables: triggers in the database refuse UPDATE, DELETE and TRUNCATE. Only this module makes and
-drops those triggers.
+"""Lock append-only tables: triggers in the database refuse UPDATE, DELETE, and TRUNCATE. Only this module creates and
+drops these triggers.
 
-Apps name their tables in `AppConfig.ready`. Every migrate makes the triggers that are missing.
+Apps name their tables in `AppConfig.ready`. Every migrate creates missing triggers.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
 _tables: set[str] = set()
 
-# Row triggers for changes: a statement that touches no row, such as a cascade into an empty table, may pass.
+# Row triggers for changes: a statement that touches no row, such as a cascade into an empty table, is permitted.
 _LEVELS = {"update": "ROW", "delete": "ROW", "truncate": "STATEMENT"}
 
 _FUNCTION = """CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -22,11 +20,11 @@ USING ERRCODE = 'integrity_constraint_violation'; END $$"""
 _TRIGGER = """CREATE TRIGGER "{name}" BEFORE {operation} ON "{table}"
 FOR EACH {level} EXECUTE FUNCTION refuse_change()"""
 
-_PRESENT = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
+_EXISTING = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
 
 
 def register_tables(*tables: str) -> None:
-    """Name tables whose rows are only ever added. For `AppConfig.ready`."""
+    """Declare tables as append-only. Call this in `AppConfig.ready`."""
     _tables.update(tables)
 
 
@@ -36,11 +34,11 @@ def registered_tables() -> frozenset[str]:
 
 def missing_triggers(using: str = DEFAULT_DB_ALIAS) -> list[str]:
     """Return the triggers that the database lacks. Empty if every registered table is locked."""
-    return sorted(set(_wanted_triggers()) - _existing_triggers(using))
+    return sorted(set(_required_triggers()) - _existing_triggers(using))
 
 
 def create_triggers(using: str = DEFAULT_DB_ALIAS) -> None:
-    """Make every missing trigger on the tables that exist."""
+    """Create every missing trigger on the tables that exist."""
     names = missing_triggers(using)
     if not names:
         return
@@ -48,35 +46,25 @@ def create_triggers(using: str = DEFAULT_DB_ALIAS) -> None:
     with connections[using].cursor() as cursor:
         cursor.execute(_FUNCTION)
         for name in names:
-            table, operation = _wanted_triggers()[name]
+            table, operation = _required_triggers()[name]
             if table in tables:
                 level = _LEVELS[operation]
                 cursor.execute(_TRIGGER.format(name=name, table=table, operation=operation, level=level))
 
 
 def drop_triggers(using: str = DEFAULT_DB_ALIAS) -> None:
-    """Drop the triggers. Only tests do this; the next migrate makes them again."""
-    wanted = _wanted_triggers()
+    """Drop the triggers. Only tests do this. The next migrate creates them again."""
+    required = _required_triggers()
     with connections[using].cursor() as cursor:
-        for name in sorted(_existing_triggers(using) & set(wanted)):
-            cursor.execute(f'DROP TRIGGER "{name}" ON "{wanted[name][0]}"')
-
-
-@contextmanager
-def triggers_lifted(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Without the locks for as long as the block lasts. Only for tests that change a row to see what comes of it."""
-    drop_triggers(using)
-    try:
-        yield
-    finally:
-        create_triggers(using)
+        for name in sorted(_existing_triggers(using) & set(required)):
+            cursor.execute(f'DROP TRIGGER "{name}" ON "{required[name][0]}"')
 
 
 def on_migrated(*, using: str, **_: Any) -> None:
     create_triggers(using)
 
 
-def _wanted_triggers() -> dict[str, tuple[str, str]]:
+def _required_triggers() -> dict[str, tuple[str, str]]:
     return {
         f"{table}_refuses_{operation}": (table, operation) for table in sorted(_tables) for operation in sorted(_LEVELS)
     }
@@ -84,5 +72,5 @@ def _wanted_triggers() -> dict[str, tuple[str, str]]:
 
 def _existing_triggers(using: str) -> set[str]:
     with connections[using].cursor() as cursor:
-        cursor.execute(_PRESENT)
+        cursor.execute(_EXISTING)
         return {name for (name,) in cursor.fetchall()}

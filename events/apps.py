@@ -9,5 +9,5 @@ class EventsConfig(AppConfig):
         from events import append_only
 
         append_only.register_tables("events_event")
-        # Sent once for this app after every migrate, whatever was migrated. It moves no data: it puts locks on tables.
+        # Sent once for this app after every migrate. It creates triggers and changes no rows.
         post_migrate.connect(append_only.on_migrated, sender=self)

@@ -1,5 +1,4 @@
-"""Appends to the log of what people and the platform did. The only module that writes events, and the only one that
-erases where they came from."""
+"""Append to the audit log of people and the platform. Only this module writes events and erases their origins."""
 
 import datetime as dt
 import json
@@ -14,14 +13,14 @@ _AGENT_LENGTH = 300
 
 
 class RequestOrigin(NamedTuple):
-    """Where a request came from. Personal data: kept apart from the event, and erased on its own."""
+    """Where a request came from. Personal data, stored separately from the event."""
 
     address: str | None
     agent: str = ""
 
 
 class EventEntry(NamedTuple):
-    """One event among many of the same moment and person."""
+    """One of several events with the same time and actor."""
 
     what: str
     project: int | None = None
@@ -39,9 +38,9 @@ def log_event(
     detail: Mapping[str, Any] | None = None,
     origin: RequestOrigin | None = None,
 ) -> Event:
-    """Say that `by` did `what` ("guideline.published") to `subject` ("guideline:4"). One insert; two with an origin."""
+    """Log that `by` did `what` ("guideline.published") to `subject` ("guideline:4")."""
     event = _build_event(EventEntry(what, project, subject, detail), by, now)
-    # Written by hand: every submission says something here.
+    # A prepared statement: every submission logs an event.
     columns = (now, event.by, what, project, subject, json.dumps(event.detail))
     ((event.pk,),) = rawsql.fetch_rows(_INSERT_EVENT, columns)
     event._state.adding = False
@@ -56,14 +55,14 @@ _INSERT_EVENT = (
 
 
 def log_events(entries: Iterable[EventEntry], *, by: User | int | None, now: dt.datetime) -> None:
-    """Several events of one moment in one insert."""
+    """Log several events in one insert."""
     Event.objects.bulk_create([_build_event(entry, by, now) for entry in entries])
 
 
 def erase_origins(*, before: dt.datetime | None = None, by: User | int | None = None) -> int:
-    """Forget addresses and agents: of events before a time, of one person, or of both at once. Says how many."""
+    """Erase addresses and agents of events before a time, of one person, or both. Return the number erased."""
     if before is None and by is None:
-        raise ValueError("Say whose origins to erase, or from before when.")
+        raise ValueError("erase_origins needs `before`, `by`, or both")
     origins = EventOrigin.objects.all()
     if before is not None:
         origins = origins.filter(event__at__lt=before)

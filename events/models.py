@@ -1,4 +1,4 @@
-"""The append-only log: who did what to which, and when. Owned by `events.audit_log`."""
+"""The append-only audit log. Written by `events.audit_log`."""
 
 from typing import ClassVar
 
@@ -6,10 +6,10 @@ from django.db import models
 
 
 class Event(models.Model):
-    """Never changed, never deleted: the database refuses both."""
+    """Who did what, and when. The database refuses changes and deletion."""
 
     at = models.DateTimeField()
-    # No foreign key: an event outlives its actor, and a cascade may not touch it.
+    # No foreign key: an event outlives its actor, and no cascade may change it.
     by = models.BigIntegerField(null=True, blank=True)
     what = models.CharField(max_length=60)
     project = models.BigIntegerField(null=True, blank=True)
@@ -27,7 +27,7 @@ class Event(models.Model):
 
 
 class EventOrigin(models.Model):
-    """Where an event came from. Personal data, so it stands apart and may be erased."""
+    """The address and browser of an event. Personal data, in a separate table that can be erased."""
 
     event = models.OneToOneField(Event, on_delete=models.DO_NOTHING, primary_key=True, related_name="origin")
     address = models.GenericIPAddressField(null=True, blank=True)

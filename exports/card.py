@@ -26,6 +26,14 @@ PROTOCOL_NOTES = {
     "every_step": "Raters labeled every step.",
     "live": "Raters labeled alternatives that were generated during annotation.",
 }
+RATER_KINDS = {"member": "project member", "imported": "imported labeler"}
+ORIGINS = {"here": "made on the platform"}
+FINISH_REASONS = {
+    "solution": "all steps rated",
+    "found_error": "found an error",
+    "give_up": "gave up",
+    "bad_problem": "bad problem",
+}
 AGREEMENT_LABELS = {
     "exact": "First error, exact",
     "within_one": "First error, within one step",
@@ -167,18 +175,19 @@ def _process_section(context: CardContext) -> str:
         )
     n_assisted = sum(n for name, n in facts["machines"].items() if name) + facts["assisted"].get("True", 0)
     lines = [
-        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown')}; about them: {_stated(context, 'raters')}",
+        f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown', RATER_KINDS)};"
+        f" about them: {_stated(context, 'raters')}",
         f"- Pay: {pay}{_stated(context, 'pay')}",
         f"- Labels per trace: {process['overlap']}, up to {process['overlap_limit']} where raters disagree",
         f"- Training: {f'{n_training:,} traces with explained answers' if n_training else 'none on the platform'}",
         f"- Screening: {screening}",
         f"- Hidden gold: {process['hidden_gold']:,} traces with known answers among the regular work",
-        f"- Origin of the labels: {_format_counts(facts['origins'], 'unknown')}",
+        f"- Origin of the labels: {_format_counts(facts['origins'], 'unknown', ORIGINS)}",
         f"- Guideline versions: {_format_counts(facts['guidelines'], 'none')}",
         f"- Reference answer shown: {_format_counts(facts['saw_reference_answer'], 'not recorded')}",
         f"- Correctness of the final answer shown: {_format_counts(facts['saw_final_verdict'], 'not recorded')}",
         f"- PRM scores shown before rating: {_format_counts(facts['assisted'], 'not recorded')}",
-        f"- Finish reasons: {_format_counts(facts['finish_reasons'], 'none')}",
+        f"- Finish reasons: {_format_counts(facts['finish_reasons'], 'none', FINISH_REASONS)}",
         f"- Base models of the traces: {_format_counts(facts['base_models'], NOT_STATED)}",
         f"- Policies of the traces: {_format_counts(facts['policies'], NOT_STATED)}",
         f"- Scaffolds of the traces: {_format_counts(facts['scaffolds'], 'none')}",
@@ -229,7 +238,7 @@ def agreement_estimates(agreement: Mapping[str, Any]) -> Iterator[tuple[str, Map
 
 
 def format_estimate(estimate: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the value and the interval as text, or the reason why there is none."""
+    """Return the value and the interval as text, or the reason why one is missing."""
     value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
     interval = estimate.get("interval_reason") if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
     return str(estimate.get("reason")) if value is None else f"{value:.3f}", interval or ""
@@ -294,10 +303,13 @@ def _conversion_section(context: CardContext) -> str:
 
 def _format_tally(name: str, tally: Mapping[str, Any]) -> str:
     parts = [f"- `{name}`: {tally['rows']:,} rows"]
-    parts += [f"{n:,} {label}" for label, n in sorted(tally["labels"].items())]
-    parts += [f"left out: {n:,} {reason}" for reason, n in sorted(tally["left_out"].items())]
+    if labels := sorted(tally["labels"].items()):
+        parts.append(f"labels: {', '.join(f'{n:,} {label}' for label, n in labels)}")
+    parts += [f"left out: {n:,} ({reason})" for reason, n in sorted(tally["left_out"].items())]
     if lengths := sorted(tally.get("characters", {}).items()):
-        parts.append(f"characters: {', '.join(f'{float(share):.0%} of rows ≤ {n:,}' for share, n in lengths)}")
+        parts.append(
+            f"length in characters: {', '.join(f'{float(share):.0%} of rows ≤ {n:,}' for share, n in lengths)}"
+        )
     return "; ".join(parts)
 
 
@@ -331,9 +343,9 @@ def _chart_lines(context: CardContext, *names: str) -> Iterator[str]:
             yield from (f"![{context.charts[name]}]({name})", "")
 
 
-def _format_counts(counts: Mapping[str, int], missing: str) -> str:
-    """List values by count. `missing` is the text for rows without a value."""
-    words = {"True": "yes", "False": "no", "": missing}
+def _format_counts(counts: Mapping[str, int], missing: str, labels: Mapping[str, str] | None = None) -> str:
+    """List values by count. `missing` is the text for rows without a value; `labels` replace stored codes."""
+    words = {"True": "yes", "False": "no", "": missing, **(labels or {})}
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{words.get(value, _escape_cell(value))} ({n:,})" for value, n in ordered) or missing
 

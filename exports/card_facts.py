@@ -1,4 +1,4 @@
-"""What the card reports about the rows of a manifest. Reads only."""
+"""Count the facts that a dataset card reports about the rows of a manifest. Reads only."""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -112,11 +112,11 @@ def measure_agreement(frozen: Manifest) -> dict[str, Any] | None:
     if not traces:
         return None
     arrays = tally_arrays.load_tally_arrays(project_id=frozen.project_id).only(sorted(traces))
-    pairs = arrays.meetings
+    pairs = arrays.pairs
     by_domain = sorted(pairs.by("domain").items(), key=lambda item: (-len(item[1]), item[0]))
     return {
         "steps": estimate_rows.step_agreement_rows(arrays.all_steps(), with_bootstrap=True),
-        "first_error": estimate_rows.first_error_rows(pairs.reports(pairs.every())),
+        "first_error": estimate_rows.first_error_rows(pairs.reports(pairs.all_rows())),
         "domains": [
             {"key": domain, "n_traces": len(rows), **estimate_rows.first_error_rows(pairs.reports(rows))}
             for domain, rows in by_domain[:MAX_DOMAINS]

@@ -1,4 +1,4 @@
-"""What a lead discloses about a project for its dataset cards. Only this module writes `ProjectDisclosure`."""
+"""Disclosures of a lead about a project, for its dataset cards. Only this module writes `ProjectDisclosure`."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""What a snapshot leaves out, and why: every rule is in this module. Reads only.
+"""Rules for the rows that a snapshot leaves out. All of them are in this module. Reads only.
 
 A training snapshot leaves out everything that evaluates a model or a rater: held-out problems, screening, gold,
 training and canary traces, and problems that are on a benchmark's list or resemble an evaluation problem. A lead can

@@ -1,5 +1,4 @@
-"""Send a file, or the requested byte range of it, so that an interrupted download can continue. Django's FileResponse
-does not support ranges."""
+"""Send a file or a byte range, so that an interrupted download can continue. Django's FileResponse has no ranges."""
 
 import re
 from collections.abc import Iterator

@@ -21,7 +21,7 @@ def text_field() -> "models.TextField[str, str]":
 
 
 class ProjectDisclosure(models.Model):
-    """What a lead discloses about a project. Empty fields are printed as "not stated"."""
+    """Statements of a lead about a project. Empty fields are printed as "not stated"."""
 
     project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="statement")
     process_supervised = text_field()

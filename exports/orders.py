@@ -1,4 +1,4 @@
-"""What a snapshot should contain, and which orders are valid. The order is stored with the snapshot."""
+"""The order for a snapshot, and its validation. The order is stored with the snapshot."""
 
 from collections.abc import Iterator
 from typing import Literal

@@ -26,7 +26,7 @@ FileNamer = Callable[[str, str, str], str]  # from format, split, and ending to 
 
 
 class BuildPlan(msgspec.Struct):
-    """What is fixed when the manifest is frozen, and stored with the snapshot, so that a rebuild gives equal files."""
+    """Values that are fixed at the freeze and stored with the snapshot, so that a rebuild gives equal files."""
 
     places: dict[str, float] = {}  # positions of problems that follow an earlier problem (`splits.SplitScan`)
     mean_weight: float = 1.0

@@ -2,7 +2,7 @@
 
 A problem's position in [0, 1) is a hash of its text, and the splits are intervals of [0, 1). So a problem stays in its
 split when the dataset grows. A problem that is nearly the same as earlier ones takes their position. If it resembles
-earlier problems at several positions, it gets an interval; wherever the shares would cut through that interval, the
+earlier problems at several positions, it gets an interval. If the shares of a snapshot cut through that interval, the
 problem is left out (reason `astride`) and the earlier ones stay.
 
 Assignments are made in the order of arrival, each from the ones before it, and are never changed. They remain when an
@@ -186,7 +186,7 @@ def _save_assignments(current: _AssignmentRound, batch: list[SplitAssignment], n
 
 
 class SplitScan(NamedTuple):
-    """What the stored assignments mean for the shares of one snapshot."""
+    """The stored assignments under the shares of one snapshot."""
 
     conflicting: list[str]  # digests of problems whose interval spans several splits
     positions: dict[str, float]  # by normal digest, of problems that take the position of an earlier one

@@ -12,7 +12,7 @@ Read a file. Records are `formats.records.TraceRecord`; a record with an error i
     with input_files.open_file(path) as stream:
         name = catalog.detect_format(stream).name
     with input_files.open_file(path) as stream:
-        records = list(catalog.read_traces(stream, format=name, table=None))
+        records = list(catalog.read_traces(stream, format=name))
 
 Write PRM800K lines, or the rows of any other format:
 

@@ -114,7 +114,7 @@ def get_input_format(name: str) -> InputFormat:
 
 
 def read_traces(
-    stream: BinaryIO, *, format: str, table: str | None, segmenter: str = ""
+    stream: BinaryIO, *, format: str, table: str | None = None, segmenter: str = ""
 ) -> Iterator[TraceRecord | BadLine]:
     """Read every record of a file. `segmenter` divides texts into steps where the format has whole texts."""
     read = get_input_format(format).read

@@ -56,12 +56,12 @@ class AgreedLabels(Struct, frozen=True):
     labels: Sequence[tuple[int, int, int, float, int]]
     # P(first error) of each step, then of no error, from people who saw no score. None without a rater model.
     posterior: Sequence[float] | None = None
-    # The same including machines and people who saw scores. None if there are none of these.
+    # The same including machines and people who saw scores. None if only people without scores rated.
     assisted_posterior: Sequence[float] | None = None
 
 
 class FirstErrorVote(Struct, frozen=True):
-    """The first error in one submission; None if there is none up to where the rater stopped."""
+    """The first error in one submission, or None if the rater found no error before they stopped."""
 
     first_error: int | None
     is_censored: bool
@@ -98,7 +98,7 @@ class TraceExample:
 
     @property
     def submitted(self) -> list[ExportRow]:
-        """The rows that are submissions. A trace that nobody rated has a row without one."""
+        """The rows that are submissions. An unrated trace has a row without a submission."""
         return [row for row in self.rows if row.facts.submission is not None]
 
     @cached_property

@@ -191,7 +191,7 @@ def _advance(line: int, column: int, text: bytes) -> tuple[int, int]:
 
 
 def _end_of_item(cursor: _Cursor, limit: int) -> int | None:
-    """Find the end of the value that begins here: the first comma or bracket outside of it."""
+    """Find the end of the value that begins here: the first comma or closing bracket at its level."""
     depth, at = 0, 0
     while len(cursor.text) <= limit:
         match = _MARKS.search(cursor.text, at)

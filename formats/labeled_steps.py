@@ -1,4 +1,4 @@
-"""Make steps from texts and turns from ratings: what the readers of labeled formats share."""
+"""Helpers of the readers of labeled formats: make steps from texts, and turns and submissions from ratings."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated

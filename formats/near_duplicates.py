@@ -63,11 +63,11 @@ class TextCollection(Generic[_K]):
     def groups(self, *, threshold: float = THRESHOLD) -> dict[_K, _K]:
         """Map each name to the first name of its group. A text joins a group if it is similar to any member."""
         names = self._names
-        made = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(len(names), SLOTS)
+        signatures = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(len(names), SLOTS)
         firsts = list(range(len(names)))
-        for one, other in _candidates(made):
+        for one, other in _candidates(signatures):
             first, second = sorted((_first(firsts, one), _first(firsts, other)))
-            if first != second and estimate_similarity(made[one], made[other]) >= threshold:
+            if first != second and estimate_similarity(signatures[one], signatures[other]) >= threshold:
                 firsts[second] = first
         return {name: names[_first(firsts, number)] for number, name in enumerate(names)}
 
@@ -76,7 +76,7 @@ class EarlierTexts:
     """Find the earlier texts that a text is similar to. Later texts never change the result."""
 
     def __init__(self, signatures: NDArray[np.uint32], *, threshold: float = THRESHOLD) -> None:
-        self._made = signatures
+        self._signatures = signatures
         self._needed = threshold * SLOTS
         self._orders = np.empty((BANDS, len(signatures)), dtype=np.int32)
         # By text and band: the start of its bucket in the order, and its own position.
@@ -85,9 +85,9 @@ class EarlierTexts:
 
     def sort(self) -> Iterator[int]:
         """Sort the texts into buckets; required before `alike`. Yields the number of bands done after each."""
-        numbers = np.arange(len(self._made), dtype=np.int32)
+        numbers = np.arange(len(self._signatures), dtype=np.int32)
         for band in range(BANDS):
-            keys = _keys(self._made, band)
+            keys = _keys(self._signatures, band)
             order = np.argsort(keys, kind="stable")
             begins = np.append(True, keys[order][1:] != keys[order][:-1])[: len(keys)]
             self._orders[band] = order
@@ -98,12 +98,12 @@ class EarlierTexts:
     def alike(self, number: int) -> NDArray[np.int32]:
         """Return the numbers of the earlier texts that are similar to this one."""
         shared = np.flatnonzero(self._starts[number] < self._ranks[number])
-        found = [self._sharing(int(band), number) for band in shared]
-        if not found:
+        buckets = [self._sharing(int(band), number) for band in shared]
+        if not buckets:
             return np.empty(0, dtype=np.int32)
-        among = np.unique(np.concatenate(found))
-        agreeing = np.count_nonzero(self._made[among] == self._made[number], axis=1)
-        alike: NDArray[np.int32] = among[agreeing >= self._needed]
+        candidates = np.unique(np.concatenate(buckets))
+        agreeing = np.count_nonzero(self._signatures[candidates] == self._signatures[number], axis=1)
+        alike: NDArray[np.int32] = candidates[agreeing >= self._needed]
         return alike
 
     def _sharing(self, band: int, number: int) -> NDArray[np.int32]:
@@ -120,10 +120,10 @@ def _runs(text: str) -> set[str]:
     return {" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
 
 
-def _candidates(made: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
+def _candidates(signatures: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
     """Yield the pairs that agree in all rows of a band."""
     for band in range(BANDS):
-        keys = _keys(made, band)
+        keys = _keys(signatures, band)
         order = np.argsort(keys, kind="stable")
         ends = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
         for bucket in np.split(order, ends):
@@ -131,10 +131,10 @@ def _candidates(made: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
                 yield from _pairs([int(number) for number in bucket])
 
 
-def _keys(made: NDArray[np.uint32], band: int) -> NDArray[np.void]:
+def _keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.void]:
     """Return the rows of a band as one value per text."""
     rows = SLOTS // BANDS
-    part = np.ascontiguousarray(made[:, band * rows : (band + 1) * rows])
+    part = np.ascontiguousarray(signatures[:, band * rows : (band + 1) * rows])
     return part.view(np.dtype((np.void, part.dtype.itemsize * rows))).ravel()
 
 

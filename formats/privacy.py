@@ -70,17 +70,17 @@ def record_texts(record: TraceRecord) -> Iterator[str]:
     problem = record.problem
     yield problem.text
     yield from (text for text in (problem.answer, problem.solution, record.answer) if isinstance(text, str))
-    seen: set[str] = set()
+    option_texts: set[str] = set()
     for step in record.steps:
         for option in step.options:
-            seen.add(option.text)
+            option_texts.add(option.text)
             yield option.text
             yield from (part.text for part in option.parts if part.text != option.text)
     for submission in record.submissions:
-        yield from _submission_texts(submission, seen)
+        yield from _submission_texts(submission, option_texts)
 
 
-def _submission_texts(submission: SubmissionRecord, seen: set[str]) -> Iterator[str]:
+def _submission_texts(submission: SubmissionRecord, option_texts: set[str]) -> Iterator[str]:
     yield submission.finish_note
     for turn in submission.turns:
         yield turn.comment
@@ -88,12 +88,12 @@ def _submission_texts(submission: SubmissionRecord, seen: set[str]) -> Iterator[
             yield turn.written.text
         for judgment in turn.shown or ():
             yield judgment.reason
-            if judgment.text not in seen:
+            if judgment.text not in option_texts:
                 yield judgment.text
 
 
 def describe_private(record: TraceRecord) -> str:
-    """Name the kinds of private data in a record; empty if there are none."""
+    """Name the kinds of private data in a record. The text is empty if nothing was found."""
     return ", ".join(_KIND_LABELS[kind] for kind in count_private_in(record_texts(record)))
 
 

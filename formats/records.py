@@ -1,6 +1,6 @@
 """The record types that readers produce and writers consume.
 
-A field that is absent from the file is `UNSET`; a field that is null in the file is None.
+An absent field is `UNSET`; a null field is None.
 """
 
 import datetime as dt
@@ -56,7 +56,7 @@ class StepRecord(Struct, gc=False):
 
 
 class JudgmentRecord(Struct, gc=False):
-    """An option as it was shown, and its rating."""
+    """An option that was shown, and its rating."""
 
     text: str
     rating: int | None = None

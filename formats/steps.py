@@ -81,8 +81,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         at_risk, p_correct = _at_risk_columns(example, step)
         assisted = _assisted_columns(example, step) if is_rateable else _NO_ASSISTED_COLUMNS
         for option, text in enumerate(texts):
-            found = (_find_rating(row.facts, own_turns.get(step), option, texts) for row, own_turns in turns)
-            ratings = [rating for rating in found if rating is not None]
+            own_ratings = (_find_rating(row.facts, own_turns.get(step), option, texts) for row, own_turns in turns)
+            ratings = [rating for rating in own_ratings if rating is not None]
             label = labels.get((step, option))
             yield {
                 **columns,
@@ -146,7 +146,7 @@ def _index_turns(row: ExportRow) -> dict[int, TurnRecord]:
 
 
 def _list_steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[str, bool, list[str]]]:
-    """Yield kind, rateability and texts of each step: those of the trace, then those that only raters went on to."""
+    """Yield kind, rateability and texts of each step: first the trace's own, then steps that only submissions have."""
     own = example.record.steps
     for step in own:
         yield step.kind, step.is_rateable, [option.text for option in step.options]

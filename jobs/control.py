@@ -1,8 +1,8 @@
-"""Asks for background work, cancels it, asks again, and sweeps up what got lost. With `jobs.runner` the only module
-that changes jobs, and the only one that tells the broker of them.
+"""Request, cancel, retry, and sweep background jobs. Only this module and `jobs.runner` write jobs, and only this
+module publishes them to the broker.
 
-The row is the truth. News of it is published after the commit; when the news is lost (a dead broker, a process killed
-between commit and publishing), the sweep publishes it again.
+The row is the source of truth. It is published after the commit. If the message is lost (the broker is down, or the
+process is killed between commit and publishing), the sweep publishes the job again.
 """
 
 import datetime as dt
@@ -21,21 +21,21 @@ from events import audit_log
 from jobs import failures
 from jobs.models import Job, JobState
 
-QUEUE = "jobs"  # of their own, so that a long job never stands before short news
-PUBLISH_TIMEOUT = dt.timedelta(seconds=30)  # how long the news of a queued job may take to arrive
+QUEUE = "jobs"  # separate, so that short tasks never wait for a long job
+PUBLISH_TIMEOUT = dt.timedelta(seconds=30)  # until an unclaimed job is published again
 FRUITLESS_STARTS_ALLOWED = 5
 
 logger = structlog.get_logger(__name__)
 
 
 class JobNotRetryable(Exception):
-    """Only work that failed or was cancelled can be asked for again."""
+    """Only a failed or cancelled job can be retried."""
 
 
 def request_job(
     *, kind: str, subject: str = "", arguments: Mapping[str, Any] | None = None, by: User | None, now: dt.datetime
 ) -> Job:
-    """Ask for work by the name of its Celery task. It starts after the commit of the transaction around this call."""
+    """Create a job for a Celery task. It starts after the surrounding transaction commits."""
     job = Job.objects.create(
         kind=kind, subject=subject, arguments=dict(arguments or {}), asked_by=by, asked_at=now, published_at=now
     )
@@ -45,22 +45,22 @@ def request_job(
 
 
 def cancel_job(*, job: Job, by: User | None, now: dt.datetime) -> None:
-    """Work that waits ends at once; work that runs ends after the chunk that it is at. What is done stays done."""
+    """Cancel a queued job immediately, or a running one after its current chunk. Finished chunks are kept."""
     with transaction.atomic():
         ended = Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(
             state=JobState.CANCELLED, cancel_asked_at=now, ended_at=now
         )
-        asked = ended or Job.objects.filter(pk=job.pk, state=JobState.RUNNING, cancel_asked_at=None).update(
+        is_changed = ended or Job.objects.filter(pk=job.pk, state=JobState.RUNNING, cancel_asked_at=None).update(
             cancel_asked_at=now
         )
-        if asked:
+        if is_changed:
             _log_event("job.cancelled", job, by=by, now=now)
 
 
 def retry_job(*, job: Job, by: User | None, now: dt.datetime) -> None:
-    """Ask again for work that failed or was cancelled. It goes on from its checkpoint."""
+    """Queue a failed or cancelled job again. It continues from its checkpoint."""
     with transaction.atomic():
-        asked = Job.objects.filter(pk=job.pk, state__in=[JobState.FAILED, JobState.CANCELLED]).update(
+        is_queued = Job.objects.filter(pk=job.pk, state__in=[JobState.FAILED, JobState.CANCELLED]).update(
             state=JobState.QUEUED,
             failure="",
             fruitless_starts=0,
@@ -69,15 +69,17 @@ def retry_job(*, job: Job, by: User | None, now: dt.datetime) -> None:
             lease_ends_at=None,
             published_at=now,
         )
-        if not asked:
+        if not is_queued:
             raise JobNotRetryable
         _log_event("job.retried", job, by=by, now=now)
         _publish_after_commit(job)
 
 
 def sweep_jobs(*, now: dt.datetime, patience: dt.timedelta = PUBLISH_TIMEOUT) -> int:
-    """Put work whose runner vanished back into the queue, and publish what nobody took up. Says how much was published.
-    Safe to run at any time, any number of times at once: news of a job that is being done is ignored."""
+    """Requeue jobs whose runner vanished, publish jobs that no worker has claimed, and return how many were published.
+
+    Sweeps can run at any time and concurrently: workers ignore messages of a job that is running.
+    """
     _requeue_lost_jobs(now=now)
     waiting = Job.objects.filter(state=JobState.QUEUED).filter(
         Q(published_at=None) | Q(published_at__lt=now - patience)
@@ -85,16 +87,16 @@ def sweep_jobs(*, now: dt.datetime, patience: dt.timedelta = PUBLISH_TIMEOUT) ->
     published = 0
     for pk, kind in waiting.order_by("pk").values_list("pk", "kind")[:1000]:
         if not _publish(pk, kind):
-            break  # the broker is down: the next sweep tries again
+            break  # the broker is down; the next sweep tries again
         Job.objects.filter(pk=pk, state=JobState.QUEUED).update(published_at=now)
         published += 1
     return published
 
 
 def _requeue_lost_jobs(*, now: dt.datetime) -> None:
-    """What a vanished runner held waits again, unless it was cancelled or has worn out too many runners."""
+    """Queue jobs with an expired lease again, unless they are cancelled or have lost too many runners."""
     with transaction.atomic():
-        # A row that its runner holds right now is locked, and so not expired: skip it rather than wait for it.
+        # The row of a job that is saving a chunk is locked, and its lease is about to be renewed: skip it.
         lost = Job.objects.select_for_update(skip_locked=True).filter(state=JobState.RUNNING, lease_ends_at__lt=now)
         for job in lost:
             logger.warning("job.lost", job=job.pk, kind=job.kind, attempt=job.attempt)
@@ -115,7 +117,7 @@ def _publish_after_commit(job: Job) -> None:
 
 
 def _publish_or_leave(pk: int, kind: str) -> None:
-    """A dead broker must not fail the request of the person who asked: the sweep will publish."""
+    """Leave the job to the sweep if the broker is down, so that the person's request does not fail."""
     if not _publish(pk, kind):
         Job.objects.filter(pk=pk, state=JobState.QUEUED).update(published_at=None)
 
@@ -130,7 +132,7 @@ def _publish(pk: int, kind: str) -> bool:
 
 
 def _log_event(what: str, job: Job, *, by: User | None, now: dt.datetime) -> None:
-    """What people ask for stands in the log; what the platform asks of itself stands in the jobs alone."""
+    """Log what people request. The platform's own jobs are not logged."""
     if by is not None:
         audit_log.log_event(
             what=what, by=by, now=now, subject=f"job:{job.pk}", detail={"kind": job.kind, "of": job.subject}

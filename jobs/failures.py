@@ -1,4 +1,4 @@
-"""Says why work failed: what happened and where, in words for people, without secrets. Writes nothing."""
+"""Describe why a job failed: what happened and where, without secrets."""
 
 import re
 import traceback
@@ -7,7 +7,7 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-_LONGEST = 1000
+_MAX_LENGTH = 1000
 _SECRETS = (
     (re.compile(r"(?<=://)[^/\s@]+(?=@)"), "…"),  # user:password@ of an address
     (re.compile(r"(?i)\b(bearer|basic)\s+\S+"), r"\1 …"),
@@ -19,39 +19,39 @@ _SECRETS = (
 
 
 class JobFailed(Exception):
-    """What a handler raises when a person can put it right. Its text says what happened, where, and what to do."""
+    """A failure that a person can fix. The message says what happened, where, and what to do."""
 
 
 def describe_failure(error: BaseException) -> str:
-    """Why the job failed, for the person who looks at it."""
+    """Return the reason that people see."""
     message = " ".join(redact_secrets(str(error)).split())
     if isinstance(error, JobFailed) and message:
-        return message[:_LONGEST]
+        return message[:_MAX_LENGTH]
     what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return f"{what[:_LONGEST]} ({_innermost_own_line(error)})"
+    return f"{what[:_MAX_LENGTH]} ({_innermost_own_line(error)})"
 
 
 def describe_repeated_loss(starts: int, last: str) -> str:
-    """Why the sweep gave up on work whose runner vanished again and again."""
-    said = _(
-        "The worker stopped %(starts)d times at the same place without a word; it may have run out of memory."
-        " Look into the worker's log, then retry."
+    """Return the reason of a job that lost its runner too many times."""
+    message = _(
+        "The worker stopped %(starts)d times at the same place without an error. It may have run out of memory. Check"
+        " the worker's log, then retry."
     ) % {"starts": starts}
-    return f"{said} ({last})" if last else said
+    return f"{message} ({last})" if last else message
 
 
 def redact_secrets(text: str) -> str:
-    for pattern, instead in _SECRETS:
-        text = pattern.sub(instead, text)
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
     return text
 
 
 def _innermost_own_line(error: BaseException) -> str:
-    """The innermost line of our own code: libraries' lines tell a person nothing."""
+    """Return the innermost line of our own code, which explains more than a library's."""
     frames = traceback.extract_tb(error.__traceback__)
     base = Path(settings.BASE_DIR)
     for frame in reversed(frames):
         path = Path(frame.filename)
         if path.is_relative_to(base) and not path.is_relative_to(base / ".venv"):
             return f"{path.relative_to(base)}, line {frame.lineno}"
-    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else _("at an unknown place")
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else _("unknown location")

@@ -1,6 +1,6 @@
-"""Rows of background jobs, the source of truth; the broker only wakes workers.
+"""Background jobs. The rows are the source of truth; the broker only wakes workers.
 
-Only `jobs.control` and `jobs.runner` change them.
+Only `jobs.control` and `jobs.runner` write them.
 """
 
 import datetime as dt
@@ -25,28 +25,28 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(state__in=[JobState.QUEUED, JobState.RUNNING])
 
     def claimable(self, now: dt.datetime) -> "JobQuerySet":
-        """Waiting, or in the hands of a runner that has not been heard of for a whole lease."""
+        """Select queued jobs, and running ones whose lease has expired."""
         return self.filter(Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING, lease_ends_at__lt=now))
 
     def held(self, job: "Job") -> "JobQuerySet":
-        """The row as long as it belongs to the runner that claimed this attempt, and nothing once it does not."""
+        """Select the row while the runner that claimed this attempt still holds it."""
         return self.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING)
 
 
 class Job(models.Model):
-    """Work with progress that survives a crash."""
+    """Background work whose progress survives a crash."""
 
     kind = models.CharField(max_length=60)  # the name of the Celery task
     subject = models.CharField(max_length=100, blank=True)  # "project:12"
     arguments = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)
-    attempt = models.PositiveIntegerField(default=0)  # grows with each claim: whoever holds a lower one has lost it
-    fruitless_starts = models.PositiveSmallIntegerField(default=0)  # claims since it last got further
+    attempt = models.PositiveIntegerField(default=0)  # the number of claims; a runner with a lower one has lost the job
+    fruitless_starts = models.PositiveSmallIntegerField(default=0)  # claims since the last progress
     lease_ends_at = models.DateTimeField(null=True, blank=True)
     done = models.PositiveBigIntegerField(default=0)
     done_before = models.PositiveBigIntegerField(default=0)  # by the attempts before this one
     total = models.PositiveBigIntegerField(null=True, blank=True)
-    checkpoint = models.JSONField(default=dict)  # where to go on after a crash
+    checkpoint = models.JSONField(default=dict)  # where to continue after a crash
     result = models.JSONField(default=dict)
     failure = models.TextField(blank=True)
     cancel_asked_at = models.DateTimeField(null=True, blank=True)
@@ -62,13 +62,13 @@ class Job(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=~Q(state="running") | Q(lease_ends_at__isnull=False, started_at__isnull=False),
-                name="running_work_has_a_lease",
+                name="running_jobs_have_a_lease",
             ),
-            models.CheckConstraint(condition=~Q(state="failed") | ~Q(failure=""), name="failed_work_says_why"),
+            models.CheckConstraint(condition=~Q(state="failed") | ~Q(failure=""), name="failed_jobs_have_a_reason"),
             models.CheckConstraint(
                 condition=Q(state__in=["queued", "running"], ended_at=None)
                 | Q(state__in=["done", "failed", "cancelled"], ended_at__isnull=False),
-                name="work_that_ended_has_an_end",
+                name="ended_jobs_have_an_end_time",
             ),
         ]
         indexes: ClassVar = [
@@ -82,14 +82,14 @@ class Job(models.Model):
         return f"{self.kind} {self.pk}"
 
     def share_done(self) -> float | None:
-        """Between 0 and 1; None while nobody knows how much there is."""
+        """Return a number between 0 and 1, or None while the total is unknown."""
         if self.state == JobState.DONE:
             return 1.0
         return min(self.done / self.total, 1.0) if self.total else None
 
     def remaining_seconds(self, now: dt.datetime) -> float | None:
-        """At the pace of this attempt; None while there is none to go by. Before there is a total, by the bytes
-        that `result` says are `read` of a file of this `size`."""
+        """Estimate the remaining time from the pace of this attempt; None without progress. Before the total is known,
+        use the bytes `read` of a file's `size` in `result`."""
         if self.state != JobState.RUNNING or self.started_at is None:
             return None
         done, whole = self.result.get("read", 0), self.result.get("size", 0)

@@ -1,7 +1,7 @@
-"""Read many rows for a handler that yields in between.
+"""Read many rows in a job handler, which yields between pages.
 
-The runner commits after each chunk, and a cursor does not outlive its transaction. So each page is a query of its own
-that starts where the last one ended.
+The runner commits after each chunk, and a cursor does not outlive its transaction. So each page is a separate query
+that starts after the last key.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ PAGE_SIZE = 2000
 
 
 def iterate_by_key(rows: QuerySet[Any], *fields: str, size: int = PAGE_SIZE) -> Iterator[tuple[Any, ...]]:
-    """The primary key and these fields of each row, in the order of the keys."""
+    """Yield the primary key and these fields of each row, ordered by key."""
     last = 0
     while page := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *fields)[:size]):
         yield from page

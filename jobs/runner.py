@@ -1,19 +1,18 @@
-"""Run one job in chunks: claim it, save its progress with each chunk, end it. Only this module and `jobs.control`
-change jobs.
+"""Run a job in chunks: claim it, save its progress with each chunk, end it. Only this module and `jobs.control` write
+jobs.
 
-A handler is a generator function that is given the job and goes on from `job.checkpoint`. It prepares a chunk (reads,
+A handler is a generator function that receives the job and continues from `job.checkpoint`. It prepares a chunk (reads,
 parses, computes) outside of any transaction, and yields a function that writes it. The runner calls that function in
-one transaction with the guarded update of the job's row: the chunk's data and the checkpoint that says so are kept
-together or not at all, and a runner that has lost its lease to another keeps neither.
+one transaction with a guarded update of the job's row. So the data of a chunk and its checkpoint are saved together or
+not at all, and a runner that has lost its lease saves neither.
 
     def chunks(job: Job) -> Iterator[Chunk]:
         for records in batches(after=job.checkpoint.get("line", 0)):
-            yield partial(write, records)       # (now) -> Progress(done, total, {"line": 40})
+            yield partial(write, records)       # (now) -> JobProgress(done, total, {"line": 40})
 
-A handler without anything to write in the database yields the Progress itself; what it did before may then be done
-twice. A handler reads in pages (`jobs.paging`), so that no cursor stays open over a commit. A chunk takes less than a
-lease, with its preparation, or is given a longer one. Chunks are short because a chunk holds its row locks until it
-commits; nothing else about a job keeps people waiting.
+A handler that writes nothing to the database yields a JobProgress directly; work before it may be repeated after a
+crash. A handler reads in pages (`jobs.paging`), so that no cursor stays open over a commit. A chunk, with its
+preparation, must take less time than the lease. Chunks are short, because a chunk holds its row locks until it commits.
 """
 
 import datetime as dt
@@ -29,15 +28,13 @@ from jobs import failures
 from jobs.models import Job, JobState
 
 LEASE = dt.timedelta(seconds=20)
-MAX_PARALLEL_JOBS = (
-    3  # in one process; a worker with threads has one more, for short news: without it nothing would be swept
-)
+MAX_PARALLEL_JOBS = 3  # per process; a worker has one more thread, so that the sweep can always run
 
 logger = structlog.get_logger(__name__)
 
 
 class JobProgress(NamedTuple):
-    """How far the job has come. What is None stays as it was; `result` is added to what is there."""
+    """The progress of a job. None leaves a field unchanged; `result` is merged into the stored one."""
 
     done: int
     total: int | None = None
@@ -53,11 +50,11 @@ _job_slots = threading.BoundedSemaphore(MAX_PARALLEL_JOBS)
 
 
 class JobLeaseLost(Exception):
-    """Another runner has the job, or the sweep gave it back: this one keeps nothing more."""
+    """Another runner has the job, or the sweep requeued it."""
 
 
 class CancelRequested(Exception):
-    """Somebody wants the job to end."""
+    """The job was cancelled."""
 
 
 def run_job(
@@ -67,7 +64,7 @@ def run_job(
     clock: Clock = timezone.now,
     lease: dt.timedelta = LEASE,
 ) -> JobState | None:
-    """Do the job, if nobody else does. Says how it ended, or None when it was not this runner that ended it."""
+    """Run the job unless another runner has it. Return its final state, or None if this runner did not end it."""
     if not _job_slots.acquire(blocking=False):
         Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(published_at=None)  # the next sweep offers it again
         return None
@@ -90,22 +87,22 @@ def _run_claimed(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) 
     except CancelRequested:
         return _end_job(job, JobState.CANCELLED, clock())
     except (OperationalError, InterfaceError) as error:
-        # The database was away: worth another try from the checkpoint, and the sweep counts the tries.
+        # The database is unavailable: retry from the checkpoint later. The sweep limits the number of retries.
         _release_for_retry(job, failures.describe_failure(error), clock())
         return None
-    except Exception as error:  # whatever a handler dies of, the person who asked must be told
+    except Exception as error:  # the person who requested the job needs the reason
         logger.exception("job.failed")
         return _end_job(job, JobState.FAILED, clock(), failures.describe_failure(error))
     return _end_job(job, JobState.DONE, clock())
 
 
 def _claim_job(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None:
-    """Take the job by a conditional update: of two runners at the same time, one changes the row."""
+    """Claim the job by a conditional update, which succeeds for only one of several concurrent runners."""
     job = Job.objects.claimable(now).filter(pk=job_id).first()
     if job is None:
         return None
-    claimed = Job.objects.claimable(now).filter(pk=job_id, attempt=job.attempt)
-    if not claimed.update(
+    unclaimed = Job.objects.claimable(now).filter(pk=job_id, attempt=job.attempt)
+    if not unclaimed.update(
         state=JobState.RUNNING,
         attempt=job.attempt + 1,
         fruitless_starts=job.fruitless_starts + 1,
@@ -133,11 +130,11 @@ def _run_chunk(job: Job, chunk: JobProgress | Chunk, clock: Clock, lease: dt.tim
 
 
 def _check_lease_and_cancellation(job: Job) -> None:
-    """Locks the row: the sweep skips it, and a cancellation waits for the end of the chunk."""
-    held = Job.objects.held(job).select_for_update().values_list("cancel_asked_at").first()
-    if held is None:
+    """Lock the row: the sweep skips it, and a cancellation waits for the end of the chunk."""
+    row = Job.objects.held(job).select_for_update().only("cancel_asked_at").first()
+    if row is None:
         raise JobLeaseLost
-    if held[0] is not None:
+    if row.cancel_asked_at is not None:
         raise CancelRequested
 
 
@@ -158,15 +155,14 @@ def _save_progress(job: Job, progress: JobProgress, lease_ends_at: dt.datetime) 
 
 
 def _end_job(job: Job, state: JobState, now: dt.datetime, failure: str = "") -> JobState | None:
-    ended = Job.objects.held(job).update(state=state, ended_at=now, lease_ends_at=None, failure=failure)
-    if not ended:
+    if not Job.objects.held(job).update(state=state, ended_at=now, lease_ends_at=None, failure=failure):
         return None
     logger.info("job.ended", state=state.value, done=job.done)
     return state
 
 
 def _release_for_retry(job: Job, failure: str, now: dt.datetime) -> None:
-    """End the lease at once, so that the next sweep finds the job; where even that fails, it ends by itself."""
+    """End the lease now, so that the next sweep requeues the job. If that fails too, the lease expires by itself."""
     logger.warning("job.set_aside", reason=failure)
     try:
         connection.close()

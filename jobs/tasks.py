@@ -1,4 +1,4 @@
-"""The Celery tasks of this room."""
+"""The periodic task that sweeps jobs."""
 
 from celery import shared_task
 from django.utils import timezone

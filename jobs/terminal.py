@@ -1,13 +1,13 @@
-"""Progress on a terminal: one line that is written over, with the time that is left at the pace so far."""
+"""Show progress in a terminal: one line, with the estimated remaining time."""
 
 import time
 from collections.abc import Callable
 from typing import Protocol
 
-WIDTH = 24
-_PAUSE = 0.1  # seconds between two drawings: more often nobody sees, and it costs
-_PLAIN = str  # where commands write, everything is red unless another style is named
-_MARK = "\r\x1b[2K"
+BAR_WIDTH = 24
+_REDRAW_INTERVAL = 0.1  # seconds
+_PLAIN = str  # the style; without it, Django writes to stderr in red
+_CLEAR_LINE = "\r\x1b[2K"
 
 
 class TerminalStream(Protocol):
@@ -16,46 +16,48 @@ class TerminalStream(Protocol):
 
 
 class ProgressBar:
-    """Where nobody looks, in a script or a log, it draws nothing."""
+    """A progress bar that draws nothing if the stream is not a terminal."""
 
     def __init__(self, stream: TerminalStream) -> None:
         self._stream = stream
-        self._is_seen = stream.isatty()
-        self._words = ""
-        self._began: tuple[float, int] | None = None
+        self._is_terminal = stream.isatty()
+        self._label = ""
+        self._start: tuple[float, int] | None = None
         self._drawn_at = 0.0
 
-    def show(self, words: str, done: int, total: int | None = None) -> None:
+    def show(self, label: str, done: int, total: int | None = None) -> None:
         now = time.monotonic()
-        if words != self._words:  # another stretch of the way, counted in something else
-            self._words, self._began = words, None
-        if total and self._began is None:
-            self._began = now, done
-        if self._is_seen and (now - self._drawn_at >= _PAUSE or done == total):
+        if label != self._label:  # another phase, which counts other things
+            self._label, self._start = label, None
+        if total and self._start is None:
+            self._start = now, done
+        if self._is_terminal and (now - self._drawn_at >= _REDRAW_INTERVAL or done == total):
             self._drawn_at = now
             self._stream.write(
-                _MARK + format_progress_line(words, done, total, self._left(now, done, total)), _PLAIN, ""
+                _CLEAR_LINE + format_progress_line(label, done, total, self._estimate_remaining(now, done, total)),
+                _PLAIN,
+                "",
             )
 
     def clear(self) -> None:
-        """The line is free for what comes next."""
-        if self._is_seen:
-            self._stream.write(_MARK, _PLAIN, "")
+        """Clear the line for other output."""
+        if self._is_terminal:
+            self._stream.write(_CLEAR_LINE, _PLAIN, "")
 
-    def _left(self, now: float, done: int, total: int | None) -> float | None:
-        if not total or self._began is None or done <= self._began[1]:
+    def _estimate_remaining(self, now: float, done: int, total: int | None) -> float | None:
+        if not total or self._start is None or done <= self._start[1]:
             return None
-        began, before = self._began
-        return (now - began) / (done - before) * (total - done)
+        started_at, done_before = self._start
+        return (now - started_at) / (done - done_before) * (total - done)
 
 
-def format_progress_line(words: str, done: int, total: int | None, left: float | None) -> str:
+def format_progress_line(label: str, done: int, total: int | None, remaining: float | None) -> str:
     if not total:
-        return f"{words} {done:,}"
-    full = WIDTH * done // total
-    bar = "█" * full + "░" * (WIDTH - full)
-    time_left = "" if left is None else f"  {_format_duration(left)} left"
-    return f"{words} {bar} {done:,} / {total:,} ({100 * done // total} %){time_left}"
+        return f"{label} {done:,}"
+    full = BAR_WIDTH * done // total
+    bar = "█" * full + "░" * (BAR_WIDTH - full)
+    time_left = "" if remaining is None else f"  {_format_duration(remaining)} left"
+    return f"{label} {bar} {done:,} / {total:,} ({100 * done // total} %){time_left}"
 
 
 def _format_duration(seconds: float) -> str:

@@ -18,6 +18,4 @@ class LabelingConfig(AppConfig):
             "labeling_consensus",
             "labeling_ratermodelfit",
         )
-        post_migrate.connect(
-            table_storage.set_fill_factors, sender=self
-        )  # moves no data: it says how tables are packed
+        post_migrate.connect(table_storage.set_fill_factors, sender=self)

@@ -1,6 +1,6 @@
-"""Which station comes next for a rater on the way into a project. Pure: computed from the two rows.
+"""The onboarding gates of a rater: what must be done before the next trace. Pure, computed from the rater and project.
 
-`queue/claim.sql` refuses raters by the same rules; tests/labeling/queue/test_eligibility.py proves that both agree."""
+`queue/claim.sql` applies the same rules; tests/labeling/queue/test_eligibility.py proves that both agree."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -10,19 +10,19 @@ from labeling.models.rater import RaterStage
 
 
 class OnboardingGate(models.TextChoices):
-    """What is to be done next. In the order in which raters meet them."""
+    """The gates in the order in which raters reach them."""
 
-    CONSENT = "consent", _("agree")
-    GUIDELINE = "guideline", _("read the guideline")
+    CONSENT = "consent", _("consent")
+    GUIDELINE = "guideline", _("guideline")
     TRAINING = "training", _("training")
-    LESSON = "lesson", _("read the answer")
+    LESSON = "lesson", _("training feedback")
     SCREENING = "screening", _("screening")
-    RETRY = "retry", _("try the screening again")
-    FAILED = "failed", _("not passed")
+    RETRY = "retry", _("another screening attempt")
+    FAILED = "failed", _("screening not passed")
     WORK = "work", _("work")
 
 
-# At these a trace is handed out; at any other something comes first, or nothing comes any more.
+# Only at these gates a rater gets traces.
 GATES_WITH_TRACES = frozenset({OnboardingGate.TRAINING, OnboardingGate.SCREENING, OnboardingGate.WORK})
 
 _GATE_OF_STAGE = {
@@ -36,7 +36,7 @@ _GATE_OF_STAGE = {
 
 
 def next_gate(*, rater: Rater, project: Project) -> OnboardingGate:
-    """Whoever has failed is asked to read nothing more; everybody else reads what has changed before the next trace."""
+    """Return the next gate. Raters who failed the screening need not read new versions; all others must."""
     if rater.stage == RaterStage.FAILED:
         return OnboardingGate.FAILED
     if project.consent_text_id not in (None, rater.agreed_text_id):
@@ -47,5 +47,5 @@ def next_gate(*, rater: Rater, project: Project) -> OnboardingGate:
 
 
 def gate_of_stage(rater: Rater) -> OnboardingGate:
-    """How far somebody has come, whatever there is to read anew before they go on there."""
+    """Return how far a rater has come, regardless of new versions of the guideline and the consent text."""
     return _GATE_OF_STAGE[RaterStage(rater.stage)]

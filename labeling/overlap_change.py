@@ -1,5 +1,5 @@
-"""Changes how often traces are read, in the middle of a project. What it will do is said before; then the option
-changes at once, and a job goes through the traces that are still open."""
+"""Change the overlap of a running project: measure the impact first, then change the setting, and resize the slots of
+open traces in a job."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -20,26 +20,25 @@ from labeling.quality import resolution_state
 from labeling.queue.lanes import WORK_SOURCES
 
 KIND = "labeling.change_overlap"
-_SIZE = 500  # traces in a transaction
+_CHUNK = 500  # traces per transaction
 
 
 class OverlapImpact(NamedTuple):
-    """What a change meets, counted up to a limit. `in_hand` is with `people`: of it `begun` is rated in part and not
-    submitted, `ahead` only fetched. `correcting`: submissions that are being corrected. `waiting` lies in the lanes."""
+    """What a change affects, counted up to a limit."""
 
-    in_hand: int
-    ahead: int
-    begun: int
-    people: int
-    correcting: int
-    waiting: int
-    is_more: bool
+    in_hand: int  # open assignments
+    ahead: int  # of them, prefetched
+    begun: int  # of them, with ratings
+    people: int  # with open assignments or corrections
+    correcting: int  # submissions that are being corrected
+    waiting: int  # traces in the lanes
+    is_more: bool  # than were counted
 
 
 def measure_overlap_impact(*, project_id: int, at_most: int = 10_000) -> OverlapImpact:
-    """Before anything changes: how much it will concern, and whom."""
+    """Count what a change of the overlap would affect."""
     held = Assignment.objects.open().filter(project=project_id)
-    open_ones = list(held.values_list("rater_id", "state", "version")[: at_most + 1])
+    open_rows = list(held.values_list("rater_id", "state", "version")[: at_most + 1])
     corrected = list(
         Assignment.objects.filter(project=project_id, reopened_at__isnull=False).values_list("rater_id", flat=True)[
             :at_most
@@ -47,26 +46,28 @@ def measure_overlap_impact(*, project_id: int, at_most: int = 10_000) -> Overlap
     )
     lanes = [lane for lane in queue.lane_depths(project_id=project_id, at_most=at_most) if lane.arm in WORK_SOURCES]
     return OverlapImpact(
-        in_hand=min(len(open_ones), at_most),
-        ahead=sum(state == AssignmentState.HELD for _, state, _ in open_ones),
-        begun=sum(version > 0 for *_, version in open_ones),
-        people=len({rater for rater, *_ in open_ones} | set(corrected)),
+        in_hand=min(len(open_rows), at_most),
+        ahead=sum(state == AssignmentState.HELD for _, state, _ in open_rows),
+        begun=sum(version > 0 for *_, version in open_rows),
+        people=len({rater for rater, *_ in open_rows} | set(corrected)),
         correcting=len(corrected),
         waiting=sum(lane.n_open for lane in lanes),
-        is_more=len(open_ones) > at_most or any(lane.is_more for lane in lanes),
+        is_more=len(open_rows) > at_most or any(lane.is_more for lane in lanes),
     )
 
 
 def change_overlap(
     *, project: Project, overlap: int, overlap_limit: int, lease_seconds: int, by: User | None, now: dt.datetime
 ) -> Job | None:
-    """Read each trace so often, and keep it so long for its rater, from now on. A trace in hand keeps a longer
-    lease, and gets a longer one with its rater's next write. None where those stay: a lease needs no work."""
-    is_other = (overlap, overlap_limit) != (project.overlap, project.overlap_limit)
+    """Change overlap and lease length. Return the job that resizes slots, or None if the overlap does not change.
+
+    An open trace keeps its lease, and gets the new length with its rater's next edit.
+    """
+    is_new_overlap = (overlap, overlap_limit) != (project.overlap, project.overlap_limit)
     with transaction.atomic():
         options = {"overlap": overlap, "overlap_limit": overlap_limit, "lease_seconds": lease_seconds}
         lifecycle.change_settings(project=project, by=by, now=now, **options)
-        if not is_other:
+        if not is_new_overlap:
             return None
         return control.request_job(
             kind=KIND, subject=f"project:{project.pk}", arguments={"project": project.pk}, by=by, now=now
@@ -74,7 +75,7 @@ def change_overlap(
 
 
 def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
-    """The job's work. It takes the overlap as it is now: of two changes the later one wins."""
+    """Yield the work of the job. It uses the current overlap, so the later of two changes wins."""
     project = Project.objects.get(pk=job.arguments["project"])
     after = job.checkpoint.get("after", 0)
     while (last := _last_of_next_chunk(project, after)) is not None:
@@ -84,20 +85,20 @@ def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
 
 
 def _mark_traces_due(project: Project, after: int, now: dt.datetime) -> JobProgress:
-    """What was contested or waited for readings may be settled by now, or be given one more."""
+    """Mark contested and incomplete traces for another look: the new overlap may settle them or add labels."""
     resolution_state.mark_unsettled_due(project_id=project.pk, now=now)
     total = project.traces.count()
     return JobProgress(total, total, {"after": after})
 
 
 def _last_of_next_chunk(project: Project, after: int) -> int | None:
-    keys = project.traces.available().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:_SIZE]
+    keys = project.traces.available().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:_CHUNK]
     return max(keys, default=None)
 
 
 def _resize_chunk(project: Project, after: int, now: dt.datetime) -> JobProgress:
     overlap = Project.objects.values_list("overlap", flat=True).get(pk=project.pk)
-    done = queue.resize_slots(project_id=project.pk, overlap=overlap, after=after, now=now, limit=_SIZE)
-    resolution_state.mark_fully_read_due(trace_ids=done.trace_ids, overlap=overlap, now=now)
-    last = max(done.trace_ids, default=after)
+    resized = queue.resize_slots(project_id=project.pk, overlap=overlap, after=after, now=now, limit=_CHUNK)
+    resolution_state.mark_fully_read_due(trace_ids=resized.trace_ids, overlap=overlap, now=now)
+    last = max(resized.trace_ids, default=after)
     return JobProgress(project.traces.filter(pk__lte=last).count(), project.traces.count(), {"after": last})

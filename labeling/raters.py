@@ -1,5 +1,7 @@
-"""Raters: whoever rates within a project. Alone changes the Rater table, except for how far a rater has come, which is
-`labeling.onboarding`'s to say."""
+"""Raters: people, machines and imported labelers of a project. Create, remove, pause, resume and trust them.
+
+Only this module changes the Rater table, except for what `labeling.onboarding` records there.
+"""
 
 import datetime as dt
 import uuid
@@ -18,28 +20,26 @@ from labeling.models.rater import RaterKind, RaterStage
 
 
 def find_rater_id(*, slug: str, user_id: int) -> int | None:
-    """The rater that a person is in a project, by the project's name in addresses."""
-    found = rawsql.fetch_rows(_IN_PROJECT, {"slug": slug, "user": user_id})
-    return found[0][0] if found else None
+    """Return the rater of a person in a project."""
+    rows = rawsql.fetch_rows(_IN_PROJECT, {"slug": slug, "user": user_id})
+    return rows[0][0] if rows else None
 
 
 def list_rater_ids(*, user_id: int) -> list[int]:
-    """All that a person is or was in projects. To look for their work by: joined with it by the person, PostgreSQL may
-    go through everybody's."""
+    """Return all raters of a person, to find their work by. With a join on the person, PostgreSQL may read the work of
+    all raters."""
     return list(Rater.objects.filter(user=user_id).values_list("pk", flat=True))
 
 
 def find_rater_id_of_assignment(*, assignment_id: int, user_id: int) -> int | None:
-    """Whose hands an assignment is in, if they are this person's."""
+    """Return the rater of an assignment if it belongs to this person."""
     if assignment_id > _LAST_ID:
         return None
-    found = rawsql.fetch_rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
-    return found[0][0] if found else None
+    rows = rawsql.fetch_rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
+    return rows[0][0] if rows else None
 
 
-_LAST_ID = 2**63 - 1  # an address can hold more than a column
-
-
+_LAST_ID = 2**63 - 1  # a URL can contain a larger number than a column
 _IN_PROJECT = """
 SELECT r.id FROM labeling_rater r JOIN labeling_project p ON p.id = r.project_id
 WHERE p.slug = %(slug)s AND r.user_id = %(user)s"""
@@ -49,7 +49,7 @@ WHERE a.id = %(assignment)s AND r.user_id = %(user)s"""
 
 
 def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
-    """The rater that a member is. Somebody who comes back finds the pseudonym and the work of before."""
+    """Return the rater of a member. A returning member keeps the previous pseudonym and work."""
     rater, _ = Rater.objects.get_or_create(
         project=project,
         user=user,
@@ -67,61 +67,68 @@ def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
 
 
 def remove_rater(*, rater: Rater, now: dt.datetime) -> None:
-    """The rater is handed nothing more. Rows and labels stay: they are somebody's work."""
+    """Stop assigning traces to the rater. Rows and labels stay."""
     Rater.objects.active().filter(pk=rater.pk).update(removed_at=now)
 
 
 def pause_rater(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt.datetime) -> bool:
-    """Hand the rater nothing until a lead lets them go on. `reason` is what the rater reads, `note` is for leads alone;
-    what is opened may be finished. False where they were paused already."""
+    """Stop assigning traces to the rater until a lead resumes them. Return False if they are already paused.
+
+    Called when a lead pauses a rater, and by the gold monitor. The rater reads `reason`; only leads read `note`. Open
+    traces can still be finished.
+    """
     with transaction.atomic():
         changed = Rater.objects.filter(pk=rater.pk, paused_at=None).update(
             paused_at=now, paused_reason=reason[:300], paused_note=note[:300]
         )
         if changed:
             queue.release_held(rater_id=rater.pk, now=now, reason="rater paused", by=by)
-            _log_rater_event("rater.paused", rater, by, now, reason=reason, note=note)
+            log_rater_event("rater.paused", rater, by, now, reason=reason, note=note)
     return bool(changed)
 
 
 def resume_rater(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
-    """The rater goes on, and is watched from here anew, with as much gold as a newcomer: what led to the pause is not
-    held against them again."""
+    """End a pause. Quality monitoring starts over: earlier gold does not count, and the rater is no longer trusted."""
     with transaction.atomic():
         changed = Rater.objects.filter(pk=rater.pk, paused_at__isnull=False).update(
             paused_at=None, paused_reason="", paused_note="", watched_since_at=now, proven_at=None
         )
         if changed:
-            _log_rater_event("rater.resumed", rater, by, now)
+            log_rater_event("rater.resumed", rater, by, now)
     return bool(changed)
 
 
 def mark_trusted(*, project_id: int, since: dt.datetime, now: dt.datetime) -> int:
-    """Raters who have worked from `since` on, or longer, without a pause are known well enough: from here on less of
-    what they are handed is gold. Says of how many that is new; each is an event."""
-    begun = Assignment.objects.filter(
+    """Trust raters who have worked since `since` without a pause: they get less gold. Return how many are new."""
+    work = Assignment.objects.filter(
         rater=OuterRef("pk"),
         purpose__in=[AssignmentPurpose.WORK, AssignmentPurpose.GOLD],
         origin=AssignmentOrigin.HERE,
         held_at__lte=since,
     )
-    early = begun.filter(Q(held_at__gt=OuterRef("watched_since_at")) | Q(rater__watched_since_at=None))
-    found = Rater.objects.members().filter(project=project_id, proven_at=None, paused_at=None)
-    n_proven = 0
-    for rater in found.active().filter(Exists(early)).order_by("pk"):
-        # The condition again in the statement that writes: a pause may have come between.
+    early = work.filter(Q(held_at__gt=OuterRef("watched_since_at")) | Q(rater__watched_since_at=None))
+    untrusted = Rater.objects.members().filter(project=project_id, proven_at=None, paused_at=None)
+    n_trusted = 0
+    for rater in untrusted.active().filter(Exists(early)).order_by("pk"):
+        # The condition is checked again by the update: the rater may have been paused in the meantime.
         if Rater.objects.filter(pk=rater.pk, proven_at=None, paused_at=None).update(proven_at=now):
-            _log_rater_event("rater.proven", rater, None, now)
-            n_proven += 1
-    return n_proven
+            log_rater_event("rater.proven", rater, None, now)
+            n_trusted += 1
+    return n_trusted
 
 
-def _log_rater_event(what: str, rater: Rater, by: User | None, now: dt.datetime, **detail: str) -> None:
+def set_stage(*, rater: Rater, to: RaterStage, now: dt.datetime) -> None:
+    """Change the onboarding stage. The caller has locked the rater, and records the time with the reason."""
+    rater.stage = to
+    rater.save(update_fields=["stage"])
+
+
+def log_rater_event(what: str, rater: Rater, by: User | None, now: dt.datetime, **detail: object) -> None:
     audit_log.log_event(what=what, by=by, now=now, project=rater.project_id, subject=f"rater:{rater.pk}", detail=detail)
 
 
 def ensure_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater:
-    """Whoever carries this pseudonym here, otherwise a rater known by the file alone."""
+    """Return the rater with this pseudonym, otherwise an imported labeler."""
     rater, _ = Rater.objects.get_or_create(
         project=project, labeler=labeler, defaults={"kind": RaterKind.IMPORTED, "added_at": now}
     )
@@ -129,7 +136,7 @@ def ensure_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater
 
 
 def ensure_unknown(*, project: Project, now: dt.datetime) -> Rater:
-    """The one rater that stands for all labels whose file does not say whose they are."""
+    """Return the project's rater for labels whose file names no labeler."""
     rater, _ = Rater.objects.get_or_create(
         project=project, kind=RaterKind.UNKNOWN, defaults={"labeler": None, "added_at": now}
     )
@@ -137,7 +144,7 @@ def ensure_unknown(*, project: Project, now: dt.datetime) -> Rater:
 
 
 def ensure_machine(*, project: Project, name: str, now: dt.datetime) -> Rater:
-    """A machine of a named kind: a judge with its prompt, or Monte Carlo rollouts with their number."""
+    """Return the rater for a named machine, such as a judge with its prompt or a number of Monte Carlo rollouts."""
     rater, _ = Rater.objects.get_or_create(
         project=project,
         kind=RaterKind.MACHINE,
@@ -148,12 +155,12 @@ def ensure_machine(*, project: Project, name: str, now: dt.datetime) -> Rater:
 
 
 def _new_pseudonym() -> str:
-    """Random, so that nothing about the person can be worked out from it."""
+    """Random, so that it reveals nothing about the person."""
     return str(uuid.uuid4())
 
 
 def _first_stage(project: Project) -> RaterStage:
-    """Training and screening are for those who come after they were put up; who works already goes on."""
+    """Return where new members begin: with training or screening, if the project has gold for it."""
     golds = Gold.objects.active().filter(trace__project=project)
     uses = set(golds.filter(use__in=[GoldUse.TRAINING, GoldUse.SCREENING]).values_list("use", flat=True))
     if GoldUse.TRAINING in uses:

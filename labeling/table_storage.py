@@ -1,10 +1,10 @@
-"""Set how tightly PostgreSQL packs the rows of a table. Done after every migrate, since no model can say it."""
+"""Set the fill factor of tables after each migrate, because a model cannot define it."""
 
 from typing import Any
 
 from django.db import connections
 
-# Claims update entries: where a page has room for the new version, no index is written.
+# Claims update entries. If a page has room for the new row version, PostgreSQL writes to no index.
 _FILL_FACTORS = {"labeling_queueentry": 80}
 _IS_SET = "SELECT 1 FROM pg_class WHERE relname = %s AND %s = ANY (reloptions)"
 

@@ -1,4 +1,4 @@
-"""The Celery tasks of this room."""
+"""The Celery tasks of labeling."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,7 +8,7 @@ from labeling import overlap_change, queue
 from labeling.quality import background_refresh, rater_model, recount_job
 from labeling.traces import import_job, undo_job, uploads
 
-REFRESH_EXPIRES_SECONDS = 3.0  # seconds; whoever refreshes then asks again
+REFRESH_EXPIRES_SECONDS = 3.0  # the next refresh asks again
 
 
 @shared_task(name=import_job.KIND)

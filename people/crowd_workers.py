@@ -1,7 +1,7 @@
-"""People who come from a crowd platform, known by the worker id in the address. Alone writes WorkerId rows.
+"""Annotators from a crowd platform, identified by the worker ID in the URL. The only module that writes WorkerId rows.
 
-The invitation is the secret: a worker id is no password, it opens nothing without the project's own link, and leads to
-an account that was made this way and to no other."""
+The invitation is the secret. A worker ID is not a password: it is useless without the project's link, and it only opens
+accounts that were created this way."""
 
 import datetime as dt
 import re
@@ -13,7 +13,6 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import secret_tokens, users
-from accounts.models import User
 from events import audit_log
 from labeling.models import Project
 from people import invitations, members
@@ -24,7 +23,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class CrowdVisit(NamedTuple):
-    """What the platform's address says of somebody who comes."""
+    """The IDs in the URL with which the platform sends a worker."""
 
     worker: str
     study: str = ""
@@ -32,22 +31,21 @@ class CrowdVisit(NamedTuple):
 
 
 class InvalidWorkerId(Exception):
-    """The address carries something that no platform calls a person. `str()` of it may be shown to people."""
+    """The URL has no valid worker ID. The message can be shown to users."""
 
 
 class WorkerCannotReturn(Exception):
-    """The worker id belongs to somebody who has left, or whose account opens more than a worker id may."""
+    """The worker has left the project, or has an account with more rights than a worker ID may open."""
 
 
 def read_visit(*, project: Project, values_of: Callable[[str], Sequence[str]]) -> CrowdVisit | None:
-    """Who comes, by the parameters that the project names. None: the address names nobody. Raises NotAWorkerId."""
+    """Read the URL parameters that the project names. Return None without them; raise InvalidWorkerId if invalid."""
     if not project.takes_worker_ids or not values_of(project.worker_parameter):
         return None
     worker = _checked_parameter(project.worker_parameter, values_of)
     if not worker:
         raise InvalidWorkerId(
-            _("The address has an empty %(name)s. Open the link from the platform again.")
-            % {"name": project.worker_parameter}
+            _("The link has an empty %(name)s. Open it from the platform again.") % {"name": project.worker_parameter}
         )
     return CrowdVisit(
         worker,
@@ -60,13 +58,13 @@ def _checked_parameter(name: str, values_of: Callable[[str], Sequence[str]]) -> 
     values = [value for value in values_of(name) if value] if name else []
     if len(values) > 1:
         raise InvalidWorkerId(
-            _("The address names %(name)s twice. Open the link from the platform again.") % {"name": name}
+            _("The link has more than one %(name)s. Open it from the platform again.") % {"name": name}
         )
     if values and not _ID.fullmatch(values[0]):
         raise InvalidWorkerId(
             _(
-                "What the address gives as %(name)s is not an id: up to 64 letters, digits, - and _."
-                " Open the link from the platform again."
+                "The link has an invalid %(name)s: an ID has up to 64 letters, digits, - and _."
+                " Open it from the platform again."
             )
             % {"name": name}
         )
@@ -74,7 +72,7 @@ def _checked_parameter(name: str, values_of: Callable[[str], Sequence[str]]) -> 
 
 
 def find_worker_invitation(*, token: str, now: dt.datetime) -> Invitation | None:
-    """An invitation by which a worker id may come in, or come back: used up it still lets back in who came by it."""
+    """Return an invitation for worker IDs. A used-up one still lets its earlier workers log in again."""
     links = Invitation.objects.filter(
         token_digest=secret_tokens.hash_token(token),
         revoked_at=None,
@@ -85,40 +83,39 @@ def find_worker_invitation(*, token: str, now: dt.datetime) -> Invitation | None
     return links.select_related("project", "made_by").first()
 
 
-def admit_worker(*, token: str, arrival: CrowdVisit, now: dt.datetime) -> Membership:
-    """The member that this worker id is, made on the first visit. Raises InvitationIsOver or CannotComeBack."""
+def admit_worker(*, token: str, visit: CrowdVisit, now: dt.datetime) -> Membership:
+    """Return the worker's membership, created on the first visit.
+
+    Raises InvitationInvalid or WorkerCannotReturn."""
     invitation = find_worker_invitation(token=token, now=now)
     if invitation is None:
         raise InvitationInvalid
     with transaction.atomic():
-        # The project's memberships are held: of two visits at once, one makes the account.
+        # The lock makes sure that concurrent visits create one account.
         members.lock_memberships(project=invitation.project)
-        known = (
-            WorkerId.objects.filter(project=invitation.project, worker=arrival.worker).select_related("user").first()
-        )
-        if known is not None:
-            return _readmit(known, arrival, now)
-        return _admit_new(invitation, arrival, now)
+        worker = WorkerId.objects.filter(project=invitation.project, worker=visit.worker).select_related("user").first()
+        return _admit_new(invitation, visit, now) if worker is None else _readmit(worker, visit, now)
 
 
-def _readmit(known: WorkerId, arrival: CrowdVisit, now: dt.datetime) -> Membership:
-    mine = list(Membership.objects.of(known.user))
-    membership = next((each for each in mine if each.project_id == known.project_id), None)
-    is_plain = known.user.is_active and not known.user.is_staff and {each.role for each in mine} <= {Role.ANNOTATOR}
-    if membership is None or not is_plain:
+def _readmit(worker: WorkerId, visit: CrowdVisit, now: dt.datetime) -> Membership:
+    memberships = {each.project_id: each for each in Membership.objects.of(worker.user)}
+    roles = {each.role for each in memberships.values()}
+    is_plain = worker.user.is_active and not worker.user.is_staff and roles <= {Role.ANNOTATOR}
+    if worker.project_id not in memberships or not is_plain:
         raise WorkerCannotReturn
-    WorkerId.objects.filter(pk=known.pk).update(study=arrival.study, session=arrival.session, last_came_at=now)
-    return membership
+    WorkerId.objects.filter(pk=worker.pk).update(study=visit.study, session=visit.session, last_came_at=now)
+    return memberships[worker.project_id]
 
 
-def _admit_new(invitation: Invitation, arrival: CrowdVisit, now: dt.datetime) -> Membership:
+def _admit_new(invitation: Invitation, visit: CrowdVisit, now: dt.datetime) -> Membership:
     invitations.count_use(invitation=invitation, now=now)
-    user = _create_account(now)
+    # The username says nothing about the person. Without a password, the link is the only way to log in.
+    user = users.create_user(username=f"worker-{secrets.token_hex(6)}", now=now)
     membership = members.add_member(project=invitation.project, user=user, role=Role.ANNOTATOR, now=now)
     WorkerId.objects.create(
-        project=invitation.project, user=user, first_came_at=now, last_came_at=now, **arrival._asdict()
+        project=invitation.project, user=user, first_came_at=now, last_came_at=now, **visit._asdict()
     )
-    # The log is for ever, so it does not hold the worker id.
+    # The log is permanent, so it does not contain the worker ID.
     audit_log.log_event(
         what="invitation.accepted",
         by=user,
@@ -128,8 +125,3 @@ def _admit_new(invitation: Invitation, arrival: CrowdVisit, now: dt.datetime) ->
         detail={"role": Role.ANNOTATOR.value, "by_worker_id": True},
     )
     return membership
-
-
-def _create_account(now: dt.datetime) -> User:
-    """Its name says nothing of the person, and its only way in is the link."""
-    return users.create_user(username=f"worker-{secrets.token_hex(6)}", now=now)

@@ -1,4 +1,4 @@
-"""Links into a project. Alone writes Invitation rows."""
+"""Invitation links. The only module that writes Invitation rows."""
 
 import datetime as dt
 import operator
@@ -18,13 +18,13 @@ from people.roles import NotAllowed
 
 
 class InvitationInvalid(Exception):
-    """The link was used up, revoked or is too old, or it never was one."""
+    """The link is unknown, used up, revoked or expired."""
 
 
 def create_invitation(
     *, project: Project, role: Role, uses_allowed: int = 1, days: int = 14, by: User, now: dt.datetime, note: str = ""
 ) -> tuple[Invitation, str]:
-    """A new invitation and its token, which is seen this once and kept nowhere."""
+    """Create an invitation. Return it with its token, of which only the hash is stored."""
     if not roles.may_grant(members.get_membership(project=project, user=by), role) or role is Role.OWNER:
         raise NotAllowed(_("You cannot invite people as %(role)s.") % {"role": role.label})
     token = secret_tokens.generate_token()
@@ -44,32 +44,35 @@ def create_invitation(
 
 
 def open_invitations(*, now: dt.datetime) -> QuerySet[Invitation]:
-    """Those that let somebody in: whoever made one belongs to the project still, and still gives its role. A link kept
-    back would lead those in again who were taken out, or give back what was taken from them."""
+    """Return valid invitations: the inviter is still a member and may still grant the role.
+
+    Otherwise a removed or demoted lead could return, or keep inviting others, with an old link."""
     makers = Membership.objects.active().filter(project=OuterRef("project"), user=OuterRef("made_by"))
     may = (
-        Q(Exists(makers.filter(role=maker)), role__in=sorted(given)) for maker, given in roles.GRANTABLE_ROLES.items()
+        Q(Exists(makers.filter(role=maker)), role__in=sorted(grantable))
+        for maker, grantable in roles.GRANTABLE_ROLES.items()
     )
     return Invitation.objects.open(now).filter(reduce(operator.or_, may))
 
 
 def find_invitation(*, token: str, now: dt.datetime) -> Invitation | None:
-    """The invitation, if it still lets somebody in. Looking does not use it up."""
+    """Return the invitation if it is still valid, without using it up."""
     links = open_invitations(now=now).select_related("project", "made_by")
     return links.filter(token_digest=secret_tokens.hash_token(token)).first()
 
 
 def accept_invitation(*, token: str, user: User, now: dt.datetime) -> Membership:
-    """Make `user` a member. Who is one already stays what they are, and the invitation keeps its use for another. Who
-    was one and went comes back by a newer invitation alone: otherwise whoever was removed follows the old link in."""
+    """Make `user` a member. An existing membership is returned unchanged and does not use the invitation up.
+
+    A former member needs an invitation created after they left, so that a removed person cannot reuse an old link."""
     invitation = find_invitation(token=token, now=now)
     if invitation is None:
         raise InvitationInvalid
     with transaction.atomic():
-        present = members.lock_memberships(project=invitation.project).filter(user=user).first()
-        left_at = present.left_at if present else None
-        if present is not None and left_at is None:
-            return present
+        existing = members.lock_memberships(project=invitation.project).filter(user=user).first()
+        left_at = existing.left_at if existing else None
+        if existing is not None and left_at is None:
+            return existing
         if left_at is not None and invitation.made_at < left_at:
             raise InvitationInvalid
         count_use(invitation=invitation, now=now)
@@ -79,8 +82,7 @@ def accept_invitation(*, token: str, user: User, now: dt.datetime) -> Membership
 
 
 def count_use(*, invitation: Invitation, now: dt.datetime) -> None:
-    """Count one who came in by it. The condition is checked by the statement that counts: an invitation for one lets
-    one in."""
+    """Count a use. The update itself checks that one is left, so concurrent visitors cannot exceed the limit."""
     if not open_invitations(now=now).filter(pk=invitation.pk).update(uses=F("uses") + 1):
         raise InvitationInvalid
 
@@ -88,14 +90,14 @@ def count_use(*, invitation: Invitation, now: dt.datetime) -> None:
 def accept_with_new_account(
     *, token: str, username: str, password: str, now: dt.datetime, email: str = "", name: str = ""
 ) -> Membership:
-    """Make an account and bring it in: both or neither, so that an invitation that is over leaves no account behind."""
+    """Create an account and make it a member, in one transaction: an invalid invitation leaves no account behind."""
     with transaction.atomic():
         user = users.create_user(username=username, password=password, email=email, name=name, now=now)
         return accept_invitation(token=token, user=user, now=now)
 
 
 def revoke_invitation(*, invitation: Invitation, by: User, now: dt.datetime) -> None:
-    """The link lets nobody in any more. Who came by it stays."""
+    """Revoke an invitation. People who joined with it stay members."""
     if not roles.may_grant(members.get_membership(project=invitation.project, user=by), invitation.role):
         raise NotAllowed(_("You cannot revoke this invitation."))
     with transaction.atomic():

@@ -1,6 +1,6 @@
-"""Messages of leads to those who rate, with their answers: no mail is needed. Alone writes Message rows.
+"""Messages from leads to annotators, and their replies. The only module that writes MemberMessage rows.
 
-A message stands at home and on the work page until its reader says that it is read, or answers it with one line."""
+A message is shown on the home page and the work page until its recipient marks it as read or replies in one line."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ MAX_LENGTH = 2000
 
 
 def list_recipients(*, project: Project, by: User) -> QuerySet[Membership]:
-    """Everybody who rates here, but for the one who writes."""
+    """Return all members who rate in the project, except the sender."""
     rating = Membership.objects.active().filter(
         project=project, user__raters__project=project, user__raters__removed_at=None
     )
@@ -28,7 +28,7 @@ def list_recipients(*, project: Project, by: User) -> QuerySet[Membership]:
 
 
 def send_message(*, membership: Membership, text: str, by: User, now: dt.datetime) -> MemberMessage:
-    """Write to one member."""
+    """Send a message to one member."""
     _check_may_write(membership.project, by)
     if membership.left_at is not None:
         raise NotAllowed(_("This person has left the project."))
@@ -39,7 +39,7 @@ def send_message(*, membership: Membership, text: str, by: User, now: dt.datetim
 
 
 def send_to_all(*, project: Project, text: str, by: User, now: dt.datetime) -> int:
-    """Write to everybody who rates here: each has a message of their own. Says how many."""
+    """Send a copy of the message to each member who rates; return how many."""
     _check_may_write(project, by)
     with transaction.atomic():
         made = MemberMessage.objects.bulk_create(
@@ -51,7 +51,7 @@ def send_to_all(*, project: Project, text: str, by: User, now: dt.datetime) -> i
 
 
 def mark_read(*, message: MemberMessage, by: User, now: dt.datetime) -> bool:
-    """Its reader has read it. False where they had before."""
+    """Mark a message as read by its recipient. Return False if it was read before."""
     with transaction.atomic():
         changed = MemberMessage.objects.filter(pk=message.pk, membership__user=by, read_at=None).update(read_at=now)
         if changed:
@@ -60,33 +60,33 @@ def mark_read(*, message: MemberMessage, by: User, now: dt.datetime) -> bool:
 
 
 def answer_message(*, message: MemberMessage, text: str, by: User, now: dt.datetime) -> bool:
-    """Its reader answers, once, which also says that it is read. False where it was answered before."""
+    """Save the recipient's only reply and mark the message as read. Return False if it was answered before."""
     with transaction.atomic():
         mark_read(message=message, by=by, now=now)
-        mine = MemberMessage.objects.filter(pk=message.pk, membership__user=by, answered_at=None)
-        changed = mine.update(answer=text, answered_at=now)
+        unanswered = MemberMessage.objects.filter(pk=message.pk, membership__user=by, answered_at=None)
+        changed = unanswered.update(answer=text, answered_at=now)
         if changed:
             _log_event("message.answered", [message], by, now)
     return bool(changed)
 
 
 def mark_answers_seen(*, membership: Membership, by: User, now: dt.datetime) -> int:
-    """A lead has seen what this member answered. Says how many answers were new."""
+    """Mark this member's replies as seen by a lead; return how many were new."""
     _check_may_write(membership.project, by)
     fresh = MemberMessage.objects.with_new_answer(membership.project_id).filter(membership=membership)
     return fresh.update(answer_seen_at=now)
 
 
 def erase_messages(*, user: User, now: dt.datetime) -> None:
-    """What was written to and by this person is taken away; that something was written stays in the log."""
+    """Delete all messages to and from this user. The log keeps that they were sent, without their text."""
     MemberMessage.objects.filter(Q(membership__user=user) | Q(written_by=user)).delete()
 
 
 def _check_may_write(project: Project, by: User) -> None:
-    """Asked of the row as it is now: a page may have been open for long."""
+    """Check the current role: the page may have been open for a long time."""
     actor = Membership.objects.of(by).filter(project=project).first()
     if actor is None or not roles.membership_may(actor, Action.WRITE):
-        raise NotAllowed(_("You cannot write to the people of this project."))
+        raise NotAllowed(_("You can't send messages in this project."))
 
 
 def _log_event(what: str, messages: Sequence[MemberMessage], by: User, now: dt.datetime) -> None:

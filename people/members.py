@@ -1,4 +1,4 @@
-"""Who belongs to a project and as what. Alone writes Membership rows, and makes and removes the member's rater."""
+"""Project members and their roles. The only module that writes Membership rows; it also adds and removes raters."""
 
 import datetime as dt
 from collections.abc import Collection
@@ -17,14 +17,14 @@ from people.roles import NotAllowed
 
 
 class LastOwner(Exception):
-    """A project keeps at least one owner: make somebody else owner first."""
+    """The project would have no owner. Another member must become owner first."""
 
 
 class NotAMember(NotAllowed):
-    """One of the two does not belong to the project: never did, or went while somebody looked at the page."""
+    """The acting user or the other person is not a member: never was, or has left in the meantime."""
 
     def __init__(self) -> None:
-        super().__init__(_("You, or this person, no longer belong to the project. Nothing was changed."))
+        super().__init__(_("Nothing was changed: you or the other person are no longer in the project."))
 
 
 def get_membership(*, project: Project, user: User) -> Membership:
@@ -35,7 +35,7 @@ def get_membership(*, project: Project, user: User) -> Membership:
 
 
 def list_leads(project: Project) -> MembershipQuerySet:
-    """Whom somebody in the project can ask, the owners last."""
+    """Return the leads and owners, owners last."""
     return (
         Membership.objects.active()
         .filter(project=project, role__in=[Role.LEAD, Role.OWNER])
@@ -45,13 +45,13 @@ def list_leads(project: Project) -> MembershipQuerySet:
 
 
 def lock_memberships(*, project: Project) -> MembershipQuerySet:
-    """All memberships of a project, nobody else changing any of them until the transaction ends."""
+    """Return all memberships of a project, locked against changes until the transaction ends."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     return Membership.objects.filter(project=project).select_related("project", "user")
 
 
 def add_member(*, project: Project, user: User, role: Role, now: dt.datetime) -> Membership:
-    """A member from now on, again or for the first time. The caller has checked who let them in."""
+    """Add or re-add a member. The caller has checked that this is permitted."""
     membership, _new = Membership.objects.update_or_create(
         project=project, user=user, defaults={"role": role, "joined_at": now, "left_at": None}
     )
@@ -61,7 +61,7 @@ def add_member(*, project: Project, user: User, role: Role, now: dt.datetime) ->
 
 
 def begin_rating(*, project: Project, by: User, now: dt.datetime) -> Rater:
-    """Become a rater of one's own project. Annotators are raters from the start; whoever else may rate has to ask,
+    """Make a member a rater. Annotators are raters from the start; members of other roles that may rate opt in here,
     so that statistics do not count people who never rate."""
     with transaction.atomic():
         membership = get_membership(project=project, user=by)
@@ -72,12 +72,12 @@ def begin_rating(*, project: Project, by: User, now: dt.datetime) -> Rater:
 
 
 def change_role(*, membership: Membership, role: Role, by: User, now: dt.datetime) -> Membership:
-    """Give a member another role. Nobody gives or takes a role that is above what they may give."""
+    """Change a member's role. The acting user must be able to grant both the old and the new role."""
     with transaction.atomic():
         members = lock_memberships(project=membership.project).active()
         member, actor = _lock_pair(members, membership, by)
         if not (roles.may_grant(actor, member.role) and roles.may_grant(actor, role)):
-            raise NotAllowed(_("You cannot change this person’s role to %(role)s.") % {"role": role.label})
+            raise NotAllowed(_("You can't change this person’s role to %(role)s.") % {"role": role.label})
         _keep_an_owner(members, member, role)
         before, member.role = member.role, role
         member.save(update_fields=["role"])
@@ -87,7 +87,7 @@ def change_role(*, membership: Membership, role: Role, by: User, now: dt.datetim
 
 
 def leave_project(*, membership: Membership, now: dt.datetime) -> None:
-    """Go of one's own will."""
+    """End one's own membership."""
     with transaction.atomic():
         members = lock_memberships(project=membership.project).active()
         member, actor = _lock_pair(members, membership, membership.user)
@@ -95,38 +95,38 @@ def leave_project(*, membership: Membership, now: dt.datetime) -> None:
 
 
 def remove_member(*, membership: Membership, by: User, now: dt.datetime) -> None:
-    """Take a member out. What they rated stays; what they hold unopened goes back to the queue."""
+    """Remove a member. Their ratings are kept; unopened assignments return to the queue."""
     with transaction.atomic():
         members = lock_memberships(project=membership.project).active()
         member, actor = _lock_pair(members, membership, by)
         if not roles.may_grant(actor, member.role):
-            raise NotAllowed(_("You cannot remove this person."))
+            raise NotAllowed(_("You can't remove this person."))
         _end_membership(members, member, "member.removed", by, now)
 
 
 def find_resettable(*, actor: Membership, among: Collection[User]) -> set[int]:
-    """For whom of these `actor` may make a link with which they set a new password, by the user's id.
+    """Return the IDs of the users for whom `actor` may create password links.
 
-    Such a link is the whole account. So it takes somebody who manages the person in *every* project they belong to;
-    otherwise the lead of a small project could walk into the account of another project's owner."""
-    mine = {one.project_id: one for one in Membership.objects.of(actor.user)}
-    out_of_reach = {
-        theirs.user_id
-        for theirs in Membership.objects.active().filter(user__in=among)
-        if theirs.project_id not in mine or not roles.may_grant(mine[theirs.project_id], theirs.role)
+    A password link gives access to the whole account. The actor must therefore manage the user in *every* project they
+    belong to; otherwise the lead of a small project could take over the account of another project's owner."""
+    own = {each.project_id: each for each in Membership.objects.of(actor.user)}
+    not_managed = {
+        each.user_id
+        for each in Membership.objects.active().filter(user__in=among)
+        if each.project_id not in own or not roles.may_grant(own[each.project_id], each.role)
     }
     ordinary = {user.pk for user in among if user.is_active and not (user.is_staff or user.is_superuser)}
-    return ordinary - out_of_reach
+    return ordinary - not_managed
 
 
 def create_reset_link(*, membership: Membership, by: User, now: dt.datetime) -> str:
-    """The token of a link with which this member sets a new password."""
+    """Return the token of a link with which this member can set a new password."""
     actor = get_membership(project=membership.project, user=by)
     if membership.left_at is not None or membership.user_id not in find_resettable(
         actor=actor, among=[membership.user]
     ):
         raise NotAllowed(
-            _("Only somebody who manages this person in all their projects can make this link. Ask the operator.")
+            _("You can't create this link: you don't manage this person in all their projects. Ask the operator.")
         )
     with transaction.atomic():
         token = login_links.create_password_link(user=membership.user, by=by, now=now)
@@ -135,7 +135,7 @@ def create_reset_link(*, membership: Membership, by: User, now: dt.datetime) -> 
 
 
 def erase_person(*, user: User, by: User | None, now: dt.datetime) -> None:
-    """Take away what names this person, everywhere. They leave every project; their ratings stay under pseudonyms."""
+    """Erase a user's personal data and end all their memberships. Their ratings are kept under pseudonyms."""
     with transaction.atomic():
         for membership in Membership.objects.of(user):
             members = lock_memberships(project=membership.project).active()
@@ -148,10 +148,10 @@ def erase_person(*, user: User, by: User | None, now: dt.datetime) -> None:
 
 
 def _lock_pair(members: MembershipQuerySet, membership: Membership, by: User) -> tuple[Membership, Membership]:
-    """The member and the one who acts, as they are now: both were read before the lock was taken."""
-    now_there = {one.user_id: one for one in members}
+    """Return the current memberships of the member and the acting user, which were read before the lock."""
+    by_user = {each.user_id: each for each in members}
     try:
-        return now_there[membership.user_id], now_there[by.pk]
+        return by_user[membership.user_id], by_user[by.pk]
     except KeyError:
         raise NotAMember from None
 
@@ -173,8 +173,9 @@ def _keep_an_owner(members: MembershipQuerySet, member: Membership, role: Role |
 
 
 def _sync_rater(member: Membership, by: User | None, now: dt.datetime) -> None:
-    """Whoever may rate has a rater that gets work; whoever may not any more has none that does, and what was fetched
-    ahead for them goes back."""
+    """Create the rater of an annotator; remove the rater of a member who may no longer rate.
+
+    Removal returns prefetched traces to the queue."""
     if member.left_at is None and member.role in roles.RATING_ROLES:
         raters.ensure_member(project=member.project, user=member.user, now=now)
     elif not roles.membership_may(member, roles.Action.RATE):

@@ -1,5 +1,6 @@
-"""Who belongs to a project, and how they get in. Memberships belong to `people.members`, invitations to
-`people.invitations`, worker ids of crowd platforms to `people.crowd_workers`, messages to `people.member_messages`."""
+"""Memberships, invitations, worker IDs and messages.
+
+They are written by `people.members`, `people.invitations`, `people.crowd_workers` and `people.member_messages`."""
 
 import datetime as dt
 from typing import ClassVar
@@ -22,18 +23,16 @@ class Role(models.TextChoices):
 
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
-    """Every page starts here: at the person who asks."""
-
     def active(self) -> "MembershipQuerySet":
         return self.filter(left_at=None)
 
     def of(self, user: User) -> "MembershipQuerySet":
-        """Where this person belongs today, with the project in the same query."""
+        """Return the user's current memberships with their projects."""
         return self.active().filter(user=user).select_related("project")
 
 
 class Membership(models.Model):
-    """One role of one person in one project. Somebody who left keeps the row, so that a label keeps its source."""
+    """A user's role in a project. The row is kept when they leave, because labels refer to it."""
 
     project = models.ForeignKey(
         "labeling.Project", on_delete=models.CASCADE, related_name="memberships", db_index=False
@@ -56,17 +55,19 @@ class Membership(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self, now: dt.datetime) -> "InvitationQuerySet":
-        """Neither used up nor revoked nor too old. `invitations.still_open` asks for whoever made them, too."""
+        """Return invitations that are not used up, revoked or expired.
+
+        `invitations.open_invitations` also checks the inviter."""
         return self.filter(uses__lt=F("uses_allowed"), expires_at__gt=now, revoked_at=None)
 
 
 class Invitation(models.Model):
-    """A link into a project. Only its hash is kept: whoever reads the database cannot use it."""
+    """A link into a project. Only its hash is stored, so a copy of the database cannot be used to join."""
 
     project = models.ForeignKey("labeling.Project", on_delete=models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=10, choices=Role)
     token_digest = models.CharField(max_length=64, unique=True)
-    note = models.CharField(max_length=100, blank=True)  # for whom it was made, in the lead's words
+    note = models.CharField(max_length=100, blank=True)  # the lead's note on the recipient
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -91,13 +92,14 @@ class Invitation(models.Model):
 
 
 class WorkerId(models.Model):
-    """Who a rater from a crowd platform is there. It leads back to the same account; datasets and the log never carry
-    it, and it goes when the person is erased."""
+    """The ID of a rater on their crowd platform, with which they return to their account.
+
+    It is never part of datasets or the log, and is deleted when the user is erased."""
 
     project = models.ForeignKey("labeling.Project", on_delete=models.CASCADE, related_name="worker_ids", db_index=False)
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="worker_id")
     worker = models.CharField(max_length=64)
-    study = models.CharField(max_length=64, blank=True)  # of the latest visit, as the platform names it
+    study = models.CharField(max_length=64, blank=True)  # the platform's ID, from the latest visit
     session = models.CharField(max_length=64, blank=True)
     first_came_at = models.DateTimeField()
     last_came_at = models.DateTimeField()
@@ -113,12 +115,12 @@ class WorkerId(models.Model):
 
 class MemberMessageQuerySet(models.QuerySet["MemberMessage"]):
     def unread_by(self, user: User) -> "MemberMessageQuerySet":
-        """What this person has still to read, in the projects that they belong to, the oldest first."""
-        mine = self.filter(read_at=None, membership__user=user, membership__left_at=None)
-        return mine.select_related("written_by", "membership__project").order_by("pk")
+        """Return the user's unread messages in their current projects, oldest first."""
+        unread = self.filter(read_at=None, membership__user=user, membership__left_at=None)
+        return unread.select_related("written_by", "membership__project").order_by("pk")
 
     def unread_in(self, project: Project, user: User) -> "MemberMessage | None":
-        """What stands beside the work in one project: one at a time, so that it stays quiet."""
+        """Return the oldest unread message; the work page shows one at a time."""
         return self.unread_by(user).filter(membership__project=project).first()
 
     def with_new_answer(self, project_id: int) -> "MemberMessageQuerySet":
@@ -126,18 +128,19 @@ class MemberMessageQuerySet(models.QuerySet["MemberMessage"]):
 
 
 class MemberMessage(models.Model):
-    """What a lead wrote to one member, and the line with which that member answered. The log says that it was written,
-    never what: the words go when the person is erased."""
+    """A lead's message to a member, and the member's reply.
+
+    The log never contains the text, so that it can be deleted when the user is erased."""
 
     membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="messages")
     text = models.TextField()
     written_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     written_at = models.DateTimeField()
-    is_to_all = models.BooleanField(default=False)  # of the project: everybody has a row, and reads alone
+    is_to_all = models.BooleanField(default=False)  # sent to all raters; each has their own row
     read_at = models.DateTimeField(null=True, blank=True)
     answer = models.CharField(max_length=500, blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
-    answer_seen_at = models.DateTimeField(null=True, blank=True)  # by any of the leads
+    answer_seen_at = models.DateTimeField(null=True, blank=True)  # by any lead
 
     objects = MemberMessageQuerySet.as_manager()
 

@@ -1,4 +1,4 @@
-"""A project with its first owner."""
+"""Create and clone projects together with their owner."""
 
 import datetime as dt
 from typing import Any
@@ -13,7 +13,7 @@ from people.models import Role
 
 
 def create_owned_project(*, name: str, slug: str, by: User, now: dt.datetime, **settings: Any) -> Project:
-    """A project that belongs to whoever made it."""
+    """Create a project and make its creator the owner."""
     with transaction.atomic():
         project = lifecycle.create_project(name=name, slug=slug, by=by, now=now, **settings)
         members.add_member(project=project, user=by, role=Role.OWNER, now=now)
@@ -21,8 +21,8 @@ def create_owned_project(*, name: str, slug: str, by: User, now: dt.datetime, **
 
 
 def clone_owned_project(*, project: Project, name: str, slug: str, by: User, now: dt.datetime) -> Project:
-    """Like `projects.clone`, and whoever clones owns it."""
+    """Clone a project and make the acting user its owner."""
     with transaction.atomic():
-        made = lifecycle.clone_project(project=project, name=name, slug=slug, by=by, now=now)
-        members.add_member(project=made, user=by, role=Role.OWNER, now=now)
-    return made
+        clone = lifecycle.clone_project(project=project, name=name, slug=slug, by=by, now=now)
+        members.add_member(project=clone, user=by, role=Role.OWNER, now=now)
+    return clone

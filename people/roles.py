@@ -1,4 +1,4 @@
-"""What each role may do: one table, and the questions that are asked of it."""
+"""What each role may do: a table of roles and actions, and the checks that use it."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -13,19 +13,19 @@ from people.models import Membership, Role
 
 
 class Action(StrEnum):
-    """What can be done in a project, as far as it is not everybody's to do."""
+    """An action that requires a role in the project."""
 
     RATE = "rate"  # get traces and rate them
-    READ = "read"  # every trace, rating, agreement and job of the project
-    ADJUDICATE = "adjudicate"  # decide where raters differ
-    MAKE_GOLD = "make_gold"  # say what is known of a trace
-    BRING_IN = "bring_in"  # traces and scores, from files or by the API
-    TAKE_OUT = "take_out"  # build and fetch snapshots
-    TRAIN = "train"  # register, train, score with and choose PRMs
-    GUIDE = "guide"  # publish guidelines and change what raters see
-    INVITE = "invite"  # people in, roles, and people out
-    WRITE = "write"  # to those who rate, and read what they answer
-    PAUSE = "pause"  # the project or a rater, and go on again
+    READ = "read"  # see all traces, ratings, statistics and jobs
+    ADJUDICATE = "adjudicate"  # decide contested traces
+    MAKE_GOLD = "make_gold"  # set known answers
+    BRING_IN = "bring_in"  # import traces and upload scores
+    TAKE_OUT = "take_out"  # build and download snapshots
+    TRAIN = "train"  # register, train, use and select PRMs
+    GUIDE = "guide"  # publish guidelines and change what annotators see
+    INVITE = "invite"  # invite and remove people, change roles
+    WRITE = "write"  # message annotators and read their replies
+    PAUSE = "pause"  # pause and resume the project or a rater
     CLOSE = "close"  # close and archive the project
 
 
@@ -38,18 +38,18 @@ ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
     Role.ANNOTATOR: frozenset({_A.RATE}),
 }
 
-# Which roles somebody may give to and take from others. A lead makes neither leads nor owners, and touches neither.
+# The roles that a role may grant and revoke. Leads can neither appoint nor remove leads and owners.
 GRANTABLE_ROLES: dict[Role, frozenset[Role]] = {
     Role.OWNER: frozenset(Role),
     Role.LEAD: frozenset({Role.REVIEWER, Role.ENGINEER, Role.ANNOTATOR}),
 }
 
-# Roles that exist to rate: joining as one of them makes the rater. Others become raters when they first ask for work.
+# Members of these roles become raters when they join; members of other roles opt in with `members.begin_rating`.
 RATING_ROLES = frozenset({Role.ANNOTATOR})
 
 
 class NotAllowed(PermissionDenied):
-    """The person sees the project, but their role does not do this. Django answers it with 403."""
+    """The user's role does not permit the action. Django responds with 403."""
 
 
 def roles_allowed_to(action: Action) -> frozenset[Role]:
@@ -62,24 +62,24 @@ def user_may(user: User, action: Action, project: Project) -> bool:
 
 
 def membership_may(membership: Membership, action: Action) -> bool:
-    """The same question of a membership that has been read already."""
+    """Like `user_may`, for a membership that is already loaded."""
     return membership.left_at is None and action in ROLE_ACTIONS[Role(membership.role)]
 
 
 def require_action(membership: Membership, action: Action) -> None:
     if not membership_may(membership, action):
         raise NotAllowed(
-            _("You are %(role)s in “%(project)s”. This is done by: %(others)s.")
+            _("Your role in “%(project)s” is %(role)s. This requires one of these roles: %(allowed)s.")
             % {
                 "role": membership.get_role_display(),
                 "project": membership.project.name,
-                "others": format_roles(roles_allowed_to(action)),
+                "allowed": format_roles(roles_allowed_to(action)),
             }
         )
 
 
 def visible_projects(user: User, action: Action | None = None) -> QuerySet[Project]:
-    """The projects that this person sees; with an action, those in which they may do it."""
+    """Return the user's projects; with an action, those in which they may perform it."""
     roles = frozenset(Role) if action is None else roles_allowed_to(action)
     return Project.objects.filter(
         memberships__user=user, memberships__left_at=None, memberships__role__in=sorted(roles)
@@ -87,7 +87,7 @@ def visible_projects(user: User, action: Action | None = None) -> QuerySet[Proje
 
 
 def may_create_projects(user: User) -> bool:
-    """Accounts of the operator, and whoever owns a project already."""
+    """Whether the user is the operator or already owns a project."""
     return user.is_staff or Membership.objects.of(user).filter(role=Role.OWNER).exists()
 
 
@@ -97,5 +97,5 @@ def may_grant(membership: Membership, role: str) -> bool:
 
 
 def format_roles(roles: Collection[Role]) -> str:
-    """Roles as a person reads them, in the order of the table."""
+    """List role names in the order of the table."""
     return ", ".join(str(role.label) for role in Role if role in roles)

@@ -1,1 +1,1 @@
-"""Process reward models: what they say of a step, how far to trust them, and what people should read next."""
+"""Process reward models: their scores, their evaluation, and the selection of the traces that people label next."""

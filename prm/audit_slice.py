@@ -1,12 +1,11 @@
-"""The traces that headline figures of a project rest on: a simple random sample of its pool, whoever drew them.
+"""The traces that headline figures of a project are computed from: a simple random sample of its pool.
 
-Reads alone. The walk is that of the uniform lane, from its first day on: what was read before the first batch, or
-beside one, came down the same order. Only what was drawn is looked at, and where the walk has come to: the pool's
-size costs nothing.
+`prm.selection.draws.mask_audit_slice` defines it. The uniform lane follows the uniform walk from the first day on, so
+traces that were opened before or beside a batch count as drawn too. Only drawn traces and the next one on the walk are
+read: the cost does not depend on the size of the pool. Writes nothing.
 """
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from labeling.models.assignment import AssignmentPurpose, AssignmentState, Popul
 from labeling.models.queue import SamplingSource
 from labeling.models.trace import TraceKind
 from prm import drawable_pool
-from prm.selection import uniform_sample
+from prm.selection import draws
 
 _PAGE = 500
 _IN_POOL = {
@@ -28,46 +27,48 @@ _IN_POOL = {
 
 
 def load_audit_slice(project: Project) -> set[int]:
-    """Return the audit slice, from which headline agreement, error rates and source comparisons are computed."""
     drawn, uniform = _drawn_traces(project)
     ids = np.array(sorted(drawn | _next_undrawn_traces(project, drawn)), dtype=np.int64)
-    is_in = uniform_sample.mask_audit_slice(
-        places=np.array(
-            [drawable_pool.uniform_walk_position(project.pk, trace) for trace in ids.tolist()], dtype=np.float64
-        ),
+    positions = [drawable_pool.uniform_walk_position(project.pk, trace) for trace in ids.tolist()]
+    is_in_slice = draws.mask_audit_slice(
+        places=np.array(positions, dtype=np.float64),
         is_drawn=np.isin(ids, np.array(sorted(drawn), dtype=np.int64)),
         is_uniform=np.isin(ids, np.array(sorted(uniform), dtype=np.int64)),
     )
-    return set(ids[is_in].tolist())
+    return set(ids[is_in_slice].tolist())
+
+
+def load_audit_slice_by_id(project_id: int) -> set[int]:
+    """Answer `labeling.quality`, which does not know this package."""
+    return load_audit_slice(Project.objects.get(pk=project_id))
 
 
 def _drawn_traces(project: Project) -> tuple[set[int], set[int]]:
-    """Traces that a draw or a reader has taken, and those of them that the uniform walk took."""
-    draws = dict(TraceDraw.objects.filter(project=project, **_IN_POOL).order_by("pk").values_list("trace_id", "arm"))
-    begun = _work_assignments(project).filter(opened_at__isnull=False, population=Population.SCHEDULED)
-    lanes = dict(begun.order_by("-pk").values_list("trace_id", "lane__arm"))
-    drawn = set(draws) | set(lanes)
-    walked = {trace for trace, arm in lanes.items() if arm == SamplingSource.UNIFORM and trace not in draws}
-    return drawn, walked | {trace for trace, arm in draws.items() if arm == SamplingSource.UNIFORM}
+    """Return the traces that were drawn or opened, and those of them that came from the uniform walk."""
+    sources = dict(TraceDraw.objects.filter(project=project, **_IN_POOL).order_by("pk").values_list("trace_id", "arm"))
+    opened = _work_assignments(project).filter(opened_at__isnull=False, population=Population.SCHEDULED)
+    lanes = dict(opened.order_by("-pk").values_list("trace_id", "lane__arm"))
+    by_trace = lanes | sources
+    return set(by_trace), {trace for trace, source in by_trace.items() if source == SamplingSource.UNIFORM}
 
 
 def _work_assignments(project: Project) -> QuerySet[Assignment]:
-    """On traces that stand, or stood, in a lane of the work."""
-    stands = QueueEntry.objects.filter(
+    """Return the assignments on traces that are or were in a lane of the ordinary work."""
+    entries = QueueEntry.objects.filter(
         trace=OuterRef("trace"), lane__arm__in=[SamplingSource.UNIFORM, SamplingSource.POLICY, SamplingSource.TOP_UP]
     )
-    return Assignment.objects.filter(Exists(stands), project=project, purpose=AssignmentPurpose.WORK, **_IN_POOL)
+    return Assignment.objects.filter(Exists(entries), project=project, purpose=AssignmentPurpose.WORK, **_IN_POOL)
 
 
 def _next_undrawn_traces(project: Project, drawn: set[int]) -> set[int]:
-    """Where the walk goes on: the first trace in its order that nobody has drawn, and those that are on their way."""
-    first = next((trace for trace in _uniform_walk(project) if trace not in drawn), None)
-    aside = set(chain(_held_unopened(project), _returned_traces(project))) - drawn
-    return aside if first is None else aside | {first}
+    """Return the first undrawn trace of the uniform lane, and those that left the lane without being opened."""
+    first = next((trace for trace in _uniform_lane(project) if trace not in drawn), None)
+    outside = {*_unopened_traces(project), *_returned_traces(project)} - drawn
+    return outside if first is None else outside | {first}
 
 
-def _uniform_walk(project: Project) -> Iterator[int]:
-    """What is still to be had in the uniform lane, in its order."""
+def _uniform_lane(project: Project) -> Iterator[int]:
+    """Yield the traces that are left in the uniform lane, in its order."""
     lane = Lane.objects.filter(project=project, arm=SamplingSource.UNIFORM, generation=0).first()
     entries = QueueEntry.objects.open().filter(lane=lane, **_IN_POOL).order_by("-key", "-trace_id")
     while page := list(entries.values_list("key", "trace_id")[:_PAGE]):
@@ -75,18 +76,13 @@ def _uniform_walk(project: Project) -> Iterator[int]:
         entries = entries.filter(key__lt=page[-1][0])
 
 
-def _held_unopened(project: Project) -> QuerySet[Any, int]:
-    """In somebody's hands, and not looked at yet."""
-    held = _work_assignments(project).filter(state=AssignmentState.HELD, opened_at=None)
-    return held.values_list("trace_id", flat=True)
+def _unopened_traces(project: Project) -> QuerySet[Any, int]:
+    """Return the traces that are assigned but not opened yet."""
+    unopened = _work_assignments(project).filter(state=AssignmentState.HELD, opened_at=None)
+    return unopened.values_list("trace_id", flat=True)
 
 
 def _returned_traces(project: Project) -> QuerySet[Any, int]:
-    """Given back, and waiting for the next reader."""
+    """Return the traces whose assignment was returned and that wait for the next annotator."""
     entries = QueueEntry.objects.open().filter(lane__project=project, lane__arm=SamplingSource.TOP_UP, **_IN_POOL)
     return entries.values_list("trace_id", flat=True)
-
-
-def load_audit_slice_by_id(project_id: int) -> set[int]:
-    """The same, as `labeling.quality` asks for it when it computes the headline."""
-    return load_audit_slice(Project.objects.get(pk=project_id))

@@ -1,15 +1,15 @@
-"""Why a trace is read, in words, and where the PRM is unsure. For leads: who rates it must not see this first.
+"""Why a trace was selected, and which steps the PRM is unsure about. For leads: annotators must not see this first.
 
-Every arm has its sentence. A known answer goes before everything else: such a trace is no work, however it came here.
-What came back, and what was asked for since, is told behind the reason for which the trace is read at all.
+Each reason has a code and a sentence. A known answer replaces every other reason, because such a trace is not ordinary
+work. A returned trace and a request for a further label are reported after the reason for the first selection.
 """
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from formats import integers
 from labeling.models import Gold, QueueEntry, Trace, TraceDraw
@@ -17,16 +17,73 @@ from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
 from prm import drawable_pool, registry
 from prm.models import PRM, Score
-from prm.selection import acquisitions, survival
+from prm.selection import acquisitions, pool
 
-_UNSURE = 0.25  # of what is not known about the first error; the step with the most of it always counts
+_UNSURE_SHARE = 0.25
+
+
+class SelectionReason(enum.StrEnum):
+    TRAINING_GOLD = "training_gold"
+    SCREENING_GOLD = "screening_gold"
+    HIDDEN_GOLD = "hidden_gold"
+    CANARY = "canary"
+    WITHDRAWN = "withdrawn"
+    HELD_OUT = "held_out"
+    RANDOM_DRAW = "random_draw"
+    ACTIVE_DRAW = "active_draw"
+    RANDOM_QUEUE = "random_queue"
+    NOT_QUEUED = "not_queued"
+    RETURNED = "returned"
+    FURTHER_LABEL = "further_label"
+
+
+_TEXTS = {
+    SelectionReason.TRAINING_GOLD: _(
+        "Its answer is known: it trains new annotators, who read its explanation. It is not counted in any statistic."
+    ),
+    SelectionReason.SCREENING_GOLD: _(
+        "Its answer is known: it is in the screening set for new annotators. It is not counted in agreement."
+    ),
+    SelectionReason.HIDDEN_GOLD: _(
+        "Its answer is known: it is hidden gold and measures the annotators' accuracy. It is not counted in agreement."
+    ),
+    SelectionReason.CANARY: _("Its answer is known: it is a canary, which evaluates PRMs. It is never assigned."),
+    SelectionReason.WITHDRAWN: _("It was withdrawn and will not be assigned again."),
+    SelectionReason.HELD_OUT: _("Its problem is in the held-out set: its labels evaluate PRMs and never train them."),
+    SelectionReason.RANDOM_DRAW: _(
+        "It was drawn at random, as number %(rank)d of batch %(batch)d: each of the %(left)d remaining traces was"
+        " equally likely. Random draws are the control for active selection."
+    ),
+    SelectionReason.ACTIVE_DRAW: _(
+        "It was drawn by active selection, as number %(rank)d of batch %(batch)d. Active selection prefers traces that"
+        " the PRM is unsure about and that are quick to label. Its probability among %(left)d traces was"
+        " %(percent)s %%."
+    ),
+    SelectionReason.RANDOM_QUEUE: _("It is in the random queue. No batch has drawn it."),
+    SelectionReason.NOT_QUEUED: _("It is not in the queue and will not be assigned."),
+    SelectionReason.RETURNED: _("An annotator returned it, so it is assigned before any new trace."),
+    SelectionReason.FURTHER_LABEL: _(
+        "A further label was requested because its labels differ or are incomplete. The further label is not counted in"
+        " the headline figures."
+    ),
+}
+_GOLD_REASONS = {
+    GoldUse.TRAINING: SelectionReason.TRAINING_GOLD,
+    GoldUse.SCREENING: SelectionReason.SCREENING_GOLD,
+    GoldUse.HIDDEN: SelectionReason.HIDDEN_GOLD,
+    GoldUse.CANARY: SelectionReason.CANARY,
+}
+_FOLLOW_UP_REASONS = {
+    SamplingSource.TOP_UP: SelectionReason.RETURNED,
+    SamplingSource.OPINION: SelectionReason.FURTHER_LABEL,
+}
 
 
 @dataclass(frozen=True)
 class StepUncertainty:
-    """One step: P(right | all before right), and which share of the uncertainty lies there."""
+    """One step: P(right | all before right), and its share of the trace's uncertainty about the first error."""
 
-    number: int  # as raters see it: context is not counted
+    number: int  # as annotators see it: context steps are not counted
     p_right: float | None  # None for context
     share: float
     is_unsure: bool
@@ -34,115 +91,79 @@ class StepUncertainty:
 
 @dataclass(frozen=True)
 class SelectionExplanation:
-    words: str
-    by: str  # the PRM that the steps' figures are of; empty where there is none
-    steps: list[StepUncertainty]
+    """`by` is the label of the PRM whose scores `steps` shows, empty without scores."""
 
-    @property
-    def unsure(self) -> list[StepUncertainty]:
-        return [step for step in self.steps if step.is_unsure]
+    reasons: list[SelectionReason]
+    words: str
+    by: str
+    steps: list[StepUncertainty]
 
 
 def explain_selection(trace: Trace, *, gold: Sequence[Gold], entries: Sequence[QueueEntry]) -> SelectionExplanation:
-    """`gold` that is in use and the `entries` of the trace with their lanes: whoever asks has them at hand."""
+    """Explain a trace from its active gold and its queue entries with their lanes."""
     draw = TraceDraw.objects.filter(trace=trace).order_by("-pk").first()
+    reasons = _find_reasons(trace, draw, gold, entries)
+    values = (
+        {"rank": draw.rank, "batch": draw.batch, "left": draw.n_left, "percent": f"{draw.q * 100:.3g}"} if draw else {}
+    )
     prm = _find_prm(trace, draw)
     return SelectionExplanation(
-        _explanation_text(trace, draw, gold, entries),
-        prm.label if prm else "",
-        _step_uncertainties(prm, trace) if prm else [],
+        reasons=reasons,
+        words=" ".join(str(_TEXTS[reason]) % values for reason in reasons),
+        by=prm.label if prm else "",
+        steps=_step_uncertainties(prm, trace) if prm else [],
     )
 
 
-_KNOWN_ANSWER_TEXTS = {
-    GoldUse.TRAINING: gettext_lazy(
-        "Its answer is known: everybody on the way in rates it in training and then reads why. It is no work, and"
-        " counts in no figure."
-    ),
-    GoldUse.SCREENING: gettext_lazy(
-        "Its answer is known: it is in the screening set, by which newcomers are let in. It counts in no figure of"
-        " agreement."
-    ),
-    GoldUse.HIDDEN: gettext_lazy(
-        "Its answer is known: it is handed out hidden among the work, and how raters meet it says how good they are. It"
-        " counts in no figure of agreement."
-    ),
-}
-_FOLLOW_UP_TEXTS = {
-    SamplingSource.TOP_UP: gettext_lazy(
-        "A reading of it was given back: whoever asks next is given that before anything new."
-    ),
-    SamplingSource.OPINION: gettext_lazy(
-        "A further opinion was asked for since, because its readings differ or were cut off; it does not count in the"
-        " headline."
-    ),
-}
-
-
-def _explanation_text(trace: Trace, draw: TraceDraw | None, gold: Sequence[Gold], entries: Sequence[QueueEntry]) -> str:
+def _find_reasons(
+    trace: Trace, draw: TraceDraw | None, gold: Sequence[Gold], entries: Sequence[QueueEntry]
+) -> list[SelectionReason]:
     uses = {each.use for each in gold}
     if uses:
-        return " ".join(str(sentence) for use, sentence in _KNOWN_ANSWER_TEXTS.items() if use in uses)
-    served = [(entry.lane.arm, entry.slots_left > 0) for entry in entries if entry.lane.closed_at is None]
-    arms = {
-        arm for arm, is_open in served if is_open or arm != SamplingSource.TOP_UP
-    }  # a slot that came back is given again
-    since = [str(sentence) for arm, sentence in _FOLLOW_UP_TEXTS.items() if arm in arms]
-    return " ".join([_main_reason(trace, draw, arms), *since])
+        return [reason for use, reason in _GOLD_REASONS.items() if use in uses]
+    # An entry in the top-up lane matters only until it is assigned again.
+    sources = {
+        entry.lane.arm
+        for entry in entries
+        if entry.lane.closed_at is None and (entry.slots_left > 0 or entry.lane.arm != SamplingSource.TOP_UP)
+    }
+    follow_ups = [reason for source, reason in _FOLLOW_UP_REASONS.items() if source in sources]
+    return [_find_main_reason(trace, draw, is_queued=bool(sources)), *follow_ups]
 
 
-def _main_reason(trace: Trace, draw: TraceDraw | None, arms: set[str]) -> str:
-    """For what it is read at all."""
+def _find_main_reason(trace: Trace, draw: TraceDraw | None, *, is_queued: bool) -> SelectionReason:
     if trace.withdrawn_at is not None:
-        return _("It was withdrawn: nobody is given it.")
+        return SelectionReason.WITHDRAWN
     if trace.problem.is_reserve:
-        return _("Its problem is set aside: readings of it judge PRMs, and train none.")
+        return SelectionReason.HELD_OUT
     if draw is not None:
-        return _describe_draw(draw)
-    if arms:
-        return _("No batch has drawn it: it stands in the random order of the uniform lane.")
-    return _("It stands in no lane: nobody is given it.")
-
-
-def _describe_draw(draw: TraceDraw) -> str:
-    told = {"rank": draw.rank, "batch": draw.batch, "left": draw.n_left, "percent": f"{draw.q * 100:.3g}"}
-    if draw.arm == SamplingSource.UNIFORM:
-        return (
-            _(
-                "Drawn as number %(rank)d of batch %(batch)d by the uniform arm: any of the %(left)d traces left had"
-                " the same chance there. Such readings are the control."
-            )
-            % told
-        )
-    return (
-        _(
-            "Drawn as number %(rank)d of batch %(batch)d by the policy, which goes for what the PRM is unsure of and is"
-            " quick to read. Its chance among %(left)d traces was %(percent)s %%."
-        )
-        % told
-    )
+        return SelectionReason.RANDOM_DRAW if draw.arm == SamplingSource.UNIFORM else SelectionReason.ACTIVE_DRAW
+    return SelectionReason.RANDOM_QUEUE if is_queued else SelectionReason.NOT_QUEUED
 
 
 def _find_prm(trace: Trace, draw: TraceDraw | None) -> PRM | None:
-    """The one that drew it, as long as its scores are there; else the current one."""
+    """Return the PRM by which the trace was drawn if it still exists, else the current one."""
     if draw is not None and draw.prm:
         version = integers.parse_integer(draw.prm.partition(" ")[0])
-        found = PRM.objects.filter(project=trace.project_id, version=version or 0)
-        if prm := found.defer("weights").first():
+        prms = PRM.objects.filter(project=trace.project_id, version=version or 0)
+        if prm := prms.defer("weights").first():
             return prm
     return registry.current_prm(trace.project_id)
 
 
 def _step_uncertainties(prm: PRM, trace: Trace) -> list[StepUncertainty]:
-    kept = Score.objects.filter(prm=prm, trace=trace).values_list("numbers", flat=True).first()
-    if kept is None:
+    """Share the entropy of the first error out among the steps. The step with the largest share is always unsure."""
+    encoded = Score.objects.filter(prm=prm, trace=trace).values_list("numbers", flat=True).first()
+    if encoded is None:
         return []
-    pool, scores = drawable_pool.load_pool_of_trace(prm, bytes(kept))
-    shares = survival.still_right_before(pool) * acquisitions.step_entropy(pool.hazards)
+    trace_pool, scores = drawable_pool.load_pool_of_trace(prm, bytes(encoded))
+    shares = pool.still_right_before(trace_pool) * acquisitions.step_entropy(trace_pool.hazards)
     shares = shares / max(float(shares.sum()), 1e-12)
-    least = min(_UNSURE, float(shares.max(initial=1e-12)))
+    threshold = min(_UNSURE_SHARE, float(shares.max(initial=1e-12)))
     numbers = np.cumsum(~np.isnan(scores))
     return [
-        StepUncertainty(int(number), None if np.isnan(score) else 1 - float(hazard), float(share), bool(share >= least))
-        for number, score, hazard, share in zip(numbers, scores, pool.hazards, shares, strict=True)
+        StepUncertainty(
+            int(number), None if np.isnan(score) else 1 - float(hazard), float(share), bool(share >= threshold)
+        )
+        for number, score, hazard, share in zip(numbers, scores, trace_pool.hazards, shares, strict=True)
     ]

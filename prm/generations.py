@@ -1,7 +1,10 @@
-"""Rounds of label, train, score, select: starts them, stops them, and keeps how far each has come. Alone changes
-Generation rows. The work itself is done by jobs: `prm.training_job`, `prm.scoring`, `prm.batch_job`."""
+"""Generations, the rounds of training, scoring and selection: start, stop, and record the progress of each.
+
+Only this module changes Generation rows. The work is done by the jobs in `training_job`, `scoring` and `batch_job`.
+"""
 
 import datetime as dt
+import math
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -17,6 +20,7 @@ from labeling.models.assignment import AssignmentPurpose
 from prm import registry
 from prm.models import PRM, Generation, LoopRules
 from prm.models.generation import RUNNING, Stage
+from prm.models.prm import BackendKind
 
 TRAIN, SCORE, SELECT = "prm.generation", "prm.score", "prm.select"
 MAX_SHARDS, TRACES_A_SHARD = 8, 20_000
@@ -27,13 +31,13 @@ class AlreadyRunning(Exception):
 
 
 class NotRunning(Exception):
-    """It has ended; nothing more comes of it."""
+    """The generation has ended or was stopped."""
 
 
 def start_generation(
     *, project: Project, by: User | None, now: dt.datetime, candidate: PRM | None = None, is_by_rule: bool = False
 ) -> Generation:
-    """Begin with a snapshot of what is labelled now. Without a candidate a builtin PRM is trained from it."""
+    """Start from a snapshot of the current labels; without a candidate, a builtin PRM is trained on it."""
     try:
         with transaction.atomic():
             last = Generation.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
@@ -48,35 +52,29 @@ def start_generation(
             _log_event("generation.started", generation, by, now)
             _request_job(TRAIN, generation, by, now)
     except IntegrityError:
-        raise AlreadyRunning(_("A generation is running already.")) from None
+        raise AlreadyRunning(_("A generation is already running. Wait until it ends, or stop it.")) from None
     return generation
 
 
 def start_due_generations(*, now: dt.datetime) -> int:
-    """Those that a rule starts: every so many submissions. Says how many were started."""
+    """Start a generation in every project whose rule is due, and return their number."""
     started = 0
-    for each in LoopRules.objects.filter(every_n_submissions__isnull=False).select_related("project"):
-        if not running_generation(each.project) and count_new_submissions(each.project) >= (
-            each.every_n_submissions or 1
-        ):
-            start_generation(
-                project=each.project, by=None, now=now, candidate=_default_candidate(each.project), is_by_rule=True
-            )
+    for rules in LoopRules.objects.filter(every_n_submissions__isnull=False).select_related("project"):
+        project, every = rules.project, rules.every_n_submissions or 1
+        if running_generation(project) is None and count_new_submissions(project) >= every:
+            prm = registry.current_prm(project.pk)
+            # A builtin PRM is trained again; any other one is evaluated again on the grown held-out set.
+            candidate = None if prm is None or prm.backend == BackendKind.BUILTIN else prm
+            start_generation(project=project, by=None, now=now, candidate=candidate, is_by_rule=True)
             started += 1
     return started
 
 
-def _default_candidate(project: Project) -> PRM | None:
-    """A builtin PRM is trained anew; any other is judged again on what the reserve has gained."""
-    prm = registry.current_prm(project.pk)
-    return None if prm is None or prm.backend == "builtin" else prm
-
-
 def count_new_submissions(project: Project) -> int:
-    """Submissions of work since the last generation began."""
+    """Count the submissions of ordinary work since the last generation started."""
     last = Generation.objects.filter(project=project).order_by("-number").first()
-    made = Submission.objects.filter(project=project, revision=1, assignment__purpose=AssignmentPurpose.WORK)
-    return (made.filter(submitted_at__gt=last.started_at) if last else made).count()
+    submissions = Submission.objects.filter(project=project, revision=1, assignment__purpose=AssignmentPurpose.WORK)
+    return (submissions.filter(submitted_at__gt=last.started_at) if last else submissions).count()
 
 
 def running_generation(project: Project) -> Generation | None:
@@ -84,18 +82,18 @@ def running_generation(project: Project) -> Generation | None:
 
 
 def stop_generation(*, generation: Generation, by: User | None, now: dt.datetime) -> None:
-    """At the end of the chunk that it is at. What was trained, scored or drawn stays."""
+    """Stop after the current chunk. A trained PRM, scores and draws are kept."""
     with transaction.atomic():
         ended = Generation.objects.filter(pk=generation.pk, stage__in=RUNNING).update(stage=Stage.STOPPED, ended_at=now)
         if not ended:
-            raise NotRunning(_("This generation has ended already."))
+            raise NotRunning(_("This generation has already ended."))
         for job in jobs_of_generation(generation):
             control.cancel_job(job=job, by=by, now=now)
         _log_event("generation.stopped", generation, by, now)
 
 
 def retry_generation(*, generation: Generation, by: User | None, now: dt.datetime) -> None:
-    """Go on where a job of it failed."""
+    """Retry the failed jobs from their last checkpoint."""
     for job in jobs_of_generation(generation):
         if job.state == JobState.FAILED:
             control.retry_job(job=job, by=by, now=now)
@@ -105,14 +103,12 @@ def jobs_of_generation(generation: Generation) -> list[Job]:
     return list(Job.objects.filter(subject=generation.subject).order_by("pk"))
 
 
-# --- how far it has come: called by its jobs, in the transaction of their chunk -------------------------------------
+# --- progress: called by the jobs, in the transaction of their chunk -------------------------------------------------
 
 
 def record_snapshot(*, generation: Generation, manifest: Manifest, now: dt.datetime) -> None:
-    is_there = generation.candidate_id is not None
-    _advance_stage(
-        generation, Stage.EVALUATE if is_there else Stage.TRAIN, manifest=manifest, n_submissions=manifest.n_rows
-    )
+    stage = Stage.TRAIN if generation.candidate_id is None else Stage.EVALUATE
+    _advance_stage(generation, stage, manifest=manifest, n_submissions=manifest.n_rows)
 
 
 def record_candidate(*, generation: Generation, prm: PRM, n_traces: int, now: dt.datetime) -> None:
@@ -123,20 +119,13 @@ def record_gate(
     *, generation: Generation, has_passed: bool, gate: dict[str, Any], scored_with: PRM | None, now: dt.datetime
 ) -> None:
     _advance_stage(generation, Stage.SCORE, has_passed=has_passed, gate=gate, scored_with=scored_with)
-    _log_event(
-        "generation.judged",
-        generation,
-        None,
-        now,
-        has_passed=has_passed,
-        why=gate.get("why", ""),
-        alarms=gate.get("alarms", []),
-    )
+    detail = {"has_passed": has_passed, "why": gate.get("why", ""), "alarms": gate.get("alarms", [])}
+    _log_event("generation.judged", generation, None, now, **detail)
 
 
 def begin_scoring(*, generation: Generation, n_traces: int, now: dt.datetime) -> None:
-    """Share the traces out among jobs that run side by side; where there is nothing to score, select at once."""
-    shards = min(MAX_SHARDS, -(-n_traces // TRACES_A_SHARD))
+    """Divide the traces among parallel jobs, or continue with the selection without traces."""
+    shards = count_shards(n_traces)
     _advance_stage(generation, Stage.SCORE if shards else Stage.SELECT, shards_left=shards)
     for shard in range(shards):
         _request_job(
@@ -146,8 +135,12 @@ def begin_scoring(*, generation: Generation, n_traces: int, now: dt.datetime) ->
         _request_job(SELECT, generation, generation.started_by, now)
 
 
+def count_shards(n_traces: int) -> int:
+    return min(MAX_SHARDS, math.ceil(n_traces / TRACES_A_SHARD))
+
+
 def record_finished_shard(*, generation_id: int, now: dt.datetime) -> None:
-    """The last of them asks for the selection: the row tells which one that is."""
+    """Count one shard as finished. The last one requests the selection."""
     generation = Generation.objects.select_for_update().get(pk=generation_id)
     if generation.stage != Stage.SCORE or not generation.shards_left:
         return
@@ -168,10 +161,18 @@ def record_batch(
     drift: dict[str, Any],
     now: dt.datetime,
 ) -> None:
-    """The drift of what is served is shown beside the gate's figures; it comes too late to hold anything."""
+    """Record a drawn batch. Its length drift is shown with the gate's figures, but it is too late to block the gate."""
     gate = {**generation.gate, "length_drift": drift}
-    chosen = {"acquisition": acquisition, "n_policy": n_policy, "n_uniform": n_uniform, "reading": reading}
-    _advance_stage(generation, Stage.SELECT, batch=batch, gate=gate, **chosen)
+    _advance_stage(
+        generation,
+        Stage.SELECT,
+        batch=batch,
+        gate=gate,
+        acquisition=acquisition,
+        n_policy=n_policy,
+        n_uniform=n_uniform,
+        reading=reading,
+    )
 
 
 def finish_generation(*, generation: Generation, payoff: dict[str, Any], now: dt.datetime) -> None:
@@ -180,9 +181,9 @@ def finish_generation(*, generation: Generation, payoff: dict[str, Any], now: dt
 
 
 def _advance_stage(generation: Generation, stage: Stage, **changed: Any) -> None:
-    """Only while it runs: what was stopped stays as it is."""
-    moved = Generation.objects.filter(pk=generation.pk, stage__in=RUNNING).update(stage=stage, **changed)
-    if not moved:
+    """Update a running generation; raise NotRunning if it was stopped in the meantime."""
+    updated = Generation.objects.filter(pk=generation.pk, stage__in=RUNNING).update(stage=stage, **changed)
+    if not updated:
         raise NotRunning(_("The generation was stopped."))
     generation.stage = stage
     for name, value in changed.items():
@@ -196,7 +197,11 @@ def _request_job(kind: str, generation: Generation, by: User | None, now: dt.dat
 
 
 def _log_event(what: str, generation: Generation, by: User | None, now: dt.datetime, **detail: Any) -> None:
-    told = {"number": generation.number, **detail}
     audit_log.log_event(
-        what=what, by=by, now=now, project=generation.project_id, subject=generation.subject, detail=told
+        what=what,
+        by=by,
+        now=now,
+        project=generation.project_id,
+        subject=generation.subject,
+        detail={"number": generation.number, **detail},
     )

@@ -1,4 +1,7 @@
-"""Judges PRMs on the reserve, and says whether one may take over. Reads alone: verbs keep what is said here."""
+"""Evaluate PRMs on the labeled held-out set, and decide whether a candidate may replace the current one.
+
+Writes nothing: `training_job` records the results.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,30 +11,29 @@ from typing import Any
 import numpy as np
 
 from labeling.models import Manifest
-from prm import hazards, registry, score_encoding
-from prm import trace_labels as labels_
+from prm import hazards, registry, score_encoding, trace_labels, trace_texts
 from prm.backends import base, builtin
-from prm.backends.builtin import TooFewLabels
-from prm.evaluation import audits as evaluation_audits
-from prm.evaluation import best_of_n, concordance, gate, report
+from prm.backends.builtin import BuiltinScorer, TooFewLabels
+from prm.evaluation import audits, best_of_n, concordance, gate, processbench, report
 from prm.evaluation.audits import TraceOutcomes, estimate_to_json
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.gate import GateDecision
+from prm.evaluation.labeled_steps import JudgedTraces
 from prm.models import PRM, Score
 from prm.models.prm import BackendKind
 from prm.selection import platt
-from prm.selection.platt import Calibration
 from prm.trace_labels import TraceLabels
 from prm.trace_texts import TraceText
 from stats.arrays import Bools, Floats, Ints
 from stats.estimates import Interval, Reason
 
-BATCH, _CHUNK = 64, 2000
-_CANDIDATES, _LEAST_PROBLEMS = (2, 4, 8, 16), 5
+MAX_TRANSFER_DOMAINS = 8
+_TRACES_PER_CALL, _TRACES_PER_QUERY = 64, 2000
+_BEST_OF_N_SIZES, _MIN_PROBLEMS = (2, 4, 8, 16), 5
 
 
 @dataclass(frozen=True)
 class HeldOutSet:
-    """The labelled part of it, read once for all PRMs that are judged."""
+    """The labeled held-out traces, loaded once for all PRMs."""
 
     texts: list[TraceText]
     labels: TraceLabels
@@ -43,7 +45,7 @@ class HeldOutSet:
 
 @dataclass(frozen=True)
 class PRMEvaluation:
-    """What was found of one PRM."""
+    """The results for one PRM; all but `judged` are stored with it."""
 
     judged: JudgedTraces
     evaluation: dict[str, Any]
@@ -53,159 +55,149 @@ class PRMEvaluation:
 
 
 def load_held_out_set(manifest: Manifest) -> HeldOutSet:
-    labels = labels_.load_trace_labels(manifest)
-    kept = labels.keep(labels.is_reserve)
-    return HeldOutSet(labels_.load_texts_of_labels(kept), kept)
+    labels = trace_labels.load_trace_labels(manifest)
+    held_out = labels.keep(labels.is_reserve)
+    return HeldOutSet(trace_texts.load_trace_texts(held_out.traces), held_out)
 
 
-def limit_to_scored_by(reserve: HeldOutSet, *prms: PRM | None) -> HeldOutSet:
-    """What all of these PRMs can be judged on: one whose scores are pushed says nothing of what was not pushed."""
+def limit_to_scored_by(held_out: HeldOutSet, *prms: PRM | None) -> HeldOutSet:
+    """Drop the traces that one of the PRMs cannot score, because its scores are pushed and these are missing."""
     for prm in prms:
         if prm is not None and prm.backend == BackendKind.PUSHED:
-            there = _load_pushed_scores(prm, reserve.texts)
-            reserve = reserve.keep(np.array([text.trace in there for text in reserve.texts], dtype=np.bool_))
-    return reserve
+            pushed = _load_pushed_scores(prm, held_out.texts)
+            held_out = held_out.keep(np.array([text.trace in pushed for text in held_out.texts], dtype=np.bool_))
+    return held_out
 
 
 def _load_pushed_scores(prm: PRM, texts: Sequence[TraceText]) -> dict[int, Floats]:
-    """The scores of each trace; context stays NaN."""
-    found: dict[int, Floats] = {}
-    for start in range(0, len(texts), _CHUNK):
-        ids = [text.trace for text in texts[start : start + _CHUNK]]
-        for trace, kept in Score.objects.filter(prm=prm, trace__in=ids).values_list("trace_id", "numbers"):
-            found[trace] = score_encoding.decode_scores([bytes(kept)])[0][:, 0]
-    return found
+    """Return the scores of each trace, NaN for context."""
+    scores: dict[int, Floats] = {}
+    for start in range(0, len(texts), _TRACES_PER_QUERY):
+        ids = [text.trace for text in texts[start : start + _TRACES_PER_QUERY]]
+        for trace, numbers in Score.objects.filter(prm=prm, trace__in=ids).values_list("trace_id", "numbers"):
+            scores[trace] = score_encoding.decode_scores([bytes(numbers)])[0][:, 0]
+    return scores
 
 
 def score_texts(prm: PRM, texts: Sequence[TraceText]) -> tuple[Floats, Ints]:
-    """One number of every step, end to end, NaN for context; and how many each trace has."""
+    """Return the scores of all steps end to end (NaN for context), and the length of each trace."""
     lengths = np.array([len(text.steps) for text in texts], dtype=np.int64)
     if prm.backend == BackendKind.PUSHED:
-        there = _load_pushed_scores(prm, texts)
-        return np.concatenate([np.zeros(0), *(there[text.trace] for text in texts)]), lengths
-    backend, parts = registry.load_backend(prm), []
-    for start in range(0, len(texts), BATCH):
-        some = [text.asked for text in texts[start : start + BATCH]]
-        parts += base.validate_scores(backend.score(some), some, prm.semantics)
+        pushed = _load_pushed_scores(prm, texts)
+        return np.concatenate([np.zeros(0), *(pushed[text.trace] for text in texts)]), lengths
+    backend, parts = registry.load_backend(prm), [np.zeros(0)]
+    for start in range(0, len(texts), _TRACES_PER_CALL):
+        inputs = [text.scorer_input for text in texts[start : start + _TRACES_PER_CALL]]
+        parts += base.validate_scores(backend.score(inputs), inputs, prm.semantics)
     is_rateable = np.array([each for text in texts for each in text.is_rateable], dtype=np.bool_)
-    return np.where(is_rateable, np.concatenate(parts) if parts else np.zeros(0), np.nan), lengths
+    return np.where(is_rateable, np.concatenate(parts), np.nan), lengths
 
 
-def evaluate_prm(prm: PRM, reserve: HeldOutSet, *, contamination: dict[str, Any] | None = None) -> PRMEvaluation:
-    """`contamination` is what `contaminating.look` told; without it that audit is left open."""
-    said, lengths = score_texts(prm, reserve.texts)
-    first_value = hazards.estimate_first_value(prm, said, lengths)
-    p_wrong = hazards.raw_hazards(prm, said, lengths, first_value=first_value)
-    found = labels_.build_judged_traces(reserve.texts, reserve.labels.first_errors, p_wrong)
-    steps = found.labelled()
-    line = platt.fit_calibration(hazards=steps.p_wrong, is_wrong=steps.is_wrong, n_traces=len(found.lengths))
-    has_both = bool(steps.is_wrong.any() and not steps.is_wrong.all())
-    estimates = report.report_across_folds(found) if len(found.lengths) else {}
+def evaluate_prm(prm: PRM, held_out: HeldOutSet, *, contamination: dict[str, Any] | None = None) -> PRMEvaluation:
+    """Evaluate a PRM; `contamination` is the result of `contamination_check.audit_training_set`."""
+    scores, lengths = score_texts(prm, held_out.texts)
+    first_value = hazards.estimate_first_value(prm, scores, lengths)
+    p_wrong = hazards.raw_hazards(prm, scores, lengths, first_value=first_value)
+    judged = trace_labels.build_judged_traces(held_out.texts, held_out.labels.first_errors, p_wrong)
+    steps, has_traces = judged.labeled_steps(), len(judged.lengths) > 0
+    line = platt.fit_calibration(hazards=steps.p_wrong, is_wrong=steps.is_wrong, n_traces=len(judged.lengths))
+    has_both_labels = bool(steps.is_wrong.any() and not steps.is_wrong.all())
+    estimates = report.report_across_folds(judged) if has_traces else {}
     return PRMEvaluation(
-        judged=found,
+        judged=judged,
         evaluation={
-            "figures": {name: estimate_to_json(each) for name, each in estimates.items()},
-            "counts": report.count_judged(found) if len(found.lengths) else {"traces": 0},
-            "domains": _report_by_domain(found, reserve.texts),
-            "best_of_n": _report_best_of_n(found, reserve.texts),
+            "figures": {name: estimate_to_json(estimate) for name, estimate in estimates.items()},
+            "counts": report.count_judged(judged) if has_traces else {"traces": 0},
+            "domains": _report_by_domain(judged, held_out.texts),
+            "best_of_n": _report_best_of_n(judged, held_out.texts),
         },
-        audits=_run_audits(found, reserve.texts, contamination or {}),
-        calibration=_calibration_to_json(line, first_value),
-        threshold=report.find_threshold(found) if has_both else None,
+        audits=audits.build_audit_report(judged, _trace_outcomes(held_out.texts), contamination=contamination or {}),
+        calibration={
+            "intercept": line.intercept,
+            "slope": line.slope,
+            "n": line.n_traces,
+            "is_fitted": line.is_fitted,
+            "first_value": first_value,
+        },
+        threshold=processbench.find_best_threshold(judged) if has_both_labels else None,
     )
 
 
-def _calibration_to_json(line: Calibration, first_value: float) -> dict[str, Any]:
-    told = {"intercept": line.intercept, "slope": line.slope, "n": line.n_traces, "is_fitted": line.is_fitted}
-    return {**told, "first_value": first_value}
-
-
-def compare_with_current(
-    candidate: PRMEvaluation, current: PRMEvaluation | None, *, is_current: bool
-) -> gate.GateDecision:
-    """The gate, on the very same labelled steps."""
-    steps = candidate.judged.labelled()
+def compare_with_current(candidate: PRMEvaluation, current: PRMEvaluation | None, *, is_current: bool) -> GateDecision:
+    """Decide the gate from both PRMs' scores of the same labeled steps."""
+    steps = candidate.judged.labeled_steps()
     difference: Interval | Reason | None = None
     if current is not None:
-        difference = concordance.length_matched_difference(steps, current.judged.labelled().p_wrong)
+        difference = concordance.length_matched_difference(steps, current.judged.labeled_steps().p_wrong)
     return gate.decide_gate(
         candidate=concordance.length_matched_auc(steps),
         difference=difference,
-        alarms=candidate.audits.get("alarms", []),
-        said=candidate.audits.get("said", []),
+        alarms=candidate.audits["alarms"],
+        advisory=candidate.audits["advisory"],
         is_current=is_current,
     )
 
 
-def _report_by_domain(found: JudgedTraces, texts: Sequence[TraceText]) -> dict[str, Any]:
-    told = {}
+def _report_by_domain(judged: JudgedTraces, texts: Sequence[TraceText]) -> dict[str, Any]:
+    reports = {}
     for domain in sorted({text.domain for text in texts}):
-        kept = found.keep(np.array([text.domain == domain for text in texts], dtype=np.bool_))
-        told[domain or "-"] = {
-            name: estimate_to_json(each) for name, each in report.report_on_steps(kept.labelled()).items()
-        }
-    return told
+        part = judged.keep(np.array([text.domain == domain for text in texts], dtype=np.bool_))
+        estimates = report.report_on_steps(part.labeled_steps())
+        reports[domain or "-"] = {name: estimate_to_json(estimate) for name, estimate in estimates.items()}
+    return reports
 
 
-def _report_best_of_n(found: JudgedTraces, texts: Sequence[TraceText]) -> list[dict[str, float]]:
-    """Does it pay to take the candidate that is likeliest right throughout? Where problems have several with a known
-    outcome."""
+def _report_best_of_n(judged: JudgedTraces, texts: Sequence[TraceText]) -> list[dict[str, Any]]:
+    """Rerank the traces with a known outcome by P(all steps right)."""
     is_known = np.array([text.is_right is not None for text in texts], dtype=np.bool_)
-    known = found.keep(is_known)
+    known = judged.keep(is_known)
     if not len(known.lengths):
         return []
-    starts = np.cumsum(known.lengths) - known.lengths
-    passed = np.log1p(-np.minimum(known.p_wrong, 1 - 1e-9))
+    log_right = np.log1p(-np.minimum(known.p_wrong, 1 - 1e-9))
     points = best_of_n.best_of_n_curve(
-        scores=np.add.reduceat(passed, starts),
+        scores=np.add.reduceat(log_right, np.cumsum(known.lengths) - known.lengths),
         is_right=np.array([bool(text.is_right) for text in texts if text.is_right is not None]),
         problems=known.problems,
-        sizes=_CANDIDATES,
+        sizes=_BEST_OF_N_SIZES,
     )
-    return [vars(point) for point in points if point.problems >= _LEAST_PROBLEMS]
+    return [vars(point) for point in points if point.problems >= _MIN_PROBLEMS]
 
 
-def _run_audits(found: JudgedTraces, texts: Sequence[TraceText], contamination: dict[str, Any]) -> dict[str, Any]:
+def _trace_outcomes(texts: Sequence[TraceText]) -> TraceOutcomes:
     domains = sorted({text.domain for text in texts})
-    outcomes = TraceOutcomes(
+    return TraceOutcomes(
         domains=[domain or "-" for domain in domains],
         domain=[domains.index(text.domain) for text in texts],
         is_answer_right=[text.is_right for text in texts],
     )
-    return evaluation_audits.build_audit_report(found, outcomes, contamination=contamination)
 
 
-# Does what the builtin PRM learns in some domains hold in another? Each domain of the reserve is judged by a scorer
-
-
-MAX_TRANSFER_DOMAINS = 8
+# --- transfer between domains ---------------------------------------------------------------------------------------
 
 
 def evaluate_domain_transfer(
-    prm: PRM, labels: TraceLabels, reserve: HeldOutSet
+    prm: PRM, labels: TraceLabels, held_out: HeldOutSet
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each domain the length-matched figure of a scorer that has not seen it; none where there is one domain."""
-    domains = [name for name, _ in Counter(text.domain for text in reserve.texts).most_common(MAX_TRANSFER_DOMAINS)]
+    """Yield each domain with the length-matched AUC of a builtin scorer that was trained without that domain."""
+    domains = [name for name, _ in Counter(text.domain for text in held_out.texts).most_common(MAX_TRANSFER_DOMAINS)]
     if prm.backend != BackendKind.BUILTIN or prm.trained is None or len(domains) < 2:
         return
-    trained = np.isin(np.array(labels.traces), np.array(score_encoding.decode_ids(bytes(prm.trained))))
-    learnt = labels.keep(trained)
-    texts = labels_.load_texts_of_labels(learnt)
-    kept, wrong = labels_.mask_labeled_steps(texts, learnt.first_errors)
-    seen = builtin.take_steps(builtin.extract_features([text.asked for text in texts]), kept)
-    of_step = np.repeat([text.domain for text in texts], [len(text.steps) for text in texts])[kept]
+    trained = labels.keep(np.isin(labels.traces, score_encoding.decode_ids(bytes(prm.trained))))
+    texts = trace_texts.load_trace_texts(trained.traces)
+    is_labeled, is_wrong = trace_labels.mask_labeled_steps(texts, trained.first_errors)
+    steps = builtin.take_steps(builtin.extract_features([text.scorer_input for text in texts]), is_labeled)
+    step_domains = np.repeat([text.domain for text in texts], [len(text.steps) for text in texts])[is_labeled]
     for domain in domains:
-        others = of_step != domain
+        others = step_domains != domain
         try:
-            scorer = builtin.train_scorer(builtin.take_steps(seen, others), wrong[others])
+            scorer = builtin.train_scorer(builtin.take_steps(steps, others), is_wrong[others])
         except TooFewLabels:
             continue
-        yield domain or "-", _evaluate_on_domain(scorer, domain, reserve)
+        yield domain or "-", _evaluate_on_domain(scorer, domain, held_out)
 
 
-def _evaluate_on_domain(scorer: builtin.BuiltinScorer, domain: str, reserve: HeldOutSet) -> dict[str, Any]:
-    is_in = np.array([text.domain == domain for text in reserve.texts], dtype=np.bool_)
-    texts = [text for text in reserve.texts if text.domain == domain]
-    p_wrong = scorer.p_wrong(builtin.extract_features([text.asked for text in texts]))
-    judged = labels_.build_judged_traces(texts, reserve.labels.first_errors[is_in], p_wrong)
-    return estimate_to_json(concordance.length_matched_auc(judged.labelled()))
+def _evaluate_on_domain(scorer: BuiltinScorer, domain: str, held_out: HeldOutSet) -> dict[str, Any]:
+    part = held_out.keep(np.array([text.domain == domain for text in held_out.texts], dtype=np.bool_))
+    p_wrong = scorer.p_wrong(builtin.extract_features([text.scorer_input for text in part.texts]))
+    judged = trace_labels.build_judged_traces(part.texts, part.labels.first_errors, p_wrong)
+    return estimate_to_json(concordance.length_matched_auc(judged.labeled_steps()))

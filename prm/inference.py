@@ -1,5 +1,7 @@
-"""The current PRM, asked from elsewhere: is this trace right, where is it wrong first, which candidate is the best.
-Alone changes Use rows: every call is counted by its purpose."""
+"""The current PRM as a service for other programs: score traces, flag the first error, rank candidates.
+
+Every call is counted by its purpose, in PRMUsage rows that only this module changes.
+"""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -18,74 +20,75 @@ from prm.models import PRM, PRMUsage
 from prm.models.prm import BackendKind, PRMUsagePurpose
 from stats.arrays import Floats
 
-RETRY_POLICY = RetryPolicy(timeout=10.0, tries=2)  # somebody waits for the answer
-MAX_STEPS = 20_000  # of one call: a request must be answered in seconds
+RETRY_POLICY = RetryPolicy(timeout=10.0, tries=2)  # the caller waits for the answer
+MAX_STEPS = 20_000  # per call, to answer within seconds
 
 
 class PRMNotUsable(Exception):
-    """There is no PRM to ask, or too much was asked of it. The text is for whoever calls."""
+    """The project has no PRM that can answer, or the request is invalid. The message is for the caller."""
 
 
 @dataclass(frozen=True)
 class TracePrediction:
-    """`first_error` holds P(first error at step i), and last P(none); `flagged` is a position, None for no step."""
+    """`first_error` is P(first error at step i), then P(none); `flagged` is the index of a step or None."""
 
     p_correct: list[float]
     first_error: list[float]
-    p_right: float  # all steps
+    p_right: float  # of the whole trace
     flagged: int | None
 
 
 def score_traces(
     *, project: Project, traces: Sequence[ScorerInput], purpose: str, by: User, now: dt.datetime
 ) -> tuple[PRM, list[TracePrediction]]:
-    """What the current PRM says of these traces."""
-    prm = _usable_prm(project, traces, purpose)
-    found = base.validate_scores(registry.load_backend(prm, most=RETRY_POLICY).score(traces), traces, prm.semantics)
+    """Return the current PRM and its prediction for each trace."""
+    prm = _find_usable_prm(project, traces, purpose)
+    backend = registry.load_backend(prm, limit=RETRY_POLICY)
+    scores = base.validate_scores(backend.score(traces), traces, prm.semantics)
     _count_usage(prm, purpose, traces, by=by, now=now)
-    return prm, [_predict(prm, numbers) for numbers in found]
+    return prm, [_predict(prm, numbers) for numbers in scores]
 
 
 def rank_candidates(
     *, project: Project, candidates: Sequence[ScorerInput], purpose: str, by: User, now: dt.datetime
 ) -> tuple[PRM, list[int], list[TracePrediction]]:
-    """Places of the candidates, the one that is likeliest right throughout first."""
-    prm, verdicts = score_traces(project=project, traces=candidates, purpose=purpose, by=by, now=now)
-    order = sorted(range(len(verdicts)), key=lambda place: -verdicts[place].p_right)
-    return prm, order, verdicts
+    """Return the current PRM, the candidates' indexes by falling P(all steps right), and their predictions."""
+    prm, predictions = score_traces(project=project, traces=candidates, purpose=purpose, by=by, now=now)
+    order = sorted(range(len(predictions)), key=lambda index: -predictions[index].p_right)
+    return prm, order, predictions
 
 
-def _usable_prm(project: Project, traces: Sequence[ScorerInput], purpose: str) -> PRM:
+def _find_usable_prm(project: Project, traces: Sequence[ScorerInput], purpose: str) -> PRM:
     if purpose not in PRMUsagePurpose.values:
-        raise PRMNotUsable(f"The purpose is one of: {', '.join(PRMUsagePurpose.values)}.")
+        raise PRMNotUsable(f"Unknown purpose. Use one of: {', '.join(PRMUsagePurpose.values)}.")
     if sum(len(trace.steps) for trace in traces) > MAX_STEPS:
-        raise PRMNotUsable(f"At most {MAX_STEPS:,} steps in one call.")
+        raise PRMNotUsable(f"A call may hold at most {MAX_STEPS:,} steps. Split it.")
     prm = registry.current_prm(project.pk)
     if prm is None:
-        raise PRMNotUsable(
-            "The project has no current PRM yet. Start a generation, or register one and make it current."
-        )
+        raise PRMNotUsable("The project has no current PRM. Start a generation, or register a PRM and make it current.")
     if prm.backend == BackendKind.PUSHED:
-        raise PRMNotUsable("The current PRM's scores are pushed here: it cannot be asked.")
+        raise PRMNotUsable(
+            "The current PRM has only pushed scores and cannot score new traces. Make another one current."
+        )
     return prm
 
 
 def _predict(prm: PRM, scores: Floats) -> TracePrediction:
-    """Calibrated on the reserve where that was possible; the flag is at the threshold that was found there."""
+    """Predict from calibrated hazards; flag by raw ones, because the threshold was found on those."""
     length = np.array([len(scores)], dtype=np.int64)
-    raw, found = hazards.raw_hazards(prm, scores, length), hazards.calibrated_hazards(prm, scores, length)
-    before = np.concatenate([[1.0], np.cumprod(1 - found)])
-    above = np.flatnonzero(raw >= prm.threshold)
+    raw, calibrated = hazards.raw_hazards(prm, scores, length), hazards.calibrated_hazards(prm, scores, length)
+    still_right = np.concatenate([[1.0], np.cumprod(1 - calibrated)])
+    flagged = np.flatnonzero(raw >= prm.threshold)
     return TracePrediction(
-        p_correct=(1 - found).tolist(),
-        first_error=[*(before[:-1] * found).tolist(), float(before[-1])],
-        p_right=float(before[-1]),
-        flagged=int(above[0]) if len(above) else None,
+        p_correct=(1 - calibrated).tolist(),
+        first_error=[*(still_right[:-1] * calibrated).tolist(), float(still_right[-1])],
+        p_right=float(still_right[-1]),
+        flagged=int(flagged[0]) if len(flagged) else None,
     )
 
 
 def _count_usage(prm: PRM, purpose: str, traces: Sequence[ScorerInput], *, by: User, now: dt.datetime) -> None:
-    """One row a day: a reward loop asks a thousand times a minute."""
+    """Count in one row per day: a reward loop calls a thousand times a minute."""
     n_steps = sum(len(trace.steps) for trace in traces)
     row, _ = PRMUsage.objects.get_or_create(prm=prm, by=by, purpose=purpose, day=now.date())
     PRMUsage.objects.filter(pk=row.pk).update(n_calls=F("n_calls") + 1, n_steps=F("n_steps") + n_steps)

@@ -1,4 +1,7 @@
-"""How a project's traces are chosen. Alone changes LoopRules."""
+"""A project's selection settings: how batches are drawn and when generations start.
+
+Only this module changes LoopRules.
+"""
 
 import datetime as dt
 from typing import Any
@@ -16,22 +19,22 @@ RANDOM = "random"
 
 
 class InvalidLoopRule(ValueError):
-    """Traces cannot be chosen like this."""
+    """The settings would make drawing impossible. The message is for the person who saves them."""
 
 
 def load_loop_rules(project: Project | int) -> LoopRules:
-    """Those that are kept, or the usual ones."""
+    """Return the saved settings, or unsaved defaults."""
     pk = project if isinstance(project, int) else project.pk
     return LoopRules.objects.filter(project=pk).first() or LoopRules(project_id=pk)
 
 
 def effective_acquisition(rules: LoopRules) -> str:
-    """The acquisition that a batch is drawn by: random after a fall-back, whatever was chosen."""
+    """Return the acquisition function for the next batch: random after a fallback, else the chosen one."""
     return RANDOM if rules.fell_back_at else rules.acquisition
 
 
 def change_loop_rules(*, project: Project, by: User | None, now: dt.datetime, **changed: Any) -> LoopRules:
-    """A change of the acquisition ends a fall-back: somebody has looked at it."""
+    """Save settings. Choosing an acquisition function ends a fallback to random."""
     rules = load_loop_rules(project)
     for name, value in changed.items():
         setattr(rules, name, value)
@@ -40,14 +43,16 @@ def change_loop_rules(*, project: Project, by: User | None, now: dt.datetime, **
     except acquisitions.UnknownAcquisition as error:
         raise InvalidLoopRule(str(error)) from None
     if not (rules.temperature > 0 and 0 < rules.domain_quota <= 1 and rules.batch_size >= 1):
-        raise InvalidLoopRule(_("A batch needs a temperature above 0, a quota in (0, 1] and at least one trace."))
+        raise InvalidLoopRule(
+            _("Enter a temperature above 0, a quota above 0 and at most 1, and a batch size of at least 1.")
+        )
     rules.fell_back_at = None if "acquisition" in changed else rules.fell_back_at
     _save_rules(rules, "loop_rules.changed", by=by, now=now, detail=changed)
     return rules
 
 
 def fall_back_to_random(*, project: Project, now: dt.datetime) -> None:
-    """Choosing did not pay for three generations: draw at random, and say so."""
+    """Draw at random from now on, because active selection showed no gain."""
     rules = load_loop_rules(project)
     if rules.fell_back_at is None:
         rules.fell_back_at = now

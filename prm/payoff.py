@@ -1,13 +1,14 @@
-"""Does choosing pay? PRMs trained on as many traces of the policy arm as of the uniform arm, judged on the reserve.
+"""Is active selection helping? PRMs trained on as many policy draws as uniform draws, evaluated on the held-out set.
 
-    labels   both arms give equally many traces
-    hours    the uniform arm gives as many as can be read in the policy's time
+    labels   equally many traces of both sampling sources
+    hours    as many uniform draws as can be labeled in the time that the policy draws took
 
-The figure is the length-matched risk-set AUC, policy minus uniform, averaged over three sizes. What was read before the
-first batch belongs to both. Each replicate draws the traces of each arm and the problems of the reserve anew; the
-interval holds 95 % of the replicates. Pure arithmetic on what `of_generation` reads.
+The gain is the length-matched risk-set AUC, policy minus uniform, averaged over three sizes. Traces labeled before the
+first batch belong to both sides. Each replicate resamples the traces of each source and the problems of the held-out
+set; the interval covers 95 % of the replicates.
 """
 
+import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,129 +17,145 @@ import numpy as np
 from django.db.models import Sum
 
 from labeling.models import Manifest, Submission, TraceDraw
-from prm import held_out_evaluation
-from prm import trace_labels as labels_
+from labeling.models.queue import SamplingSource
+from prm import held_out_evaluation, trace_labels, trace_texts
 from prm.backends import builtin
-from prm.backends.builtin import StepFeatures, TooFewLabels
+from prm.backends.builtin import BuiltinScorer, StepFeatures, TooFewLabels
 from prm.evaluation import concordance
 from prm.evaluation.labeled_steps import LabeledSteps
 from prm.trace_labels import TraceLabels
 from stats.arrays import Bools, Floats, Ints
 
-MIN_TRACES_PER_ARM = 20  # traces of each arm
+MIN_TRACES, MIN_ERRORS = 20, 10
 REPLICATES = 20
 SIZES = 3
-BASE, UNIFORM, POLICY = 0, 1, 2
-_WORTHWHILE = 0.005  # a batch that adds less than this is hardly worth its reading
+BASE, UNIFORM, POLICY = 0, 1, 2  # BASE: labeled before the first batch
+_MIN_WORTHWHILE_GAIN = 0.005  # of a whole batch
+_DEFAULT_SECONDS = 60.0
+_TRACES_PER_QUERY = 2000
 
 
 @dataclass(frozen=True)
 class LabeledTraining:
-    """Labelled steps outside the reserve: features, labels, the trace of each; per trace arm and reading seconds."""
+    """Labeled steps outside the held-out set: features, label, trace; per trace the source and the seconds spent."""
 
-    seen: StepFeatures
+    features: StepFeatures
     is_wrong: Bools
     traces: Ints
-    arms: Ints
+    sources: Ints
     seconds: Floats
 
-    def train(self, chosen: Ints) -> builtin.BuiltinScorer:
-        """Of these traces, each as often as it was drawn."""
+    def train(self, chosen: Ints) -> BuiltinScorer:
+        """Train on the chosen traces; one may be chosen several times."""
         order = np.argsort(self.traces, kind="stable")
         starts = np.searchsorted(self.traces[order], chosen)
         ends = np.searchsorted(self.traces[order], chosen, side="right")
-        pieces = [order[start:end] for start, end in zip(starts, ends, strict=True)]
-        rows = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
-        return builtin.train_scorer(builtin.take_steps(self.seen, rows), self.is_wrong[rows])
+        parts = [order[start:end] for start, end in zip(starts, ends, strict=True)]
+        rows = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        return builtin.train_scorer(builtin.take_steps(self.features, rows), self.is_wrong[rows])
+
+    def traces_of(self, source: int) -> Ints:
+        return np.flatnonzero(self.sources == source)
+
+    def mean_seconds(self, source: int) -> float:
+        return float(self.seconds[self.traces_of(source)].mean())
 
 
 @dataclass(frozen=True)
 class HeldOutSteps:
-    seen: StepFeatures
+    features: StepFeatures
     steps: LabeledSteps
 
 
-def why_unmeasurable(learnt: LabeledTraining, reserve: HeldOutSteps) -> str:
-    """Why nothing can be said yet; empty where it can."""
-    smallest = min(int((learnt.arms == arm).sum()) for arm in (UNIFORM, POLICY))
-    if smallest < MIN_TRACES_PER_ARM:
-        return f"{smallest} labelled traces in the smaller arm, {MIN_TRACES_PER_ARM} are needed"
-    if int(reserve.steps.is_wrong.sum()) < 10:
-        return f"{int(reserve.steps.is_wrong.sum())} errors in the labelled reserve, 10 are needed"
-    return ""
+class ShortageKind(enum.StrEnum):
+    FEW_TRACES = "few_traces"
+    FEW_ERRORS = "few_errors"
+
+
+@dataclass(frozen=True)
+class LabelShortage:
+    """Why the gain cannot be measured yet."""
+
+    kind: ShortageKind
+    n: int
+
+    @property
+    def text(self) -> str:
+        if self.kind is ShortageKind.FEW_TRACES:
+            return f"one sampling source has {self.n} labeled traces, {MIN_TRACES} are needed"
+        return f"the labeled held-out set has {self.n} errors, {MIN_ERRORS} are needed"
+
+
+def find_shortage(training: LabeledTraining, held_out: HeldOutSteps) -> LabelShortage | None:
+    n_traces = min(len(training.traces_of(source)) for source in (UNIFORM, POLICY))
+    if n_traces < MIN_TRACES:
+        return LabelShortage(ShortageKind.FEW_TRACES, n_traces)
+    n_errors = int(held_out.steps.is_wrong.sum())
+    return LabelShortage(ShortageKind.FEW_ERRORS, n_errors) if n_errors < MIN_ERRORS else None
+
+
+# --- measure --------------------------------------------------------------------------------------------------------
 
 
 def measure_payoff(
-    learnt: LabeledTraining, reserve: HeldOutSteps, *, batch: int, seed: int
+    training: LabeledTraining, held_out: HeldOutSteps, *, batch: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Partial figures while it goes on; the last one is whole."""
+    """Yield the result after each replicate; the last one is complete."""
     random = np.random.default_rng(seed)
-    top = min(int((learnt.arms == arm).sum()) for arm in (UNIFORM, POLICY))
-    sizes = np.unique(np.linspace(0, top, SIZES + 1).round().astype(int)[1:])
+    largest = min(len(training.traces_of(source)) for source in (UNIFORM, POLICY))
+    sizes = np.unique(np.linspace(0, largest, SIZES + 1).round().astype(int)[1:])
     rows: list[Floats] = []
     for _ in range(REPLICATES):
-        row = _replicate(learnt, reserve, sizes, random)
+        row = _replicate(training, held_out, sizes, random)
         if row is not None:
             rows.append(row)
-        yield _summarize(np.array(rows), sizes, learnt, batch) if len(rows) > 1 else {}
+        yield _summarize(np.array(rows), sizes, training, batch) if len(rows) > 1 else {}
 
 
 def _replicate(
-    learnt: LabeledTraining, reserve: HeldOutSteps, sizes: Ints, random: np.random.Generator
+    training: LabeledTraining, held_out: HeldOutSteps, sizes: Ints, random: np.random.Generator
 ) -> Floats | None:
-    """(sizes, policy | uniform | uniform in the same time); None where one of them had nothing to learn from."""
-    again = _resample_problems(reserve.steps, random)
-    base = np.flatnonzero(learnt.arms == BASE)
-    pace = _mean_seconds_of_arm(learnt, POLICY) / max(_mean_seconds_of_arm(learnt, UNIFORM), 1e-9)
+    """Return AUCs as (sizes, policy | uniform | uniform in equal time); None if a sample has too few labels."""
+    rows = _resample_problems(held_out.steps, random)
+    base = training.traces_of(BASE)
+    pace = training.mean_seconds(POLICY) / max(training.mean_seconds(UNIFORM), 1e-9)
+
+    def compute_auc(source: int, n: int) -> float:
+        sample = random.choice(training.traces_of(source), size=n)
+        p_wrong = training.train(np.concatenate([base, sample])).p_wrong(held_out.features)
+        return concordance.length_matched_auc(held_out.steps.with_scores(p_wrong).take(rows)).value or 0.5
+
     try:
         return np.array(
             [
-                [
-                    _score_resample(
-                        learnt, reserve, again, np.concatenate([base, _resample_arm(learnt, arm, n, random)])
-                    )
-                    for arm, n in ((POLICY, size), (UNIFORM, size), (UNIFORM, max(round(size * pace), 1)))
-                ]
-                for size in sizes.tolist()
+                [compute_auc(POLICY, n), compute_auc(UNIFORM, n), compute_auc(UNIFORM, max(round(n * pace), 1))]
+                for n in sizes.tolist()
             ]
         )
     except TooFewLabels:
         return None
 
 
-def _resample_arm(learnt: LabeledTraining, arm: int, n: int, random: np.random.Generator) -> Ints:
-    return np.asarray(random.choice(np.flatnonzero(learnt.arms == arm), size=n), dtype=np.int64)
-
-
-def _mean_seconds_of_arm(learnt: LabeledTraining, arm: int) -> float:
-    return float(learnt.seconds[learnt.arms == arm].mean())
-
-
-def _score_resample(learnt: LabeledTraining, reserve: HeldOutSteps, again: Ints, chosen: Ints) -> float:
-    p_wrong = learnt.train(chosen).p_wrong(reserve.seen)
-    return concordance.length_matched_auc(reserve.steps.put(p_wrong).take(again)).value or 0.5
-
-
 def _resample_problems(steps: LabeledSteps, random: np.random.Generator) -> Ints:
-    """Rows of as many problems as there are, drawn with replacement."""
+    """Return the rows of as many problems as there are, drawn with replacement."""
     order = np.argsort(steps.problems, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(steps.problems[order])) + 1)
     return np.concatenate([groups[n] for n in random.integers(0, len(groups), len(groups))])
 
 
-def _summarize(found: Floats, sizes: Ints, learnt: LabeledTraining, batch: int) -> dict[str, Any]:
-    """`found` is (replicates, sizes, policy | uniform | uniform in the same time)."""
-    mean = found.mean(axis=0)
+def _summarize(aucs: Floats, sizes: Ints, training: LabeledTraining, batch: int) -> dict[str, Any]:
+    """Summarize (replicates, sizes, policy | uniform | uniform in equal time)."""
+    means = aucs.mean(axis=0)
     return {
         "points": [
             {"n": int(size), "policy": float(row[0]), "uniform": float(row[1])}
-            for size, row in zip(sizes, mean, strict=True)
+            for size, row in zip(sizes, means, strict=True)
         ],
-        "labels": _summarize_gain((found[:, :, 0] - found[:, :, 1]).mean(axis=1)),
-        "hours": _summarize_gain((found[:, :, 0] - found[:, :, 2]).mean(axis=1)),
-        "seconds": {"policy": _mean_seconds_of_arm(learnt, POLICY), "uniform": _mean_seconds_of_arm(learnt, UNIFORM)},
-        "replicates": len(found),
-        "hint": _hint(found[:, :, 0], sizes, int((learnt.arms == BASE).sum()), batch),
+        "labels": _summarize_gain((aucs[:, :, 0] - aucs[:, :, 1]).mean(axis=1)),
+        "hours": _summarize_gain((aucs[:, :, 0] - aucs[:, :, 2]).mean(axis=1)),
+        "seconds": {"policy": training.mean_seconds(POLICY), "uniform": training.mean_seconds(UNIFORM)},
+        "replicates": len(aucs),
+        "hint": _predict_next_gain(aucs[:, :, 0], sizes, len(training.traces_of(BASE)), batch),
     }
 
 
@@ -147,63 +164,61 @@ def _summarize_gain(values: Floats) -> dict[str, float]:
     return {"gain": float(values.mean()), "low": float(low), "high": float(high)}
 
 
-def _hint(policy: Floats, sizes: Ints, base: int, batch: int) -> dict[str, Any]:
-    """What the next batch should add, from a line through the curve over log n."""
+def _predict_next_gain(policy: Floats, sizes: Ints, base: int, batch: int) -> dict[str, Any]:
+    """Predict the gain of the next batch by a line through the learning curve over log n."""
     if len(sizes) < 2:
         return {}
     x = np.log(sizes + base + 1.0)
     slopes = ((policy - policy.mean(axis=1, keepdims=True)) @ (x - x.mean())) / ((x - x.mean()) ** 2).sum()
-    more = slopes * np.log1p(batch / (sizes[-1] + base))
-    told = _summarize_gain(more)
-    return {**told, "batch": batch, "says_stop": told["high"] < _WORTHWHILE}
+    gain = _summarize_gain(slopes * np.log1p(batch / (sizes[-1] + base)))
+    return {**gain, "batch": batch, "says_stop": gain["high"] < _MIN_WORTHWHILE_GAIN}
 
 
-def has_no_gain(told: Sequence[dict[str, Any]], *, least: int) -> bool:
-    """Whether the last so many generations that could be measured all showed the uniform arm unbeaten."""
-    measured = [each for each in told if "labels" in each][-least:]
+def has_no_gain(payoffs: Sequence[dict[str, Any]], *, least: int) -> bool:
+    """Return whether each of the last `least` measured generations had no gain by labels, or none by hours."""
+    measured = [each for each in payoffs if "labels" in each][-least:]
     return len(measured) == least and all(min(each["labels"]["gain"], each["hours"]["gain"]) <= 0 for each in measured)
 
 
-# Reads what `payoff` measures: labelled traces by arm with their reading time, and the labelled reserve.
-
-
-_DEFAULT_SECONDS = 60.0
-_CHUNK = 2000
+# --- load -----------------------------------------------------------------------------------------------------------
 
 
 def load_labeled_training(manifest: Manifest) -> LabeledTraining:
-    labels = labels_.load_trace_labels(manifest)
+    labels = trace_labels.load_trace_labels(manifest)
     labels = labels.keep(~labels.is_reserve)
-    texts = labels_.load_texts_of_labels(labels)
-    kept, wrong = labels_.mask_labeled_steps(texts, labels.first_errors)
-    traces = np.repeat(np.arange(len(texts)), [len(text.steps) for text in texts])[kept]
-    seen = builtin.take_steps(builtin.extract_features([text.asked for text in texts]), kept)
-    return LabeledTraining(seen, wrong, traces, _load_arms(manifest, labels), _load_seconds(labels))
+    texts = trace_texts.load_trace_texts(labels.traces)
+    is_labeled, is_wrong = trace_labels.mask_labeled_steps(texts, labels.first_errors)
+    traces = np.repeat(np.arange(len(texts)), [len(text.steps) for text in texts])[is_labeled]
+    features = builtin.take_steps(builtin.extract_features([text.scorer_input for text in texts]), is_labeled)
+    return LabeledTraining(features, is_wrong, traces, _load_sources(manifest, labels), _load_seconds(labels))
 
 
 def load_held_out_steps(manifest: Manifest) -> HeldOutSteps:
-    found = held_out_evaluation.load_held_out_set(manifest)
-    rateable = np.array([each for text in found.texts for each in text.is_rateable], dtype=np.bool_)
-    judged = labels_.build_judged_traces(found.texts, found.labels.first_errors, np.zeros(len(rateable)))
-    seen = builtin.take_steps(builtin.extract_features([text.asked for text in found.texts]), rateable)
-    return HeldOutSteps(builtin.take_steps(seen, judged.is_labelled), judged.labelled())
+    held_out = held_out_evaluation.load_held_out_set(manifest)
+    is_rateable = np.array([each for text in held_out.texts for each in text.is_rateable], dtype=np.bool_)
+    judged = trace_labels.build_judged_traces(held_out.texts, held_out.labels.first_errors, np.zeros(len(is_rateable)))
+    features = builtin.extract_features([text.scorer_input for text in held_out.texts])
+    labeled = builtin.take_steps(builtin.take_steps(features, is_rateable), judged.is_labeled)
+    return HeldOutSteps(labeled, judged.labeled_steps())
 
 
-def _load_arms(manifest: Manifest, labels: TraceLabels) -> Ints:
-    """By the latest draw of each trace before the manifest; what was never drawn was read before the first batch."""
-    arms: dict[int, int] = {}
-    for start in range(0, len(labels.traces), _CHUNK):
-        rows = TraceDraw.objects.filter(trace__in=labels.traces[start : start + _CHUNK], drawn_at__lte=manifest.made_at)
-        for trace, arm in rows.order_by("pk").values_list("trace_id", "arm"):
-            arms[trace] = POLICY if arm == "policy" else UNIFORM
-    return np.array([arms.get(trace, BASE) for trace in labels.traces], dtype=np.int64)
+def _load_sources(manifest: Manifest, labels: TraceLabels) -> Ints:
+    """Return the source of each trace's latest draw before the manifest; BASE without a draw."""
+    sources: dict[int, int] = {}
+    for start in range(0, len(labels.traces), _TRACES_PER_QUERY):
+        part = labels.traces[start : start + _TRACES_PER_QUERY]
+        draws = TraceDraw.objects.filter(trace__in=part, drawn_at__lte=manifest.made_at).order_by("pk")
+        for trace, source in draws.values_list("trace_id", "arm"):
+            sources[trace] = POLICY if source == SamplingSource.POLICY else UNIFORM
+    return np.array([sources.get(trace, BASE) for trace in labels.traces], dtype=np.int64)
 
 
 def _load_seconds(labels: TraceLabels) -> Floats:
-    """Time spent on each trace by all of its raters, as far as it was measured."""
-    spent: dict[int, float] = {}
-    for start in range(0, len(labels.traces), _CHUNK):
-        rows = Submission.objects.filter(assignment__trace__in=labels.traces[start : start + _CHUNK], revision=1)
-        for trace, ms in rows.values_list("assignment__trace_id").annotate(ms=Sum("total_ms")):
-            spent[trace] = (ms or 0) / 1000
-    return np.array([spent.get(trace) or _DEFAULT_SECONDS for trace in labels.traces], dtype=np.float64)
+    """Return the active time of all raters of each trace, or a default where it was not measured."""
+    seconds: dict[int, float] = {}
+    for start in range(0, len(labels.traces), _TRACES_PER_QUERY):
+        part = labels.traces[start : start + _TRACES_PER_QUERY]
+        submissions = Submission.objects.filter(assignment__trace__in=part, revision=1)
+        for trace, ms in submissions.values_list("assignment__trace_id").annotate(ms=Sum("total_ms")):
+            seconds[trace] = (ms or 0) / 1000
+    return np.array([seconds.get(trace) or _DEFAULT_SECONDS for trace in labels.traces], dtype=np.float64)

@@ -1,5 +1,4 @@
-"""What a batch of draws tells of the whole pool it was drawn from: the share of traces with an error, by the recorded
-probabilities. Reads alone."""
+"""Estimate the share of traces with an error in the whole pool, from the labels of one batch and its probabilities."""
 
 from typing import Any
 
@@ -13,23 +12,24 @@ MIN_DRAWS = 20
 
 
 def estimate_from_batch(*, project_id: int, batch: int, manifest: Manifest) -> dict[str, Any]:
-    """From the draws down to the first one that nobody has finished: what lies behind it was not waited for. The loss
-    of a trace is the share of its raters who saw an error."""
+    """Estimate from the draws before the first unlabeled one: q is valid only for an unbroken sequence.
+
+    The loss of a trace is the share of its raters who reported an error.
+    """
     shares = trace_labels.load_error_shares(manifest)
     columns = ("trace_id", "q", "pool_size", "trace__problem__domain")
-    drawn = list(TraceDraw.objects.filter(project=project_id, batch=batch).order_by("rank").values_list(*columns))
-    read = next((n for n, draw in enumerate(drawn) if draw[0] not in shares), len(drawn))
-    told: dict[str, Any] = {"batch": batch, "n_drawn": len(drawn), "n": read}
-    if read < MIN_DRAWS:
-        return told
-    losses = np.array([shares[trace] for trace, *_ in drawn[:read]])
-    q, domains = np.array([draw[1] for draw in drawn[:read]]), np.array([draw[3] for draw in drawn[:read]])
-    pool_size = drawn[0][2]
-    found = lure.estimate_pool_mean(losses=losses, q=q, pool_size=pool_size)
-    slices = {
-        str(domain) or "-": lure.estimate_slice_mean(
-            losses=losses, is_in_slice=(domains == domain).astype(np.float64), q=q, pool_size=pool_size
+    draws = list(TraceDraw.objects.filter(project=project_id, batch=batch).order_by("rank").values_list(*columns))
+    n_labeled = next((n for n, draw in enumerate(draws) if draw[0] not in shares), len(draws))
+    counts: dict[str, Any] = {"batch": batch, "n_drawn": len(draws), "n": n_labeled}
+    if n_labeled < MIN_DRAWS:
+        return counts
+    traces, probabilities, pool_sizes, domains = zip(*draws[:n_labeled], strict=True)
+    losses, q, domain_names = np.array([shares[trace] for trace in traces]), np.array(probabilities), np.array(domains)
+    estimate = lure.estimate_pool_mean(losses=losses, q=q, pool_size=pool_sizes[0])
+    by_domain = {
+        domain or "-": lure.estimate_slice_mean(
+            losses=losses, is_in_slice=(domain_names == domain).astype(np.float64), q=q, pool_size=pool_sizes[0]
         )
-        for domain in sorted(set(domains.tolist()))
+        for domain in sorted(set(domains))
     }
-    return {**told, "plain": found.plain, "self_normalised": found.self_normalised, "domains": slices}
+    return {**counts, "plain": estimate.plain, "self_normalised": estimate.self_normalized, "domains": by_domain}

@@ -1,5 +1,7 @@
-"""How long people take to read: the cost by which traces are weighed, from the active time of what a manifest holds.
-Reads alone. Sizes of steps are kept with the scores, so that no text is read again."""
+"""How long annotators take to label a trace, fitted to the active time of a manifest's submissions.
+
+Step sizes are stored with the scores, so no text is read.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,12 +14,12 @@ from prm.models import PRM, Score
 from prm.selection import cost
 from prm.selection.cost import ReadingRates
 
-_CHUNK = 2000
+_TRACES_PER_QUERY = 2000
 
 
 @dataclass(frozen=True)
 class ReadingPace:
-    """`is_fitted` is false where too few readings were timed, and the rates are the usual ones."""
+    """`is_fitted` is false if too few submissions were timed and the rates are the defaults."""
 
     reading: ReadingRates
     n: int
@@ -28,28 +30,28 @@ class ReadingPace:
 
 
 def fit_reading_pace(manifest: Manifest, prm: PRM) -> ReadingPace:
-    timed = trace_labels.load_reading_times(manifest)
-    before = _cumulative_words(prm, sorted({trace for trace, _, _ in timed}))
+    times = trace_labels.load_reading_times(manifest)
+    words = _load_cumulative_words(prm, sorted({time.trace for time in times}))
     rows = [
-        (seconds, steps, before[trace][steps])
-        for trace, steps, seconds in timed
-        if trace in before and steps < len(before[trace])
+        (time.seconds, time.n_steps, words[time.trace][time.n_steps])
+        for time in times
+        if time.trace in words and time.n_steps < len(words[time.trace])
     ]
     if len(rows) < cost.MIN_TIMED_READINGS:
         return ReadingPace(ReadingRates(), len(rows), False)
-    seconds, steps, words = np.array(rows, dtype=np.float64).T
-    found = cost.fit_reading_rates(
-        seconds=seconds, steps_read=steps.astype(np.int64), words_read=words.astype(np.int64)
+    seconds, steps_read, words_read = np.array(rows, dtype=np.float64).T
+    rates = cost.fit_reading_rates(
+        seconds=seconds, steps_read=steps_read.astype(np.int64), words_read=words_read.astype(np.int64)
     )
-    return ReadingPace(found, len(rows), True)
+    return ReadingPace(rates, len(rows), True)
 
 
-def _cumulative_words(prm: PRM, traces: list[int]) -> dict[int, list[int]]:
-    """Of each trace that this PRM has scored: the words of its first 0, 1, 2 … steps."""
-    found: dict[int, list[int]] = {}
-    for start in range(0, len(traces), _CHUNK):
-        rows = Score.objects.filter(prm=prm, trace__in=traces[start : start + _CHUNK])
-        for trace, kept in rows.values_list("trace_id", "numbers"):
-            words = score_encoding.decode_scores([bytes(kept)])[0][:, 1]
-            found[trace] = [0, *np.cumsum(words).astype(int).tolist()]
-    return found
+def _load_cumulative_words(prm: PRM, traces: list[int]) -> dict[int, list[int]]:
+    """Return, for each trace that this PRM has scored, the words of its first 0, 1, 2 … steps."""
+    cumulative: dict[int, list[int]] = {}
+    for start in range(0, len(traces), _TRACES_PER_QUERY):
+        rows = Score.objects.filter(prm=prm, trace__in=traces[start : start + _TRACES_PER_QUERY])
+        for trace, numbers in rows.values_list("trace_id", "numbers"):
+            words = score_encoding.decode_scores([bytes(numbers)])[0][:, 1]
+            cumulative[trace] = [0, *np.cumsum(words).astype(int).tolist()]
+    return cumulative

@@ -1,4 +1,4 @@
-"""The versions of a project's PRMs, and which one is current. Alone changes PRM rows."""
+"""The versions of a project's PRMs, and which one is current. Only this module changes PRM rows."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ from prm.models.prm import BackendKind, SemanticsKind
 
 
 class NotRegistrable(Exception):
-    """Something is missing or cannot be; the text is for the person who registers."""
+    """The registration is incomplete or impossible. The message is for the person who registers."""
 
 
 class NothingToRollBackTo(Exception):
-    """No PRM was current before this one."""
+    """No PRM was current before the current one."""
 
 
 @dataclass(frozen=True)
 class PRMIdentity:
-    """What a version is. `weights` are those of a builtin one."""
+    """What defines a version; only a builtin PRM has `weights`."""
 
     backend: str
     model: str
@@ -53,13 +53,15 @@ def register_prm(
     manifest: Manifest | None = None,
     trained: Sequence[int] | None = None,
 ) -> PRM:
-    """The next version. It becomes current by a gate or by a person, never by being registered. One from elsewhere may
-    name the manifest of the snapshot that it was trained on; else the audits say that this is not stated."""
+    """Register the next version. It becomes current only by a gate or by a person.
+
+    Without `manifest` and `trained`, the audits report that its training set is not stated.
+    """
     if trained is None and manifest is not None:
         trained = sorted(set(manifest.rows.values_list("trace_id", flat=True)))
     _refuse_incomplete(identity)
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)  # numbers are given one after the other
+        Project.objects.select_for_update().get(pk=project.pk)  # serializes version numbers
         last = PRM.objects.filter(project=project).aggregate(version=Max("version"))["version"] or 0
         prm = PRM.objects.create(
             project=project,
@@ -84,18 +86,20 @@ def register_prm(
 
 def _refuse_incomplete(identity: PRMIdentity) -> None:
     if not identity.model.strip():
-        raise NotRegistrable(_("A PRM needs a name: that of the model where it runs."))
+        raise NotRegistrable(_("Enter the model's name, as its server knows it."))
     if identity.backend in (BackendKind.VLLM, BackendKind.HTTP):
         try:
             transport.validate_address(identity.address)
         except BackendError as error:
             raise NotRegistrable(str(error)) from None
     if identity.backend == BackendKind.HTTP and not identity.secret:
-        raise NotRegistrable(_("A scorer over HTTP needs a shared secret: requests to it are signed."))
+        raise NotRegistrable(_("Enter the shared secret. Requests to a scorer over HTTP are signed with it."))
     if identity.backend == BackendKind.VLLM and not (identity.secret.isascii() and identity.secret.isprintable()):
-        raise NotRegistrable(_("A token for vLLM goes into a header: it has plain letters, digits and signs alone."))
+        raise NotRegistrable(
+            _("The vLLM token contains characters that a header cannot hold. Use ASCII letters, digits and signs.")
+        )
     if identity.backend == BackendKind.VLLM and identity.options.get("style", "qwen") not in PROMPT_STYLES:
-        raise NotRegistrable(_("The style is one of: %(styles)s.") % {"styles": ", ".join(PROMPT_STYLES)})
+        raise NotRegistrable(_("Unknown prompt style. Use one of: %(styles)s.") % {"styles": ", ".join(PROMPT_STYLES)})
 
 
 def record_evaluation(
@@ -107,14 +111,14 @@ def record_evaluation(
     threshold: float | None,
     now: dt.datetime,
 ) -> None:
-    """The latest evaluation stands with the version; those of gates stay with their generations."""
+    """Store the latest evaluation with the version. Generations keep the figures of their own gates."""
     prm.evaluation, prm.audits, prm.calibration, prm.evaluated_at = evaluation, audits, calibration, now
     prm.threshold = prm.threshold if threshold is None else threshold
     prm.save(update_fields=["evaluation", "audits", "calibration", "threshold", "evaluated_at"])
 
 
 def make_current(*, prm: PRM, by: User | None, now: dt.datetime, why: str = "") -> None:
-    """From now on this one scores, draws and answers. Doing it again changes nothing."""
+    """Make this PRM the one that scores, draws and answers. Do nothing if it already is."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=prm.project_id)
         before = current_prm(prm.project_id)
@@ -128,40 +132,42 @@ def make_current(*, prm: PRM, by: User | None, now: dt.datetime, why: str = "") 
 
 
 def roll_back(*, project: Project, by: User | None, now: dt.datetime) -> PRM:
-    """Make the one current that was so before. Its scores are still there."""
+    """Make the predecessor of the current PRM current again. Its scores were kept."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         now_current = current_prm(project.pk)
         if now_current is None or now_current.predecessor is None:
-            raise NothingToRollBackTo(_("No PRM was current before this one."))
-        back, earlier = now_current.predecessor, now_current.predecessor.predecessor
+            raise NothingToRollBackTo(_("There is no earlier PRM to roll back to."))
+        predecessor = now_current.predecessor
+        earlier = predecessor.predecessor
         PRM.objects.filter(pk=now_current.pk).update(is_current=False)
-        back.is_current, back.made_current_at, back.made_current_by, back.predecessor = True, now, by, earlier
-        back.save(update_fields=["is_current", "made_current_at", "made_current_by", "predecessor"])
-        _log_event("prm.rolled_back", back, by, now, before=now_current.version)
-    return back
+        predecessor.is_current, predecessor.predecessor = True, earlier
+        predecessor.made_current_at, predecessor.made_current_by = now, by
+        predecessor.save(update_fields=["is_current", "made_current_at", "made_current_by", "predecessor"])
+        _log_event("prm.rolled_back", predecessor, by, now, before=now_current.version)
+    return predecessor
 
 
 def current_prm(project_id: int) -> PRM | None:
-    found = PRM.objects.filter(project=project_id, is_current=True).select_related("project", "predecessor")
-    return found.defer("weights", "trained").first()
+    current = PRM.objects.filter(project=project_id, is_current=True).select_related("project", "predecessor")
+    return current.defer("weights", "trained").first()
 
 
-def load_backend(prm: PRM, *, most: RetryPolicy | None = None) -> ScoringBackend:
-    """What answers for it, with at most so much patience. Only this loads scikit-learn, and only for a builtin one."""
+def load_backend(prm: PRM, *, limit: RetryPolicy | None = None) -> ScoringBackend:
+    """Return the backend that scores for a PRM; `limit` caps its time-out and retries."""
     secret = secret_box.unseal_secret(bytes(prm.secret)) if prm.secret else ""
     timeout = float(prm.options.get("timeout", transport.DEFAULT_RETRY_POLICY.timeout))
-    patience = RetryPolicy(timeout) if most is None else RetryPolicy(min(timeout, most.timeout), most.tries)
+    retry = RetryPolicy(timeout) if limit is None else RetryPolicy(min(timeout, limit.timeout), limit.tries)
     if prm.backend == BackendKind.VLLM:
         style, batch = prm.options.get("style", "qwen"), int(prm.options.get("batch", 16))
-        return VllmBackend(prm.address, prm.model, style=style, token=secret, batch=batch, patience=patience)
+        return VllmBackend(prm.address, prm.model, style=style, token=secret, batch=batch, retry=retry)
     if prm.backend == BackendKind.HTTP:
-        return HttpBackend(prm.address, prm.model, secret, digest=prm.digest, patience=patience)
+        return HttpBackend(prm.address, prm.model, secret, digest=prm.digest, retry=retry)
     if prm.backend == BackendKind.BUILTIN:
-        from prm.backends import builtin
+        from prm.backends import builtin  # loads scikit-learn, which takes a second
 
         return builtin.load_scorer(bytes(prm.weights or b""))
-    raise NotRegistrable(_("Scores of this PRM are pushed here: it cannot be asked."))
+    raise NotRegistrable(_("This PRM has only pushed scores and cannot score new traces."))
 
 
 def _log_event(what: str, prm: PRM, by: User | None, now: dt.datetime, **detail: Any) -> None:

@@ -1,4 +1,4 @@
-"""A trace's scores as bytes: of each step the score (NaN for context), its words, its characters. Pure."""
+"""A trace's scores as bytes: score (NaN for context), words and characters of each step. Pure."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from stats.arrays import Floats, Ints
 
 COLUMNS = 3
-_WIDTH = 4 * COLUMNS
+_BYTES_PER_STEP = 4 * COLUMNS
 
 
 def encode_scores(scores: Floats, texts: Sequence[str], is_rateable: Sequence[bool]) -> bytes:
@@ -18,16 +18,16 @@ def encode_scores(scores: Floats, texts: Sequence[str], is_rateable: Sequence[bo
     return rows.tobytes()
 
 
-def decode_scores(kept: Sequence[bytes]) -> tuple[Floats, Ints]:
-    """All steps of all traces end to end, (steps, COLUMNS), and how many each trace has."""
-    lengths = np.array([len(each) // _WIDTH for each in kept], dtype=np.int64)
-    return np.frombuffer(b"".join(kept), dtype="<f4").astype(np.float64).reshape(-1, COLUMNS), lengths
+def decode_scores(encoded: Sequence[bytes]) -> tuple[Floats, Ints]:
+    """Return all steps of all traces end to end as (steps, COLUMNS), and the length of each trace."""
+    lengths = np.array([len(each) // _BYTES_PER_STEP for each in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype="<f4").astype(np.float64).reshape(-1, COLUMNS), lengths
 
 
 def encode_ids(ids: Sequence[int]) -> bytes:
     return np.array(ids, dtype="<i8").tobytes()
 
 
-def decode_ids(kept: bytes) -> list[int]:
-    found: list[int] = np.frombuffer(kept, dtype="<i8").tolist()
-    return found
+def decode_ids(encoded: bytes) -> list[int]:
+    ids: list[int] = np.frombuffer(encoded, dtype="<i8").tolist()
+    return ids

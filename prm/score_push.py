@@ -1,9 +1,9 @@
-"""Scores that a training cluster pushes in bulk, as NDJSON: one line a trace.
+"""Save scores that a training cluster pushes in bulk, as NDJSON with one line per trace.
 
     {"trace": 17, "scores": [0.98, 0.4]}     or     {"digest": "3a…", "scores": [0.98, 0.4]}
 
-A null stands for a step that is context. Lines that cannot be used are reported by their number and leave the others
-alone; a line that came before is known and adds nothing.
+A null marks a context step. Invalid lines are reported by number and do not affect the others; a repeated line changes
+nothing.
 """
 
 import datetime as dt
@@ -27,11 +27,11 @@ from prm.trace_texts import TraceText
 from stats.arrays import Floats
 
 MAX_REPORTED_LINES = 50
-_AT_ONCE = 500  # lines in a transaction
+_LINES_PER_TRANSACTION = 500
 
 
 class NotPushable(Exception):
-    """Scores are pushed to a PRM that is registered for that."""
+    """The PRM was not registered for pushed scores."""
 
 
 class PushedLine(msgspec.Struct):
@@ -59,11 +59,13 @@ _NumberedLine = tuple[int, PushedLine]
 
 
 def push_scores(*, prm: PRM, lines: Iterable[bytes], by: User | None, now: dt.datetime) -> ScorePushReport:
-    """All lines, a few hundred a transaction: what broke off is pushed again and adds the rest."""
+    """Save all valid lines. After an interruption, push the same file again: the rest is added."""
     if prm.backend != BackendKind.PUSHED:
-        raise NotPushable("Register a PRM with the backend “pushed” and push its scores to that version.")
+        raise NotPushable(
+            "This PRM takes no pushed scores. Register one with the backend “pushed”, and push to its version."
+        )
     report, numbered = ScorePushReport(), enumerate(lines, start=1)
-    while part := list(islice(numbered, _AT_ONCE)):
+    while part := list(islice(numbered, _LINES_PER_TRANSACTION)):
         _push_part(prm, _parse_lines(part, report), report, now)
     report.bad_lines.sort()
     audit_log.log_event(
@@ -87,69 +89,55 @@ def _parse_lines(part: Sequence[tuple[int, bytes]], report: ScorePushReport) -> 
             report.refuse(number, str(error))
             continue
         if (line.trace is None) == (line.digest is None):
-            report.refuse(number, "name the trace by “trace” or by “digest”, one of them")
+            report.refuse(number, "set either “trace” or “digest”")
             continue
         yield number, line
 
 
 def _push_part(prm: PRM, lines: Iterable[_NumberedLine], report: ScorePushReport, now: dt.datetime) -> None:
-    named = list(lines)
-    ids = _resolve_trace_ids(prm.project, [line for _, line in named])
-    known = {text.trace: text for text in trace_texts.load_trace_texts(sorted(set(ids.values())))}
-    there = dict(Score.objects.filter(prm=prm, trace__in=known).values_list("trace_id", "numbers"))
-    new: dict[int, tuple[TraceText, Floats]] = {}
-    for number, line in named:
+    numbered = list(lines)
+    ids = _resolve_trace_ids(prm.project, [line for _, line in numbered])
+    texts = {text.trace: text for text in trace_texts.load_trace_texts(sorted(set(ids.values())))}
+    rows = Score.objects.filter(prm=prm, trace__in=texts).values_list("trace_id", "numbers")
+    known = {trace: bytes(encoded) for trace, encoded in rows}
+    new: dict[int, Floats] = {}
+    for number, line in numbered:
         trace = ids.get(line.trace if line.trace is not None else line.digest or "")
         if trace is None:
             report.refuse(number, "no such trace in this project")
+            continue
+        text = texts[trace]
+        try:
+            numbers = _validate_line(prm, line, text)
+        except BackendError as error:
+            report.refuse(number, str(error))
+            continue
+        encoded = score_encoding.encode_scores(numbers, text.steps, text.is_rateable)
+        if trace not in known:
+            known[trace], new[trace] = encoded, numbers
+            report.steps += len(text.steps)
+        elif known[trace] == encoded:
+            report.known += 1
         else:
-            _accept_line(prm, number, line, known[trace], there, new, report)
+            report.refuse(number, "this version already has other scores for the trace: push to a new version")
     with transaction.atomic():
-        report.added += scores.save_scores(
-            prm=prm, texts=[text for text, _ in new.values()], scores=[each for _, each in new.values()], now=now
-        )
-
-
-def _accept_line(
-    prm: PRM,
-    number: int,
-    line: PushedLine,
-    text: TraceText,
-    there: dict[int, bytes | memoryview],
-    new: dict[int, tuple[TraceText, Floats]],
-    report: ScorePushReport,
-) -> None:
-    try:
-        numbers = _validate_line(prm, line, text)
-    except BackendError as error:
-        report.refuse(number, str(error))
-        return
-    packed = score_encoding.encode_scores(numbers, text.steps, text.is_rateable)
-    before = bytes(there[text.trace]) if text.trace in there else None
-    if before is None and text.trace in new:
-        before = score_encoding.encode_scores(new[text.trace][1], text.steps, text.is_rateable)
-    if before is None:
-        new[text.trace] = (text, numbers)
-        report.steps += len(text.steps)
-    elif before == packed:
-        report.known += 1
-    else:
-        report.refuse(number, "this version has said something else of the trace: push to a new version")
+        new_texts = [texts[trace] for trace in new]
+        report.added += scores.save_scores(prm=prm, texts=new_texts, scores=list(new.values()), now=now)
 
 
 def _validate_line(prm: PRM, line: PushedLine, text: TraceText) -> Floats:
     numbers = np.array([np.nan if each is None else each for each in line.scores], dtype=np.float64)
     if len(numbers) == len(text.steps):
-        numbers[~np.array(text.is_rateable, dtype=np.bool_)] = 0.5  # what is said of context is not kept
-    return base.validate_scores([numbers], [text.asked], prm.semantics)[0]
+        numbers[~np.array(text.is_rateable, dtype=np.bool_)] = 0.5  # scores of context are not stored
+    return base.validate_scores([numbers], [text.scorer_input], prm.semantics)[0]
 
 
 def _resolve_trace_ids(project: Project, lines: Sequence[PushedLine]) -> dict[int | str, int]:
-    """What the lines call a trace, to its id; only traces of this project."""
-    found: dict[int | str, int] = {}
-    mine = Trace.objects.filter(project=project)
+    """Map the ids and digests of the lines to traces of this project."""
+    ids: dict[int | str, int] = {}
+    traces = Trace.objects.filter(project=project)
     numbers = [line.trace for line in lines if line.trace is not None]
     digests = [line.digest for line in lines if line.digest is not None]
-    found.update((pk, pk) for pk in mine.filter(pk__in=numbers).values_list("pk", flat=True))
-    found.update(mine.filter(digest__in=digests).values_list("digest", "pk"))
-    return found
+    ids.update((pk, pk) for pk in traces.filter(pk__in=numbers).values_list("pk", flat=True))
+    ids.update(traces.filter(digest__in=digests).values_list("digest", "pk"))
+    return ids

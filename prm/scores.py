@@ -1,4 +1,4 @@
-"""What PRMs say of traces. Alone changes Score rows."""
+"""Stored scores of traces: save, load, delete, and count how fresh they are. Only this module changes Score rows."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from prm.trace_texts import TraceText
 from stats.arrays import Floats
 
 RETENTION = dt.timedelta(days=14)  # after a later version became current
-_PART = 500
-_MANY = 50_000  # to count them takes a twentieth of a second
+_TRACES_PER_DELETE = 500
+_MANY = 50_000  # counting more than this takes over 50 ms
 
 
 @dataclass(frozen=True)
 class ScoreFreshness:
-    """How many of the traces that can be scored the current PRM has scored; the rest have older scores or none."""
+    """How many scorable traces the current PRM has scored; the others have older scores or none."""
 
     prm: PRM | None
     n_traces: int
@@ -40,7 +40,7 @@ class ScoreFreshness:
 
 
 def save_scores(*, prm: PRM, texts: Sequence[TraceText], scores: Sequence[Floats], now: dt.datetime) -> int:
-    """Traces that this PRM has scored already stay as they are: the same version says the same."""
+    """Save new scores and return their number. Scores of the same version are never overwritten."""
     rows = [
         Score(
             prm=prm,
@@ -54,38 +54,36 @@ def save_scores(*, prm: PRM, texts: Sequence[TraceText], scores: Sequence[Floats
 
 
 def delete_old_scores(*, now: dt.datetime) -> int:
-    """Scores of versions that a later one took over from long ago. What a draw was made by stays, so that it can be
-    explained; so do those of the version that a rollback goes to. Says how many were forgotten."""
-    forgotten = 0
+    """Delete the scores of replaced versions after the retention time, and return their number.
+
+    Scores by which a trace was drawn are kept to explain the draw, and so are those of the version for a rollback.
+    """
+    n_deleted = 0
     for prm in _outdated_prms(now):
         last = 0
-        while part := list(_by_trace(prm, last)):
-            last = part[-1]
-            forgotten += _delete_scores(prm, part)
-    return forgotten
-
-
-def _delete_scores(prm: PRM, traces: Sequence[int]) -> int:
-    drawn = TraceDraw.objects.filter(trace=OuterRef("trace"), prm=prm.label)
-    return Score.objects.filter(~Exists(drawn), prm=prm, trace__in=traces).delete()[0]
+        while traces := list(_next_scored_traces(prm, last)):
+            last = traces[-1]
+            drawn = TraceDraw.objects.filter(trace=OuterRef("trace"), prm=prm.label)
+            n_deleted += Score.objects.filter(~Exists(drawn), prm=prm, trace__in=traces).delete()[0]
+    return n_deleted
 
 
 def _outdated_prms(now: dt.datetime) -> list[PRM]:
     later = PRM.objects.filter(project=OuterRef("project"), is_current=True, version__gt=OuterRef("version"))
-    is_settled = Exists(later.filter(made_current_at__lt=now - RETENTION).exclude(predecessor=OuterRef("pk")))
-    busy = Generation.objects.filter(stage__in=RUNNING)
-    used = Exists(busy.filter(candidate=OuterRef("pk"))) | Exists(busy.filter(scored_with=OuterRef("pk")))
-    found = PRM.objects.filter(is_settled, ~used, Exists(Score.objects.filter(prm=OuterRef("pk"))))
-    return list(found.defer("weights", "trained").order_by("pk"))
+    is_replaced = Exists(later.filter(made_current_at__lt=now - RETENTION).exclude(predecessor=OuterRef("pk")))
+    running = Generation.objects.filter(stage__in=RUNNING)
+    is_used = Exists(running.filter(candidate=OuterRef("pk"))) | Exists(running.filter(scored_with=OuterRef("pk")))
+    has_scores = Exists(Score.objects.filter(prm=OuterRef("pk")))
+    return list(PRM.objects.filter(is_replaced, ~is_used, has_scores).defer("weights", "trained").order_by("pk"))
 
 
-def _by_trace(prm: PRM, after: int) -> QuerySet[Score, int]:
-    mine = Score.objects.filter(prm=prm, trace__gt=after).order_by("trace_id")
-    return mine.values_list("trace_id", flat=True)[:_PART]
+def _next_scored_traces(prm: PRM, after: int) -> QuerySet[Score, int]:
+    rows = Score.objects.filter(prm=prm, trace__gt=after).order_by("trace_id")
+    return rows.values_list("trace_id", flat=True)[:_TRACES_PER_DELETE]
 
 
 def scorable_traces(project: Project | int) -> QuerySet[Trace]:
-    """Every trace that is there to be read or has been: not withdrawn, with steps, not made while rating."""
+    """Return the traces that are not withdrawn, have steps and were not generated during rating."""
     return Trace.objects.available().filter(project=project, kind=TraceKind.PREGENERATED, n_steps__gt=0)
 
 
@@ -99,33 +97,28 @@ def count_fresh_scores(project: Project) -> ScoreFreshness:
 
 
 def cached_freshness(project: Project) -> ScoreFreshness:
-    """For pages: where there are so many traces that counting them takes its time, as it was a minute ago at most."""
+    """Count for a page; in a large project the result may be up to a minute old."""
     prm = registry.current_prm(project.pk)
     key = f"prm.freshness.{project.pk}.{prm.pk if prm else 0}"
-    if (kept := cache.get(key)) is not None:
-        return ScoreFreshness(prm, *kept)
-    found = count_fresh_scores(project)
-    if found.n_traces > _MANY:
-        cache.set(key, (found.n_traces, found.n_fresh), timeout=60)
-    return found
-
-
-def load_step_scores_of_trace(prm: PRM, trace_id: int) -> list[float | None] | None:
-    """One number a step, None for context; None altogether where this PRM has not scored the trace."""
-    return load_step_scores(prm.pk, [trace_id]).get(trace_id)
+    if (counts := cache.get(key)) is not None:
+        return ScoreFreshness(prm, *counts)
+    freshness = count_fresh_scores(project)
+    if freshness.n_traces > _MANY:
+        cache.set(key, (freshness.n_traces, freshness.n_fresh), timeout=60)
+    return freshness
 
 
 def load_step_scores(prm_id: int, trace_ids: Sequence[int]) -> dict[int, list[float | None]]:
-    """The same of those of these traces that this PRM has scored."""
-    kept = Score.objects.filter(prm=prm_id, trace__in=trace_ids).values_list("trace", "numbers")
-    return {trace: _decode_step_scores(bytes(numbers)) for trace, numbers in kept}
+    """Return the scores of each of these traces that this PRM has scored, None for context."""
+    rows = Score.objects.filter(prm=prm_id, trace__in=trace_ids).values_list("trace", "numbers")
+    return {trace: _decode_step_scores(bytes(encoded)) for trace, encoded in rows}
 
 
-def _decode_step_scores(kept: bytes) -> list[float | None]:
-    numbers, _ = score_encoding.decode_scores([kept])
+def _decode_step_scores(encoded: bytes) -> list[float | None]:
+    numbers, _ = score_encoding.decode_scores([encoded])
     return [None if np.isnan(score) else float(score) for score in numbers[:, 0]]
 
 
 def traces_scored_by(prm: PRM) -> QuerySet[Any]:
-    """The traces that this PRM has scored, to be looked for in a statement."""
+    """Return the scored traces, for use in a subquery."""
     return Score.objects.filter(prm=prm).values("trace")

@@ -1,6 +1,6 @@
-"""Scores what a PRM has not scored yet, in shards that run side by side and go on where they broke off.
+"""The job that scores the traces a PRM has not scored yet, in parallel shards that resume after an interruption.
 
-What fails leaves everything as it was: the old scores stay, the queue goes on, and the job says why.
+A failure changes nothing: earlier scores and the queue stay as they are, and the job reports the reason.
 """
 
 import datetime as dt
@@ -23,17 +23,17 @@ from prm.models.prm import BackendKind
 from prm.trace_texts import TraceText
 from stats.arrays import Floats
 
-MOST_STEPS = 6000  # a chunk
-_SHORT, _LONG = dt.timedelta(seconds=45), dt.timedelta(minutes=3)
+MAX_STEPS = 6000  # per chunk
+_BUILTIN_LEASE, _EXTERNAL_LEASE = dt.timedelta(seconds=45), dt.timedelta(minutes=3)
 
 
 def request_scoring(*, prm: PRM, by: User | None, now: dt.datetime) -> list[Job]:
-    """Score what is stale, outside of any generation; nothing is asked for twice."""
+    """Request jobs for the unscored traces outside of any generation; none while earlier ones are unfinished."""
     subject = f"prm:{prm.pk}"
     if Job.objects.unfinished().filter(kind=generations.SCORE, subject=subject).exists():
         return []
     n_traces = scores.unscored_traces(prm).count()
-    shards = min(generations.MAX_SHARDS, -(-n_traces // generations.TRACES_A_SHARD))
+    shards = generations.count_shards(n_traces)
     return [
         control.request_job(
             kind=generations.SCORE,
@@ -47,24 +47,25 @@ def request_scoring(*, prm: PRM, by: User | None, now: dt.datetime) -> list[Job]
 
 
 def lease_of_job(job_id: int) -> dt.timedelta:
-    """Short where nobody elsewhere is waited for: what a kill has cut off goes on once its lease has ended."""
-    asked = Job.objects.get(pk=job_id).arguments["prm"]
-    return _SHORT if PRM.objects.filter(pk=asked, backend=BackendKind.BUILTIN).exists() else _LONG
+    """Return a short lease for the builtin PRM: after a kill the job resumes only when its lease has ended."""
+    prm = Job.objects.get(pk=job_id).arguments["prm"]
+    is_builtin = PRM.objects.filter(pk=prm, backend=BackendKind.BUILTIN).exists()
+    return _BUILTIN_LEASE if is_builtin else _EXTERNAL_LEASE
 
 
 def run_scoring_job(job: Job) -> Iterator[JobProgress | Chunk]:
     prm = PRM.objects.select_related("project").get(pk=job.arguments["prm"])
     after, done = job.checkpoint.get("after", 0), job.done
-    mine = _traces_of_shard(prm, job.arguments["shard"], job.arguments["of"])
-    total = done + mine.filter(pk__gt=after).count()
+    traces = _traces_of_shard(prm, job.arguments["shard"], job.arguments["of"])
+    total = done + traces.filter(pk__gt=after).count()
     backend = registry.load_backend(prm)
     yield JobProgress(done, total)
-    while ids := _next_trace_ids(mine.filter(pk__gt=after), _traces_per_chunk(prm)):
-        read = trace_texts.load_trace_texts(ids)
-        questions = [text.asked for text in read]
-        found = base.validate_scores(backend.score(questions), questions, prm.semantics)
+    while ids := _next_trace_ids(traces.filter(pk__gt=after), _traces_per_chunk(prm)):
+        texts = trace_texts.load_trace_texts(ids)
+        inputs = [text.scorer_input for text in texts]
+        step_scores = base.validate_scores(backend.score(inputs), inputs, prm.semantics)
         after, done = ids[-1], done + len(ids)
-        yield partial(_save_chunk, prm, read, found, JobProgress(done, max(total, done), {"after": after}))
+        yield partial(_save_chunk, prm, texts, step_scores, JobProgress(done, max(total, done), {"after": after}))
     yield partial(_finish_shard, job.arguments["generation"], done)
 
 
@@ -73,21 +74,21 @@ def _traces_of_shard(prm: PRM, shard: int, of: int) -> QuerySet[Trace]:
 
 
 def _next_trace_ids(traces: QuerySet[Trace], size: int) -> list[int]:
-    """Fewer where they are long: a chunk must be done within its lease."""
-    found = list(traces.order_by("pk").values_list("pk", "n_steps")[:size])
-    steps = accumulate(n_steps for _, n_steps in found)
-    return [pk for n, ((pk, _), total) in enumerate(zip(found, steps, strict=True)) if not n or total <= MOST_STEPS]
+    """Return the next traces with at most MAX_STEPS steps, but at least one: a chunk must fit into its lease."""
+    rows = list(traces.order_by("pk").values_list("pk", "n_steps")[:size])
+    totals = accumulate(n_steps for _, n_steps in rows)
+    return [pk for n, ((pk, _), total) in enumerate(zip(rows, totals, strict=True)) if not n or total <= MAX_STEPS]
 
 
 def _traces_per_chunk(prm: PRM) -> int:
-    """Return the number of traces a chunk: few if another server computes the scores."""
+    """Return fewer traces if another server computes the scores."""
     return 500 if prm.backend == BackendKind.BUILTIN else 64
 
 
 def _save_chunk(
-    prm: PRM, read: Sequence[TraceText], found: Sequence[Floats], progress: JobProgress, now: dt.datetime
+    prm: PRM, texts: Sequence[TraceText], step_scores: Sequence[Floats], progress: JobProgress, now: dt.datetime
 ) -> JobProgress:
-    scores.save_scores(prm=prm, texts=read, scores=found, now=now)
+    scores.save_scores(prm=prm, texts=texts, scores=step_scores, now=now)
     return progress
 
 

@@ -1,6 +1,6 @@
-"""Secrets of scorers elsewhere: kept sealed under the platform's key, opened only to ask them. Writes nothing.
+"""Encrypt the secrets of external scorers with a key derived from SECRET_KEY.
 
-Most platforms have no such secret: what seals them is imported when the first one comes.
+Most installations have no such secret, so `cryptography` is imported on first use.
 """
 
 import base64
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SecretUnreadable(Exception):
-    """The secret was sealed under another SECRET_KEY: register the PRM's secret anew."""
+    """The secret was encrypted under another SECRET_KEY."""
 
 
 def seal_secret(secret: str) -> bytes:
@@ -27,7 +27,9 @@ def unseal_secret(sealed: bytes) -> str:
     try:
         return _cipher().decrypt(bytes(sealed)).decode()
     except InvalidToken:
-        raise SecretUnreadable("The PRM's secret was sealed under another SECRET_KEY. Register it again.") from None
+        raise SecretUnreadable(
+            "The PRM's secret was encrypted under another SECRET_KEY. Register the PRM again."
+        ) from None
 
 
 def _cipher() -> "Fernet":

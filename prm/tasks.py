@@ -1,4 +1,4 @@
-"""The Celery tasks of this room. What does the work is imported when there is some: scikit-learn takes a second."""
+"""The Celery tasks of this package. Jobs are imported on first use, because scikit-learn takes a second to load."""
 
 import datetime as dt
 
@@ -8,7 +8,7 @@ from django.utils import timezone
 from jobs import runner
 from prm import generations, scores
 
-LEASE = dt.timedelta(minutes=3)  # a chunk may wait for a scorer elsewhere, or fit a model
+LEASE = dt.timedelta(minutes=3)  # a chunk may wait for an external scorer, or fit a model
 
 
 @shared_task(name=generations.TRAIN)

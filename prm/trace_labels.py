@@ -1,33 +1,32 @@
-"""What the submissions of a manifest say of traces: the first error that most of their raters name. Reads alone.
+"""The labels of a manifest per trace: the first error that most of its raters report.
 
-Under any protocol a rater's first negative step is a first error. A report that ended without one before the last step
-is censored: it never counts as "no error". Machines' ratings are no labels; traces on which raters differ evenly are
+Under any protocol a rater's first negative step is a first error. A submission that ended before the last step without
+reporting one is censored: it never counts as "no error". Machine ratings are not labels. Traces without a majority are
 contested and left out.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import F, Max, Min, Q
 
 from labeling.models import Manifest, ManifestRow, Trace
 from labeling.models.rater import RaterKind
-from prm import trace_texts
-from prm.evaluation.labeled_steps import NO_ERROR
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
 from prm.trace_texts import TraceText
 from stats import first_error_votes
 from stats.arrays import Bools, Floats, Ints
 from stats.first_error_reports import ReportArrays
 
-_CHUNK = 2000
+_TRACES_PER_QUERY = 2000
 _TURNS = "submission__assignment__turns"
 
 
 @dataclass(frozen=True)
 class TraceLabels:
-    """Settled traces with their first errors, NONE for none."""
+    """Settled traces with their first errors (or NO_ERROR)."""
 
     traces: list[int]
     first_errors: Ints
@@ -38,152 +37,152 @@ class TraceLabels:
         return TraceLabels(traces, self.first_errors[is_kept], self.is_reserve[is_kept])
 
 
-@dataclass(frozen=True)
-class _Report:
+class ReadingTime(NamedTuple):
+    trace: int
+    n_steps: int
+    seconds: float
+
+
+class _TraceShape(NamedTuple):
+    n_steps: int
+    last_rateable: int
+    is_reserve: bool
+
+
+class _Report(NamedTuple):
+    """One submission: the positions of its first negative and of its last rated step, and its active time."""
+
     trace: int
     rater: int
     negative: int | None
     last: int | None
-    ms: int | None  # active time
+    ms: int | None
+
+    def is_censored(self, shape: _TraceShape) -> bool:
+        return self.negative is None and (self.last or 0) < shape.last_rateable
+
+    def end(self, shape: _TraceShape) -> int:
+        """Return the first error, the first unrated step of a censored report, or the length of the trace."""
+        if self.negative is not None and self.negative < shape.n_steps:
+            return self.negative
+        return min((self.last or 0) + 1, shape.n_steps) if self.is_censored(shape) else shape.n_steps
 
 
 def load_trace_labels(manifest: Manifest) -> TraceLabels:
-    reports = list(_load_reports(manifest))
-    known = _load_trace_shapes(sorted({report.trace for report in reports}))
-    told = [report for report in reports if report.trace in known and report.last is not None]
-    if not told:
+    reports, shapes = _load_rated_reports(manifest)
+    if not reports:
         return TraceLabels([], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
-    ids = sorted({report.trace for report in told})
-    place = {trace: n for n, trace in enumerate(ids)}
-    lengths = np.array([known[trace][0] for trace in ids], dtype=np.int64)
-    found, share = first_error_votes.majority_by_place(_build_reports(told, place, lengths, known))
-    settled = TraceLabels(ids, np.where(found < lengths, found, NO_ERROR), np.array([known[trace][2] for trace in ids]))
-    return settled.keep((share > 0.5) & _has_uncensored_report(told, place, known))
+    ids = sorted({report.trace for report in reports})
+    index = {trace: n for n, trace in enumerate(ids)}
+    lengths = np.array([shapes[trace].n_steps for trace in ids], dtype=np.int64)
+    traces = np.array([index[report.trace] for report in reports], dtype=np.int64)
+    is_censored = np.array([report.is_censored(shapes[report.trace]) for report in reports], dtype=np.bool_)
+    arrays = ReportArrays(
+        traces=traces,
+        raters=np.unique([report.rater for report in reports], return_inverse=True)[1],
+        ends=np.array([report.end(shapes[report.trace]) for report in reports], dtype=np.int64),
+        is_censored=is_censored,
+        lengths=lengths,
+        problems=np.arange(len(lengths)),
+        domains=np.zeros(len(lengths), dtype=np.int64),
+    )
+    ends, share = first_error_votes.majority_by_place(arrays)
+    is_reserve = np.array([shapes[trace].is_reserve for trace in ids])
+    has_complete_report = np.bincount(traces, weights=~is_censored, minlength=len(ids)) > 0
+    labels = TraceLabels(ids, np.where(ends < lengths, ends, NO_ERROR), is_reserve)
+    return labels.keep((share > 0.5) & has_complete_report)
 
 
 def load_error_shares(manifest: Manifest) -> dict[int, float]:
-    """Of each trace the share of its raters who saw an error, contested or not; whoever broke off says nothing."""
-    reports = list(_load_reports(manifest))
-    known = _load_trace_shapes(sorted({report.trace for report in reports}))
-    said: dict[int, list[bool]] = {}
+    """Return each trace's share of raters who reported an error, contested or not, without censored reports."""
+    reports, shapes = _load_rated_reports(manifest)
+    has_error: dict[int, list[bool]] = {}
     for report in reports:
-        if report.trace in known and report.last is not None and not _is_censored(report, known[report.trace]):
-            said.setdefault(report.trace, []).append(report.negative is not None)
-    return {trace: sum(each) / len(each) for trace, each in said.items()}
+        if not report.is_censored(shapes[report.trace]):
+            has_error.setdefault(report.trace, []).append(report.negative is not None)
+    return {trace: sum(votes) / len(votes) for trace, votes in has_error.items()}
 
 
-def load_reading_times(manifest: Manifest) -> list[tuple[int, int, float]]:
-    """Of each timed submission its trace, how many steps were read, and in how many seconds."""
+def load_reading_times(manifest: Manifest) -> list[ReadingTime]:
+    """Return the rated steps and the seconds of each timed submission."""
+    return [
+        ReadingTime(report.trace, report.last + 1, report.ms / 1000)
+        for report in _load_reports(manifest)
+        if report.last is not None and report.ms
+    ]
+
+
+def _load_rated_reports(manifest: Manifest) -> tuple[list[_Report], dict[int, _TraceShape]]:
+    """Return the reports with a rating on traces that still count, and the shapes of these traces."""
     reports = _load_reports(manifest)
-    return [(each.trace, each.last + 1, each.ms / 1000) for each in reports if each.last is not None and each.ms]
+    shapes = _load_trace_shapes(sorted({report.trace for report in reports}))
+    return [report for report in reports if report.trace in shapes and report.last is not None], shapes
 
 
 def _load_reports(manifest: Manifest) -> list[_Report]:
-    of_this = Q(**{f"{_TURNS}__revision": F("submission__revision"), f"{_TURNS}__judgments__option__position": 0})
-    of_this &= Q(**{f"{_TURNS}__step__is_rateable": True})
+    is_own = Q(**{f"{_TURNS}__revision": F("submission__revision"), f"{_TURNS}__judgments__option__position": 0})
+    is_own &= Q(**{f"{_TURNS}__step__is_rateable": True})
     rating = f"{_TURNS}__judgments__rating"
     rows = (
         ManifestRow.objects.filter(manifest=manifest)
         .exclude(submission__assignment__rater__kind=RaterKind.MACHINE)
         .annotate(
-            negative=Min(f"{_TURNS}__step__position", filter=of_this & Q(**{rating: -1})),
-            last=Max(f"{_TURNS}__step__position", filter=of_this & Q(**{f"{rating}__isnull": False})),
+            negative=Min(f"{_TURNS}__step__position", filter=is_own & Q(**{rating: -1})),
+            last=Max(f"{_TURNS}__step__position", filter=is_own & Q(**{f"{rating}__isnull": False})),
         )
     )
-    columns = (
-        "submission__assignment__trace_id",
-        "submission__assignment__rater_id",
-        "negative",
-        "last",
-        "submission__total_ms",
-    )
+    assignment = "submission__assignment"
+    columns = (f"{assignment}__trace_id", f"{assignment}__rater_id", "negative", "last", "submission__total_ms")
     return [_Report(*row) for row in rows.values_list(*columns)]
 
 
-def _load_trace_shapes(ids: Sequence[int]) -> dict[int, tuple[int, int, bool]]:
-    """Of each trace its length, its last rateable step, and whether its problem is in the reserve."""
-    found: dict[int, tuple[int, int, bool]] = {}
-    for start in range(0, len(ids), _CHUNK):
+def _load_trace_shapes(ids: Sequence[int]) -> dict[int, _TraceShape]:
+    shapes: dict[int, _TraceShape] = {}
+    for start in range(0, len(ids), _TRACES_PER_QUERY):
         rows = (
             Trace.objects.available()
-            .filter(pk__in=ids[start : start + _CHUNK], n_steps__gt=0)
+            .filter(pk__in=ids[start : start + _TRACES_PER_QUERY], n_steps__gt=0)
             .annotate(last=Max("steps__position", filter=Q(steps__is_rateable=True, steps__position__lt=F("n_steps"))))
         )
         for pk, n_steps, last, is_reserve in rows.values_list("pk", "n_steps", "last", "problem__is_reserve"):
             if last is not None:
-                found[pk] = (n_steps, last, is_reserve)
-    return found
+                shapes[pk] = _TraceShape(n_steps, last, is_reserve)
+    return shapes
 
 
-def _build_reports(
-    told: Sequence[_Report], place: dict[int, int], lengths: Ints, known: dict[int, tuple[int, int, bool]]
-) -> ReportArrays:
-    traces = np.array([place[report.trace] for report in told], dtype=np.int64)
-    raters = np.unique([report.rater for report in told], return_inverse=True)[1]
-    return ReportArrays(
-        traces=traces,
-        raters=raters,
-        ends=np.array([_last_judged_step(report, known[report.trace]) for report in told], dtype=np.int64),
-        is_censored=np.array([_is_censored(report, known[report.trace]) for report in told]),
-        lengths=lengths,
-        problems=np.arange(len(lengths)),
-        domains=np.zeros(len(lengths), dtype=np.int64),
-    )
+# --- labels and texts -----------------------------------------------------------------------------------------------
 
 
-def _last_judged_step(report: _Report, trace: tuple[int, int, bool]) -> int:
-    if report.negative is not None and report.negative < trace[0]:
-        return report.negative
-    return min((report.last or 0) + 1, trace[0]) if _is_censored(report, trace) else trace[0]
-
-
-def _is_censored(report: _Report, trace: tuple[int, int, bool]) -> bool:
-    return report.negative is None and (report.last or 0) < trace[1]
-
-
-def _has_uncensored_report(
-    told: Sequence[_Report], place: dict[int, int], known: dict[int, tuple[int, int, bool]]
-) -> Bools:
-    """Traces with a report that is not censored: of the others nothing is known."""
-    found = np.zeros(len(place), dtype=np.bool_)
-    for report in told:
-        found[place[report.trace]] |= not _is_censored(report, known[report.trace])
-    return found
-
-
-def mask_labeled_steps(read: Sequence[TraceText], first_errors: Ints) -> tuple[Bools, Bools]:
-    """Of all steps end to end: which carry a label, and which of those are wrong. Context carries none."""
-    kept: list[bool] = []
-    wrong: list[bool] = []
-    for text, error in zip(read, first_errors.tolist(), strict=True):
+def mask_labeled_steps(texts: Sequence[TraceText], first_errors: Ints) -> tuple[Bools, Bools]:
+    """Return which of all steps carry a label, and which of the labeled ones are wrong. Context carries none."""
+    is_labeled: list[bool] = []
+    is_wrong: list[bool] = []
+    for text, error in zip(texts, first_errors.tolist(), strict=True):
         end = len(text.steps) - 1 if error == NO_ERROR else error
-        kept += [n <= end and is_rateable for n, is_rateable in enumerate(text.is_rateable)]
-        wrong += [n == error for n in range(len(text.steps))]
-    is_kept = np.array(kept, dtype=np.bool_)
-    return is_kept, np.array(wrong, dtype=np.bool_)[is_kept]
+        is_labeled += [n <= end and is_rateable for n, is_rateable in enumerate(text.is_rateable)]
+        is_wrong += [n == error for n in range(len(text.steps))]
+    mask = np.array(is_labeled, dtype=np.bool_)
+    return mask, np.array(is_wrong, dtype=np.bool_)[mask]
 
 
-def build_judged_traces(read: Sequence[TraceText], first_errors: Ints, p_wrong: Floats) -> JudgedTraces:
-    """Traces as they are judged. Context steps are left out, and later steps move up."""
-    rateable = np.array([each for text in read for each in text.is_rateable], dtype=np.bool_)
-    characters = np.array([len(step) for text in read for step in text.steps], dtype=np.int64)
-    before = [int(sum(text.is_rateable[: error + 1])) - 1 for text, error in zip(read, first_errors, strict=True)]
-    truth = (
-        np.where(first_errors == NO_ERROR, NO_ERROR, np.array(before, dtype=np.int64)) if len(read) else first_errors
-    )
+def build_judged_traces(texts: Sequence[TraceText], first_errors: Ints, p_wrong: Floats) -> JudgedTraces:
+    """Combine texts, labels and scores. Context steps are dropped, so first errors are counted without them."""
+    is_rateable = np.array([each for text in texts for each in text.is_rateable], dtype=np.bool_)
+    characters = np.array([len(step) for text in texts for step in text.steps], dtype=np.int64)
+    truth = [
+        NO_ERROR if error == NO_ERROR else sum(text.is_rateable[: error + 1]) - 1
+        for text, error in zip(texts, first_errors.tolist(), strict=True)
+    ]
     return JudgedTraces(
-        p_wrong=p_wrong[rateable],
-        characters=characters[rateable],
-        lengths=np.array([sum(text.is_rateable) for text in read], dtype=np.int64),
-        truth=truth,
-        problems=_number_values([text.problem_id for text in read]),
-        sources=_number_values([text.source for text in read]),
+        p_wrong=p_wrong[is_rateable],
+        characters=characters[is_rateable],
+        lengths=np.array([sum(text.is_rateable) for text in texts], dtype=np.int64),
+        truth=np.array(truth, dtype=np.int64),
+        problems=_number_values([text.problem_id for text in texts]),
+        sources=_number_values([text.source for text in texts]),
     )
 
 
 def _number_values(values: Sequence[int]) -> Ints:
+    """Number the distinct values from 0."""
     return np.asarray(np.unique(np.array(values, dtype=np.int64), return_inverse=True)[1], dtype=np.int64)
-
-
-def load_texts_of_labels(labels: TraceLabels) -> list[TraceText]:
-    return trace_texts.load_trace_texts(labels.traces)

@@ -2,7 +2,7 @@
 
 PostgreSQL plans a statement of several parts in 0.8 ms and runs it in 0.4 ms (measured), so each connection prepares
 it once. Longer statements are `.sql` files beside the module that runs them; `load_sql` reads them. Parameters are
-named, `%(name)s`, so that a statement can be read, and pasted into psql, without counting places.
+named, `%(name)s`, so that a statement can be read, and pasted into psql, without counting placeholders.
 """
 
 import functools
@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -23,9 +23,10 @@ from psycopg import RawCursor
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 Statement = tuple[str, Parameters]
+Row = TypeVar("Row", bound=NamedTuple)
 
 _HEALTH_CHECK_AGE = 2.0  # seconds
-_ROWS_PER_STATEMENT = 16  # each number of rows is a text of its own, and a connection keeps 128 of them prepared
+_ROWS_PER_STATEMENT = 16  # each number of rows is another statement, and a connection keeps 128 of them prepared
 
 
 @functools.cache
@@ -43,28 +44,39 @@ def sections(sql: str) -> dict[str, str]:
 def fetch_rows(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
     """Run one statement and return its rows; an empty list if it returns none.
 
-    Places are `%(name)s` with a mapping, or `%s` with a sequence.
+    Placeholders are `%(name)s` with a mapping, or `%s` with a sequence.
     """
     here = connections[DEFAULT_DB_ALIAS]
     numbered, values = _numbered(sql, parameters)
     if _can_bypass_cursor(here):
         with here.wrap_database_errors:
-            found = _prepared_cursor(here.connection).execute(numbered, values)
-            # psycopg builds a description of every column when asked for one; the number of fields is at hand.
-            return found.fetchall() if found.pgresult.nfields else []
+            cursor = _prepared_cursor(here.connection).execute(numbered, values)
+            # `cursor.description` would build an object per column.
+            return cursor.fetchall() if cursor.pgresult.nfields else []
     with _cursor(here) as cursor:
         cursor.execute(numbered, values)
         return cursor.fetchall() if cursor.description else []
 
 
-def execute_all(work: Iterable[Statement]) -> None:
-    """Run statements one after the other for their effect, inside the caller's transaction."""
-    for sql, parameters in work:
+def fetch_named(row_type: type[Row], sql: str, parameters: Parameters) -> list[Row]:
+    """Run one statement and return its rows as named tuples, whose fields are the columns by name and order."""
+    numbered, values = _numbered(sql, parameters)
+    with _cursor(connections[DEFAULT_DB_ALIAS]) as cursor:
+        cursor.execute(numbered, values)
+        columns = tuple(column.name for column in cursor.description)
+        if columns != row_type._fields:
+            raise TypeError(f"{row_type.__name__} has the fields {row_type._fields}, the statement returns {columns}")
+        return [row_type._make(row) for row in cursor.fetchall()]
+
+
+def execute_all(statements: Iterable[Statement]) -> None:
+    """Run several statements in order, inside the caller's transaction."""
+    for sql, parameters in statements:
         fetch_rows(sql, parameters)
 
 
 def batch_statements(sql: str, row: str, values: Sequence[tuple[Any, ...]]) -> list[Statement]:
-    """Return the few statements that write all these rows: `sql` has `{rows}` where the places of rows belong."""
+    """Return the few statements that write all these rows: `sql` has `{rows}` for the placeholders."""
     parts = [values[start : start + _ROWS_PER_STATEMENT] for start in range(0, len(values), _ROWS_PER_STATEMENT)]
     return [(_for_rows(sql, row, len(part)), tuple(itertools.chain.from_iterable(part))) for part in parts]
 
@@ -87,25 +99,25 @@ def _can_bypass_cursor(here: Any) -> bool:
 
 
 def _connect(here: Any) -> None:
-    """Connect, and skip Django's health check for each request if the server answered a moment ago."""
-    now, spoke_at = time.monotonic(), getattr(here, "spoke_at", -math.inf)
-    if now - spoke_at < _HEALTH_CHECK_AGE:
+    """Connect. Skip Django's health check of each request if the server answered within the last seconds."""
+    now, answered_at = time.monotonic(), getattr(here, "answered_at", -math.inf)
+    if now - answered_at < _HEALTH_CHECK_AGE:
         here.health_check_done = True
     here.close_if_health_check_failed()
     here.ensure_connection()
-    here.spoke_at = now
+    here.answered_at = now
 
 
 def _cursor(here: BaseDatabaseWrapper) -> CursorWrapper:
-    """Return a cursor of Django, which counts and logs what it runs."""
+    """Return a Django cursor, which counts and logs queries."""
     _connect(here)
     cursor = _prepared_cursor(here.connection)
     return here.make_debug_cursor(cursor) if here.queries_logged else here.make_cursor(cursor)
 
 
 def _prepared_cursor(link: Any) -> Any:
-    """Return a cursor that prepares. Django's own cursors send parameters inside the text, which cannot be prepared."""
-    link.prepare_threshold = 0  # from the first time on; only cursors made here look at it
+    """Return a cursor that prepares statements. Django's own cursors put the parameters into the text."""
+    link.prepare_threshold = 0  # prepare on first use; only cursors made here use it
     return RawCursor(link)
 
 
@@ -121,18 +133,17 @@ def _numbered(sql: str, parameters: Parameters) -> tuple[str, Sequence[Any]]:
 
 @functools.cache
 def _parsed(sql: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text without comment lines and with places as PostgreSQL writes them, and the names in their order.
+    """Return the text without comment lines and with PostgreSQL's numbered placeholders, and the names in order.
 
-    psycopg would parse a longer statement on every call; this parses it once. A name has one number however often it
-    occurs.
+    psycopg would parse a long statement on every call; this parses it once. Each name has one number.
     """
     numbers: dict[str, int] = {}
     counter = itertools.count(1)
 
-    def place(found: re.Match[str]) -> str:
-        if found[0] == "%%":
+    def number(match: re.Match[str]) -> str:
+        if match[0] == "%%":
             return "%"
-        return f"${numbers.setdefault(found[1], len(numbers) + 1) if found[1] else next(counter)}"
+        return f"${numbers.setdefault(match[1], len(numbers) + 1) if match[1] else next(counter)}"
 
     text = re.sub(r"^ *--.*\n", "", sql, flags=re.MULTILINE)  # psycopg encodes and hashes the text on every call
-    return re.sub(r"%(?:\((\w+)\))?s|%%", place, text), tuple(numbers)
+    return re.sub(r"%(?:\((\w+)\))?s|%%", number, text), tuple(numbers)

@@ -1,4 +1,4 @@
-"""Every form, query and message of the pages is answered, whatever stands in it: never an error of ours."""
+"""Odd values in forms, queries and messages never cause a server error."""
 
 import json
 from typing import Any
@@ -16,9 +16,9 @@ from tests.test_permissions import URL_CASES
 pytestmark = pytest.mark.django_db
 
 PAGES = [name for name in URL_CASES if not name.startswith("api:")]
-# Walked through with many more while this was written; these are the kinds that ever broke something.
+# The kinds of values that have caused errors.
 WORDS = ["a\0b", "9" * 5000, "1" + "0" * 30, "²", "99999-12-31"]
-# Forms of several fields, as they are meant: with all of them odd at once, one refuses before the others are looked at.
+# Valid values of forms with several fields. With all fields odd, the first error would hide the others.
 FORMS: dict[str, dict[str, Any]] = {
     "account_login": {"login": "anna", "password": "seven green ladders"},
     "dashboard:new_project": {"name": "N", "slug": "n", "protocol": "first_error", "overlap": 2},
@@ -55,7 +55,7 @@ BODIES = {
 
 @pytest.fixture
 def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """What the views look for in forms and queries, noted while they do."""
+    """Record the names that views read from forms and queries."""
     noted: set[str] = set()
 
     def noting(name: str) -> None:
@@ -74,7 +74,7 @@ def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 @pytest.fixture
 def fields_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """What the views take out of messages, noted while they do: whatever else stands there is passed over."""
+    """Record the fields that views read from messages; they ignore others."""
     noted: set[str] = set()
     decode = msgspec.json.decode
 
@@ -87,14 +87,14 @@ def fields_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def inside(name: str, house: LoggedInPersonas) -> tuple[Client, str]:
-    """Somebody whom the door lets in, before it."""
+    """Return a client of a user with access to the URL."""
     door = URL_CASES[name]
     person = next((one for one in MEMBERS if door.answers[one] < 400), "annotator")
     return house.client(person), reverse(name, kwargs=door.arguments(house.cast))
 
 
 def ask(client: Client, method: str, address: str, body: Any = None, *, at_most: int = 499, **more: Any) -> None:
-    """What one request changed is taken back before the next. An error of ours is raised here, as what it is."""
+    """Roll back the changes of each request before the next one. Server errors are raised here."""
     with transaction.atomic():
         response: Any = getattr(client, method)(address, body, **more)
         assert response.status_code <= at_most
@@ -102,7 +102,7 @@ def ask(client: Client, method: str, address: str, body: Any = None, *, at_most:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_words_may_be_anything(name: str, house: LoggedInPersonas, words_asked_for: set[str]) -> None:
+def test_odd_query_values_cause_no_error(name: str, house: LoggedInPersonas, words_asked_for: set[str]) -> None:
     door, usual = URL_CASES[name], URL_CASES[name].body or {}
     client, address = inside(name, house)
     ask(client, door.method, address, usual)
@@ -114,7 +114,7 @@ def test_words_may_be_anything(name: str, house: LoggedInPersonas, words_asked_f
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_each_word_of_a_form_may_be_anything(name: str, house: LoggedInPersonas) -> None:
+def test_odd_form_values_cause_no_error(name: str, house: LoggedInPersonas) -> None:
     client, address = house.client("owner"), reverse(name, kwargs=URL_CASES[name].arguments(house.cast))
     if name == "account_login":
         client.logout()
@@ -126,14 +126,14 @@ def test_each_word_of_a_form_may_be_anything(name: str, house: LoggedInPersonas)
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if URL_CASES[name].method == "post"])
-def test_bodies_may_be_anything(name: str, house: LoggedInPersonas) -> None:
+def test_odd_bodies_cause_no_error(name: str, house: LoggedInPersonas) -> None:
     client, address = inside(name, house)
     for kind, body in BODIES.items():
         ask(client, "post", address, body, content_type=kind)
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_messages_may_hold_anything(name: str, house: LoggedInPersonas, fields_asked_for: set[str]) -> None:
+def test_odd_messages_cause_no_error(name: str, house: LoggedInPersonas, fields_asked_for: set[str]) -> None:
     client, address = inside(name, house)
 
     def say(message: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
-"""Every URL is walked as everybody: a visitor who is not logged in, a stranger with an account, the owner of another
-project, and each role of this one. A URL without an expectation fails."""
+"""Request every URL as a visitor, a stranger, the owner of another project, and each role of the project.
+
+A URL without an expected result fails."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -43,7 +44,7 @@ Arguments = Callable[[Personas], dict[str, object]]
 
 
 class UrlCase(NamedTuple):
-    """What stands at a URL: how it is asked, with which arguments, and what each person is answered."""
+    """A URL with its method, arguments and the expected status per user."""
 
     method: str
     answers: dict[str, int]
@@ -56,7 +57,7 @@ def everybody(status: int, **others: int) -> dict[str, int]:
 
 
 def members(status: int, **others: int) -> dict[str, int]:
-    """Not visible from outside, the same inside; a visitor is sent to the login page."""
+    """404 for non-members, one status for all members, and the login page for visitors."""
     return {"visitor": 302, "stranger": 404, "neighbour": 404, **dict.fromkeys(MEMBERS, status), **others}
 
 
@@ -78,17 +79,17 @@ def bringers(status: int) -> dict[str, int]:
 
 
 def readers(status: int, **others: int) -> dict[str, int]:
-    """Whoever may read all of the project: everybody in it but its annotators."""
+    """Members who may read the project: all except annotators."""
     return members(status, annotator=403, **others)
 
 
 def raters(status: int) -> dict[str, int]:
-    """Those who rate in the project; for everybody else it has no page to rate on."""
+    """Raters of the project; others have no work page in it."""
     return everybody(404, visitor=302, **dict.fromkeys(RATING_ROLES, status))
 
 
 def its_rater(status: int) -> dict[str, int]:
-    """Nobody but the one whose hands it is in, not even the owner."""
+    """Only the assignment's rater, not even the owner."""
     return everybody(404, visitor=302, annotator=status)
 
 
@@ -97,11 +98,11 @@ def deciders(status: int) -> dict[str, int]:
 
 
 URL_CASES: dict[str, UrlCase] = {
-    # for machines
+    # monitoring
     "live": UrlCase("get", everybody(200)),
     "ready": UrlCase("get", everybody(200)),
     "metrics": UrlCase("get", everybody(404)),
-    # for programs: without a token there is nothing; tests/api walks as each role with one
+    # API: refused without a token; tests/api covers each role with one
     "api:schema": UrlCase("get", everybody(200)),
     "api:projects": UrlCase("get", everybody(401)),
     "api:project": UrlCase("get", everybody(401), project_args),
@@ -111,7 +112,7 @@ URL_CASES: dict[str, UrlCase] = {
     "api:snapshots": UrlCase("post", everybody(401), project_args),
     "api:snapshot": UrlCase("get", everybody(401), snapshot_args),
     "api:file": UrlCase("get", everybody(401), snapshot_file_args),
-    # getting in and out
+    # login, logout and passwords
     "account_login": UrlCase("get", everybody(302, visitor=200)),
     "account_logout": UrlCase("get", everybody(200, visitor=302)),
     "account_inactive": UrlCase("get", everybody(200)),
@@ -146,7 +147,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:lesson": UrlCase("get", its_rater(200), training_args),
     "annotate:read_lesson": UrlCase("post", its_rater(302), training_args),
     "annotate:work": UrlCase("get", raters(200), project_args),
-    "annotate:claim": UrlCase("post", raters(422), project_args),  # the walk sends forms, these read JSON
+    "annotate:claim": UrlCase("post", raters(422), project_args),  # these expect JSON, and the test sends forms
     "annotate:release_held": UrlCase("post", raters(200), project_args),
     "annotate:content": UrlCase("get", its_rater(200), assignment_in_progress_args),
     "annotate:open": UrlCase("post", its_rater(200), assignment_in_progress_args),
@@ -189,7 +190,7 @@ URL_CASES: dict[str, UrlCase] = {
     "dashboard:upload_import_file": UrlCase("post", bringers(422), project_args),
     "dashboard:import_preview": UrlCase(
         "get", members(403, engineer=302, lead=302, owner=302), project_args
-    ),  # at no file
+    ),  # without a file
     "dashboard:import": UrlCase("get", bringers(200), import_args),
     "dashboard:import_progress": UrlCase("get", bringers(200), import_args),
     "dashboard:cancel_import": UrlCase("post", bringers(302), import_args),
@@ -213,18 +214,18 @@ def names(patterns: list[URLPattern | URLResolver], namespace: str = "") -> Iter
             yield f"{namespace}{pattern.name}"
 
 
-def test_walk_knows_every_url() -> None:
+def test_every_url_has_a_case() -> None:
     assert sorted(names(get_resolver().url_patterns)) == sorted(URL_CASES)
 
 
 @pytest.mark.parametrize("name", URL_CASES)
-def test_walk_is_answered_as_expected(name: str, house: LoggedInPersonas) -> None:
+def test_every_url_by_person(name: str, house: LoggedInPersonas) -> None:
     met = {person: ask(name, house, person) for person in (*OUTSIDERS, *MEMBERS)}
     assert met == URL_CASES[name].answers
 
 
 def ask(name: str, house: LoggedInPersonas, person: str) -> int:
-    """What one person is answered. What their request changed is taken back, so that all meet the same house."""
+    """Check the status for one user, and roll back the changes of the request."""
     door, client = URL_CASES[name], house.client(person)
     with transaction.atomic():
         response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(house.cast)), door.body)
@@ -234,25 +235,25 @@ def ask(name: str, house: LoggedInPersonas, person: str) -> int:
     return int(response.status_code)
 
 
-# Forms. Programs come with a token in place of a session, and read no page.
+# Forms; the API uses tokens instead of sessions.
 POSTED = [
     name for name, door in URL_CASES.items() if door.method == "post" and name.startswith(("annotate:", "dashboard:"))
 ]
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_walk_changes_nothing_by_looking(name: str, house: LoggedInPersonas) -> None:
-    """What changes something is not done by a GET, not even for its owner."""
+def test_get_changes_nothing(name: str, house: LoggedInPersonas) -> None:
+    """URLs that change something refuse GET, even for the owner."""
     address = reverse(name, kwargs=URL_CASES[name].arguments(house.cast))
     assert house.client("owner").get(address).status_code == 405
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_walk_refuses_a_form_from_elsewhere(name: str, house: LoggedInPersonas) -> None:
+def test_form_without_csrf_token_is_refused(name: str, house: LoggedInPersonas) -> None:
     client = house.client("owner", checks_forms=True)
     response = client.post(reverse(name, kwargs=URL_CASES[name].arguments(house.cast)), URL_CASES[name].body)
     assert response.status_code == 403
-    assert 'data-error="csrf"' in response.content.decode()
+    assert "403_csrf.html" in [template.name for template in response.templates]
 
 
 @pytest.mark.parametrize(
@@ -268,14 +269,14 @@ def test_walk_refuses_a_form_from_elsewhere(name: str, house: LoggedInPersonas) 
         )
     ],
 )
-def test_walk_finds_no_member_of_another_project(name: str, house: LoggedInPersonas) -> None:
-    """The id of somebody from next door, under the address of one's own project."""
+def test_member_of_another_project_is_not_found(name: str, house: LoggedInPersonas) -> None:
+    """A member ID of another project is not found under one's own project."""
     elsewhere = Membership.objects.get(user=house.cast.neighbour)
     address = reverse(name, kwargs={"slug": house.cast.project.slug, "member": elsewhere.pk})
     assert house.client("owner").post(address, {"role": "annotator"}).status_code == 404
 
 
-def test_walk_shows_a_project_to_its_members_alone(house: LoggedInPersonas) -> None:
+def test_project_is_visible_only_to_members(house: LoggedInPersonas) -> None:
     for person, sees in (("stranger", False), ("neighbour", False), ("engineer", True), ("annotator", True)):
         page = house.client(person).get(reverse("annotate:home")).content.decode()
         assert (house.cast.project.name in page) is sees

@@ -1,5 +1,6 @@
-"""What the walk of `tests.test_permissions` leaves open: ids of another project under the address of one's own, methods
-other than a page's usual one, and people who have left."""
+"""Access checks that complement `tests.test_permissions`.
+
+IDs of another project under the URL of one's own, unusual methods, and former members."""
 
 import pytest
 from django.db import transaction
@@ -27,13 +28,13 @@ def answer(house: LoggedInPersonas, person: str, name: str, named: dict[str, obj
 
 @pytest.fixture
 def elsewhere(house: LoggedInPersonas) -> Personas:
-    """Another project, which the owner of the first one leads as well."""
+    """Another project with the same owner."""
     cast = make_personas("other-")
     members.add_member(project=cast.project, user=house.cast.owner, role=Role.LEAD, now=factories.NOW)
     return cast
 
 
-def test_ids_of_another_project_lead_nowhere(house: LoggedInPersonas, elsewhere: Personas) -> None:
+def test_ids_of_another_project_are_not_found(house: LoggedInPersonas, elsewhere: Personas) -> None:
     met = {}
     for name in PAGES:
         with transaction.atomic():
@@ -63,8 +64,8 @@ def test_ids_of_another_project_are_found_in_no_form_and_no_search(
     assert "trained_on" in page.context["register_form"].errors
 
 
-def test_walk_answers_other_methods_no_better(house: LoggedInPersonas) -> None:
-    """Some pages take what was typed at their own address: whoever may not look may not send either."""
+def test_other_methods_give_no_more_access(house: LoggedInPersonas) -> None:
+    """Pages with forms at their own URL refuse POST to users who may not GET them."""
     let_in = {}
     for name in [name for name in PAGES if URL_CASES[name].method == "get"]:
         for person in MEMBERS:
@@ -76,7 +77,7 @@ def test_walk_answers_other_methods_no_better(house: LoggedInPersonas) -> None:
     assert {who: status for who, status in let_in.items() if status not in REFUSED} == {}
 
 
-# What whoever has left still reaches: what they had in hand or submitted themselves, so that nothing typed is lost.
+# URLs that former members can still use, for their own open traces and submissions, so that no work is lost.
 THEIRS = {
     "content",
     "open",
@@ -95,7 +96,7 @@ THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end"
 
 
 @pytest.mark.parametrize("person", ["annotator", "lead"])
-def test_walk_knows_nobody_who_has_left(person: str, house: LoggedInPersonas) -> None:
+def test_former_members_have_no_access(person: str, house: LoggedInPersonas) -> None:
     met, cast = {}, house.cast
     for name in PAGES:
         with transaction.atomic():

@@ -5,10 +5,11 @@ from typing import Protocol
 from accounts import api_tokens
 from accounts.models import User
 from jobs.models import Job
-from labeling import assignments, quality
+from labeling import assignments
 from labeling.models import Option, OptionPart, Project, Rater
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
+from labeling.quality.gold import make_gold
 from labeling.traces import import_job
 from people import member_messages, members
 from tests import factories
@@ -78,7 +79,7 @@ def training_args(cast: UrlPersonas) -> dict[str, object]:
     """A training trace that the annotator has submitted: its answer is there."""
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     trace = factories.make_trace(cast.project)
-    quality.make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=factories.NOW)
+    make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=factories.NOW)
     Rater.objects.filter(pk=rater.pk).update(stage="training")
     assignment = factories.make_assignment(rater, trace, purpose="training")
     assignments.give_up(

@@ -1,4 +1,4 @@
-"""Amounts as a person reads them."""
+"""Format durations for display."""
 
 import datetime as dt
 
@@ -10,7 +10,7 @@ register = template.Library()
 
 @register.filter
 def duration(span: dt.timedelta) -> str:
-    """ "58 s", "1 min 48 s", "2 h 41 min": the two units that matter."""
+    """Format in at most two units: "58 s", "1 min 48 s", "2 h 41 min"."""
     seconds = int(span.total_seconds())
     if seconds < 60:
         return _("%(s)d s") % {"s": seconds}
@@ -21,7 +21,7 @@ def duration(span: dt.timedelta) -> str:
 
 @register.filter
 def about(span: dt.timedelta) -> str:
-    """What is usual, as exactly as anybody would say it: "50 s", "1 min 50 s", "6 min"."""
+    """Format a typical duration, rounded: "50 s", "1 min 50 s", "6 min"."""
     seconds = int(span.total_seconds())
     if seconds < 180:
         return duration(dt.timedelta(seconds=max(10, round(seconds, -1))))

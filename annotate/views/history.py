@@ -1,4 +1,4 @@
-"""What a person has submitted, and the way to correct it."""
+"""The pages of the user's submissions, and the start of a correction."""
 
 from typing import cast
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import correction_notes, history
+from annotate import history, notices
 from formats import integers
 from labeling import assignments
 from labeling.models import Assignment
@@ -25,27 +25,27 @@ def show_history(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def show_submitted_trace(request: HttpRequest, assignment: int) -> HttpResponse:
-    found = _own_submitted_assignment(request, assignment)
-    told = {
-        "done": history.load_entry(found, timezone.now()),
-        "lines": history.list_options(found),
-        "project": found.project,
-        "asked": correction_notes.find_for_assignment(found.pk, cast(User, request.user)),
+    row = _own_submitted_assignment(request, assignment)
+    context = {
+        "entry": history.load_entry(row, timezone.now()),
+        "lines": history.list_options(row),
+        "project": row.project,
+        "correction_request": notices.find_correction_request(row.pk, cast(User, request.user)),
     }
-    return render(request, "annotate/submitted_trace.html", told)
+    return render(request, "annotate/submitted_trace.html", context)
 
 
 @require_POST
 def start_correction(request: HttpRequest, assignment: int) -> HttpResponse:
-    found = _own_submitted_assignment(request, assignment)
+    row = _own_submitted_assignment(request, assignment)
     try:
         assignments.reopen_submission(
-            assignment_id=found.pk, rater_id=found.rater_id, now=timezone.now(), by=cast(User, request.user)
+            assignment_id=row.pk, rater_id=row.rater_id, now=timezone.now(), by=cast(User, request.user)
         )
     except assignments.CorrectionRefused as refusal:
         messages.warning(request, str(refusal))
-        return redirect("annotate:submitted_one", found.pk)
-    return redirect(f"{reverse('annotate:work', args=[found.project.slug])}?assignment={found.pk}")
+        return redirect("annotate:submitted_one", row.pk)
+    return redirect(f"{reverse('annotate:work', args=[row.project.slug])}?assignment={row.pk}")
 
 
 def _own_submitted_assignment(request: HttpRequest, assignment: int) -> Assignment:

@@ -1,4 +1,4 @@
-"""The page that everybody begins at."""
+"""The home page."""
 
 import datetime as dt
 from typing import Any, cast
@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import history, managed_projects, reclaim_notices, todo, work_summary
+from annotate import history, managed_projects, notices, todo, work_summary
 from charts import hour_columns
 from labeling import assignments, queue
 from labeling.models import Assignment
@@ -24,27 +24,27 @@ LATEST_SUBMISSIONS = 6
 @require_safe
 def show_home(request: HttpRequest) -> HttpResponse:
     user, now = cast(User, request.user), timezone.now()
-    mine = todo.list_todos(user)
-    told = {
-        "work": [each for each in mine if each.is_work],
-        "managed": sorted(managed_projects.list_managed_projects(mine), key=lambda each: each.project.name),
+    todos = todo.list_todos(user)
+    context = {
+        "work": [each for each in todos if each.is_work],
+        "managed": sorted(managed_projects.list_managed_projects(todos), key=lambda each: each.project.name),
         "archived": roles.visible_projects(user, Action.READ).filter(state=ProjectState.ARCHIVED).order_by("name")[:50],
         "may_create_projects": roles.may_create_projects(user),
         "now": now,
         "messages_to_me": MemberMessage.objects.unread_by(user)[:20],
     }
-    if told["work"]:
-        told |= _rater_context(user, now)
-    return render(request, "annotate/home.html", told)
+    if context["work"]:
+        context |= _rater_context(user, now)
+    return render(request, "annotate/home.html", context)
 
 
 def _rater_context(user: User, now: dt.datetime) -> dict[str, Any]:
     opened, today = todo.find_opened_assignment(user, now), work_summary.summarize_today(user, now)
     return {
         "opened": opened,
-        "ended": reclaim_notices.list_reclaimed(user),
+        "reclaimed": notices.list_reclaimed(user),
         "marks": todo.list_step_marks(opened) if opened else (),
-        "asked": assignments.open_correction_requests(user=user)[:20],
+        "correction_requests": assignments.open_correction_requests(user=user)[:20],
         "today": today,
         "bars": hour_columns.layout_bars(today.hours),
         "month": work_summary.summarize_month(user, now),
@@ -63,18 +63,18 @@ def begin_rating(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def leave_as_is(request: HttpRequest, assignment: int) -> HttpResponse:
-    """Somebody asked this person to look at a submission again, who has, and it stands."""
-    mine = get_object_or_404(Assignment, pk=assignment, rater__user=cast(User, request.user))
+    """Decline a correction request: the submission stays unchanged."""
+    row = get_object_or_404(Assignment, pk=assignment, rater__user=cast(User, request.user))
     assignments.decline_correction(
-        assignment_id=mine.pk, rater_id=mine.rater_id, by=cast(User, request.user), now=timezone.now()
+        assignment_id=row.pk, rater_id=row.rater_id, by=cast(User, request.user), now=timezone.now()
     )
     return redirect("annotate:home")
 
 
 @require_POST
 def acknowledge_reclaim(request: HttpRequest, assignment: int) -> HttpResponse:
-    """Somebody has read that a trace went back which they had open."""
+    """Dismiss the notice that a trace was reclaimed."""
     user = cast(User, request.user)
-    mine = get_object_or_404(Assignment, pk=assignment, rater__user=user)
-    queue.acknowledge_reclaim(assignment_id=mine.pk, rater_id=mine.rater_id, now=timezone.now(), by=user)
+    row = get_object_or_404(Assignment, pk=assignment, rater__user=user)
+    queue.acknowledge_reclaim(assignment_id=row.pk, rater_id=row.rater_id, now=timezone.now(), by=user)
     return redirect("annotate:home")

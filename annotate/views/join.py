@@ -1,4 +1,4 @@
-"""The page behind an invitation: for somebody new, for somebody who has an account, for a crowd platform's worker."""
+"""The invitation page: for new people, for users with an account, and for workers of a crowd platform."""
 
 from typing import cast
 
@@ -27,28 +27,27 @@ from people.roles import RATING_ROLES
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def accept_invitation(request: HttpRequest, token: str) -> HttpResponseBase:
-    """Looking uses nothing up: previews of messages look too."""
+    """Show or accept an invitation. Only a POST uses it up: message previews open links too."""
     try:
-        for_workers = crowd_workers.find_worker_invitation(token=token, now=timezone.now())
-        arrival = for_workers and crowd_workers.read_visit(project=for_workers.project, values_of=request.GET.getlist)
-        if for_workers and arrival:
-            return _join_as_worker(request, token, for_workers, arrival)
+        invitation = crowd_workers.find_worker_invitation(token=token, now=timezone.now())
+        visit = invitation and crowd_workers.read_visit(project=invitation.project, values_of=request.GET.getlist)
+        if invitation and visit:
+            return _join_as_worker(request, token, invitation, visit)
         return _join_as_person(request, token)
     except invitations.InvitationInvalid:
         return render(request, "annotate/invitation_invalid.html", status=410)
     except crowd_workers.InvalidWorkerId as error:
-        return render(request, "annotate/worker_rejected.html", {"why": str(error)}, status=422)
+        return render(request, "annotate/worker_rejected.html", {"reason": str(error)}, status=422)
     except crowd_workers.WorkerCannotReturn:
         return render(request, "annotate/worker_rejected.html", status=410)
 
 
 def _join_as_worker(
-    request: HttpRequest, token: str, invitation: Invitation, arrival: crowd_workers.CrowdVisit
+    request: HttpRequest, token: str, invitation: Invitation, visit: crowd_workers.CrowdVisit
 ) -> HttpResponseBase:
     if request.method != "POST":
-        told = {"invitation": invitation, "arrival": arrival}
-        return render(request, "annotate/join.html", told)
-    membership = crowd_workers.admit_worker(token=token, arrival=arrival, now=timezone.now())
+        return render(request, "annotate/join.html", {"invitation": invitation, "visit": visit})
+    membership = crowd_workers.admit_worker(token=token, visit=visit, now=timezone.now())
     return login.log_in(request, membership.user, way="worker_id", then=_landing_page(membership))
 
 
@@ -67,8 +66,8 @@ def _join_with_account(request: HttpRequest, token: str, invitation: Invitation)
         membership = invitations.accept_invitation(token=token, user=user, now=timezone.now())
         _greet_member(request, membership)
         return redirect(_landing_page(membership))
-    present = Membership.objects.of(user).filter(project=invitation.project).first()
-    return render(request, "annotate/join.html", {"invitation": invitation, "present": present})
+    current = Membership.objects.of(user).filter(project=invitation.project).first()
+    return render(request, "annotate/join.html", {"invitation": invitation, "membership": current})
 
 
 def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponseBase:
@@ -86,12 +85,12 @@ def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitat
 
 
 def _landing_page(membership: Membership) -> str:
-    """Whoever comes to rate begins at the first station of the way."""
+    """Return the onboarding page for annotators, the home page for others."""
     if membership.role in RATING_ROLES:
         return reverse("annotate:enter", args=[membership.project.slug])
     return reverse("annotate:home")
 
 
 def _greet_member(request: HttpRequest, membership: Membership) -> None:
-    told = {"project": membership.project.name, "role": membership.get_role_display()}
-    messages.success(request, _("You belong to “%(project)s” as %(role)s.") % told)
+    names = {"project": membership.project.name, "role": membership.get_role_display()}
+    messages.success(request, _("You've joined “%(project)s”. Your role: %(role)s.") % names)

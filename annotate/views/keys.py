@@ -1,4 +1,4 @@
-"""The keys of the work page, as a person likes them."""
+"""The settings page for keyboard shortcuts."""
 
 from typing import cast
 
@@ -18,13 +18,13 @@ def edit_keys(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     if "reset" in request.POST:
         users.save_work_keys(user=user, keys={})
-        messages.success(request, _("The keys are as they come."))
+        messages.success(request, _("Keyboard shortcuts reset to defaults."))
         return redirect("annotate:keys")
     form = KeysForm(request.POST or None, user=user)
     if form.is_valid():
         users.save_work_keys(
             user=user, keys={name: key for name, key in form.cleaned_data.items() if DEFAULTS[name] != key}
         )
-        messages.success(request, _("Your keys are kept. They hold on every page that you open from now on."))
+        messages.success(request, _("Saved. The new shortcuts apply to every page you open from now on."))
         return redirect("annotate:keys")
     return render(request, "annotate/keys.html", {"form": form}, status=422 if form.is_bound else 200)

@@ -1,4 +1,4 @@
-"""The work page and what its scripts ask for. Each POST finds the rater's own row, reads the clock, calls one verb."""
+"""The work page and the requests of its scripts."""
 
 from collections.abc import Callable
 from typing import cast
@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import client_strings, completion, correction_notes, keys, reclaim_notices, trace_payload, work_api
+from annotate import client_strings, completion, keys, notices, trace_payload, work_api
 from annotate.work_api import ClaimMessage, WriteBatch, decode_body, json_response, refusals_as_json
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
@@ -24,49 +24,48 @@ def _current_user(request: HttpRequest) -> User:
 
 
 def _own_rater_id(request: HttpRequest, assignment: int) -> int:
-    """Whose hands an assignment is in, if they are the asking person's. Somebody else's does not exist for them."""
-    found = raters.find_rater_id_of_assignment(assignment_id=assignment, user_id=_current_user(request).pk)
-    if found is None:
+    """Return the assignment's rater if it is the user, else raise AssignmentUnknown."""
+    rater = raters.find_rater_id_of_assignment(assignment_id=assignment, user_id=_current_user(request).pk)
+    if rater is None:
         raise assignments.AssignmentUnknown
-    return found
+    return rater
 
 
 @require_safe
 def show_work_page(request: HttpRequest, slug: str) -> HttpResponse:
-    rater = get_object_or_404(
-        Rater.objects.select_related("project__guideline"), project__slug=slug, user=_current_user(request)
-    )
+    user = _current_user(request)
+    rater = get_object_or_404(Rater.objects.select_related("project__guideline"), project__slug=slug, user=user)
     opened = _assignment_to_show(request, rater)
-    if opened is not None and _is_over(opened):
+    if opened is not None and _is_submitted(opened):
         return redirect("annotate:submitted_one", opened)
     if opened is None and gates.next_gate(rater=rater, project=rater.project) not in gates.GATES_WITH_TRACES:
         return redirect("annotate:enter", slug)
-    told = {
+    context = {
         "project": rater.project,
         "guideline": rater.project.guideline,
         "guideline_url": reverse("annotate:guideline", args=[slug]),
         "offers_completion": completion.is_offered(rater.project),
         "config": client_strings.work_page_config(request, rater.project),
         "first_trace": trace_payload.build_payload(opened) if opened else None,
-        "asked": correction_notes.list_in_project(_current_user(request), slug),
-        "ended": reclaim_notices.list_reclaimed(_current_user(request), slug, at=opened),
-        "message": MemberMessage.objects.unread_in(rater.project, _current_user(request)),
+        "reopened_requests": notices.list_reopened_requests(user, slug),
+        "reclaimed": notices.list_reclaimed(user, slug, exclude=opened),
+        "message": MemberMessage.objects.unread_in(rater.project, user),
         "error_categories": client_strings.error_categories(),
-        "keys": keys.load_keys(_current_user(request)),
+        "keys": keys.load_keys(user),
     }
-    return render(request, "annotate/work.html", told)
+    return render(request, "annotate/work.html", context)
 
 
 def _assignment_to_show(request: HttpRequest, rater: Rater) -> int | None:
-    """The trace that was asked for by number (to correct it, or to see what became of it), or the one in hand."""
-    mine = Assignment.objects.filter(rater=rater)
-    if asked := request.GET.get("assignment"):
-        return get_object_or_404(mine, pk=integers.parse_integer(asked)).pk
-    return mine.filter(state=AssignmentState.OPENED).order_by("-opened_at").values_list("pk", flat=True).first()
+    """Return the requested assignment (to correct it, or after it was reclaimed), else the one opened last."""
+    own = Assignment.objects.filter(rater=rater)
+    if requested := request.GET.get("assignment"):
+        return get_object_or_404(own, pk=integers.parse_integer(requested)).pk
+    return own.filter(state=AssignmentState.OPENED).order_by("-opened_at").values_list("pk", flat=True).first()
 
 
-def _is_over(assignment: int) -> bool:
-    """Submitted and not being corrected: there is nothing to rate."""
+def _is_submitted(assignment: int) -> bool:
+    """Whether the assignment is submitted and not being corrected."""
     return Assignment.objects.submitted().filter(pk=assignment, reopened_at=None).exists()
 
 
@@ -140,7 +139,7 @@ def report_problem(request: HttpRequest, assignment: int) -> HttpResponse:
 
 
 def _finish(request: HttpRequest, assignment: int, verb: Callable[..., Submission]) -> HttpResponse:
-    """The rater is through with a trace, in one way or another: what is left to record comes along."""
+    """Record the remaining edits and end the assignment with `verb`."""
     rater, batch = _own_rater_id(request, assignment), decode_body(request.body, WriteBatch)
     submission = verb(
         assignment_id=assignment,
@@ -153,8 +152,9 @@ def _finish(request: HttpRequest, assignment: int, verb: Callable[..., Submissio
         now=timezone.now(),
         by=_current_user(request),
     )
-    told = {"revision": submission.revision, "finish_reason": submission.finish_reason}
-    return json_response({"state": "submitted", **told})
+    return json_response(
+        {"state": "submitted", "revision": submission.revision, "finish_reason": submission.finish_reason}
+    )
 
 
 @require_POST
@@ -201,21 +201,21 @@ def discard_correction(request: HttpRequest, assignment: int) -> HttpResponse:
 @require_POST
 @refusals_as_json
 def release_held(request: HttpRequest, slug: str) -> HttpResponse:
-    """The page closes: what was only fetched ahead goes back. What is opened stays."""
+    """Return prefetched traces to the queue when the page closes. Opened traces stay assigned."""
     rater = get_object_or_404(Rater, project__slug=slug, user=_current_user(request))
     queue.release_held(rater_id=rater.pk, now=timezone.now(), reason="page closed", by=_current_user(request))
     return json_response({"state": "released"})
 
 
-# Anything else, SVG above all, may carry scripts: it is not shown.
+# Other types, SVG above all, can contain scripts and are not served.
 _IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
 @require_safe
 def show_image(request: HttpRequest, part: int) -> HttpResponse:
-    """An image of a trace that is, or was, in the asking person's hands."""
-    mine = Assignment.objects.filter(rater__user=_current_user(request)).values("trace")
-    found = get_object_or_404(
-        OptionPart, pk=part, kind="image", media_type__in=_IMAGE_TYPES, option__step__trace__in=mine
+    """Serve an image of a trace that is or was assigned to the user."""
+    traces = Assignment.objects.filter(rater__user=_current_user(request)).values("trace")
+    image = get_object_or_404(
+        OptionPart, pk=part, kind="image", media_type__in=_IMAGE_TYPES, option__step__trace__in=traces
     )
-    return HttpResponse(found.data, content_type=found.media_type)
+    return HttpResponse(image.data, content_type=image.media_type)

@@ -1,4 +1,4 @@
-"""Traces in: the body is the file, the query says how to read it."""
+"""Import traces: the body is the file, the query holds the options."""
 
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -29,7 +29,10 @@ from people.roles import Action
 
 MAX_LISTED = 100
 IDEMPOTENCY_KEY_HEADER = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, description="Sent again, nothing is done twice."
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="A repeated request with the same key returns the same import.",
 )
 
 
@@ -50,15 +53,15 @@ class ImportListView(ProjectView):
         responses={202: JobSerializer, 200: JobSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Bring a file in. Strict unless told otherwise: one bad line, and nothing comes in. Follow the import, whose
-        report names each bad line."""
+        """Import a file. By default, a single bad line refuses the whole file; the import's report lists the bad
+        lines."""
         project = self.enter(request, slug).project
         choices = ImportChoices(data=request.query_params)
         choices.is_valid(raise_exception=True)
-        asked = _request_import(request, project, dict(choices.validated_data))
-        where = reverse("api:import", args=[slug, asked.job.pk], request=request)
-        status = 202 if asked.is_new else 200
-        return Response(job_payload(asked.job), status=status, headers={"Location": where})
+        requested = _request_import(request, project, dict(choices.validated_data))
+        location = reverse("api:import", args=[slug, requested.job.pk], request=request)
+        status = 202 if requested.is_new else 200
+        return Response(job_payload(requested.job), status=status, headers={"Location": location})
 
 
 class ImportDetailView(ProjectView):
@@ -67,13 +70,13 @@ class ImportDetailView(ProjectView):
 
     @extend_schema(operation_id="follow_import", responses=JobSerializer)
     def get(self, request: Request, slug: str, job: int) -> Response:
-        """How far an import is, and its report."""
+        """The progress of an import, and its report."""
         project = self.enter(request, slug).project
         return Response(job_payload(get_object_or_404(_project_imports(project), pk=job)))
 
     @extend_schema(operation_id="cancel_import", responses={202: JobSerializer})
     def delete(self, request: Request, slug: str, job: int) -> Response:
-        """End an import after the chunk that it is at. What is in stays, and asking again goes on from there."""
+        """Stop an import after the current chunk. Imported traces are kept; importing the file again continues."""
         row = get_object_or_404(_project_imports(self.enter(request, slug).project), pk=job)
         control.cancel_job(job=row, by=cast(User, request.user), now=timezone.now())
         row.refresh_from_db()
@@ -86,7 +89,7 @@ class BadLinesView(ProjectView):
 
     @extend_schema(operation_id="read_bad_lines", responses={(200, "text/csv"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, job: int) -> FileResponse:
-        """All bad lines of an import as a table: line, column, reason."""
+        """All bad lines of an import as CSV: line, column, reason."""
         row = get_object_or_404(_project_imports(self.enter(request, slug).project), pk=job)
         path = bad_lines.path_for_job(row.pk)
         if not path.exists():
@@ -102,33 +105,37 @@ def _project_imports(project: Project) -> Any:
     return Job.objects.filter(kind=import_job.KIND, subject=f"project:{project.pk}")
 
 
-def _request_import(request: Request, project: Project, said: dict[str, Any]) -> idempotency.IdempotentJob:
-    """Keep the body, and ask for its import unless this very request was made before."""
+def _request_import(request: Request, project: Project, options: dict[str, Any]) -> idempotency.IdempotentJob:
+    """Store the body and request its import, unless an earlier request with the same key did."""
     user, key, now = cast(User, request.user), request.headers.get("Idempotency-Key", "")[:100], timezone.now()
-    path = _store_body(request, said.pop("name"))
+    path = _store_body(request, options.pop("name"))
     try:
-        asked = idempotency.request_once(
+        requested = idempotency.request_once(
             user=user,
             key=key,
             fingerprint=idempotency.fingerprint_request(
-                project=project.pk, name=path.name, sha256=input_files.hash_file(path), **said
+                project=project.pk, name=path.name, sha256=input_files.hash_file(path), **options
             ),
-            ask=lambda: import_job.request_import(
-                project=project, path=path, choices=msgspec.convert(said, import_job.ImportOptions), by=user, now=now
+            start=lambda: import_job.request_import(
+                project=project,
+                path=path,
+                choices=msgspec.convert(options, import_job.ImportOptions),
+                by=user,
+                now=now,
             ),
             now=now,
         )
     except idempotency.IdempotencyKeyReused:
         uploads.delete_upload(path)
         raise ApiProblem(
-            _("This idempotency key stands for another request: choose a new one."), status_code=409
+            _("This idempotency key was used for a different request. Use a new one."), status_code=409
         ) from None
     except (input_files.UnreadableFile, catalog.UnknownFormat, JobFailed) as error:
         uploads.delete_upload(path)
         raise ApiProblem(str(error)) from error
-    if not asked.is_new:
+    if not requested.is_new:
         uploads.delete_upload(path)
-    return asked
+    return requested
 
 
 def _store_body(request: Request, name: str) -> Path:
@@ -136,6 +143,8 @@ def _store_body(request: Request, name: str) -> Path:
     try:
         return uploads.save_upload(name=name, parts=request_bodies.iter_chunks(request), size=size)
     except uploads.UploadTooLarge:
-        raise ApiProblem(_("The file is larger than what is taken over the network."), status_code=413) from None
+        raise ApiProblem(
+            _("The file is too large to upload. Import it on the server with manage.py import_traces."), status_code=413
+        ) from None
     except uploads.UploadCutOff:
-        raise ApiProblem(_("Less came than was announced: send it again."), status_code=400) from None
+        raise ApiProblem(_("The upload is shorter than its Content-Length. Send it again."), status_code=400) from None

@@ -1,4 +1,4 @@
-"""The current PRM for programs: judge traces, rank candidates, send scores in bulk."""
+"""Score traces and rank candidates with the current PRM, and upload scores in bulk."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, cast
@@ -37,7 +37,7 @@ class TraceSerializer(serializers.Serializer[Any]):
 class ScoreRequest(serializers.Serializer[Any]):
     project = serializers.SlugField()
     purpose = serializers.ChoiceField(
-        choices=PRMUsagePurpose.choices, help_text="What the answer is for; calls are counted."
+        choices=PRMUsagePurpose.choices, help_text="What the scores are used for; calls are counted by purpose."
     )
     traces = serializers.ListField(child=TraceSerializer(), min_length=1, max_length=1000)
 
@@ -50,12 +50,14 @@ class RankRequest(serializers.Serializer[Any]):
 
 
 class VerdictSerializer(serializers.Serializer[TracePrediction]):
-    p_correct = serializers.ListField(child=serializers.FloatField(), help_text="P(step right | all before right).")
-    first_error = serializers.ListField(
-        child=serializers.FloatField(), help_text="P(the first error is at this step); the last one: P(there is none)."
+    p_correct = serializers.ListField(
+        child=serializers.FloatField(), help_text="P(step correct | all earlier steps correct)."
     )
-    p_right = serializers.FloatField(help_text="P(all steps right).")
-    flagged = serializers.IntegerField(allow_null=True, help_text="The first step that is held for wrong, from 0.")
+    first_error = serializers.ListField(
+        child=serializers.FloatField(), help_text="P(the first error is at this step); the last entry is P(no error)."
+    )
+    p_right = serializers.FloatField(help_text="P(all steps correct).")
+    flagged = serializers.IntegerField(allow_null=True, help_text="The first step flagged as an error, counted from 0.")
 
 
 class ScoreAnswer(serializers.Serializer[Any]):
@@ -65,7 +67,7 @@ class ScoreAnswer(serializers.Serializer[Any]):
 
 class RankAnswer(serializers.Serializer[Any]):
     prm = serializers.CharField()
-    order = serializers.ListField(child=serializers.IntegerField(), help_text="Places of the candidates, best first.")
+    order = serializers.ListField(child=serializers.IntegerField(), help_text="Indexes of the candidates, best first.")
     candidates = VerdictSerializer(many=True)
 
 
@@ -75,7 +77,7 @@ class BadLineSerializer(serializers.Serializer[Any]):
 
 
 class PushReport(serializers.Serializer[Any]):
-    added = serializers.IntegerField(help_text="Traces that this version had not scored yet.")
+    added = serializers.IntegerField(help_text="Traces that had no scores of this version.")
     known = serializers.IntegerField()
     steps = serializers.IntegerField()
     bad = serializers.IntegerField()
@@ -88,17 +90,17 @@ class ScoreTracesView(ProjectView):
 
     @extend_schema(operation_id="score_traces", request=ScoreRequest, responses=ScoreAnswer)
     def post(self, request: Request) -> Response:
-        """What the project's current PRM says of traces: each step, where the first error is, which step to flag."""
-        asked = _validate(ScoreRequest, request)
-        project = self.enter(request, asked["project"]).project
-        traces = [ScorerInput(each["problem"], each["steps"]) for each in asked["traces"]]
+        """Score traces with the project's current PRM: each step, the position of the first error, the step to flag."""
+        data = _validate(ScoreRequest, request)
+        project = self.enter(request, data["project"]).project
+        traces = [ScorerInput(each["problem"], each["steps"]) for each in data["traces"]]
         try:
-            prm, found = inference.score_traces(
-                project=project, traces=traces, purpose=asked["purpose"], **_actor(request)
+            prm, predictions = inference.score_traces(
+                project=project, traces=traces, purpose=data["purpose"], **_actor(request)
             )
-        except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as refused:
-            raise _as_problem(refused) from None
-        return Response({"prm": prm.label, "traces": _verdict_payloads(found)})
+        except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as error:
+            raise _as_problem(error) from None
+        return Response({"prm": prm.label, "traces": _verdict_payloads(predictions)})
 
 
 class RankCandidatesView(ProjectView):
@@ -107,17 +109,17 @@ class RankCandidatesView(ProjectView):
 
     @extend_schema(operation_id="rank_candidates", request=RankRequest, responses=RankAnswer)
     def post(self, request: Request) -> Response:
-        """The candidates of one problem, the one that is likeliest right throughout first."""
-        asked = _validate(RankRequest, request)
-        project = self.enter(request, asked["project"]).project
-        traces = [ScorerInput(asked["problem"], steps) for steps in asked["candidates"]]
+        """Rank solutions of one problem by the probability that all their steps are correct."""
+        data = _validate(RankRequest, request)
+        project = self.enter(request, data["project"]).project
+        candidates = [ScorerInput(data["problem"], steps) for steps in data["candidates"]]
         try:
-            prm, order, found = inference.rank_candidates(
-                project=project, candidates=traces, purpose=asked["purpose"], **_actor(request)
+            prm, order, predictions = inference.rank_candidates(
+                project=project, candidates=candidates, purpose=data["purpose"], **_actor(request)
             )
-        except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as refused:
-            raise _as_problem(refused) from None
-        return Response({"prm": prm.label, "order": order, "candidates": _verdict_payloads(found)})
+        except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as error:
+            raise _as_problem(error) from None
+        return Response({"prm": prm.label, "order": order, "candidates": _verdict_payloads(predictions)})
 
 
 class PushScoresView(ProjectView):
@@ -126,54 +128,58 @@ class PushScoresView(ProjectView):
 
     @extend_schema(
         operation_id="push_scores",
-        parameters=[OpenApiParameter("prm", int, description="The version that the scores are of.", required=True)],
+        parameters=[
+            OpenApiParameter("prm", int, description="The PRM version that produced the scores.", required=True)
+        ],
         request={"application/x-ndjson": OpenApiTypes.BINARY},
         responses=PushReport,
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Scores in bulk, one trace a line: `{"trace": 17, "scores": [0.98, 0.4]}`, or by `digest`. A line that came
-        before adds nothing; one that cannot be used is reported and leaves the others alone."""
+        """Upload scores in bulk, one trace per line: `{"trace": 17, "scores": [0.98, 0.4]}`, or by `digest`. Repeated
+        lines are ignored; bad lines are reported and do not affect the others."""
         project = self.enter(request, slug).project
-        found = PRM.objects.select_related("project").defer("weights")
         prm = get_object_or_404(
-            found, project=project, version=integers.parse_integer(request.query_params.get("prm"), digits=9)
+            PRM.objects.select_related("project").defer("weights"),
+            project=project,
+            version=integers.parse_integer(request.query_params.get("prm"), digits=9),
         )
         request_bodies.announced_size(request)
         try:
             report = score_push.push_scores(
                 prm=prm, lines=_iter_lines(request_bodies.iter_chunks(request)), **_actor(request)
             )
-        except score_push.NotPushable as refused:
-            raise ApiProblem(str(refused)) from None
-        told = [{"line": line, "reason": reason} for line, reason in report.bad_lines]
-        return Response({**vars(report), "bad_lines": told}, status=422 if report.bad and not report.added else 200)
+        except score_push.NotPushable as error:
+            raise ApiProblem(str(error)) from None
+        bad_lines = [{"line": line, "reason": reason} for line, reason in report.bad_lines]
+        status_code = 422 if report.bad and not report.added else 200
+        return Response({**vars(report), "bad_lines": bad_lines}, status=status_code)
 
 
-def _iter_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _iter_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
-    for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from whole
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
         if len(rest) > _MAX_LINE_BYTES:
             raise ApiProblem(f"A line is longer than {_MAX_LINE_BYTES >> 20} MB.")
     if rest:
         yield rest
 
 
-def _verdict_payloads(found: Sequence[TracePrediction]) -> list[dict[str, Any]]:
-    return [dict(VerdictSerializer(each).data) for each in found]
+def _verdict_payloads(predictions: Sequence[TracePrediction]) -> list[dict[str, Any]]:
+    return [dict(VerdictSerializer(each).data) for each in predictions]
 
 
 def _validate(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    asked = kind(data=request.data)
-    asked.is_valid(raise_exception=True)
-    return dict(asked.validated_data)
+    serializer = kind(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
 
 
 def _actor(request: Request) -> dict[str, Any]:
     return {"by": cast(User, request.user), "now": timezone.now()}
 
 
-def _as_problem(refused: Exception) -> ApiProblem:
-    is_ours = isinstance(refused, inference.PRMNotUsable)
-    return ApiProblem(str(refused), status_code=409 if is_ours else status.HTTP_502_BAD_GATEWAY)
+def _as_problem(error: Exception) -> ApiProblem:
+    is_conflict = isinstance(error, inference.PRMNotUsable)
+    return ApiProblem(str(error), status_code=409 if is_conflict else status.HTTP_502_BAD_GATEWAY)

@@ -1,4 +1,4 @@
-"""What every view of a project does first: find it from the person behind the token, and ask the one table."""
+"""The base of views on a project: find the user's membership and check their role."""
 
 from collections.abc import Mapping
 from typing import ClassVar, cast
@@ -14,7 +14,7 @@ from people.roles import Action
 
 
 class ProjectView(APIView):
-    """Who does not belong sees no project at all (404); whose role does not do this is told who does (403)."""
+    """Respond with 404 to users who are not members, and with 403 to members whose role does not permit the method."""
 
     scopes: ClassVar[Mapping[str, Scope]]
     actions: ClassVar[Mapping[str, Action]]

@@ -1,4 +1,4 @@
-"""Projects, as far as a program needs to know them."""
+"""List and read projects."""
 
 from typing import Any, ClassVar, cast
 
@@ -19,9 +19,9 @@ class ProjectListView(APIView):
 
     @extend_schema(operation_id="list_projects", responses=ProjectSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The projects that the person behind the token may read."""
-        found = roles.visible_projects(cast(User, request.user), Action.READ).order_by("slug")
-        return Response(ProjectSerializer(found, many=True).data)
+        """The projects that the token's user may read."""
+        projects = roles.visible_projects(cast(User, request.user), Action.READ).order_by("slug")
+        return Response(ProjectSerializer(projects, many=True).data)
 
 
 class ProjectDetailView(ProjectView):
@@ -31,5 +31,5 @@ class ProjectDetailView(ProjectView):
     @extend_schema(operation_id="read_project", responses=ProjectSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """One project."""
-        found: dict[str, Any] = ProjectSerializer(self.enter(request, slug).project).data
-        return Response(found)
+        data: dict[str, Any] = ProjectSerializer(self.enter(request, slug).project).data
+        return Response(data)

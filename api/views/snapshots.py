@@ -1,4 +1,4 @@
-"""Snapshots out: order one, follow it, fetch its files."""
+"""Order snapshots, follow their progress and download their files."""
 
 from typing import Any, ClassVar, cast
 
@@ -25,26 +25,28 @@ from people.roles import Action
 
 MAX_LISTED = 100
 RANGE_HEADER = OpenApiParameter(
-    "Range", str, OpenApiParameter.HEADER, description="bytes=1000- goes on where it broke off."
+    "Range", str, OpenApiParameter.HEADER, description="bytes=1000- resumes an interrupted download."
 )
 
 
 class OrderSerializer(serializers.Serializer[Any]):
-    """What a snapshot shall hold: the words of `manage.py build_snapshot`."""
+    """Snapshot options, the same as those of `manage.py build_snapshot`."""
 
-    name = serializers.SlugField(required=False, max_length=100, help_text="Otherwise the project's next one.")
+    name = serializers.SlugField(required=False, max_length=100, help_text="Default: the project's next name.")
     purpose = serializers.ChoiceField(default=SnapshotPurpose.ARCHIVE.value, choices=SnapshotPurpose.choices)
     formats = serializers.ListField(child=serializers.ChoiceField(choices=list(OUTPUT_FORMATS)), min_length=1)
     ending = serializers.ChoiceField(default="jsonl", choices=list(ENDINGS))
-    filters = serializers.DictField(default=dict, help_text="Which submissions, by what is known of them.")
-    rule = serializers.DictField(default=dict, help_text="What neutral ratings and raters' own steps become.")
+    filters = serializers.DictField(default=dict, help_text="Which submissions to include.")
+    rule = serializers.DictField(default=dict, help_text="How to treat neutral ratings and corrected steps.")
     validation = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     test = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     without_duplicates = serializers.BooleanField(default=False)
     taken_in = serializers.ListField(child=serializers.CharField(max_length=100), default=list)
-    reason = serializers.CharField(default="", allow_blank=True, max_length=2000, help_text="Why that is taken in.")
+    reason = serializers.CharField(
+        default="", allow_blank=True, max_length=2000, help_text="Why excluded data is included (`taken_in`)."
+    )
     deliver_to = serializers.ListField(
-        child=serializers.CharField(max_length=100), default=list, help_text="Destinations that are set up, by name."
+        child=serializers.CharField(max_length=100), default=list, help_text="Names of configured destinations."
     )
 
 
@@ -58,7 +60,7 @@ class DeliverySerializer(serializers.Serializer[deliveries.DeliveryStatus]):
     destination = serializers.CharField(source="delivery.destination")
     address = serializers.CharField(source="delivery.address")
     state = serializers.CharField(help_text="queued, running, done, failed or cancelled")
-    done = serializers.IntegerField(help_text="Files that lie there, of `total`.")
+    done = serializers.IntegerField(help_text="Delivered files, out of `total`.")
     total = serializers.IntegerField(allow_null=True)
     failure = serializers.CharField()
     delivered_at = serializers.DateTimeField(source="delivery.delivered_at", allow_null=True)
@@ -68,7 +70,7 @@ class SnapshotSerializer(serializers.Serializer[Snapshot]):
     name = serializers.CharField()
     purpose = serializers.CharField()
     state = serializers.ChoiceField(choices=["building", "built", "failed", "cancelled"])
-    done = serializers.IntegerField(help_text="Rows of the manifest that are written, of `total`.")
+    done = serializers.IntegerField(help_text="Written manifest rows, out of `total`.")
     total = serializers.IntegerField(allow_null=True)
     failure = serializers.CharField()
     order = serializers.DictField()
@@ -86,33 +88,33 @@ class SnapshotListView(ProjectView):
     @extend_schema(operation_id="list_snapshots", responses=SnapshotSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """The newest snapshots of the project."""
-        found = _project_snapshots(self.enter(request, slug).project.pk).order_by("-pk")[:MAX_LISTED]
-        return Response([_snapshot_payload(each) for each in found])
+        rows = _project_snapshots(self.enter(request, slug).project.pk).order_by("-pk")[:MAX_LISTED]
+        return Response([_snapshot_payload(each) for each in rows])
 
     @extend_schema(operation_id="order_snapshot", request=OrderSerializer, responses={202: SnapshotSerializer})
     def post(self, request: Request, slug: str) -> Response:
-        """Order a snapshot. What it reads is frozen at once; its files are written behind the scenes. Its name is its
-        key: ordered twice, it is made once, and the second order is told so (409)."""
-        actor = self.enter(request, slug)
-        said = OrderSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        wanted = dict(said.validated_data)
-        name = wanted.pop("name", "") or snapshots.suggest_name(actor.project)
-        if Snapshot.objects.filter(project=actor.project, name=name).exists():
-            raise ApiProblem(f"There is a snapshot called {name} already.", status_code=409)
+        """Order a snapshot. Its contents are frozen immediately; its files are written in the background. The name
+        makes the request idempotent: a second order with the same name is refused (409)."""
+        project = self.enter(request, slug).project
+        serializer = OrderSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        order = dict(serializer.validated_data)
+        name = order.pop("name", "") or snapshots.suggest_name(project)
+        if Snapshot.objects.filter(project=project, name=name).exists():
+            raise ApiProblem(f"A snapshot named {name} already exists.", status_code=409)
         try:
-            made = snapshots.order_snapshot(
-                project=actor.project,
+            snapshot = snapshots.order_snapshot(
+                project=project,
                 name=name,
-                purpose=wanted.pop("purpose"),
-                order=msgspec.convert(wanted, SnapshotOrder),
+                purpose=order.pop("purpose"),
+                order=msgspec.convert(order, SnapshotOrder),
                 by=cast(User, request.user),
                 now=timezone.now(),
             )
         except (InvalidOrder, msgspec.ValidationError) as error:
             raise ApiProblem(str(error)) from error
-        where = reverse("api:snapshot", args=[slug, made.name], request=request)
-        return Response(_snapshot_payload(made), status=202, headers={"Location": where})
+        location = reverse("api:snapshot", args=[slug, snapshot.name], request=request)
+        return Response(_snapshot_payload(snapshot), status=202, headers={"Location": location})
 
 
 class SnapshotDetailView(ProjectView):
@@ -121,18 +123,17 @@ class SnapshotDetailView(ProjectView):
 
     @extend_schema(operation_id="follow_snapshot", responses=SnapshotSerializer)
     def get(self, request: Request, slug: str, name: str) -> Response:
-        """How far a snapshot is, and its files with their checksums."""
-        return Response(
-            _snapshot_payload(get_object_or_404(_project_snapshots(self.enter(request, slug).project.pk), name=name))
-        )
+        """The progress of a snapshot, and its files with their checksums."""
+        rows = _project_snapshots(self.enter(request, slug).project.pk)
+        return Response(_snapshot_payload(get_object_or_404(rows, name=name)))
 
     @extend_schema(operation_id="cancel_snapshot", responses={202: SnapshotSerializer})
     def delete(self, request: Request, slug: str, name: str) -> Response:
-        """End the building of a snapshot. One that is built stays."""
-        found = get_object_or_404(_project_snapshots(self.enter(request, slug).project.pk), name=name)
-        snapshots.cancel_snapshot(snapshot=found, by=cast(User, request.user), now=timezone.now())
-        found.refresh_from_db()
-        return Response(_snapshot_payload(found), status=202)
+        """Cancel the build of a snapshot. A finished snapshot is kept."""
+        snapshot = get_object_or_404(_project_snapshots(self.enter(request, slug).project.pk), name=name)
+        snapshots.cancel_snapshot(snapshot=snapshot, by=cast(User, request.user), now=timezone.now())
+        snapshot.refresh_from_db()
+        return Response(_snapshot_payload(snapshot), status=202)
 
 
 class SnapshotFileView(ProjectView):
@@ -145,14 +146,13 @@ class SnapshotFileView(ProjectView):
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str, name: str, file: str) -> HttpResponseBase:
-        """A file of a snapshot that is built, whole or in part; its checksum is its tag."""
-        found = get_object_or_404(
-            _project_snapshots(self.enter(request, slug).project.pk), name=name, built_at__isnull=False
-        )
-        row = snapshots.find_file(found, file)
+        """Download a file of a finished snapshot, or a range of it. The ETag is its checksum."""
+        rows = _project_snapshots(self.enter(request, slug).project.pk)
+        snapshot = get_object_or_404(rows, name=name, built_at__isnull=False)
+        row = snapshots.find_file(snapshot, file)
         if row is None:
             raise Http404
-        path = snapshots.snapshot_folder(found) / row.name
+        path = snapshots.snapshot_folder(snapshot) / row.name
         kind = "application/octet-stream"
         return file_response.send_file(request._request, path, sha256=row.sha256, name=path.name, content_type=kind)
 
@@ -162,11 +162,11 @@ def _project_snapshots(project_id: int) -> Any:
 
 
 def _snapshot_payload(snapshot: Snapshot) -> dict[str, Any]:
-    standing = snapshot_status.load_snapshot_status(snapshot)
-    told = {
+    status = snapshot_status.load_snapshot_status(snapshot)
+    data = {
         **{name: getattr(snapshot, name) for name in ("name", "purpose", "order", "asked_at", "frozen_at", "built_at")},
-        **{name: getattr(standing, name) for name in ("state", "done", "total", "failure")},
+        **{name: getattr(status, name) for name in ("state", "done", "total", "failure")},
         "files": snapshot.files.order_by("name"),
         "deliveries": deliveries.list_delivery_statuses(snapshot),
     }
-    return dict(SnapshotSerializer(told).data)  # type: ignore[arg-type]  # its fields are read by name
+    return dict(SnapshotSerializer(data).data)  # type: ignore[arg-type]  # its fields are read by name

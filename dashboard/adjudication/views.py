@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import access, render
 from dashboard.adjudication import page
 from dashboard.adjudication.forms import DecisionForm, SendBackForm
-from labeling import quality
 from labeling.models import Settlement
 from labeling.projects.guidelines import rendering
 from labeling.quality import resolution_reasons
+from labeling.quality.adjudication import CannotDecide, decide_trace, list_contested, send_back_trace
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -27,7 +27,7 @@ def show_adjudication(request: HttpRequest, slug: str, trace: int | None = None)
     """Show the given trace, or the one that has waited longest."""
     actor = access.membership_or_404(request, slug, Action.ADJUDICATE)
     if trace is None:
-        return _render_adjudication(request, actor, quality.list_contested(project_id=actor.project_id).first())
+        return _render_adjudication(request, actor, list_contested(project_id=actor.project_id).first())
     return _render_adjudication(request, actor, get_object_or_404(_select_settlements(actor), pk=trace))
 
 
@@ -39,8 +39,8 @@ def decide_case(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     if not form.is_valid():
         return _render_adjudication(request, actor, settlement, form=form, status=422)
     try:
-        quality.decide_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.CannotDecide as error:
+        decide_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except CannotDecide as error:
         return _render_refusal(request, actor, trace, error)
     messages.success(request, _("Decided: %(decision)s.") % {"decision": form.describe_decision()})
     return redirect("dashboard:adjudication", slug)
@@ -54,14 +54,14 @@ def send_case_back(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     if not form.is_valid():
         return _render_adjudication(request, actor, settlement, form=form, status=422)
     try:
-        quality.send_back_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.CannotDecide as error:
+        send_back_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except CannotDecide as error:
         return _render_refusal(request, actor, trace, error)
     messages.success(request, _("Sent back. One more annotator will label it."))
     return redirect("dashboard:adjudication", slug)
 
 
-def _render_refusal(request: HttpRequest, actor: Membership, trace: int, error: quality.CannotDecide) -> HttpResponse:
+def _render_refusal(request: HttpRequest, actor: Membership, trace: int, error: CannotDecide) -> HttpResponse:
     """Show the current state of the trace: another reviewer may have decided it."""
     settlement = get_object_or_404(_select_settlements(actor), pk=trace)
     return _render_adjudication(request, actor, settlement, problem=str(error), status=422)
@@ -81,7 +81,7 @@ def _render_adjudication(
     status: int = 200,
 ) -> HttpResponse:
     with_names = request.GET.get("names") == "1" and roles.membership_may(actor, Action.INVITE)
-    queue = list(quality.list_contested(project_id=actor.project_id)[: page.MAX_QUEUED + 1])
+    queue = list(list_contested(project_id=actor.project_id)[: page.MAX_QUEUED + 1])
     return render.project_page(
         request,
         actor,

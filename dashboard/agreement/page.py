@@ -14,10 +14,9 @@ from dashboard import rater_names, statistics
 from dashboard.chart import Chart
 from dashboard.statistics import StatisticEstimate
 from dashboard.tables import DataTable, TableColumn
-from labeling import quality
 from labeling.models import Project, Rater
 from labeling.models.trace import StepKind
-from labeling.quality.project_stats import StoredProjectStats
+from labeling.quality.project_stats import StoredProjectStats, load_project_stats
 from people.models import Membership
 
 FIRST_ERROR_STATISTICS = ("exact", "within_one", "has_error_kappa")
@@ -87,7 +86,7 @@ class AgreementPage:
 
 def load_agreement(project: Project, actor: Membership, *, part: str = "") -> AgreementPage | None:
     """Load the statistics of one part. Return None before the first submission."""
-    stats = quality.load_project_stats(project_id=project.pk)
+    stats = load_project_stats(project_id=project.pk)
     if stats is None:
         return None
     content = stats.content

@@ -6,8 +6,8 @@ from django.views.decorators.http import require_safe
 
 from dashboard import access, render
 from dashboard.agreement import page
-from labeling import quality
 from labeling.models.rater_model import FitBasis
+from labeling.quality.rater_model import load_current_fit
 from people.roles import Action
 
 
@@ -23,6 +23,6 @@ def show_agreement(request: HttpRequest, slug: str) -> HttpResponse:
         here="agreement",
         tables=agreement.tables if agreement else [],
         agreement=agreement,
-        fit=quality.load_current_fit(actor.project.pk),
-        assisted_fit=quality.load_current_fit(actor.project.pk, FitBasis.ASSISTED),
+        fit=load_current_fit(actor.project.pk),
+        assisted_fit=load_current_fit(actor.project.pk, FitBasis.ASSISTED),
     )

@@ -14,11 +14,10 @@ from dashboard import annotator_flags, money, rater_names, recent_activity
 from dashboard.annotator_flags import AnnotatorFlag, GoldThresholdStatus, QualitySignal, ShareOfCases
 from dashboard.recent_activity import RecentActivity
 from dashboard.tables import DataTable, TableColumn
-from labeling import quality
 from labeling.models import Assignment, Lane, Project, Rater
 from labeling.models.rater import RaterStage
-from labeling.quality import gold_monitor
-from labeling.quality.project_stats import StoredProjectStats
+from labeling.quality.project_stats import StoredProjectStats, load_project_stats
+from labeling.quality.signals import describe_signals
 from people.models import Membership
 from stats import intervals
 
@@ -104,7 +103,7 @@ def _matches_choice(person: AnnotatorSummary, choice: str, now: dt.datetime) -> 
 
 def load_annotators(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") -> AnnotatorsPage:
     project = actor.project
-    stats = quality.load_project_stats(project_id=project.pk)
+    stats = load_project_stats(project_id=project.pk)
     figures = stats.content["raters"] if stats else {}
     keys, n = _select_listed(project, figures)
     raters = Rater.objects.filter(pk__in=keys)
@@ -141,7 +140,7 @@ def _select_listed(project: Project, figures: dict[str, Any]) -> tuple[list[int]
 
 def load_annotator_summary(rater: Rater, actor: Membership, now: dt.datetime) -> AnnotatorSummary:
     """Load one annotator. `rater.user` must be loaded."""
-    stats = quality.load_project_stats(project_id=actor.project_id)
+    stats = load_project_stats(project_id=actor.project_id)
     figures = stats.content["raters"].get(str(rater.pk), {}) if stats else {}
     seen = _load_last_seen(Rater.objects.filter(pk=rater.pk))
     activity = recent_activity.load_recent_activity(actor.project_id, now, rater_id=rater.pk)
@@ -178,7 +177,7 @@ def _assess_quality(figures: dict[str, Any], project: Project) -> _QualityFigure
     right = _build_share(gold.get("right"), gold.get("n"))
     missed = _build_share(consensus.get("missed"), consensus.get("n"))
     blamed = _build_share(consensus.get("blamed"), consensus.get("n"))
-    signals = [QualitySignal(signal) for signal in gold_monitor.describe_signals(figures)]
+    signals = [QualitySignal(signal) for signal in describe_signals(figures)]
     flags = annotator_flags.list_flags(
         signals=signals, missed=missed, blamed=blamed, gold=right, threshold=project.gold_bar
     )

@@ -8,9 +8,10 @@ from django.http import QueryDict
 
 from charts import number_format
 from dashboard import paging, trace_steps
-from labeling import quality, step_numbers
+from labeling import step_numbers
 from labeling.models import Gold, GoldAnswer, Project
 from labeling.models.gold import GoldVerdict
+from labeling.quality.gold_scoring import GoldAccuracy
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class GoldRow:
     """A gold trace with its accuracy over all answers, training and screening included."""
 
     gold: Gold
-    accuracy: quality.GoldAccuracy
+    accuracy: GoldAccuracy
     accepted: str
 
     @property
@@ -62,8 +63,8 @@ def build_gold_rows(golds: Sequence[Gold]) -> list[GoldRow]:
     ]
 
 
-def _build_accuracy(counts: dict[GoldVerdict, int]) -> quality.GoldAccuracy:
-    return quality.GoldAccuracy(
+def _build_accuracy(counts: dict[GoldVerdict, int]) -> GoldAccuracy:
+    return GoldAccuracy(
         n=sum(counts.values()),
         right=counts[GoldVerdict.RIGHT],
         missed=counts[GoldVerdict.MISSED],

@@ -15,8 +15,9 @@ from dashboard import access, render, trace_steps
 from dashboard.gold import page
 from dashboard.gold.forms import KnownAnswerForm, get_initial_answer
 from dashboard.screening_set.page import count_hidden_gold
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Gold
+from labeling.quality.gold import InvalidGold, correct_gold, retire_gold
 from people.models import Membership
 from people.roles import Action
 
@@ -54,8 +55,8 @@ def correct_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpRespon
     if not form.is_valid():
         return _render_gold_trace(request, actor, row, form=form, status=422)
     try:
-        n = quality.correct_gold(gold=row, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.InvalidGold as error:
+        n = correct_gold(gold=row, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except InvalidGold as error:
         return _render_gold_trace(request, actor, row, form=form, problem=str(error), status=422)
     text = ngettext("Saved. The verdict of %(n)d answer changed.", "Saved. The verdicts of %(n)d answers changed.", n)
     messages.success(request, text % {"n": n})
@@ -65,7 +66,7 @@ def correct_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpRespon
 @require_POST
 def retire_gold_trace(request: HttpRequest, slug: str, gold: int) -> HttpResponse:
     actor, row = _load_gold_trace(request, slug, gold)
-    if quality.retire_gold(gold=row, by=actor.user, now=timezone.now()):
+    if retire_gold(gold=row, by=actor.user, now=timezone.now()):
         messages.success(request, _("Retired. It will no longer be assigned as gold; its answers are kept."))
     else:
         messages.warning(request, _("This gold trace was already retired."))

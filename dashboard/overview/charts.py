@@ -74,13 +74,13 @@ def _build_progress_chart(
         [(days[0].day - dt.timedelta(days=1), settled_before), *points],
         goal=max(total, settled),
         end=end,
-        name=_("Settled traces by day, now %(n)s of %(total)s") % {"n": settled, "total": total},
+        name=_("Settled traces per day, now %(n)s of %(total)s") % {"n": settled, "total": total},
         dates=_format_date,
         words=(_("%(n)s settled") % {"n": f"{settled:,}"}, _("today")),
     )
     columns = (TableColumn(_("Day"), reads=str), TableColumn(_("Settled"), is_number=True))
     return draw_for_both_widths(
-        draw, DataTable("settled", _("settled traces by day"), columns, points), wide=progress.WIDTH
+        draw, DataTable("settled", _("settled traces per day"), columns, points), wide=progress.WIDTH
     )
 
 
@@ -94,7 +94,7 @@ def _build_alpha_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
         for stats, estimate in zip(daily_stats, estimates, strict=True)
     ]
     svg = series.draw_dots(
-        points, name=_("Nominal alpha by day, with 95 percent intervals"), reads=number_format.format_share
+        points, name=_("Daily nominal alpha, with 95 percent intervals"), reads=number_format.format_share
     )
     columns = (
         TableColumn(_("Day"), reads=str),
@@ -109,7 +109,7 @@ def _build_alpha_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
         (stats.day, each.value, each.low, each.high, each.n, each.n_problems, each.why)
         for stats, each in zip(daily_stats, estimates, strict=True)
     ]
-    return Chart(svg, DataTable("alpha", _("nominal alpha by day"), columns, rows))
+    return Chart(svg, DataTable("alpha", _("daily nominal alpha"), columns, rows))
 
 
 def _build_label_mix_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
@@ -123,7 +123,7 @@ def _build_label_mix_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
     svg = bars.draw_stacked_columns(
         [_format_date(stats.day) for stats in daily_stats],
         layers,
-        name=_("Share of negative and neutral ratings by day"),
+        name=_("Daily share of negative and neutral ratings"),
         reads=number_format.format_percent,
         rest=(_("positive"), _("%(share)s, not drawn") % {"share": number_format.format_percent(positive)}),
     )
@@ -140,7 +140,7 @@ def _build_label_mix_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
         (stats.day, low, mid, 1 - low - mid, n)
         for stats, low, mid, n in zip(daily_stats, negative, neutral, counts, strict=True)
     ]
-    return Chart(svg, DataTable("labels", _("label mix by day"), columns, rows))
+    return Chart(svg, DataTable("labels", _("daily label mix"), columns, rows))
 
 
 def _build_contested_chart(days: Sequence[OverviewDay]) -> Chart:

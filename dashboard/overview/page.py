@@ -11,9 +11,8 @@ from dashboard.chart import Chart
 from dashboard.overview import charts as overview_charts
 from dashboard.overview import forecast
 from dashboard.overview.charts import OverviewDay
-from labeling import quality
 from labeling.models import Project
-from labeling.quality.project_stats import StoredProjectStats
+from labeling.quality.project_stats import StoredProjectStats, list_daily_stats, load_project_stats
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class OverviewPage:
 
 def load_overview(project: Project, now: dt.datetime, *, weeks: int | None = None) -> OverviewPage | None:
     """Return None before the first submission. `weeks` shortens the charts; the figures cover the whole project."""
-    stats = quality.load_project_stats(project_id=project.pk)
+    stats = load_project_stats(project_id=project.pk)
     if stats is None:
         return None
     content, today = stats.content, now.astimezone(dt.UTC).date()
@@ -58,7 +57,7 @@ def load_overview(project: Project, now: dt.datetime, *, weeks: int | None = Non
         n_steps=n_steps,
         n_contested=content["settlements"].get("contested", 0),
         charts=overview_charts.build_overview_charts(
-            project, days, end, total, list(quality.list_daily_stats(project_id=project.pk)), weeks
+            project, days, end, total, list(list_daily_stats(project_id=project.pk)), weeks
         ),
     )
 

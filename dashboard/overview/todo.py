@@ -12,9 +12,9 @@ from django.utils.translation import ngettext
 
 from dashboard.traces.page import filter_unresolved_bad_reports
 from jobs.models import Job, JobState
-from labeling import quality
 from labeling.models import FirstErrorReport, Project, Rater, Trace
 from labeling.models.rater import RaterStage
+from labeling.quality.adjudication import list_contested
 from people import roles
 from people.models import MemberMessage, Membership
 from people.roles import Action
@@ -55,7 +55,7 @@ _Describe = Callable[[int], tuple[str, str]]  # the label and the hint for a cou
 
 def _list_queries(project: Project) -> Iterator[tuple[str, Action, QuerySet[Any], _Describe, str, str]]:
     """Yield the key, the required action, the rows, the description, and the page with its query."""
-    contested = quality.list_contested(project_id=project.pk).order_by()
+    contested = list_contested(project_id=project.pk).order_by()
     yield "contested", Action.ADJUDICATE, contested, _describe_contested, "adjudication", ""
     members = Rater.objects.members().active().filter(project=project)
     paused = members.filter(paused_at__isnull=False)
@@ -102,7 +102,7 @@ def _describe_flagged(n: int) -> tuple[str, str]:
 
 
 def _describe_answers(n: int) -> tuple[str, str]:
-    return ngettext("New reply", "New replies", n), _("annotators replied to your messages")
+    return ngettext("New answer", "New answers", n), _("annotators answered your messages")
 
 
 def _describe_bad_problems(n: int) -> tuple[str, str]:

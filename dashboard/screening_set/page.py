@@ -84,7 +84,7 @@ def load_screening_set(project: Project, query: QueryDict) -> ScreeningSetPage:
     return ScreeningSetPage(
         rows=_build_rows(proposal),
         strata=[
-            ScreeningStratum(key, name, wanted[key], proposal.n_of(key), proposal.there.get(key, 0))
+            ScreeningStratum(key, name, wanted[key], proposal.n_of(key), proposal.available.get(key, 0))
             for key, name in STRATUM_LABELS.items()
         ],
         mix=proposal.mix,

@@ -11,7 +11,8 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import access, render
 from dashboard.screening_set import page
 from formats import integers
-from labeling import onboarding, quality
+from labeling import onboarding
+from labeling.quality.gold import InvalidGold
 from people.models import Membership
 from people.roles import Action
 
@@ -33,10 +34,10 @@ def adopt_screening_set(request: HttpRequest, slug: str) -> HttpResponse:
         change = onboarding.replace_screening_set(
             project=actor.project, trace_ids=trace_ids, by=actor.user, now=timezone.now()
         )
-    except quality.InvalidGold as error:
+    except InvalidGold as error:
         return _render_screening_set(request, actor, status=422, problem=str(error))
     text = _("Saved. The screening set has %(n)d traces: %(added)d added, %(removed)d removed.")
-    messages.success(request, text % {"n": change.n, "added": change.n_new, "removed": change.n_left})
+    messages.success(request, text % {"n": change.n, "added": change.n_new, "removed": change.n_retired})
     return redirect("dashboard:gold", slug)
 
 

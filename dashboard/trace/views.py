@@ -14,8 +14,10 @@ from dashboard import access, majority, render, trace_steps
 from dashboard.gold.forms import MakeGoldForm, get_consensus_answer
 from dashboard.trace import page
 from dashboard.trace.forms import WithdrawTraceForm
-from labeling import onboarding, quality, queue, step_numbers
+from labeling import onboarding, queue, step_numbers
 from labeling.models import Assignment, OptionPart, Trace
+from labeling.quality.gold import InvalidGold
+from labeling.quality.withdrawal import withdraw_traces
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -40,7 +42,7 @@ def make_trace_gold(request: HttpRequest, slug: str, trace: int) -> HttpResponse
         return _render_trace(request, actor, row, status=422, gold_form=form)
     try:
         onboarding.make_served_gold(trace=row, by=actor.user, now=timezone.now(), **form.cleaned_data)
-    except quality.InvalidGold as error:
+    except InvalidGold as error:
         return _render_trace(request, actor, row, status=422, problem=str(error))
     messages.success(request, _("Marked as gold."))
     return redirect("dashboard:trace", slug, row.pk)
@@ -53,7 +55,7 @@ def withdraw_trace(request: HttpRequest, slug: str, trace: int) -> HttpResponse:
     if not form.is_valid():
         return _render_trace(request, actor, row, status=422, problem=_("Give a reason to withdraw the trace."))
     now, reason = timezone.now(), form.cleaned_data["reason"]
-    quality.withdraw_traces(project=actor.project, trace_ids=[row.pk], reason=reason, by=actor.user, now=now)
+    withdraw_traces(project=actor.project, trace_ids=[row.pk], reason=reason, by=actor.user, now=now)
     messages.success(
         request, _("Withdrawn. This trace will no longer be assigned; annotators who have it open can still submit it.")
     )

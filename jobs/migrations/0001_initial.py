@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('state__in', ['queued', 'running'])), fields=['state', 'lease_ends_at'], name='job_to_sweep'), models.Index(fields=['subject', '-id'], name='job_by_subject')],
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('state', 'running'), _negated=True), models.Q(('lease_ends_at__isnull', False), ('started_at__isnull', False)), _connector='OR'), name='running_work_has_a_lease'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(('failure', ''), _negated=True), _connector='OR'), name='failed_work_says_why'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('state__in', ['queued', 'running'])), models.Q(('ended_at__isnull', False), ('state__in', ['done', 'failed', 'cancelled'])), _connector='OR'), name='work_that_ended_has_an_end')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('state', 'running'), _negated=True), models.Q(('lease_ends_at__isnull', False), ('started_at__isnull', False)), _connector='OR'), name='running_jobs_have_a_lease'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(('failure', ''), _negated=True), _connector='OR'), name='failed_jobs_have_a_reason'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('state__in', ['queued', 'running'])), models.Q(('ended_at__isnull', False), ('state__in', ['done', 'failed', 'cancelled'])), _connector='OR'), name='ended_jobs_have_an_end_time')],
             },
         ),
     ]

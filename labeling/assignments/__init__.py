@@ -1,7 +1,8 @@
-"""Takes down what raters judge: ratings as they are made, submissions, corrections. Alone changes turns, judgments, the
-history of writes, submissions, and the version, revision and submission of an assignment.
+"""The work of raters on their assignments: edits as they are made, submissions, skips, and corrections.
 
-Called through this module: `judging.record(...)`."""
+Only this package changes step reviews, judgments, the history of edits, submissions, correction requests, and the
+version, revision and submission of an assignment. Other packages call it as `assignments.submit(...)`.
+"""
 
 from labeling.assignments.corrections import (
     decline_correction,

@@ -1,4 +1,4 @@
-"""What stands: everything that judging decides by, read of one assignment in one statement."""
+"""The answer sheet of an assignment: all that decides what an edit or a submit does, read in one statement."""
 
 import datetime as dt
 import itertools
@@ -14,8 +14,10 @@ from labeling.models.assignment import AssignmentState
 from labeling.models.trace import TraceKind
 from labeling.projects import protocols
 
-_READ = rawsql.load_sql(__file__, "read.sql")
-_LAST = 2**31 - 1  # above every position
+_READ = rawsql.load_sql(__file__, "answer_sheet.sql")
+_ALL_STEPS = (0, 2**31 - 1)
+_MS, _CLOCK_TOLERANCE = dt.timedelta(milliseconds=1), dt.timedelta(seconds=5)
+_MAX_MS = 2**31 - 1
 
 
 class StepRow(NamedTuple):
@@ -41,7 +43,7 @@ class JudgmentRow(NamedTuple):
 
 
 class HistoryEdit(NamedTuple):
-    """A write of the history, as far as meeting another one goes."""
+    """An earlier edit, with the columns that a merge compares."""
 
     client: str
     sequence: int
@@ -54,7 +56,7 @@ class HistoryEdit(NamedTuple):
 
 
 class AssignmentFacts(NamedTuple):
-    """One row each of assignment, project, trace and rater."""
+    """Columns of assignment, project, trace and rater."""
 
     assignment: int
     project: int
@@ -75,53 +77,48 @@ class AssignmentFacts(NamedTuple):
     held_at: dt.datetime | None
     opened_at: dt.datetime | None
 
-    def most_ms(self, now: dt.datetime) -> int:
-        """Nobody was longer at a trace than it was in their hands, whatever their clock says. A little more is the
-        rounding of two clocks, not a lie."""
+    def max_active_ms(self, now: dt.datetime) -> int:
+        """Return the time since the assignment began: active time cannot be longer, whatever the client's clock says.
+        Small differences between the two clocks are tolerated."""
         begun_at = self.held_at or self.opened_at
-        return _MOST_MS if begun_at is None else int((now - begun_at + _SLACK) / _MS)
-
-
-_MS, _SLACK = dt.timedelta(milliseconds=1), dt.timedelta(seconds=5)
-_MOST_MS = 2**31 - 1
+        return _MAX_MS if begun_at is None else int((now - begun_at + _CLOCK_TOLERANCE) / _MS)
 
 
 class AnswerSheet(NamedTuple):
-    """The assignment with the steps that were asked for: their turns and judgments now, and the writes about them."""
+    """An assignment with the requested steps: their current reviews and judgments, and the earlier edits of them."""
 
     facts: AssignmentFacts
     steps: dict[int, StepRow]
-    turns: dict[int, StepReviewRow]
+    reviews: dict[int, StepReviewRow]
     judgments: dict[tuple[int, int], JudgmentRow]
     history: tuple[HistoryEdit, ...]
 
     @property
     def is_closed(self) -> bool:
-        """Submitted and not being corrected: what comes now is late."""
+        """Whether it is submitted and not being corrected, so that new edits are late."""
         return self.facts.state == AssignmentState.SUBMITTED and not self.facts.is_reopened
 
     @property
     def is_pregenerated(self) -> bool:
         return self.facts.trace_kind == TraceKind.PREGENERATED
 
-    def rated(self) -> list[protocols.ProtocolStep]:
-        """The steps as the protocol looks at them."""
-        nothing = JudgmentRow()
+    def protocol_steps(self) -> list[protocols.ProtocolStep]:
+        unrated = JudgmentRow()
         return [
             protocols.ProtocolStep(
                 position,
                 step.is_rateable,
-                tuple(self.judgments.get((position, n), nothing).rating for n in range(len(step.options))),
+                tuple(self.judgments.get((position, n), unrated).rating for n in range(len(step.options))),
             )
             for position, step in sorted(self.steps.items())
         ]
 
 
 def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> AnswerSheet:
-    """Read what is stored from the first to the last of these positions (None: at all positions), with the writes
-    about them and those that the batch repeats."""
-    first, last = (0, _LAST) if steps is None else (min(steps, default=0), max(steps, default=-1))
-    found = rawsql.fetch_rows(
+    """Read the answer sheet from the first to the last of these positions (None: all), with the earlier edits of these
+    steps and those that the batch repeats. Raises AssignmentUnknown."""
+    first, last = _ALL_STEPS if steps is None else (min(steps, default=0), max(steps, default=-1))
+    rows = rawsql.fetch_rows(
         _READ,
         {
             "assignment": batch.assignment_id,
@@ -129,30 +126,29 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
             "first_step": first,
             "last_step": last,
             "client": batch.client,
-            "sequences": [write.sequence for write in batch.writes],
+            "sequences": [edit.sequence for edit in batch.edits],
         },
     )
-    if not found:
+    if not rows:
         raise AssignmentUnknown
-    *facts, step_rows, turn_rows, write_rows = found[0]
-    return _build_answer_sheet(AssignmentFacts(*facts), _decoded(step_rows), _decoded(turn_rows), _decoded(write_rows))
+    *facts, steps_json, reviews_json, edits_json = rows[0]
+    return _build_answer_sheet(AssignmentFacts(*facts), _decode(steps_json), _decode(reviews_json), _decode(edits_json))
 
 
 def _build_answer_sheet(
-    facts: AssignmentFacts, step_rows: Sequence[Any], turn_rows: Sequence[Any], write_rows: Sequence[Any]
+    facts: AssignmentFacts, step_rows: Sequence[Any], review_rows: Sequence[Any], edit_rows: Sequence[Any]
 ) -> AnswerSheet:
-    steps = {position: _step(pk, position, rateable, options) for pk, position, rateable, options in step_rows}
-    turns, judgments = {}, {}
-    for position, *turn, judged in turn_rows:
-        turns[position] = StepReviewRow(*turn)
-        for option, rating, flagged, category, reason in judged or ():
+    steps = {
+        position: StepRow(pk, position, is_rateable, tuple(option for _, option in sorted(options or ())))
+        for pk, position, is_rateable, options in step_rows
+    }
+    reviews, judgments = {}, {}
+    for position, *review, judgment_rows in review_rows:
+        reviews[position] = StepReviewRow(*review)
+        for option, rating, flagged, category, reason in judgment_rows or ():
             judgments[position, option] = JudgmentRow(rating, flagged, category, reason)
-    return AnswerSheet(facts, steps, turns, judgments, tuple(itertools.starmap(HistoryEdit, write_rows)))
+    return AnswerSheet(facts, steps, reviews, judgments, tuple(itertools.starmap(HistoryEdit, edit_rows)))
 
 
-def _step(pk: int, position: int, is_rateable: bool, options: Any) -> StepRow:
-    return StepRow(pk, position, is_rateable, tuple(option for _, option in sorted(options or ())))
-
-
-def _decoded(text: str | None) -> list[Any]:
+def _decode(text: str | None) -> list[Any]:
     return orjson.loads(text) if text and text != "[]" else []

@@ -1,5 +1,8 @@
-"""Opens what was submitted once more. The submitted revision stays what counts, and its rows never change: the
-correction is a copy, until it is submitted itself or thrown away."""
+"""Corrections: reopen a submission, cancel the correction, request one from a rater, and answer the request.
+
+The submitted revision counts and never changes. A correction works on a copy, the next revision, until it is submitted
+or canceled.
+"""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -18,99 +21,21 @@ from labeling.models import Assignment, CorrectionRequest, Judgment, StepReview
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.models.project import ProjectState
 
-# Asks raters to look at a submission again, and takes their answers. Alone changes requests for correction.
-
-
-_CORRECTABLE_PURPOSES = (AssignmentPurpose.WORK, AssignmentPurpose.ADJUDICATION)
-
-
-def request_correction(*, assignment_id: int, note: str, by: User, now: dt.datetime) -> CorrectionRequest:
-    """Ask the rater of a submission to look again. Raises CannotReopen where that is not possible."""
-    assignment = Assignment.objects.select_related("rater").get(pk=assignment_id)
-    _check_requestable(assignment, note)
-    try:
-        with transaction.atomic():
-            request = CorrectionRequest.objects.create(
-                assignment=assignment,
-                revision=assignment.submitted_revision,
-                note=note.strip(),
-                asked_by=by,
-                asked_at=now,
-            )
-            _log_request("correction.asked", assignment, by, now, note=request.note)
-    except IntegrityError:
-        raise CorrectionRefused(
-            _("Somebody has asked for a correction already. It is waiting for its rater.")
-        ) from None
-    return request
-
-
-def open_correction_requests(*, user: User) -> QuerySet[CorrectionRequest]:
-    """What this person is asked to look at again, the oldest first."""
-    mine = CorrectionRequest.objects.filter(
-        answered_at=None, assignment__rater__user=user, assignment__rater__removed_at=None
-    )
-    return mine.select_related("assignment__trace__problem", "assignment__project").order_by("asked_at", "pk")
-
-
-def has_open_request(*, assignment_id: int) -> bool:
-    return CorrectionRequest.objects.filter(assignment_id=assignment_id, answered_at=None).exists()
-
-
-def find_open_requests(*, assignments: Sequence[Assignment]) -> set[int]:
-    """Of which of these somebody asks for a correction."""
-    rows = CorrectionRequest.objects.filter(assignment__in=assignments, answered_at=None)
-    return set(rows.values_list("assignment", flat=True))
-
-
-def decline_correction(*, assignment_id: int, rater_id: int, by: User | None, now: dt.datetime) -> bool:
-    """The rater has looked again, and it stands. False where nobody asks."""
-    assignment = Assignment.objects.filter(pk=assignment_id, rater_id=rater_id).first()
-    return assignment is not None and _close_request(assignment, by, now, was_corrected=False)
-
-
-def close_request_as_corrected(*, assignment_id: int, by: User | None, now: dt.datetime) -> bool:
-    """A correction was submitted: whoever asked for one has it. Inside the transaction of its submit."""
-    return _close_request(Assignment.objects.get(pk=assignment_id), by, now, was_corrected=True)
-
-
-def _close_request(assignment: Assignment, by: User | None, now: dt.datetime, *, was_corrected: bool) -> bool:
-    with transaction.atomic():
-        waiting = CorrectionRequest.objects.filter(assignment=assignment, answered_at=None)
-        changed = waiting.update(answered_at=now, was_corrected=was_corrected)
-        if changed:
-            _log_request("correction.answered", assignment, by, now, was_corrected=was_corrected)
-    return bool(changed)
-
-
-def _check_requestable(assignment: Assignment, note: str) -> None:
-    if assignment.state != AssignmentState.SUBMITTED or assignment.origin == AssignmentOrigin.IMPORTED:
-        raise CorrectionRefused(_("A correction can be asked for what was submitted here, and for nothing else."))
-    if assignment.purpose not in _CORRECTABLE_PURPOSES:
-        raise CorrectionRefused(_("This trace has a known answer: asking for a correction would give it away."))
-    if assignment.rater.user_id is None or assignment.rater.removed_at is not None:
-        raise CorrectionRefused(_("Its rater is no longer here."))
-    if not note.strip():
-        raise CorrectionRefused(_("Say what the rater should look at."))
-
-
-def _log_request(what: str, assignment: Assignment, by: User | None, now: dt.datetime, **detail: object) -> None:
-    subject = event_log.assignment_subject(assignment.pk)
-    audit_log.log_event(what=what, by=by, now=now, project=assignment.project_id, subject=subject, detail=detail)
+_REQUESTABLE_PURPOSES = (AssignmentPurpose.WORK, AssignmentPurpose.ADJUDICATION)
 
 
 def reopen_submission(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User | None) -> Assignment:
-    """Begin a correction; one that was begun goes on. Raises CannotReopen."""
+    """Begin a correction, or return the one that is open. Raises CorrectionRefused."""
     with transaction.atomic():
         assignment = _lock_assignment(assignment_id, rater_id)
         if assignment.reopened_at is not None:
             return assignment
-        if why_not := reopen_refusal_reason(assignment=assignment, now=now):
-            raise CorrectionRefused(why_not)
+        if refusal := reopen_refusal_reason(assignment=assignment, now=now):
+            raise refusal
         assignment.revision = assignment.submitted_revision + 1
         _copy_revision(assignment)
         _save_revision(assignment, reopened_at=now)
-        _log_correction("assignment.reopened", assignment, by, now)
+        _log(assignment, "assignment.reopened", by, now, revision=assignment.revision)
     return assignment
 
 
@@ -123,8 +48,10 @@ def discard_correction(
     now: dt.datetime,
     by: User | None,
 ) -> Assignment:
-    """Cancel a correction: the last submission remains as it is. The history keeps all edits, also those that came with
-    this message. Repeating the call changes nothing."""
+    """Cancel a correction, so that the last submission remains as it is. Repeating the call changes nothing.
+
+    The history keeps all edits, also those that came with this message.
+    """
     if writes:
         edits.record_edits(assignment_id=assignment_id, rater_id=rater_id, client=client, writes=writes, now=now)
     with transaction.atomic():
@@ -134,10 +61,107 @@ def discard_correction(
         drafts = StepReview.objects.filter(assignment=assignment, revision=assignment.revision)
         Judgment.objects.filter(turn__in=drafts).delete()
         drafts.delete()
-        _log_correction("correction.discarded", assignment, by, now)
+        _log(assignment, "correction.discarded", by, now, revision=assignment.revision)
         assignment.revision = assignment.submitted_revision
         _save_revision(assignment, reopened_at=None)
     return assignment
+
+
+def reopen_refusal_reason(
+    *, assignment: Assignment, now: dt.datetime, is_asked: bool | None = None
+) -> CorrectionRefused | None:
+    """Return why a submission cannot be corrected, or None if it can.
+
+    The assignment comes with its project and rater. Pass `is_asked` if it is known whether a correction is requested.
+    """
+    project, submitted_at = assignment.project, assignment.submitted_at
+    if assignment.state != AssignmentState.SUBMITTED or submitted_at is None:
+        return CorrectionRefused("not_submitted", _("This trace is not submitted, so it cannot be corrected."))
+    if assignment.origin == AssignmentOrigin.IMPORTED:
+        return CorrectionRefused("imported", _("This submission was imported and cannot be corrected."))
+    if assignment.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
+        return CorrectionRefused("onboarding", _("Submissions of training and screening cannot be corrected."))
+    if assignment.rater.removed_at is not None:
+        return CorrectionRefused("rater_removed", _("You are no longer a member of this project."))
+    if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
+        return CorrectionRefused("project_closed", _("The project is closed, so submissions cannot be corrected."))
+    if now > submitted_at + dt.timedelta(days=project.correction_days):
+        is_requested = _has_open_request(assignment.pk) if is_asked is None else is_asked
+        if not is_requested:
+            message = _("Submissions can be corrected for %(days)d days. This one is older.")
+            return CorrectionRefused("too_late", message % {"days": project.correction_days})
+    return None
+
+
+def request_correction(*, assignment_id: int, note: str, by: User, now: dt.datetime) -> CorrectionRequest:
+    """Ask the rater of a submission to review it again. Raises CorrectionRefused."""
+    assignment = Assignment.objects.select_related("rater").get(pk=assignment_id)
+    _check_requestable(assignment, note)
+    try:
+        with transaction.atomic():
+            request = CorrectionRequest.objects.create(
+                assignment=assignment,
+                revision=assignment.submitted_revision,
+                note=note.strip(),
+                asked_by=by,
+                asked_at=now,
+            )
+            _log(assignment, "correction.asked", by, now, note=request.note)
+    except IntegrityError:
+        message = _("A correction is already requested. The annotator has not answered yet.")
+        raise CorrectionRefused("already_requested", message) from None
+    return request
+
+
+def _check_requestable(assignment: Assignment, note: str) -> None:
+    if assignment.state != AssignmentState.SUBMITTED or assignment.origin == AssignmentOrigin.IMPORTED:
+        message = _("A correction can be requested only for a trace that was submitted here.")
+        raise CorrectionRefused("not_submitted", message)
+    if assignment.purpose not in _REQUESTABLE_PURPOSES:
+        message = _("This trace is gold. A correction request would reveal that.")
+        raise CorrectionRefused("gold", message)
+    if assignment.rater.user_id is None or assignment.rater.removed_at is not None:
+        raise CorrectionRefused("rater_removed", _("The annotator is no longer a member of this project."))
+    if not note.strip():
+        raise CorrectionRefused("no_note", _("Describe what the annotator should check."))
+
+
+def open_correction_requests(*, user: User) -> QuerySet[CorrectionRequest]:
+    """Return the unanswered correction requests to this person, the oldest first."""
+    requests = CorrectionRequest.objects.filter(
+        answered_at=None, assignment__rater__user=user, assignment__rater__removed_at=None
+    )
+    return requests.select_related("assignment__trace__problem", "assignment__project").order_by("asked_at", "pk")
+
+
+def find_open_requests(*, assignments: Sequence[Assignment]) -> set[int]:
+    """Return which of these assignments have an unanswered correction request."""
+    rows = CorrectionRequest.objects.filter(assignment__in=assignments, answered_at=None)
+    return set(rows.values_list("assignment", flat=True))
+
+
+def decline_correction(*, assignment_id: int, rater_id: int, by: User | None, now: dt.datetime) -> bool:
+    """Answer a correction request by leaving the submission unchanged. Return False if there is no request."""
+    assignment = Assignment.objects.filter(pk=assignment_id, rater_id=rater_id).first()
+    return assignment is not None and _close_request(assignment, by, now, was_corrected=False)
+
+
+def close_request_as_corrected(*, assignment_id: int, by: User | None, now: dt.datetime) -> bool:
+    """Answer a correction request by the submit of a correction, inside its transaction."""
+    return _close_request(Assignment.objects.get(pk=assignment_id), by, now, was_corrected=True)
+
+
+def _close_request(assignment: Assignment, by: User | None, now: dt.datetime, *, was_corrected: bool) -> bool:
+    with transaction.atomic():
+        requests = CorrectionRequest.objects.filter(assignment=assignment, answered_at=None)
+        changed = requests.update(answered_at=now, was_corrected=was_corrected)
+        if changed:
+            _log(assignment, "correction.answered", by, now, was_corrected=was_corrected)
+    return bool(changed)
+
+
+def _has_open_request(assignment_id: int) -> bool:
+    return CorrectionRequest.objects.filter(assignment_id=assignment_id, answered_at=None).exists()
 
 
 def _lock_assignment(assignment_id: int, rater_id: int) -> Assignment:
@@ -146,27 +170,6 @@ def _lock_assignment(assignment_id: int, rater_id: int) -> Assignment:
     if assignment is None:
         raise AssignmentUnknown
     return assignment
-
-
-def reopen_refusal_reason(*, assignment: Assignment, now: dt.datetime, is_asked: bool | None = None) -> str:
-    """Why a submission cannot be corrected, for people to read; nothing where it can. The project and the rater are at
-    hand, and `is_asked`, where it is known already whether somebody asks for this one."""
-    project, submitted_at = assignment.project, assignment.submitted_at
-    if assignment.state != AssignmentState.SUBMITTED or submitted_at is None:
-        return _("This trace is not submitted: there is nothing to correct.")
-    if assignment.origin == AssignmentOrigin.IMPORTED:
-        return _("This submission came from a file and cannot be corrected here.")
-    if assignment.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
-        return _("What was submitted in training or screening stands: its result has been told.")
-    if assignment.rater.removed_at is not None:
-        return _("You no longer rate in this project: submissions stand as they are.")
-    if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
-        return _("The project is closed: submissions stand as they are.")
-    if now > submitted_at + dt.timedelta(days=project.correction_days):
-        asked = has_open_request(assignment_id=assignment.pk) if is_asked is None else is_asked
-        late = _("Submissions can be corrected for %(days)d days; this one is older.")
-        return "" if asked else late % {"days": project.correction_days}
-    return ""
 
 
 def _copy_revision(assignment: Assignment) -> None:
@@ -181,16 +184,9 @@ def _save_revision(assignment: Assignment, *, reopened_at: dt.datetime | None) -
     assignment.save(update_fields=["revision", "reopened_at", "version"])
 
 
-def _log_correction(what: str, assignment: Assignment, by: User | None, now: dt.datetime) -> None:
-    detail = {"revision": assignment.revision}
-    audit_log.log_event(
-        what=what,
-        by=by,
-        now=now,
-        project=assignment.project_id,
-        subject=event_log.assignment_subject(assignment.pk),
-        detail=detail,
-    )
+def _log(assignment: Assignment, what: str, by: User | None, now: dt.datetime, **detail: object) -> None:
+    subject = event_log.assignment_subject(assignment.pk)
+    audit_log.log_event(what=what, by=by, now=now, project=assignment.project_id, subject=subject, detail=detail)
 
 
 _COPY_STEP_REVIEWS = """

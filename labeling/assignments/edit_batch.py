@@ -1,4 +1,4 @@
-"""A client's message as it comes in, and whether it can be one. Pure: knows no row."""
+"""A batch of edits as a client sends it, and whether it can be stored at all. Pure."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -19,28 +19,28 @@ _DAY_MS = 24 * 60 * 60 * 1000
 
 
 class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client says happened: `rate` and `undo` name an option, `choose` the option that the path goes on with."""
+    """One action of a rater. `rate` and `undo` name an option, `choose` the option that the path continues with."""
 
-    sequence: int  # grows by one with each write of the client
-    seen: int  # the assignment's version that the client knew when the rater did it
+    sequence: int  # grows by one with each edit of the client
+    seen: int  # the assignment's version that the client knew at the time
     kind: str
     step: int  # position
     option: int | None = None  # position
-    rating: int | None = None  # for `undo` the former one, which may be none
+    rating: int | None = None  # for `undo` the previous one, if any
     flagged: bool | None = None
     category: str = ""
-    text: str = ""  # the reason of a rating, the own step, the comment
+    text: str = ""  # the reason of a rating, the rater's own step, or the comment
     active_ms: int = 0
     made_at: dt.datetime | None = None
 
     @property
-    def cell(self) -> "EditTarget":
+    def target(self) -> "EditTarget":
         part = PARTS[self.kind]
         return EditTarget(part, self.step, self.option if part == "rating" else None)
 
 
 class EditTarget(NamedTuple):
-    """What a write is about. Clients meet in a cell; writes about different cells never touch each other."""
+    """What an edit changes. Edits of different targets never conflict."""
 
     part: str
     step: int
@@ -48,12 +48,12 @@ class EditTarget(NamedTuple):
 
 
 class EditBatch(NamedTuple):
-    """What one client sends at once."""
+    """A message of one client."""
 
     assignment_id: int
     rater_id: int
     client: str
-    writes: tuple[IncomingEdit, ...]
+    edits: tuple[IncomingEdit, ...]
 
 
 PARTS: dict[str, str] = {
@@ -65,70 +65,72 @@ PARTS: dict[str, str] = {
 }
 
 
-def validate_batch(assignment_id: int, rater_id: int, client: str, writes: Sequence[IncomingEdit]) -> EditBatch:
-    """The batch; refused when it has a write that no row could hold, and then it says which."""
+def validate_batch(assignment_id: int, rater_id: int, client: str, edits: Sequence[IncomingEdit]) -> EditBatch:
+    """Return the batch. Raises BatchRefused or EditRefused for values that no row can store."""
     if not 0 < len(client) <= CLIENT_LENGTH or not _is_storable_text(client):
-        raise BatchRefused(_("A client's id has 1 to %(most)d characters.") % {"most": CLIENT_LENGTH})
-    if len(writes) > BATCH_LIMIT:
-        raise BatchRefused(_("A batch has at most %(most)d writes.") % {"most": BATCH_LIMIT})
-    known: set[int] = set()
-    for index, write in enumerate(writes):
-        fault = _find_fault(write) or (("sequence", _("this number came twice")) if write.sequence in known else None)
+        raise BatchRefused(_("The id of a client must have 1 to %(limit)d characters.") % {"limit": CLIENT_LENGTH})
+    if len(edits) > BATCH_LIMIT:
+        raise BatchRefused(_("A batch can have at most %(limit)d edits.") % {"limit": BATCH_LIMIT})
+    sequences: set[int] = set()
+    for index, edit in enumerate(edits):
+        fault = _find_fault(edit) or (
+            ("sequence", _("another edit has the same sequence number")) if edit.sequence in sequences else None
+        )
         if fault:
-            refuse_edit(write, index, *fault)
-        known.add(write.sequence)
-    return EditBatch(assignment_id, rater_id, client, tuple(writes))
+            refuse_edit(edit, index, *fault)
+        sequences.add(edit.sequence)
+    return EditBatch(assignment_id, rater_id, client, tuple(edits))
 
 
 def validate_reason(reason: str) -> str:
-    """What a rater says of a trace as a whole; refused when no row could hold it."""
+    """Return the rater's reason for ending a trace. Raises BatchRefused if no row can store it."""
     if len(reason) > TEXT_LIMIT:
         raise BatchRefused(_("The reason is longer than %(limit)d characters.") % {"limit": TEXT_LIMIT})
     if not _is_storable_text(reason):
-        raise BatchRefused(_("The reason holds a character that cannot be kept (NUL or half of a pair)."))
+        raise BatchRefused(_("The reason contains an invalid character (NUL or an unpaired surrogate)."))
     return reason
 
 
-def refuse_edit(write: IncomingEdit, index: int, field: str, why: str) -> None:
-    message = _("Step %(step)d: %(why)s.") % {"step": write.step + 1, "why": why}
-    raise EditRefused(message, index=index, sequence=write.sequence, field=field)
+def refuse_edit(edit: IncomingEdit, index: int, field: str, fault: str) -> None:
+    message = _("Step %(step)d: %(fault)s.") % {"step": edit.step + 1, "fault": fault}
+    raise EditRefused(message, index=index, sequence=edit.sequence, field=field)
 
 
-def _find_fault(write: IncomingEdit) -> tuple[str, str] | None:
-    if write.kind not in PARTS:
-        return "kind", _("%(kind)s is nothing that can be done") % {"kind": write.kind[:40]}
-    return _find_number_fault(write) or _find_text_fault(write)
+def _find_fault(edit: IncomingEdit) -> tuple[str, str] | None:
+    if edit.kind not in PARTS:
+        return "kind", _("unknown kind of edit %(kind)s") % {"kind": edit.kind[:40]}
+    return _find_number_fault(edit) or _find_text_fault(edit)
 
 
-def _find_number_fault(write: IncomingEdit) -> tuple[str, str] | None:
-    if write.rating is not None and write.rating not in (-1, 0, 1):
-        return "rating", _("%(rating)s is not a rating; use -1, 0 or 1") % {"rating": write.rating}
-    if PARTS[write.kind] == "rating" and write.option is None:
-        return "option", _("a rating names the option that it is for")
+def _find_number_fault(edit: IncomingEdit) -> tuple[str, str] | None:
+    if edit.rating is not None and edit.rating not in (-1, 0, 1):
+        return "rating", _("%(rating)s is not a rating; use -1, 0 or 1") % {"rating": edit.rating}
+    if PARTS[edit.kind] == "rating" and edit.option is None:
+        return "option", _("a rating must name its option")
     for field, value, least, most in (
-        ("sequence", write.sequence, 1, _MAX_INTEGER),
-        ("seen", write.seen, 0, _MAX_INTEGER),
-        ("step", write.step, 0, _MAX_INTEGER),
-        ("option", write.option or 0, 0, _MAX_OPTION),
-        ("active_ms", write.active_ms, 0, _DAY_MS),
+        ("sequence", edit.sequence, 1, _MAX_INTEGER),
+        ("seen", edit.seen, 0, _MAX_INTEGER),
+        ("step", edit.step, 0, _MAX_INTEGER),
+        ("option", edit.option or 0, 0, _MAX_OPTION),
+        ("active_ms", edit.active_ms, 0, _DAY_MS),
     ):
         if not least <= value <= most:
             return field, _("%(field)s is out of range") % {"field": field}
     return None
 
 
-def _find_text_fault(write: IncomingEdit) -> tuple[str, str] | None:
-    if len(write.category) > 40:
-        return "category", _("the kind of error is longer than 40 characters")
-    if len(write.text) > TEXT_LIMIT:
+def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
+    if len(edit.category) > 40:
+        return "category", _("the error category is longer than 40 characters")
+    if len(edit.text) > TEXT_LIMIT:
         return "text", _("the text is longer than %(limit)d characters") % {"limit": TEXT_LIMIT}
-    if not _is_storable_text(write.text) or not _is_storable_text(write.category):
-        return "text", _("the text holds a character that cannot be kept (NUL or half of a pair)")
+    if not _is_storable_text(edit.text) or not _is_storable_text(edit.category):
+        return "text", _("the text contains an invalid character (NUL or an unpaired surrogate)")
     return None
 
 
 def _is_storable_text(text: str) -> bool:
-    """Neither NUL nor a lone surrogate: refused alike on both engines."""
+    """Return whether PostgreSQL can store the text: no NUL and no unpaired surrogate."""
     try:
         return "\x00" not in text and (text.isascii() or bool(text.encode()))
     except UnicodeEncodeError:

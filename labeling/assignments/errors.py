@@ -1,4 +1,4 @@
-"""Why a verb of judging refused, in words for the person who meets it."""
+"""Why the work on an assignment was refused. Messages are for the rater."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 class AssignmentError(Exception):
-    """Anything that judging refuses. Its text can be shown to people."""
+    """Base class. The message can be shown to people."""
 
 
 class AssignmentUnknown(AssignmentError):
-    """There is no such assignment in the hands of this rater."""
+    """This rater has no such assignment."""
 
     def __init__(self) -> None:
-        super().__init__(_("There is no such trace in your hands."))
+        super().__init__(_("This trace is not assigned to you."))
 
 
 class BatchRefused(AssignmentError):
-    """The batch as a whole cannot be: nothing of it was recorded."""
+    """The batch is invalid. Nothing was recorded."""
 
 
 class EditRefused(AssignmentError):
-    """One write of a batch cannot be: nothing of the batch was recorded."""
+    """One edit of a batch is invalid. Nothing of the batch was recorded."""
 
     def __init__(self, message: str, *, index: int, sequence: int, field: str) -> None:
         super().__init__(message)
@@ -36,49 +36,49 @@ class EditRefused(AssignmentError):
 
 
 class SubmissionIncomplete(AssignmentError):
-    """Ratings are missing. The writes that came with the submit are recorded."""
+    """Ratings are missing. The edits that came with the submit are recorded."""
 
     def __init__(self, state: SubmitState) -> None:
-        super().__init__(
-            _("Not submitted yet. %(what_is_missing)s.") % {"what_is_missing": protocols.submit_text(state)}
-        )
+        super().__init__(_("Not submitted yet. %(missing)s.") % {"missing": protocols.submit_text(state)})
         self.state = state
 
 
 class ConflictingEdits(AssignmentError):
-    """Ratings that came with the submit lost against another client's: the rater has not seen what stands."""
+    """Another client's ratings won over those that came with the submit. The rater must see them first."""
 
     def __init__(self, lost: Sequence["LostEdit"]) -> None:
-        steps = ", ".join(str(step + 1) for step in sorted({each.step for each in lost}))
-        super().__init__(
-            _("Not submitted yet: another window of yours rated otherwise at step %(steps)s. Look, then submit again.")
-            % {"steps": steps}
-        )
+        steps = ", ".join(str(step + 1) for step in sorted({each.target.step for each in lost}))
+        message = _("Not submitted yet: your ratings in another window differ (steps: %(steps)s). Check them first.")
+        super().__init__(message % {"steps": steps})
         self.lost = tuple(lost)
 
 
 class SkipLimitReached(AssignmentError):
     def __init__(self, limit: int) -> None:
-        super().__init__(
-            _("You skipped %(limit)d traces today, which is as many as this project allows.") % {"limit": limit}
-        )
+        message = _("You skipped %(limit)d traces today. This project does not allow more.")
+        super().__init__(message % {"limit": limit})
+        self.limit = limit
 
 
 class SkipNotAllowed(AssignmentError):
-    """A trace of training or screening: everybody gets the same ones."""
+    """Traces of training and screening are the same for all raters and cannot be skipped."""
 
     def __init__(self) -> None:
         super().__init__(
-            _("Traces of training and screening cannot be skipped. If you cannot go on with this one, give it up.")
+            _("Traces of training and screening cannot be skipped. Give up if you cannot finish this one.")
         )
 
 
 class CorrectionRefused(AssignmentError):
-    """The submission stands as it is."""
+    """The submission cannot be corrected, or no correction can be requested."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class AssignmentNotOpen(AssignmentError):
-    """What was asked for needs a trace that is in the rater's hands, and it no longer is."""
+    """The action needs an open assignment, and it is no longer open."""
 
     def __init__(self) -> None:
-        super().__init__(_("This trace is no longer in your hands. What you rated is kept."))
+        super().__init__(_("This trace is no longer assigned to you. Your ratings are saved."))

@@ -1,4 +1,4 @@
-"""What the log says of judging: submissions, corrections, skips, and work that arrives where nobody waits for it."""
+"""Events of assignments: submissions, corrections, skips, and edits that arrive for withdrawn traces."""
 
 import datetime as dt
 
@@ -9,19 +9,17 @@ from labeling.assignments.answer_sheet import AnswerSheet, AssignmentFacts
 from labeling.assignments.merge import MergeResult
 
 
-def log_late_edits(*, standing: AnswerSheet, meeting: MergeResult, now: dt.datetime) -> None:
-    """Ratings came for a withdrawn trace, or of a removed rater: kept, and the lead is told once of each."""
-    if not meeting.arrivals:
+def log_unexpected_edits(*, sheet: AnswerSheet, merged: MergeResult, now: dt.datetime) -> None:
+    """Log once per assignment that edits arrived for a withdrawn trace or from a removed rater. They are kept."""
+    if not merged.new_edits:
         return
-    for what, happened in (
-        ("writes.arrived_from_removed_rater", standing.facts.is_removed),
-        ("writes.arrived_for_withdrawn_trace", standing.facts.is_withdrawn),
+    facts = sheet.facts
+    for what, applies in (
+        ("writes.arrived_from_removed_rater", facts.is_removed),
+        ("writes.arrived_for_withdrawn_trace", facts.is_withdrawn),
     ):
-        if (
-            happened
-            and not Event.objects.filter(subject=assignment_subject(standing.facts.assignment), what=what).exists()
-        ):
-            log_assignment_event(what=what, facts=standing.facts, by=None, now=now)
+        if applies and not Event.objects.filter(subject=assignment_subject(facts.assignment), what=what).exists():
+            log_assignment_event(what=what, facts=facts, by=None, now=now)
 
 
 def log_assignment_event(

@@ -1,12 +1,16 @@
-"""Where clients meet: the rule by which a write stands or not, and what a batch makes of what stands. Pure.
+"""Merge the edits of several clients: which edits are applied, and what they change. Pure.
 
-Each write carries its client, the client's sequence, and the version of the assignment that the client had seen.
-Within a client a lower sequence never wins. Between clients the write that saw the higher version wins; where both saw
-the same, the later arrival. The last applied write of a cell is what stands there, so the history alone decides.
+Each edit carries its client, the client's sequence number, and the version of the assignment that the client had seen.
+
+1. Within a client, a lower sequence number never wins over a higher one.
+2. Between two clients, the edit that had seen the higher version wins.
+3. If both had seen the same version, the later arrival wins.
+
+The last applied edit of a target gives its current value, so the history alone determines the state.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -16,9 +20,12 @@ from labeling.assignments.answer_sheet import AnswerSheet, HistoryEdit, Judgment
 from labeling.assignments.edit_batch import PARTS, EditBatch, EditTarget, IncomingEdit, refuse_edit
 from labeling.models.judgment import RatingEditKind
 
+_SEQUENCE = attrgetter("sequence")
+_OWN_OPTION_REVIEW = StepReviewRow(shown="0", chosen=0)
+
 
 class EditStamp(NamedTuple):
-    """Whose write stands in a cell."""
+    """The origin of the edit that a target has its value from."""
 
     client: str
     sequence: int
@@ -26,208 +33,187 @@ class EditStamp(NamedTuple):
 
 
 class LostEdit(NamedTuple):
-    """A write that does not stand, with what stands there instead."""
+    """An edit that was not applied, with the current value of its target."""
 
     sequence: int
-    cell: EditTarget
-    client: str  # who made what stands; "" where no write did
-    turn: StepReviewRow
+    target: EditTarget
+    client: str  # whose edit won; "" if no edit did
+    review: StepReviewRow
     judgment: JudgmentRow
-
-    @property
-    def step(self) -> int:
-        return self.cell.step
 
 
 class NewEdit(NamedTuple):
-    """A write that is new to the history."""
+    """An edit that is not in the history yet."""
 
-    write: IncomingEdit
-    seen: int  # no higher than what there was to see
+    edit: IncomingEdit
+    seen: int  # at most the current version
     was_applied: bool
 
 
 class MergeResult(NamedTuple):
-    """What a batch changes: the history's new rows, and the turns and judgments that hold something else now."""
+    """The changes of a batch: new rows of the history, and step reviews and judgments with new values."""
 
-    arrivals: tuple[NewEdit, ...]
-    turns: dict[int, StepReviewRow]
+    new_edits: tuple[NewEdit, ...]
+    reviews: dict[int, StepReviewRow]
     judgments: dict[tuple[int, int], JudgmentRow]
     lost: tuple[LostEdit, ...]
 
 
-def edit_wins(new: EditStamp, standing: EditStamp | None, own_newest: int) -> bool:
-    """Whether a write takes a cell, told whose write stands there and the client's newest write about it so far."""
+def edit_wins(new: EditStamp, current: EditStamp | None, own_newest: int) -> bool:
+    """Return whether an edit wins over the current one. `own_newest` is the client's newest edit of the target."""
     if new.sequence <= own_newest:
         return False
-    return standing is None or standing.client == new.client or new.seen >= standing.seen
+    return current is None or current.client == new.client or new.seen >= current.seen
 
 
-def merge_batch(standing: AnswerSheet, batch: EditBatch, *, now: dt.datetime) -> MergeResult:
-    """What becomes of what stands when this batch arrives. Nothing is written here."""
-    client, writes = batch.client, batch.writes
-    in_order = sorted(writes, key=_SEQUENCE)
-    known = {each.sequence for each in standing.history if each.client == client}
-    fresh = [each for each in in_order if each.sequence not in known] if known else in_order
-    _check_targets(standing, fresh, writes)
-    marks, newest = _current_stamps(standing.history, client)
-    arrivals = _decide_new_edits(standing, client, fresh, marks, newest)
-    applied = [each.write for each in arrivals if each.was_applied]
-    turns, judgments = _merge_step_reviews(standing, fresh, applied, now), _merge_judgments(applied)
-    if len(applied) == len(writes):
-        return MergeResult(arrivals, turns, judgments, lost=())
-    after = _MergedState(standing, turns, judgments)
-    return MergeResult(arrivals, turns, judgments, tuple(_find_lost_edits(after, client, in_order, marks, newest)))
+def merge_batch(sheet: AnswerSheet, batch: EditBatch, *, now: dt.datetime) -> MergeResult:
+    """Compute what a batch changes. Raises EditRefused for an edit of a step or option that the trace does not have."""
+    client = batch.client
+    in_order = sorted(batch.edits, key=_SEQUENCE)
+    known = {earlier.sequence for earlier in sheet.history if earlier.client == client}
+    fresh = [edit for edit in in_order if edit.sequence not in known] if known else in_order
+    for edit in fresh:
+        if fault := _find_fault(sheet, edit):
+            refuse_edit(edit, batch.edits.index(edit), *fault)
+    stamps, newest = _current_stamps(sheet.history, client)
+    new_edits = _decide_new_edits(sheet, client, fresh, stamps, newest)
+    applied = [each.edit for each in new_edits if each.was_applied]
+    reviews, judgments = _merge_step_reviews(sheet, fresh, applied, now), _merge_judgments(applied)
+    if len(applied) == len(batch.edits):
+        return MergeResult(new_edits, reviews, judgments, lost=())
+    after = _MergedState(sheet, reviews, judgments)
+    return MergeResult(new_edits, reviews, judgments, tuple(_find_lost_edits(after, client, in_order, stamps, newest)))
 
 
-_SEQUENCE = attrgetter("sequence")
-
-
-def _check_targets(standing: AnswerSheet, fresh: Sequence[IncomingEdit], writes: Sequence[IncomingEdit]) -> None:
-    for write in fresh:
-        fault = _find_fault(standing, write)
-        if fault:
-            refuse_edit(write, writes.index(write), *fault)
-
-
-def _find_fault(standing: AnswerSheet, write: IncomingEdit) -> tuple[str, str] | None:
-    step = standing.steps.get(write.step)
+def _find_fault(sheet: AnswerSheet, edit: IncomingEdit) -> tuple[str, str] | None:
+    step = sheet.steps.get(edit.step)
     if step is None:
         return "step", _("the trace has no such step")
-    if write.option is not None and write.option >= len(step.options):
-        return "option", _("it has no option %(option)d") % {"option": write.option + 1}
-    if PARTS[write.kind] == "rating" and not step.is_rateable:
-        return "step", _("it is context and is not rated")
-    if write.kind == RatingEditKind.CHOOSE and not set(write.text.split()) <= {
-        str(n) for n in range(len(step.options))
-    }:
-        return "text", _("the options shown are not those of the step")
+    if edit.option is not None and edit.option >= len(step.options):
+        return "option", _("the step has no option %(option)d") % {"option": edit.option + 1}
+    if PARTS[edit.kind] == "rating" and not step.is_rateable:
+        return "step", _("the step is context and is not rated")
+    if edit.kind == RatingEditKind.CHOOSE and not set(edit.text.split()) <= {str(n) for n in range(len(step.options))}:
+        return "text", _("the step does not have the options shown")
     return None
 
 
 def _current_stamps(
     history: Iterable[HistoryEdit], client: str
 ) -> tuple[dict[EditTarget, EditStamp], dict[EditTarget, int]]:
-    """Whose write stands in each cell, and the client's newest write about it, applied or not."""
-    marks: dict[EditTarget, EditStamp] = {}
+    """Return the current stamp of each target, and the client's newest edit of each target, applied or not."""
+    stamps: dict[EditTarget, EditStamp] = {}
     newest: dict[EditTarget, int] = {}
-    for each in sorted(history, key=lambda each: (each.version, each.sequence)):
-        part = PARTS[each.kind]
-        cell = EditTarget(part, each.step, each.option if part == "rating" else None)
-        if each.was_applied:
-            marks[cell] = EditStamp(each.client, each.sequence, each.seen)
-        if each.client == client:
-            newest[cell] = max(newest.get(cell, 0), each.sequence)
-    return marks, newest
+    for earlier in sorted(history, key=lambda earlier: (earlier.version, earlier.sequence)):
+        part = PARTS[earlier.kind]
+        target = EditTarget(part, earlier.step, earlier.option if part == "rating" else None)
+        if earlier.was_applied:
+            stamps[target] = EditStamp(earlier.client, earlier.sequence, earlier.seen)
+        if earlier.client == client:
+            newest[target] = max(newest.get(target, 0), earlier.sequence)
+    return stamps, newest
 
 
 def _decide_new_edits(
-    standing: AnswerSheet,
+    sheet: AnswerSheet,
     client: str,
     fresh: Sequence[IncomingEdit],
-    marks: dict[EditTarget, EditStamp],
+    stamps: dict[EditTarget, EditStamp],
     newest: dict[EditTarget, int],
 ) -> tuple[NewEdit, ...]:
-    """Decides each new write, and moves the marks. Of a batch only the last write of a cell can stand."""
-    cells = [write.cell for write in fresh]
-    last = {cell: write.sequence for cell, write in zip(cells, fresh, strict=True)}
-    is_open, version = not standing.is_closed, standing.facts.version
-    arrivals = []
-    for cell, write in zip(cells, fresh, strict=True):
-        mark = EditStamp(client, write.sequence, min(write.seen, version))
-        applied = is_open and last[cell] == write.sequence and edit_wins(mark, marks.get(cell), newest.get(cell, 0))
+    """Decide on each new edit, and update the stamps. Only the last edit of a target in a batch can be applied."""
+    targets = [edit.target for edit in fresh]
+    last = {target: edit.sequence for target, edit in zip(targets, fresh, strict=True)}
+    is_open, version = not sheet.is_closed, sheet.facts.version
+    new_edits = []
+    for target, edit in zip(targets, fresh, strict=True):
+        stamp = EditStamp(client, edit.sequence, min(edit.seen, version))
+        is_last = last[target] == edit.sequence
+        applied = is_open and is_last and edit_wins(stamp, stamps.get(target), newest.get(target, 0))
         if applied:
-            marks[cell] = mark
-        arrivals.append(NewEdit(write, mark.seen, applied))
-    for cell, sequence in last.items():
-        newest[cell] = max(newest.get(cell, 0), sequence)
-    return tuple(arrivals)
+            stamps[target] = stamp
+        new_edits.append(NewEdit(edit, stamp.seen, applied))
+    for target, sequence in last.items():
+        newest[target] = max(newest.get(target, 0), sequence)
+    return tuple(new_edits)
 
 
 def _merge_step_reviews(
-    standing: AnswerSheet, fresh: Sequence[IncomingEdit], applied: Sequence[IncomingEdit], now: dt.datetime
+    sheet: AnswerSheet, fresh: Sequence[IncomingEdit], applied: Sequence[IncomingEdit], now: dt.datetime
 ) -> dict[int, StepReviewRow]:
-    """The turns that the new writes begin or change. Time counts for each of them, whether or not it won."""
-    if standing.is_closed:
+    """Return the step reviews that new edits create or change. Every new edit adds active time, applied or not."""
+    if sheet.is_closed:
         return {}
-    most_ms = standing.facts.most_ms(now)
-    turns: dict[int, StepReviewRow] = {}
-    for write in fresh:
-        turn = turns.get(write.step) or standing.turns.get(write.step) or _initial_step_review(standing, write.step)
-        shown, chosen, written_text, comment, active_ms = turn
-        turns[write.step] = StepReviewRow(
-            shown, chosen, written_text, comment, min(most_ms, (active_ms or 0) + write.active_ms)
-        )
-    for write in applied:
-        if PARTS[write.kind] != "rating":
-            turns[write.step] = _apply_edit(turns[write.step], write, len(standing.steps[write.step].options))
-    return turns
+    max_ms = sheet.facts.max_active_ms(now)
+    reviews: dict[int, StepReviewRow] = {}
+    for edit in fresh:
+        review = reviews.get(edit.step) or sheet.reviews.get(edit.step) or _initial_step_review(sheet, edit.step)
+        shown, chosen, written_text, comment, active_ms = review
+        active_ms = min(max_ms, (active_ms or 0) + edit.active_ms)
+        reviews[edit.step] = StepReviewRow(shown, chosen, written_text, comment, active_ms)
+    for edit in applied:
+        if PARTS[edit.kind] != "rating":
+            reviews[edit.step] = _apply_edit(reviews[edit.step], edit, len(sheet.steps[edit.step].options))
+    return reviews
 
 
-def _initial_step_review(standing: AnswerSheet, position: int) -> StepReviewRow:
-    """A turn of a path that stands already: the trace's own option was shown, and the path went on with it."""
-    step = standing.steps[position]
-    is_own = standing.is_pregenerated and step.is_rateable and bool(step.options)
-    return _OWN_STEP_REVIEW if is_own else StepReviewRow()
+def _initial_step_review(sheet: AnswerSheet, position: int) -> StepReviewRow:
+    """In a pregenerated trace the trace's own option was shown and chosen."""
+    step = sheet.steps[position]
+    is_own = sheet.is_pregenerated and step.is_rateable and bool(step.options)
+    return _OWN_OPTION_REVIEW if is_own else StepReviewRow()
 
 
-_OWN_STEP_REVIEW = StepReviewRow(shown="0", chosen=0)
-
-
-def _apply_edit(turn: StepReviewRow, write: IncomingEdit, n_options: int) -> StepReviewRow:
-    part = PARTS[write.kind]
+def _apply_edit(review: StepReviewRow, edit: IncomingEdit, n_options: int) -> StepReviewRow:
+    part = PARTS[edit.kind]
     if part == "comment":
-        return turn._replace(comment=write.text)
+        return review._replace(comment=edit.text)
     if part == "written":
-        return turn._replace(written_text=write.text or None)
-    return _apply_choice(turn, write, n_options)
-
-
-def _apply_choice(turn: StepReviewRow, write: IncomingEdit, n_options: int) -> StepReviewRow:
-    """`chosen` is a place among the options shown. A choice says in which order they were shown, or they stood in
-    the order of the step."""
-    shown = write.text.split() or (turn.shown or "").split()
-    if write.option is not None and str(write.option) not in shown:
+        return review._replace(written_text=edit.text or None)
+    # `chosen` is a place among the options shown. The edit gives their order; the default is the order of the step.
+    shown = edit.text.split() or (review.shown or "").split()
+    if edit.option is not None and str(edit.option) not in shown:
         shown = [str(position) for position in range(n_options)]
-    place = None if write.option is None else shown.index(str(write.option))
-    return turn._replace(shown=" ".join(shown), chosen=place)
+    place = None if edit.option is None else shown.index(str(edit.option))
+    return review._replace(shown=" ".join(shown), chosen=place)
 
 
 def _merge_judgments(applied: Sequence[IncomingEdit]) -> dict[tuple[int, int], JudgmentRow]:
     return {
-        (write.step, write.option): JudgmentRow(write.rating, write.flagged, write.category, write.text)
-        for write in applied
-        if PARTS[write.kind] == "rating" and write.option is not None
+        (edit.step, edit.option): JudgmentRow(edit.rating, edit.flagged, edit.category, edit.text)
+        for edit in applied
+        if PARTS[edit.kind] == "rating" and edit.option is not None
     }
 
 
 class _MergedState(NamedTuple):
-    """What stands when the batch has arrived."""
+    """The answer sheet together with the changes of a batch."""
 
     before: AnswerSheet
-    turns: dict[int, StepReviewRow]
+    reviews: dict[int, StepReviewRow]
     judgments: dict[tuple[int, int], JudgmentRow]
 
-    def turn(self, cell: EditTarget) -> StepReviewRow:
-        return self.turns.get(cell.step) or self.before.turns.get(cell.step) or StepReviewRow()
+    def review(self, target: EditTarget) -> StepReviewRow:
+        return self.reviews.get(target.step) or self.before.reviews.get(target.step) or StepReviewRow()
 
-    def judgment(self, cell: EditTarget) -> JudgmentRow:
-        place = (cell.step, cell.option if cell.option is not None else -1)
+    def judgment(self, target: EditTarget) -> JudgmentRow:
+        place = (target.step, target.option if target.option is not None else -1)
         return self.judgments.get(place) or self.before.judgments.get(place) or JudgmentRow()
 
 
 def _find_lost_edits(
-    now: _MergedState,
+    state: _MergedState,
     client: str,
     in_order: Sequence[IncomingEdit],
-    marks: dict[EditTarget, EditStamp],
+    stamps: dict[EditTarget, EditStamp],
     newest: dict[EditTarget, int],
-) -> Iterable[LostEdit]:
-    """The batch's last word about each cell, where it does not stand. The same when the batch is sent again."""
-    last = {write.cell: write for write in in_order}
-    for cell, write in last.items():
-        mark = marks.get(cell)
-        is_outdone_by_own = newest.get(cell, 0) > write.sequence
-        stands_now = mark is not None and mark.client == client and mark.sequence >= write.sequence
-        if not stands_now and not is_outdone_by_own:
-            yield LostEdit(write.sequence, cell, mark.client if mark else "", now.turn(cell), now.judgment(cell))
+) -> Iterator[LostEdit]:
+    """Yield the batch's last edit of each target that is not its current value. A repeated batch yields the same."""
+    last = {edit.target: edit for edit in in_order}
+    for target, edit in last.items():
+        stamp = stamps.get(target)
+        has_newer = newest.get(target, 0) > edit.sequence
+        is_current = stamp is not None and stamp.client == client and stamp.sequence >= edit.sequence
+        if not is_current and not has_newer:
+            client_of_winner = stamp.client if stamp else ""
+            yield LostEdit(edit.sequence, target, client_of_winner, state.review(target), state.judgment(target))

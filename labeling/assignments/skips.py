@@ -1,4 +1,4 @@
-"""Gives a trace back that the rater does not want to judge."""
+"""Skip a trace: return it to the queue with a reason, up to the daily limit of the project."""
 
 import datetime as dt
 
@@ -13,15 +13,15 @@ from labeling.assignments.errors import AssignmentNotOpen, AssignmentUnknown, Sk
 from labeling.models import Assignment, Rater
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentState
 
-# How a skipped assignment is told from one that was given back for another reason.
+# Marks the skipped ones among all released assignments.
 SKIP_PREFIX = "skipped: "
 
 
 def skip_trace(*, assignment_id: int, rater_id: int, reason: str, now: dt.datetime, by: User | None) -> None:
-    """Give the trace back with a reason; what was rated is kept. Raises what `errors` says of it."""
-    why = SKIP_PREFIX + validate_reason(reason)
+    """Release the assignment; its ratings are kept. Raises an AssignmentError."""
+    ended_reason = SKIP_PREFIX + validate_reason(reason)
     with transaction.atomic():
-        # The rater's row: two skips of one rater count one after the other.
+        # Locks the rater, so that concurrent skips count one after the other.
         rater = Rater.objects.select_for_update(no_key=True).filter(pk=rater_id).first()
         assignment = Assignment.objects.select_related("project").filter(pk=assignment_id, rater_id=rater_id).first()
         if rater is None or assignment is None:
@@ -31,7 +31,7 @@ def skip_trace(*, assignment_id: int, rater_id: int, reason: str, now: dt.dateti
         if assignment.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
             raise SkipNotAllowed
         _check_skip_limit(assignment, now)
-        if not queue.release_assignment(assignment_id=assignment_id, now=now, reason=why, by=by):
+        if not queue.release_assignment(assignment_id=assignment_id, now=now, reason=ended_reason, by=by):
             raise AssignmentNotOpen
         audit_log.log_event(
             what="assignment.skipped",
@@ -44,10 +44,10 @@ def skip_trace(*, assignment_id: int, rater_id: int, reason: str, now: dt.dateti
 
 
 def count_skips_today(*, rater_id: int, now: dt.datetime) -> int:
-    """How many traces the rater has skipped since midnight (UTC)."""
+    """Count the traces that the rater has skipped since midnight (UTC)."""
     midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    given_back = Assignment.objects.filter(rater_id=rater_id, state=AssignmentState.RELEASED, ended_at__gte=midnight)
-    return given_back.filter(ended_reason__startswith=SKIP_PREFIX).count()
+    released = Assignment.objects.filter(rater_id=rater_id, state=AssignmentState.RELEASED, ended_at__gte=midnight)
+    return released.filter(ended_reason__startswith=SKIP_PREFIX).count()
 
 
 def _check_skip_limit(assignment: Assignment, now: dt.datetime) -> None:

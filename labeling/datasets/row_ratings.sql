@@ -1,16 +1,16 @@
--- The ratings of these rows of a manifest: the first and last step, how many turns, how many of them say more than a
--- rating, times, and ratings.
+-- The ratings of some rows of a manifest, for `row_reader.RowRatings`: `n_others` step reviews have more than ratings
+-- (a written step, a comment, a category, a value); `times` and `cells` are as in `formats.rows.CompactRow`.
 --
 -- Parameters: manifest, positions
-SELECT m.position, MIN(t.step_id), MAX(t.step_id), COUNT(DISTINCT t.id),
+SELECT m.position, MIN(t.step_id) AS first_step, MAX(t.step_id) AS last_step, COUNT(DISTINCT t.id) AS n_turns,
   SUM(CASE WHEN t.shown IS NOT NULL AND t.shown <> '' AND t.written_text IS NULL AND t.comment = '' AND (j.id IS NULL
-    OR j.category = '' AND j.reason = '' AND j.value IS NULL AND j.rollouts IS NULL) THEN 0 ELSE 1 END),
+    OR j.category = '' AND j.reason = '' AND j.value IS NULL AND j.rollouts IS NULL) THEN 0 ELSE 1 END) AS n_others,
   STRING_AGG(CASE WHEN t.active_ms IS NOT NULL THEN t.step_id || ':' || t.active_ms END, ' '
-    ORDER BY t.step_id, j.option_id),
+    ORDER BY t.step_id, j.option_id) AS times,
   STRING_AGG(COALESCE(t.shown, '') || ',' || COALESCE(t.chosen::text, '') || ',' || COALESCE(j.rating::text, '')
     || ',' || COALESCE(j.flagged::text, '')
     || CASE WHEN t.shown = '0' THEN '' ELSE ',' || t.step_id || ',' || COALESCE(j.option_id::text, '') END,
-    ';' ORDER BY t.step_id, j.option_id)
+    ';' ORDER BY t.step_id, j.option_id) AS cells
 FROM labeling_manifestrow m
 JOIN labeling_submission u ON u.id = m.submission_id
 JOIN labeling_stepreview t ON t.assignment_id = u.assignment_id AND t.revision = u.revision

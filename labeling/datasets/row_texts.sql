@@ -1,14 +1,18 @@
--- The texts of the rows of a manifest, from position `start` up to `stop`: how many rows and texts, between which numbers
--- `step id - position` lies (one number, where ids follow the positions), how many steps are more than reasoning, the
--- options beside the first ones, and all texts as one.
+-- The texts of the rows of a manifest from position `start` up to `stop`, for `row_reader.RowTexts`:
+--   n_options   options, or -1 if the row is not compact because some step has no first option
+--   n_texts     texts in `joined`
+--   first_step, last   lowest and highest `step id - position`: equal if the ids follow the positions
+--   n_others    steps that are not reasoning, or not rateable
+--   extra       "step_id:option_id" of each option that is not its step's first
+--   joined      all texts, separated by CHR(31)
 --
--- The options of a trace whose steps follow each other are neighbors in the index and are read as one range: each lookup
--- in an index costs. Other traces are not plain, and have -1 here. Each range comes in the order of its index, below the
--- aggregates: an ORDER BY inside the aggregates would sort once more in each.
+-- The options of a trace whose step ids are consecutive are neighbors in the index and are read as one range, because
+-- each index lookup has a cost. Other traces are not compact. Each range is sorted below the aggregates, in the order of
+-- its index: an ORDER BY inside the aggregates would sort once more in each.
 --
 -- Parameters: manifest, start, stop
-SELECT m.position, CASE WHEN y.n_first = x.n THEN y.n ELSE -1 END, y.n, x.first_step, x.last,
-  x.n_others, y.more, y.joined
+SELECT m.position, CASE WHEN y.n_first = x.n THEN y.n ELSE -1 END AS n_options, y.n AS n_texts, x.first_step, x.last,
+  x.n_others, y.extra, y.joined
 FROM labeling_manifestrow m
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n, MIN(s.id) AS low, MAX(s.id) AS high, MIN(s.id - s.position) AS first_step,
@@ -16,7 +20,7 @@ CROSS JOIN LATERAL (
   FROM labeling_step s WHERE s.trace_id = m.trace_id) AS x
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE o.position = 0) AS n_first,
-    STRING_AGG(CASE WHEN o.position > 0 THEN o.step_id || ':' || o.id END, ' ') AS more,
+    STRING_AGG(CASE WHEN o.position > 0 THEN o.step_id || ':' || o.id END, ' ') AS extra,
     STRING_AGG(o.text, CHR(31)) AS joined
   FROM (
     SELECT o.id, o.step_id, o.position, o.text FROM labeling_option o

@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
             name='Gold',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work'), ('canary', 'canary: judges PRMs, is shown to nobody')], max_length=10)),
+                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work'), ('canary', 'canary: evaluates PRMs, never shown to annotators')], max_length=10)),
                 ('accepted_first_errors', models.JSONField()),
                 ('explanation', models.TextField(blank=True)),
                 ('made_at', models.DateTimeField()),
@@ -310,10 +310,10 @@ class Migration(migrations.Migration):
             name='GoldAnswer',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work'), ('canary', 'canary: judges PRMs, is shown to nobody')], max_length=10)),
+                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden in the work'), ('canary', 'canary: evaluates PRMs, never shown to annotators')], max_length=10)),
                 ('attempt', models.PositiveIntegerField(default=1)),
                 ('first_error', models.PositiveIntegerField(blank=True, null=True)),
-                ('verdict', models.CharField(choices=[('right', 'right'), ('missed', 'missed the error'), ('blamed', 'blamed a sound step'), ('gave_up', 'gave up')], max_length=8)),
+                ('verdict', models.CharField(choices=[('right', 'right'), ('missed', 'missed the error'), ('blamed', 'false alarm'), ('gave_up', 'gave up')], max_length=8)),
                 ('answered_at', models.DateTimeField()),
                 ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='gold_answer', to='labeling.assignment')),
                 ('gold', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='labeling.gold')),

@@ -1,4 +1,4 @@
-"""The nouns of the domain. Verbs live in queue, judging and manifest; each module here says who owns its tables."""
+"""The models of the domain. Each module names the package that owns its tables; only that package writes them."""
 
 from labeling.models.assignment import Assignment, Submission
 from labeling.models.consensus import (
@@ -11,8 +11,9 @@ from labeling.models.consensus import (
     Settlement,
     SettlementDay,
 )
-from labeling.models.gold import Gold, GoldAnswer, GoldRating, Manifest, ManifestRow
+from labeling.models.gold import Gold, GoldAnswer, GoldRating
 from labeling.models.judgment import CorrectionRequest, Judgment, RatingEdit, StepReview
+from labeling.models.manifest import Manifest, ManifestRow
 from labeling.models.onboarding import Consent, GuidelineAcknowledgment, ScreeningResult, TrainingFeedback
 from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
 from labeling.models.project import ConsentText, Guideline, Project

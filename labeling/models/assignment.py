@@ -1,5 +1,5 @@
-"""Traces in the hands of raters, and what came of it. Slots and states belong to `labeling.queue`; submissions to
-`labeling.assignments`."""
+"""Assignments of traces to raters, and their submissions. `labeling.queue` owns slots and states until the submission,
+`labeling.assignments` owns submissions."""
 
 from typing import ClassVar
 
@@ -35,11 +35,11 @@ class AssignmentOrigin(models.TextChoices):
 
 
 class Population(models.TextChoices):
-    """Which statistics a submission may enter: the headline is made of scheduled ones alone."""
+    """Which statistics include a submission. The headline includes only scheduled ones."""
 
     SCHEDULED = "scheduled", _("scheduled")
-    OPINION = "opinion", _("further opinion")  # asked for because raters differed
-    EXTRA = "extra", _("extra")  # came when no slot was free
+    OPINION = "opinion", _("further label")  # requested because raters disagreed
+    EXTRA = "extra", _("extra")  # submitted late without a free slot
 
 
 class FinishReason(models.TextChoices):
@@ -61,7 +61,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(state=AssignmentState.OPENED)
 
     def held(self) -> "AssignmentQuerySet":
-        """Fetched ahead, and not opened yet."""
+        """Those that were prefetched and not opened yet."""
         return self.filter(state=AssignmentState.HELD)
 
     def submitted(self) -> "AssignmentQuerySet":
@@ -69,13 +69,13 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """One trace in the hands of one rater for one purpose."""
+    """One trace, assigned to one rater for one purpose."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     lane = models.ForeignKey(Lane, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
-    lane_key = models.BigIntegerField(null=True, blank=True)  # where in the lane it stood: the rater goes on below
+    lane_key = models.BigIntegerField(null=True, blank=True)  # of its queue entry: the rater continues below it
     draw = models.ForeignKey(TraceDraw, null=True, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     purpose = models.CharField(max_length=12, choices=AssignmentPurpose, default=AssignmentPurpose.WORK)
     attempt = models.PositiveIntegerField(default=1)
@@ -88,22 +88,24 @@ class Assignment(models.Model):
     opened_at = models.DateTimeField(null=True, blank=True)
     lease_ends_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
-    reopened_at = models.DateTimeField(null=True, blank=True)  # being corrected since; the last submission counts
+    reopened_at = models.DateTimeField(
+        null=True, blank=True
+    )  # since then it is being corrected; the last submission counts
     ended_at = models.DateTimeField(null=True, blank=True)  # released or lapsed
     ended_reason = models.CharField(max_length=300, blank=True)
-    # It went back by no doing of its rater, who was in the middle of it and has not said yet that they know.
+    # The rater had it open when it ended, and has not acknowledged the notice yet.
     is_end_news = models.BooleanField(default=False, db_default=False)
     finish_reason = models.CharField(max_length=32, null=True, blank=True)
 
-    # What was in force, and what the rater could see, when it was opened.
+    # The guideline, and what the rater could see, at the time of opening.
     guideline = models.ForeignKey(Guideline, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     saw_reference_answer = models.BooleanField(null=True, blank=True)
     saw_final_verdict = models.BooleanField(null=True, blank=True)
-    is_assisted = models.BooleanField(default=False)  # saw a PRM's scores before judging
+    is_assisted = models.BooleanField(default=False)  # saw the scores of a PRM before rating
 
-    revision = models.PositiveSmallIntegerField(default=1)  # the one that is being worked on
-    submitted_revision = models.PositiveSmallIntegerField(default=0)  # the latest that counts; 0 for none
-    version = models.PositiveIntegerField(default=0)  # grows by one with each accepted batch of writes
+    revision = models.PositiveSmallIntegerField(default=1)  # the one that the rater edits
+    submitted_revision = models.PositiveSmallIntegerField(default=0)  # the one that counts; 0 for none
+    version = models.PositiveIntegerField(default=0)  # grows by one with each batch of edits
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -151,7 +153,7 @@ class Assignment(models.Model):
                 condition=Q(state__in=["held", "opened"]),
                 name="assignment_by_lease",
             ),
-            # The newest of each lane: whether it is held, and how far its rater has come there.
+            # The newest of each lane: whether it is held, and the position of its rater.
             models.Index(fields=["rater", "lane", "-held_at", "-id"], name="assignment_newest"),
             models.Index(fields=["project"], condition=Q(reopened_at__isnull=False), name="assignment_reopened"),
             models.Index(
@@ -169,7 +171,7 @@ class Assignment(models.Model):
 
 
 class Submission(models.Model):
-    """One immutable revision of what an assignment ended with. Its turns carry the same revision number."""
+    """One immutable submitted revision of an assignment. Its step reviews have the same revision number."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="submissions", db_index=False)
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="submissions", db_index=False)
@@ -182,7 +184,7 @@ class Submission(models.Model):
     is_quality_control = models.BooleanField(null=True, blank=True)
     is_screening = models.BooleanField(null=True, blank=True)
 
-    # Imported ones: which record of the file this was, and its bytes where the columns do not give them back.
+    # Imported ones: the record of the file, and its bytes if the columns cannot reproduce them.
     record_digest = models.CharField(max_length=64, null=True, blank=True)
     record_occurrence = models.PositiveIntegerField(null=True, blank=True)
     residue = models.BinaryField(null=True, blank=True)

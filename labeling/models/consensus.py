@@ -1,4 +1,4 @@
-"""What the project makes of many readings of one trace, and how far they agree. Owned by `labeling.quality`."""
+"""Consensus on traces, and agreement between raters. Owned by `labeling.quality`."""
 
 from typing import ClassVar
 
@@ -20,10 +20,11 @@ def counter_field() -> "models.PositiveSmallIntegerField[int, int]":
 
 
 class AgreementTally(models.Model):
-    """How the two headline readings of a trace meet on its steps of one kind: counts of options by what was said.
+    """Counts of options by their ratings in the two headline submissions of a trace, for its steps of one kind.
 
-    An option that one of the two rated counts in the first three columns, one that both rated in the others. Every
-    headline figure follows from these rows; they are kept in the transaction of the submit, and counted anew at night.
+    An option that only one of the two rated counts in the first three columns, one that both rated in the others. All
+    headline statistics are computed from these rows. Each submit updates them in its transaction, and a nightly job
+    recounts them.
     """
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="tallies", db_index=False)
@@ -37,13 +38,13 @@ class AgreementTally(models.Model):
     second_rater = models.ForeignKey(Rater, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     guideline = models.ForeignKey(Guideline, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     has_two_guidelines = models.BooleanField(default=False)
-    # Where each saw the first error, counted in rateable steps: their number for none, or where a report was cut off.
+    # The first error of each, counted in rateable steps; their number for none, or where a report was cut off.
     n_steps = models.PositiveIntegerField()
     first_end = models.PositiveIntegerField()
     second_end = models.PositiveIntegerField(null=True, blank=True)
     is_first_censored = models.BooleanField()
     is_second_censored = models.BooleanField(null=True, blank=True)
-    # The kind of the step at which each saw it; blank for none.
+    # The kind of the step with the first error of each; blank for none.
     first_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
     second_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
 
@@ -73,8 +74,8 @@ class AgreementTally(models.Model):
 
 
 class FirstErrorReport(models.Model):
-    """Where one reading saw the first error, by its latest revision. Follows from the ratings; kept so that nobody who
-    compares readings has to go through all of them."""
+    """The first error of one submission, by its latest revision. Derived from the ratings, and stored so that comparing
+    submissions does not need all ratings."""
 
     assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="report")
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="reports")
@@ -83,8 +84,8 @@ class FirstErrorReport(models.Model):
     revision = models.PositiveSmallIntegerField()
     first_error = models.PositiveIntegerField(null=True, blank=True)  # a step's position
     n_passed = models.PositiveIntegerField()  # rateable steps rated before it, or at all
-    is_censored = models.BooleanField()  # was cut off without an error: nothing is known beyond
-    has_bad_problem = models.BooleanField(default=False)  # says that the problem itself is bad
+    is_censored = models.BooleanField()  # cut off without an error: the rest is unknown
+    has_bad_problem = models.BooleanField(default=False)  # reported the problem as bad
 
     class Meta:
         indexes: ClassVar = [
@@ -97,29 +98,29 @@ class FirstErrorReport(models.Model):
 
 
 class SettlementState(models.TextChoices):
-    READING = "reading", _("being read")
-    ASKED = "asked", _("a further opinion is asked for")
-    SETTLED = "settled", _("settled by its raters")
+    READING = "reading", _("being labeled")
+    ASKED = "asked", _("further label requested")
+    SETTLED = "settled", _("settled by raters")
     CONTESTED = "contested", _("contested")
     DECIDED = "decided", _("decided by a person")
-    LIVE = "live", _("has no steps in common")
+    LIVE = "live", _("no common steps")
 
 
 class Settlement(models.Model):
-    """Where a trace stands between its first reading and a consensus, and why. One row, from the first submit on."""
+    """The state of a trace on its way to a consensus, and the reason. One row per trace, from the first submit on."""
 
     trace = models.OneToOneField(Trace, primary_key=True, on_delete=models.CASCADE, related_name="settlement")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settlements", db_index=False)
     state = models.CharField(max_length=10, choices=SettlementState, default=SettlementState.READING)
     reason = models.CharField(max_length=40, blank=True)  # a key of `labeling.quality.resolution_reasons`
     n_readings = models.PositiveSmallIntegerField(default=0)
-    n_votes = models.PositiveSmallIntegerField(default=0)  # readings that named a place, or none
-    # The earliest step on which votes differ: what a person who decides looks at first.
+    n_votes = models.PositiveSmallIntegerField(default=0)  # submissions that name the first error, or none
+    # The earliest step with different votes. Adjudication starts there.
     differs_at = models.PositiveIntegerField(null=True, blank=True)
-    consensus_revision = models.PositiveIntegerField(default=0)  # 0: there is none
+    consensus_revision = models.PositiveIntegerField(default=0)  # 0 without a consensus
     changed_at = models.DateTimeField()
-    is_due = models.BooleanField(default=True)  # something was submitted since it was last looked at
-    # How often looking at it has failed since it last went well, and when it is tried again.
+    is_due = models.BooleanField(default=True)  # has a submission that is not evaluated yet
+    # Failed evaluations since the last success, and the time of the next attempt.
     n_failures = models.PositiveSmallIntegerField(default=0, db_default=0)
     retry_at = models.DateTimeField(null=True, blank=True)
 
@@ -134,15 +135,15 @@ class Settlement(models.Model):
 
 
 class SettlementDay(models.Model):
-    """How many traces have been in a state since a day, and how many steps a consensus has of them. Kept in the
-    transaction that moves a trace, so that what a project came to is told without going through its traces."""
+    """The number of traces that reached a state on a day, and of their consensus steps. Updated in the transaction that
+    changes a state, so that totals of a project do not need its traces."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settlement_days", db_index=False)
     state = models.CharField(max_length=10, choices=SettlementState)
     day = models.DateField()
-    # Added to and taken from: a mistake may bring them below zero until the next recount puts it right.
+    # Incremented and decremented: an error can make them negative until the next recount.
     traces = models.BigIntegerField()
-    steps = models.BigIntegerField()  # up to and with the first error
+    steps = models.BigIntegerField()  # up to and including the first error
 
     class Meta:
         constraints: ClassVar = [
@@ -154,13 +155,13 @@ class SettlementDay(models.Model):
 
 
 class ReportCount(models.Model):
-    """What the reports of one rater come to, and how they stand to the consensus. Kept like settlement days."""
+    """Totals of the reports of one rater, and of their comparison with the consensus. Updated like settlement days."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="report_counts", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="+", db_index=False)
     readings = models.BigIntegerField()
     steps = models.BigIntegerField()
-    # Held against the places that several stand behind, where the report was not cut off: how many, and of those.
+    # Reports compared with a consensus of several raters, without those that were cut off; and their results.
     compared = models.BigIntegerField()
     same = models.BigIntegerField()
     missed = models.BigIntegerField()
@@ -176,33 +177,32 @@ class ReportCount(models.Model):
 
 class ConsensusSource(models.TextChoices):
     RATERS = "raters", _("the raters")
-    PERSON = "person", _("a person who decided")
+    PERSON = "person", _("a person")
 
 
 class Consensus(models.Model):
-    """One revision of what the project stands behind for a trace: the place of the first error. Never changed.
+    """One revision of the consensus on a trace: its first error. Never changed.
 
-    `labels` follow from the place: [step, option, rating, confidence, raters at risk] each. Behind the first error
-    there are none, whatever survivors said there.
+    `labels` are derived from the first error: [step, option, rating, confidence, raters at risk] each. Steps after the
+    first error have no labels.
     """
 
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="consensus", db_index=False)
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="consensus", db_index=False)
     revision = models.PositiveIntegerField()
-    first_error = models.PositiveIntegerField(null=True, blank=True)  # a step's position; null: there is no error
+    first_error = models.PositiveIntegerField(null=True, blank=True)  # a step's position; null for no error
     source = models.CharField(max_length=8, choices=ConsensusSource)
-    confidence = models.FloatField(null=True, blank=True)  # share of votes; null where a person decided
+    confidence = models.FloatField(null=True, blank=True)  # share of votes; null for a decision by a person
     n_votes = models.PositiveSmallIntegerField(default=0)
-    # What the raters' rates make of the readings of people who saw no score: P(first error) of each step, context being
-    # 0, then of none; and of the place above. Null where no fit was there yet. The fit is named, so that it can be
-    # computed again.
+    # The posterior of the rater model from submissions of people who saw no score: P(first error) of each step, 0 for
+    # context, then of no error; and the probability of `first_error`. Null without a model.
     posterior = models.JSONField(null=True, blank=True)
     probability = models.FloatField(null=True, blank=True)
     fit = models.ForeignKey(
         RaterModelFit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
-    # The same with machines and whoever saw scores among the readings, by a fit of its own; nothing above follows from
-    # it. The places that all of them name, null for none; empty where nobody but blind people read the trace.
+    # The same with submissions of machines and of people who saw scores, by a model of its own. It does not affect the
+    # fields above. The votes are first errors, null for none; empty if only people who saw no score labeled the trace.
     assisted_votes = models.JSONField(default=list)
     assisted_posterior = models.JSONField(null=True, blank=True)
     assisted_fit = models.ForeignKey(
@@ -238,28 +238,28 @@ class Consensus(models.Model):
 
 
 class ProjectStats(models.Model):
-    """The figures of a project as the dashboard shows them, computed in the background soon after a submit."""
+    """The statistics of a project on the dashboard, computed in the background soon after a submit."""
 
     project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="figures")
     content = models.JSONField(default=dict)
     computed_at = models.DateTimeField(null=True, blank=True)
     took_ms = models.PositiveIntegerField(default=0)
     is_stale = models.BooleanField(default=True)
-    began_at = models.DateTimeField(null=True, blank=True)  # somebody computes them since; None when they are done
+    began_at = models.DateTimeField(null=True, blank=True)  # of the running computation; None if there is none
     recounted_at = models.DateTimeField(null=True, blank=True)
-    # What the last recount found otherwise, and put right: tallies of so many traces, and so many of the other counts.
+    # Corrections by the last recount: the number of traces with wrong tallies, and of other wrong counts.
     drifted_traces = models.PositiveIntegerField(default=0)
     drifted_counts = models.PositiveIntegerField(default=0)
-    # Traces up to this one were counted once, withdrawn ones too: see `labeling.quality.trace_counts`.
+    # Traces up to `last_trace` are counted, including withdrawn ones: see `labeling.quality.trace_counts`.
     n_traces = models.PositiveIntegerField(default=0)
     last_trace = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
-        return f"figures of {self.project_id}"
+        return f"statistics of {self.project_id}"
 
 
 class DailyProjectStats(models.Model):
-    """The headline as it stood at the end of a day, for the course of a project."""
+    """The headline statistics at the end of a day, for charts over time."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="daily_figures", db_index=False)
     day = models.DateField()

@@ -1,5 +1,4 @@
-"""Known answers and how raters met them, and frozen lists of submissions. `labeling.quality` owns gold and its answers,
-`labeling.datasets.manifest` manifests."""
+"""Gold: traces with known answers, and how raters answered them. Written by `labeling.quality`."""
 
 from typing import ClassVar
 
@@ -8,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from labeling.models.assignment import Assignment, Submission
+from labeling.models.assignment import Assignment
 from labeling.models.project import Project
 from labeling.models.rater import Rater
 from labeling.models.trace import Option, Trace
@@ -17,22 +16,22 @@ from labeling.models.trace import Option, Trace
 class GoldUse(models.TextChoices):
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
-    HIDDEN = "hidden", _("hidden in the work")
-    CANARY = "canary", _("canary: judges PRMs, is shown to nobody")
+    HIDDEN = "hidden", _("hidden gold")
+    CANARY = "canary", _("canary: evaluates PRMs, never shown")
 
 
 class GoldQuerySet(models.QuerySet["Gold"]):
     def active(self) -> "GoldQuerySet":
-        """Those that have not been retired."""
+        """Gold that is not retired."""
         return self.filter(retired_at=None)
 
 
 class Gold(models.Model):
-    """A trace with known ratings. Right means: the first error lies in the accepted set."""
+    """A trace with a known answer. A submission is right if its first error is in the accepted set."""
 
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="gold")
     use = models.CharField(max_length=10, choices=GoldUse)
-    # Step positions; null in the list stands for "no error".
+    # Step positions; null in the list means "no error".
     accepted_first_errors = models.JSONField()
     explanation = models.TextField(blank=True)
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -53,12 +52,12 @@ class Gold(models.Model):
 
 
 class GoldRating(models.Model):
-    """The known rating of one option of a gold trace, where more is known than the first error."""
+    """The known rating of one option of a gold trace, if more is known than the first error."""
 
     gold = models.ForeignKey(Gold, on_delete=models.CASCADE, related_name="ratings", db_index=False)
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="+")
     rating = models.SmallIntegerField()
-    explanation = models.TextField(blank=True)  # why, as the answer to a training trace says it
+    explanation = models.TextField(blank=True)  # shown as training feedback
 
     class Meta:
         constraints: ClassVar = [
@@ -71,16 +70,16 @@ class GoldRating(models.Model):
 
 
 class GoldVerdict(models.TextChoices):
-    """How a rater's first error stands to the accepted ones. A missed error costs more than a false alarm."""
+    """A rater's first error compared with the accepted ones. A missed error costs more than a false alarm."""
 
     RIGHT = "right", _("right")
-    MISSED = "missed", _("missed the error")  # over-credit
-    BLAMED = "blamed", _("blamed a sound step")  # over-blame
+    MISSED = "missed", _("missed error")
+    BLAMED = "blamed", _("false alarm")
     GAVE_UP = "gave_up", _("gave up")
 
 
 class GoldAnswer(models.Model):
-    """How one rater met one gold trace, by the first revision alone. The newest one of a rater is found by its id."""
+    """The answer of one rater to one gold trace, by the first revision. The highest id is the newest answer."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="gold_answer")
     gold = models.ForeignKey(Gold, on_delete=models.PROTECT, related_name="answers")
@@ -88,7 +87,7 @@ class GoldAnswer(models.Model):
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="gold_answers", db_index=False)
     use = models.CharField(max_length=10, choices=GoldUse)
     attempt = models.PositiveIntegerField(default=1)  # of the screening
-    # Position of the step that was called the first error; null for none, or where the rater gave up.
+    # The position of the rater's first error; null for none, or if the rater gave up.
     first_error = models.PositiveIntegerField(null=True, blank=True)
     verdict = models.CharField(max_length=8, choices=GoldVerdict)
     answered_at = models.DateTimeField()
@@ -106,39 +105,3 @@ class GoldAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} for {self.gold_id}"
-
-
-class Manifest(models.Model):
-    """What a snapshot or a training run read, in order. Written in one transaction, never changed."""
-
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="manifests")
-    purpose = models.CharField(max_length=40)
-    made_at = models.DateTimeField()
-    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
-    code_version = models.CharField(max_length=64)
-    filters = models.JSONField(default=dict)
-    left_out = models.JSONField(default=dict)  # how many rows the filters named and a rule kept away, by the rule
-    n_rows = models.PositiveIntegerField()
-
-    def __str__(self) -> str:
-        return f"manifest {self.pk}"
-
-
-class ManifestRow(models.Model):
-    """A submission of a trace; or the trace alone, where nothing is asked of its raters."""
-
-    manifest = models.ForeignKey(Manifest, on_delete=models.PROTECT, related_name="rows", db_index=False)
-    position = models.PositiveIntegerField()
-    trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="+")
-    submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="+")
-    consensus_revision = models.PositiveIntegerField(null=True, blank=True)
-    score_version = models.CharField(max_length=200, blank=True)  # the PRM whose scores of the trace are read
-    is_contested = models.BooleanField(null=True)  # at that moment; null where the trace was not settled either way
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["manifest", "position"], name="a_manifest_has_one_row_at_a_position"),
-        ]
-
-    def __str__(self) -> str:
-        return f"row {self.position}"

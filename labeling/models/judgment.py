@@ -1,5 +1,5 @@
-"""Ratings: the turns of an assignment, the judgments in them, and every write that led there. Owned by
-`labeling.assignments`, which alone changes these tables."""
+"""Ratings: the step reviews of an assignment, their judgments, and the history of edits. Owned by
+`labeling.assignments`."""
 
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ class StepReview(models.Model):
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="turns", db_index=False)
     revision = models.PositiveSmallIntegerField(default=1)
     step = models.ForeignKey(Step, on_delete=models.PROTECT, related_name="turns")
-    # Positions of the options shown, in the order shown: "0", "0 2 1"; "" for an empty list, null for none recorded.
+    # Positions of the options in the order shown: "0", "0 2 1"; "" for an empty list, null if not recorded.
     shown = models.TextField(null=True, blank=True)
     chosen = models.PositiveSmallIntegerField(null=True, blank=True)  # place in `shown`
     written_text = models.TextField(null=True, blank=True)  # the rater's own step
@@ -38,7 +38,7 @@ class StepReview(models.Model):
 
 
 class Judgment(models.Model):
-    """One rating of one option within one turn, with its flag."""
+    """One rating of one option, with its flag, as part of a step review."""
 
     turn = models.ForeignKey(StepReview, on_delete=models.CASCADE, related_name="judgments", db_index=False)
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="judgments")
@@ -46,7 +46,7 @@ class Judgment(models.Model):
     flagged = models.BooleanField(null=True, blank=True)
     category = models.CharField(max_length=40, blank=True)
     reason = models.TextField(blank=True)
-    # Machine ratings: a number instead of a rating, and the rollouts that it was estimated from.
+    # Machine ratings: a value instead of a rating, and the rollouts of its estimate.
     value = models.FloatField(null=True, blank=True)
     rollouts = models.PositiveIntegerField(null=True, blank=True)
     successes = models.PositiveIntegerField(null=True, blank=True)
@@ -76,16 +76,16 @@ class RatingEditKind(models.TextChoices):
 
 
 class RatingEdit(models.Model):
-    """One message of a client, kept for ever, whether or not it won. Appended to, never changed.
+    """One edit of a client, stored whether or not it was applied. Append-only.
 
-    The writes are where clients meet: what a judgment or a turn holds is what the last applied write of it said.
+    Each value of a judgment or step review comes from its last applied edit.
     """
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="writes", db_index=False)
     client = models.CharField(max_length=32)
     sequence = models.PositiveIntegerField()
     seen = models.PositiveIntegerField()  # the assignment's version that the client knew
-    version = models.PositiveIntegerField()  # the assignment's version that its batch made: the order of arrival
+    version = models.PositiveIntegerField()  # the assignment's version after its batch: the order of arrival
     revision = models.PositiveSmallIntegerField()
     kind = models.CharField(max_length=12, choices=RatingEditKind)
     step = models.PositiveIntegerField()  # position
@@ -97,8 +97,8 @@ class RatingEdit(models.Model):
     active_ms = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)  # by the client's clock
     arrived_at = models.DateTimeField()
-    was_late = models.BooleanField(default=False)  # came after a submission: kept, shown, not applied
-    was_applied = models.BooleanField()  # stood when its batch had arrived: neither late, nor lost, nor outdone
+    was_late = models.BooleanField(default=False)  # arrived after a submission: stored and shown, not applied
+    was_applied = models.BooleanField()  # false for late edits, and those that lost to another edit
 
     class Meta:
         constraints: ClassVar = [
@@ -119,15 +119,15 @@ class RatingEdit(models.Model):
 
 
 class CorrectionRequest(models.Model):
-    """Somebody who looked at a submission asks its rater to look again, who may correct it or leave it as it is."""
+    """A request to the rater of a submission to review it again. The rater corrects it or leaves it unchanged."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="correction_requests")
-    revision = models.PositiveSmallIntegerField()  # the one that was looked at
+    revision = models.PositiveSmallIntegerField()  # that the request is about
     note = models.TextField()
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     asked_at = models.DateTimeField()
     answered_at = models.DateTimeField(null=True, blank=True)
-    was_corrected = models.BooleanField(null=True, blank=True)  # false: the rater looked, and it stands
+    was_corrected = models.BooleanField(null=True, blank=True)  # false: the rater left it unchanged
 
     class Meta:
         constraints: ClassVar = [

@@ -1,4 +1,5 @@
-"""What raters did on the way to work: agreed, read, learnt, were tried. Owned by `labeling.onboarding`."""
+"""The onboarding of raters: consents, guidelines read, training feedback, screening results. Owned by
+`labeling.onboarding`."""
 
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ class Consent(models.Model):
 
 
 class GuidelineAcknowledgment(models.Model):
-    """A rater said that they have read one version of the guideline."""
+    """A rater confirmed having read one version of the guideline."""
 
     rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="readings", db_index=False)
     guideline = models.ForeignKey(Guideline, on_delete=models.PROTECT, related_name="readings")
@@ -43,7 +44,7 @@ class GuidelineAcknowledgment(models.Model):
 
 
 class TrainingFeedback(models.Model):
-    """The explained answer to one training trace, and whether its rater has looked at it."""
+    """The feedback on one training trace, and whether its rater has read it."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="lesson")
     given_at = models.DateTimeField()
@@ -57,11 +58,11 @@ class TrainingFeedback(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"lesson of {self.assignment_id}"
+        return f"feedback on {self.assignment_id}"
 
 
 class ScreeningResult(models.Model):
-    """How one attempt at the screening ended, with the mark that was in force."""
+    """The result of one screening attempt, with the pass mark at that time."""
 
     rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="screening_results", db_index=False)
     attempt = models.PositiveSmallIntegerField()

@@ -1,4 +1,4 @@
-"""Problems, and where traces come from. Owned by `labeling.traces`; lists of benchmarks by `labeling.benchmarks`."""
+"""Problems, and the sources of traces. Owned by `labeling.traces`; benchmark problems by `labeling.benchmarks`."""
 
 from typing import ClassVar
 
@@ -11,41 +11,41 @@ from labeling.models.project import Project
 
 
 class ContentType(models.TextChoices):
-    PLAIN = "plain", _("plain text with maths")
+    PLAIN = "plain", _("plain text with math")
     MARKDOWN = "markdown", _("Markdown")
 
 
 class SourcePurpose(models.TextChoices):
-    """What a file was brought in for."""
+    """The purpose of an imported file."""
 
-    RATE = "rate", _("to be rated")
-    BENCHMARK = "benchmark", _("a benchmark: kept out of training")
+    RATE = "rate", _("labeling")
+    BENCHMARK = "benchmark", _("benchmark, excluded from training")
 
 
 class ImportedLabelKind(models.TextChoices):
-    """What the ratings in a file are, as whoever brought it in says."""
+    """The kind of ratings in a file, as chosen by the person who imports it."""
 
-    JUDGMENTS = "judgments", _("judgments of the raters that the file names")
+    JUDGMENTS = "judgments", _("ratings of the labelers named in the file")
     GOLD = "gold", _("gold: known answers")
-    HUMAN = "human", _("judgments of people known by one name")
-    MONTE_CARLO = "monte_carlo", _("Monte Carlo rollouts of one name")
-    JUDGE = "judge", _("a judge: a model of one name")
-    NONE = "none", _("not to be read")
+    HUMAN = "human", _("ratings of people, under one name")
+    MONTE_CARLO = "monte_carlo", _("Monte Carlo rollouts, under one name")
+    JUDGE = "judge", _("a model as judge, under one name")
+    NONE = "none", _("ignored")
 
 
 class Source(models.Model):
-    """One file, as it came in: what a person who doubts a trace would want to look up."""
+    """One imported file, for tracing a label back to its origin."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sources")
     name = models.CharField(max_length=500)
     format = models.CharField(max_length=40)
     sha256 = models.CharField(max_length=64, blank=True)
     licence = models.CharField(max_length=200, blank=True)
-    statement = models.TextField(blank=True)  # where the file comes from, in words
+    statement = models.TextField(blank=True)  # a description of the origin of the file
     purpose = models.CharField(max_length=10, choices=SourcePurpose, default=SourcePurpose.RATE)
     labels_are = models.CharField(max_length=12, choices=ImportedLabelKind, default=ImportedLabelKind.JUDGMENTS)
-    labels_by = models.CharField(max_length=160, blank=True)  # the one name, where the choice asks for one
-    report = models.JSONField(default=dict, blank=True)  # of its last import
+    labels_by = models.CharField(max_length=160, blank=True)  # the one name, if `labels_are` needs one
+    report = models.JSONField(default=dict, blank=True)  # of the last import
     reported_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
     content_type = models.CharField(max_length=16, choices=ContentType, default=ContentType.PLAIN)
@@ -56,11 +56,11 @@ class Source(models.Model):
 
 
 class Provenance(models.Model):
-    """How a family of traces was made. Shared by all traces made alike, so that a million traces cost one row."""
+    """How traces were generated. Shared by all traces that were generated in the same way."""
 
     class Reasoning(models.TextChoices):
         RAW = "raw", _("raw")
-        SUMMARISED = "summarised", _("summarised")
+        SUMMARISED = "summarised", _("summarized")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+", db_index=False)
     digest = models.CharField(max_length=64)
@@ -81,7 +81,7 @@ class Provenance(models.Model):
 
 
 class Problem(models.Model):
-    """What the model was asked. Null and absent are different in the files, so they are different here."""
+    """A problem given to a model. Files distinguish null from absent, so the columns do too."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="problems", db_index=False)
     digest = models.CharField(max_length=64)
@@ -118,7 +118,7 @@ class Problem(models.Model):
 
 
 class BenchmarkProblem(models.Model):
-    """A problem on the list of a benchmark that a lead brought in. No project trains on it."""
+    """A problem of an imported benchmark. No project trains on it."""
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="benchmark_problems", db_index=False)
     normal_digest = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""Projects, their guidelines and what raters agree to. Owned by `labeling.projects.lifecycle`."""
+"""Projects, their guidelines and consent texts. Owned by `labeling.projects.lifecycle`."""
 
 from typing import ClassVar
 
@@ -26,7 +26,7 @@ def share_field(default: float) -> "models.FloatField[float, float]":
 
 
 class Project(models.Model):
-    """One labelling effort: guideline, protocol, overlap, gold, selection policy."""
+    """One labeling project: guideline, protocol, overlap, gold, and selection policy."""
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
@@ -36,7 +36,7 @@ class Project(models.Model):
     guideline = models.ForeignKey(
         "labeling.Guideline", null=True, blank=True, on_delete=models.PROTECT, related_name="current_in"
     )
-    # What raters agree to before anything else. None: nothing is asked.
+    # Raters must agree to it first. None: no consent is needed.
     consent_text = models.ForeignKey(
         "labeling.ConsentText", null=True, blank=True, on_delete=models.PROTECT, related_name="current_in"
     )
@@ -52,18 +52,18 @@ class Project(models.Model):
     correction_days = models.PositiveSmallIntegerField(default=7)
 
     gold_share = share_field(0.10)
-    proven_gold_share = share_field(0.05)  # of whoever has worked a fortnight; never more than the share of others
+    proven_gold_share = share_field(0.05)  # of trusted raters; never above `gold_share`
     reserve_share = share_field(0.05)
     uniform_share = share_field(0.20)
     reserve_problem_share = share_field(0.10)
     screening_pass_share = share_field(0.75)
-    # The share of hidden gold that a rater who may go on gets right; null until the project's own raters have shown it.
+    # The share of hidden gold that a rater must get right; null until the project has enough data.
     gold_bar = models.FloatField(null=True, blank=True)
-    # Settle by probability, at a promised share of .90 right, as soon as hidden gold shows from where on that holds.
+    # Settle by probability (90 % right) as soon as hidden gold shows the threshold for it.
     uses_probability = models.BooleanField(default=False)
     screening_attempts = models.PositiveSmallIntegerField(default=1)
 
-    # What raters see and are asked for. The assignment records what was in force when it was opened.
+    # What raters see and must enter. The assignment records what they could see when it was opened.
     shows_reference_answer = models.BooleanField(default=False)
     shows_final_verdict = models.BooleanField(default=False)
     reveals_one_step_at_a_time = models.BooleanField(default=False)
@@ -71,11 +71,11 @@ class Project(models.Model):
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
 
-    # What raters are told at home: how they met hidden gold, week by week and never which trace.
+    # Whether raters see their weekly results on hidden gold, without the traces.
     shows_weekly_gold = models.BooleanField(default=False)
 
-    # Raters from a crowd platform: which parameters of the invitation's address name them, and what they are given at
-    # the end. An address or a code that is empty is not shown.
+    # Raters from a crowd platform: the URL parameters of the invitation with their ids, and the completion URLs and
+    # codes. Empty ones are not shown.
     takes_worker_ids = models.BooleanField(default=False)
     worker_parameter = models.CharField(max_length=40, default="PROLIFIC_PID")
     study_parameter = models.CharField(max_length=40, default="STUDY_ID")
@@ -85,7 +85,7 @@ class Project(models.Model):
     screened_out_url = models.URLField(max_length=500, blank=True)
     screened_out_code = models.CharField(max_length=100, blank=True)
 
-    # What an hour of active time costs, and earns. Null: nobody said, and neither is shown.
+    # The pay for an hour of active time. Null: pay and cost are not shown.
     pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
     currency = models.CharField(max_length=3, default="EUR")
 
@@ -120,12 +120,12 @@ class Project(models.Model):
 
 
 class Guideline(models.Model):
-    """One published version of what raters are told. Never changed: a correction is the next version."""
+    """One published version of the guideline. Never changed: an update is the next version."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="guidelines")
     version = models.PositiveIntegerField()
     body = models.TextField()
-    changes = models.TextField(blank=True)  # what is new in it, for those who read the one before
+    changes = models.TextField(blank=True)  # since the previous version
     published_at = models.DateTimeField()
     published_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
 
@@ -139,7 +139,7 @@ class Guideline(models.Model):
 
 
 class ConsentText(models.Model):
-    """One published version of what raters agree to. Never changed: a correction is the next version."""
+    """One published version of the consent text. Never changed: an update is the next version."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="consent_texts")
     version = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Who reads what next. Owned by `labeling.queue`, which alone changes these tables."""
+"""Lanes of traces with their entries, draws and cursors. Owned by `labeling.queue`."""
 
 from typing import ClassVar
 
@@ -15,9 +15,9 @@ class SamplingSource(models.TextChoices):
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
     GOLD = "gold", _("gold")
-    TOP_UP = "top_up", _("top-up")  # slots that came back
-    OPINION = "opinion", _("further opinion")  # slots added because raters differed
-    RESERVE = "reserve", _("reserve")
+    TOP_UP = "top_up", _("top-up")  # returned slots
+    OPINION = "opinion", _("further label")  # slots added because raters disagreed
+    RESERVE = "reserve", _("held-out")
     UNIFORM = "uniform", _("uniform")
     POLICY = "policy", _("policy")
 
@@ -29,7 +29,7 @@ class LaneQuerySet(models.QuerySet["Lane"]):
 
 
 class Lane(models.Model):
-    """One arm of one generation. Readers go down a lane; a closed lane is not served."""
+    """One sampling source of one generation. Raters read a lane downwards; a closed lane is not served."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="lanes")
     arm = models.CharField(max_length=10, choices=SamplingSource)
@@ -48,7 +48,7 @@ class Lane(models.Model):
 
 
 class TraceDraw(models.Model):
-    """One trace chosen for reading, with the probability that it had, given the draws before it."""
+    """One trace drawn for labeling, with its probability given the draws before it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="draws")
     batch = models.PositiveIntegerField()
@@ -57,7 +57,7 @@ class TraceDraw(models.Model):
     arm = models.CharField(max_length=10, choices=SamplingSource)
     q = models.FloatField()
     score = models.FloatField(null=True, blank=True)
-    prm = models.CharField(max_length=200, blank=True)  # a text label: labeling does not know the registry
+    prm = models.CharField(max_length=200, blank=True)  # a text: labeling does not depend on the PRM registry
     pool_size = models.PositiveIntegerField()
     n_left = models.PositiveIntegerField()
     drawn_at = models.DateTimeField()
@@ -83,15 +83,15 @@ class QueueEntryQuerySet(models.QuerySet["QueueEntry"]):
 
 
 class QueueEntry(models.Model):
-    """A trace in a lane with the slots that are left there. Narrow on purpose: claims update it."""
+    """A trace in a lane with its remaining slots. Narrow on purpose, because claims update it."""
 
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="entries", db_index=False)
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="queue_entries", db_index=False)
     draw = models.ForeignKey(TraceDraw, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
-    key = models.BigIntegerField()  # readers go down: the highest comes first
-    slots = models.SmallIntegerField()  # given here; what merely came back is not counted again
+    key = models.BigIntegerField()  # the highest is served first
+    slots = models.SmallIntegerField()  # given here, without returned slots
     slots_left = models.SmallIntegerField()
-    # The index looks at this column, not at the count: 3 -> 2 -> 1 then changes no index and stays on its page.
+    # The index uses this column, not the count, so 3 -> 2 -> 1 changes no index and stays on its page.
     is_open = models.GeneratedField(
         expression=ExpressionWrapper(Q(slots_left__gt=0), models.BooleanField()),
         output_field=models.BooleanField(),
@@ -114,8 +114,8 @@ class QueueEntry(models.Model):
 
 
 class LaneCursor(models.Model):
-    """Above this key a rater has nothing left to find in a lane: it came up empty. Where somebody stands otherwise is
-    told by the newest assignment that the lane gave him, which costs no write and leaves no dead rows."""
+    """A lane was empty for a rater from this key down. Otherwise the newest assignment of the lane gives the rater's
+    position, which needs no write and leaves no dead rows."""
 
     rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="+", db_index=False)
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="+")
@@ -132,7 +132,7 @@ class LaneCursor(models.Model):
 
 
 class AddedSlot(models.Model):
-    """A further opinion that was asked for. The row is what keeps a round from adding two."""
+    """A slot for a further label. The row prevents that a round adds two."""
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="added_slots", db_index=False)
     round = models.PositiveSmallIntegerField()

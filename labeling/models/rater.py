@@ -1,4 +1,4 @@
-"""Whoever rates within a project. Owned by `labeling.raters`."""
+"""Raters of a project: people, machines and imported labelers. Owned by `labeling.raters`."""
 
 from typing import ClassVar
 
@@ -18,14 +18,14 @@ class RaterKind(models.TextChoices):
 
 
 class RaterStage(models.TextChoices):
-    """How far a rater has come on the way to work. What is to be agreed to and read comes before, at any stage."""
+    """The onboarding stage of a rater. New consent texts and guidelines come first at every stage."""
 
     TRAINING = "training", _("training")
-    LESSON = "lesson", _("reads the answer to a training trace")
+    LESSON = "lesson", _("training feedback")
     SCREENING = "screening", _("screening")
-    RETRY = "retry", _("may try the screening again")
+    RETRY = "retry", _("another screening attempt")
     WORKING = "working", _("working")
-    FAILED = "failed", _("did not pass the screening")
+    FAILED = "failed", _("screening not passed")
 
 
 class RaterQuerySet(models.QuerySet["Rater"]):
@@ -46,13 +46,13 @@ class Rater(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="raters"
     )
-    # The pseudonym that datasets carry: never a name, never an e-mail address.
+    # The pseudonym in datasets: never a name or an e-mail address.
     labeler = models.CharField(max_length=100, null=True, blank=True)
     machine = models.CharField(max_length=200, blank=True)  # "judge gpt-x, prompt 3", "monte carlo, 16 rollouts"
     stage = models.CharField(max_length=12, choices=RaterStage, default=RaterStage.WORKING)
     training_attempt = models.PositiveSmallIntegerField(default=1)
     screening_attempt = models.PositiveSmallIntegerField(default=1)
-    # The versions that this rater has read and agreed to last. The rows of `labeling.onboarding` say when.
+    # The latest versions that this rater has read and agreed to. The models of onboarding have the times.
     read_guideline = models.ForeignKey(
         Guideline, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
@@ -60,10 +60,10 @@ class Rater(models.Model):
         ConsentText, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     paused_at = models.DateTimeField(null=True, blank=True)
-    paused_reason = models.CharField(max_length=300, blank=True)  # what the rater reads
-    paused_note = models.CharField(max_length=300, blank=True)  # what leads read besides
-    watched_since_at = models.DateTimeField(null=True, blank=True)  # gold before it is not looked at again
-    proven_at = models.DateTimeField(null=True, blank=True)  # from then on less of what is handed out is gold
+    paused_reason = models.CharField(max_length=300, blank=True)  # shown to the rater
+    paused_note = models.CharField(max_length=300, blank=True)  # shown only to leads
+    watched_since_at = models.DateTimeField(null=True, blank=True)  # earlier gold does not count
+    proven_at = models.DateTimeField(null=True, blank=True)  # trusted since then: gets less gold
     removed_at = models.DateTimeField(null=True, blank=True)
     added_at = models.DateTimeField()
 

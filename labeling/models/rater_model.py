@@ -1,4 +1,4 @@
-"""What first-error Dawid–Skene has learned of a project's raters. Owned by `labeling.quality`."""
+"""The rater model of a project: first-error Dawid–Skene. Owned by `labeling.quality`."""
 
 from typing import ClassVar
 
@@ -9,16 +9,17 @@ from labeling.models.project import Project
 
 
 class FitBasis(models.TextChoices):
-    """Whose readings a fit was learned from."""
+    """Whose submissions a model was fitted to."""
 
     BLIND = "blind", _("people who saw no score")
-    ASSISTED = "assisted", _("machines, and people who saw scores, besides")
+    ASSISTED = "assisted", _("also machines, and people who saw scores")
 
 
 class RaterModelFit(models.Model):
-    """How raters of a project err, by all readings up to then, and how far that was right on hidden gold. Never
-    changed: a consensus names the fit that its probability is of. What people alone said and what machines said with
-    them is learned apart, and never mixed."""
+    """The error rates of the raters of a project, fitted to all submissions up to then and validated on hidden gold.
+
+    Never changed: a consensus refers to the fit of its probability. Blind and assisted submissions have separate fits.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="fits", db_index=False)
     basis = models.CharField(max_length=8, choices=FitBasis, default=FitBasis.BLIND)
@@ -26,20 +27,20 @@ class RaterModelFit(models.Model):
     made_at = models.DateTimeField()
     n_traces = models.PositiveIntegerField()
     n_readings = models.PositiveIntegerField()
-    # [false alarm, detection, late detection] of each rater by id, and of any other under "others". Of somebody who
-    # saw scores, by minus their id: blind and assisted they are two raters.
+    # [false alarm, detection, late detection] of each rater by id, and of all others under "others". A negative id is a
+    # rater who saw scores: blind and assisted, one person counts as two raters.
     rates = models.JSONField()
     hazards = models.JSONField()  # by domain and position: {"domains": {name: […]}, "all": […]}
 
-    n_gold = models.PositiveIntegerField()  # hidden gold traces that enough raters have met
+    n_gold = models.PositiveIntegerField()  # hidden gold traces that enough raters labeled
     temperature = models.FloatField(default=1.0)
     temperature_reason = models.CharField(max_length=100, blank=True)  # why it is 1
-    # Mean gap between probability and share right, on gold, before and after the temperature.
+    # The mean gap between probability and the share that is right, on gold, before and after the temperature.
     gap_before = models.FloatField(null=True, blank=True)
     gap_after = models.FloatField(null=True, blank=True)
-    # Accept from this probability on. Of so much gold that had it, so much was right, at least.
+    # Accept from this probability on; how much gold had it, and a lower bound of the share that was right.
     threshold = models.FloatField(null=True, blank=True)
-    threshold_reason = models.CharField(max_length=100, blank=True)  # why there is none
+    threshold_reason = models.CharField(max_length=100, blank=True)  # why it is null
     n_accepted = models.PositiveIntegerField(default=0)
     lower_bound = models.FloatField(null=True, blank=True)
 

@@ -1,4 +1,4 @@
-"""Traces, their steps, and the options of a step. Owned by `labeling.traces.load`; texts never change."""
+"""Traces, their steps, and the options of a step. Owned by `labeling.traces`; texts never change."""
 
 from typing import ClassVar
 
@@ -11,8 +11,8 @@ from labeling.models.project import Project
 
 
 class TraceKind(models.TextChoices):
-    PREGENERATED = "pregenerated", _("generated before rating")
-    LIVE = "live", _("generated while rating")
+    PREGENERATED = "pregenerated", _("generated before labeling")
+    LIVE = "live", _("generated while labeling")
 
 
 class OutcomeSource(models.TextChoices):
@@ -28,19 +28,19 @@ class TraceQuerySet(models.QuerySet["Trace"]):
 
 
 class Trace(models.Model):
-    """One model's path to an answer, cut into steps; knows where it came from."""
+    """One model's path to an answer, cut into steps, with its origin."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="traces", db_index=False)
     problem = models.ForeignKey(Problem, on_delete=models.CASCADE, related_name="traces")
     digest = models.CharField(max_length=64)
     kind = models.CharField(max_length=16, choices=TraceKind, default=TraceKind.PREGENERATED)
-    # The trace's own steps. A file may have ratings of steps past its end: those stand at later positions.
+    # The trace's own steps. A file can have ratings of steps after its end; they have later positions.
     n_steps = models.PositiveIntegerField()
-    ref = models.CharField(max_length=200, blank=True)  # what its file calls it
+    ref = models.CharField(max_length=200, blank=True)  # its name in the file
     answer = models.TextField(null=True, blank=True)
     verifier_score = models.FloatField(null=True, blank=True)
 
-    # The outcome: was the final answer right, and who says so.
+    # The outcome: whether the final answer is right, and who decided it.
     is_right = models.BooleanField(null=True, blank=True)
     outcome_by = models.CharField(max_length=16, choices=OutcomeSource, blank=True)
     outcome_grader = models.CharField(max_length=200, blank=True)
@@ -89,7 +89,7 @@ class Step(models.Model):
     position = models.PositiveIntegerField()
     kind = models.CharField(max_length=12, choices=StepKind, default=StepKind.REASONING)
     is_rateable = models.BooleanField(default=True)
-    # What stood between this step and the one before in the raw text: separators and steps give it back byte for byte.
+    # The raw text between this step and the previous one: steps and separators reproduce the text exactly.
     separator = models.TextField(blank=True)
     source_position = models.PositiveIntegerField(null=True, blank=True)
 
@@ -108,7 +108,7 @@ class OptionOrigin(models.TextChoices):
 
 
 class Option(models.Model):
-    """One alternative text of a step. Known by its position, never by its text: duplicates stay."""
+    """One alternative text of a step, identified by its position. Duplicates are kept."""
 
     step = models.ForeignKey(Step, on_delete=models.CASCADE, related_name="options", db_index=False)
     position = models.PositiveSmallIntegerField()
@@ -133,7 +133,7 @@ class PartKind(models.TextChoices):
 
 
 class OptionPart(models.Model):
-    """A piece of an option that is more than plain text. An option without parts is its text."""
+    """A part of an option that is not plain text only. An option without parts is its text."""
 
     option = models.ForeignKey(Option, on_delete=models.CASCADE, related_name="parts", db_index=False)
     position = models.PositiveSmallIntegerField()

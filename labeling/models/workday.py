@@ -1,4 +1,4 @@
-"""What was worked on each day. Owned by `labeling.quality`."""
+"""Work per rater and day. Owned by `labeling.quality`."""
 
 from typing import ClassVar
 
@@ -9,15 +9,15 @@ from labeling.models.rater import Rater
 
 
 class WorkDay(models.Model):
-    """What one rater submitted first on one day, and the active time of it, corrections included. Kept so that what a
-    project has cost since its beginning is told without going through all of it."""
+    """The first submissions of one rater on one day, and their active time including corrections. Stored so that the
+    cost of a project does not need all submissions."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="work_days", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="+", db_index=False)
     day = models.DateField()
     readings = models.PositiveIntegerField()  # of work
     active_ms = models.BigIntegerField()  # of work
-    paid_ms = models.BigIntegerField()  # of gold, training and screening too
+    paid_ms = models.BigIntegerField()  # including gold, training and screening
 
     class Meta:
         constraints: ClassVar = [

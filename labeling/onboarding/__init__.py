@@ -1,7 +1,9 @@
-"""The way into the work: agree, read the guideline, train, be screened. Alone writes consents, readings, lessons and
-screening results, and how far a rater has come. Which station comes next is told by `labeling.gates`.
+"""Onboarding: consent, guideline, training and screening, before a rater gets work.
 
-Called through this module: `admission.consent(...)`."""
+Only this package changes consents, guideline acknowledgments, training feedback and screening results, and the
+onboarding columns of a rater. `labeling.gates` computes the next gate. Other packages call it as
+`onboarding.give_consent(...)`.
+"""
 
 from labeling.onboarding.agreements import VersionSuperseded, acknowledge_guideline, give_consent
 from labeling.onboarding.gold_sets import (

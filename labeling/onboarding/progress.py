@@ -1,4 +1,4 @@
-"""Decides where a rater goes on: when a trace of a set is submitted, and when a set has nothing left."""
+"""Move a rater to the next onboarding stage: after a submission, and when a set has nothing left."""
 
 import datetime as dt
 
@@ -14,7 +14,7 @@ from labeling.queue import Claim
 
 
 def handle_submission(*, assignment_id: int, by: User | None, now: dt.datetime) -> None:
-    """A trace of the way in was submitted and scored; inside the transaction of its submit."""
+    """Handle the submission of a scored training or screening trace, inside its transaction."""
     assignment = Assignment.objects.get(pk=assignment_id)
     rater = _lock_rater(assignment.rater_id)
     if assignment.purpose == AssignmentPurpose.TRAINING:
@@ -24,7 +24,7 @@ def handle_submission(*, assignment_id: int, by: User | None, now: dt.datetime) 
 
 
 def claim_trace(*, rater_id: int, by: User | None, now: dt.datetime, opened: bool = False) -> Claim:
-    """The next trace, from wherever the rater stands on the way. Raises a QueueRefusal."""
+    """Return the next trace at the rater's stage, and move on if the stage has none left. Raises a QueueRefusal."""
     try:
         return queue.claim_trace(rater_id=rater_id, now=now, opened=opened)
     except queue.NothingLeft:
@@ -34,8 +34,7 @@ def claim_trace(*, rater_id: int, by: User | None, now: dt.datetime, opened: boo
 
 
 def advance_rater(*, rater_id: int, by: User | None, now: dt.datetime) -> bool:
-    """Somebody stands at a set in which nothing is left for them, since it was made smaller or taken away meanwhile:
-    they go on. Says whether they did."""
+    """Move on a rater whose set has become smaller or was removed. Return whether the stage changed."""
     with transaction.atomic():
         rater = _lock_rater(rater_id)
         before = rater.stage
@@ -47,5 +46,5 @@ def advance_rater(*, rater_id: int, by: User | None, now: dt.datetime) -> bool:
 
 
 def _lock_rater(rater_id: int) -> Rater:
-    """Two submits of one rater decide one after the other."""
+    """Lock the rater, so that concurrent submits are handled one after the other."""
     return Rater.objects.select_for_update(no_key=True, of=("self",)).select_related("project").get(pk=rater_id)

@@ -1,5 +1,5 @@
-"""Screening: a set of traces without explanations, the project's mark, and a number of attempts. As PRM800K did it: the
-unit is the trace, right when its first error lies in the accepted set."""
+"""Screening: a set of gold traces, a pass mark, and a number of attempts. As in PRM800K, a trace is right if its first
+error is in the accepted set."""
 
 import datetime as dt
 import math
@@ -7,29 +7,30 @@ import math
 from django.db import transaction
 
 from accounts.models import User
-from labeling import quality
+from labeling import raters
 from labeling.models import Rater, ScreeningResult
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterStage
-from labeling.onboarding import gold_sets, stages
+from labeling.onboarding import gold_sets
+from labeling.quality.gold_scoring import load_gold_accuracy
 
 
 def pass_mark(n_traces: int, share: float) -> int:
-    """How many of so many must be right. 0.7 of 10 is 7, whatever floating point makes of it."""
+    """Return how many traces must be right. Rounds first, so that 0.7 of 10 is 7."""
     return math.ceil(round(share * n_traces, 9))
 
 
 def decide_screening(*, rater: Rater, by: User | None, now: dt.datetime) -> None:
-    """The caller holds the rater's row, whose project came with it."""
+    """Decide on a completed attempt. The caller has locked the rater, loaded with its project."""
     if not gold_sets.is_set_complete(rater, AssignmentPurpose.SCREENING):
         return
-    met = quality.load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=rater.screening_attempt)
-    if not met.n:
-        # The set was taken away before anything was asked.
-        stages.set_stage(rater=rater, to=RaterStage.WORKING, now=now)
+    accuracy = load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=rater.screening_attempt)
+    if not accuracy.n:
+        # The set was removed before the rater got a trace of it.
+        raters.set_stage(rater=rater, to=RaterStage.WORKING, now=now)
         return
-    _record_result(rater, met.right, met.n, by, now)
+    _record_result(rater, accuracy.right, accuracy.n, by, now)
 
 
 def _record_result(rater: Rater, n_right: int, n_traces: int, by: User | None, now: dt.datetime) -> None:
@@ -45,40 +46,40 @@ def _record_result(rater: Rater, n_right: int, n_traces: int, by: User | None, n
         decided_at=now,
     )
     failed_to = RaterStage.RETRY if rater.screening_attempt < project.screening_attempts else RaterStage.FAILED
-    stages.set_stage(rater=rater, to=RaterStage.WORKING if has_passed else failed_to, now=now)
+    raters.set_stage(rater=rater, to=RaterStage.WORKING if has_passed else failed_to, now=now)
     detail = {"attempt": rater.screening_attempt, "n_right": n_right, "n_traces": n_traces, "n_needed": mark}
-    stages.log_rater_event("screening.passed" if has_passed else "screening.not_passed", rater, by, now, **detail)
+    raters.log_rater_event("screening.passed" if has_passed else "screening.not_passed", rater, by, now, **detail)
 
 
 def begin_next_attempt(*, rater_id: int, by: User, now: dt.datetime) -> bool:
-    """Begin the next attempt. False where none is to be begun: pressed twice, one begins."""
+    """Begin the next attempt. Return False if none is available, also on a second click."""
     with transaction.atomic():
         rater = Rater.objects.select_for_update(no_key=True).get(pk=rater_id)
         if rater.stage != RaterStage.RETRY:
             return False
         rater.screening_attempt += 1
         rater.save(update_fields=["screening_attempt"])
-        stages.set_stage(rater=rater, to=RaterStage.SCREENING, now=now)
-        stages.log_rater_event("screening.begun_again", rater, by, now, attempt=rater.screening_attempt)
+        raters.set_stage(rater=rater, to=RaterStage.SCREENING, now=now)
+        raters.log_rater_event("screening.begun_again", rater, by, now, attempt=rater.screening_attempt)
     return True
 
 
 def allow_another_attempt(*, rater_id: int, by: User, now: dt.datetime) -> bool:
-    """A lead gives somebody who did not pass another attempt. False where there is nobody who waits for one."""
+    """Give a rater who failed another attempt, on behalf of a lead. Return False if the rater has not failed."""
     with transaction.atomic():
         rater = Rater.objects.select_for_update(no_key=True).get(pk=rater_id)
         if rater.stage != RaterStage.FAILED:
             return False
-        stages.set_stage(rater=rater, to=RaterStage.RETRY, now=now)
-        stages.log_rater_event("screening.allowed_again", rater, by, now, after_attempt=rater.screening_attempt)
+        raters.set_stage(rater=rater, to=RaterStage.RETRY, now=now)
+        raters.log_rater_event("screening.allowed_again", rater, by, now, after_attempt=rater.screening_attempt)
     return True
 
 
 def admit_rater(*, rater_id: int, by: User | None, now: dt.datetime) -> None:
-    """A lead lets somebody work whom they know: without training, without screening."""
+    """Let a rater work without training and screening, on behalf of a lead."""
     with transaction.atomic():
         rater = Rater.objects.select_for_update(no_key=True).get(pk=rater_id)
         if rater.stage == RaterStage.WORKING:
             return
-        stages.log_rater_event("rater.admitted", rater, by, now, from_stage=rater.stage)
-        stages.set_stage(rater=rater, to=RaterStage.WORKING, now=now)
+        raters.log_rater_event("rater.admitted", rater, by, now, from_stage=rater.stage)
+        raters.set_stage(rater=rater, to=RaterStage.WORKING, now=now)

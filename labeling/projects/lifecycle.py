@@ -1,5 +1,7 @@
-"""Projects, what raters are told and agree to, and whether work goes on. Alone writes Project, Guideline and
-ConsentText rows."""
+"""Projects: settings, guideline and consent versions, and the state (open, paused, closed, archived).
+
+Only this module writes Project, Guideline and ConsentText rows.
+"""
 
 import datetime as dt
 from decimal import Decimal
@@ -16,7 +18,7 @@ from labeling.models import Assignment, ConsentText, Guideline, Project
 from labeling.models.project import ProjectState
 from labeling.projects import guidelines
 
-# From which states a project may come into which. What is archived comes back as closed, to be looked at first.
+# The states before each state. An archived project becomes closed first, so that a lead checks it.
 _ALLOWED_FROM: dict[ProjectState, tuple[ProjectState, ...]] = {
     ProjectState.OPEN: (ProjectState.PAUSED, ProjectState.CLOSED),
     ProjectState.PAUSED: (ProjectState.OPEN,),
@@ -26,15 +28,20 @@ _ALLOWED_FROM: dict[ProjectState, tuple[ProjectState, ...]] = {
 
 
 class ProjectSlugTaken(Exception):
-    """Another project has this address."""
+    """Another project has this slug."""
 
 
 class ProjectTransitionRefused(Exception):
-    """The project is in a state from which it cannot go where it was asked to."""
+    """The project cannot change from its state to the requested one, `to`."""
+
+    def __init__(self, to: ProjectState) -> None:
+        message = _("The project cannot become %(state)s from its current state. Reload the page.")
+        super().__init__(message % {"state": to.label})
+        self.to = to
 
 
 def create_project(*, name: str, slug: str, by: User | None, now: dt.datetime, **settings: Any) -> Project:
-    """Create a project without members. Raises AddressIsTaken.
+    """Create a project without members. Raises ProjectSlugTaken.
 
     `people.owned_projects.create_owned_project` also adds an owner.
     """
@@ -55,10 +62,10 @@ def _insert_project(*, slug: str, **fields: Any) -> Project:
 
 
 class SettingNotChangeable(Exception):
-    """What was asked for cannot be changed any more. `str()` of it may be shown to people."""
+    """The setting can no longer be changed. The message can be shown to people."""
 
 
-# What may be changed while people work. The address stays, and the overlap is `labeling.overlap_change`'s to change.
+# Settings that can change while people work. `labeling.overlap_change` changes the overlap; the slug never changes.
 CHANGEABLE_SETTINGS = frozenset(
     {"name", "description", "protocol", "overlap_limit", "lease_seconds", "skip_limit_per_day", "correction_days"}
     | {"gold_share", "proven_gold_share", "reserve_share", "uniform_share", "reserve_problem_share"}
@@ -72,16 +79,16 @@ CHANGEABLE_SETTINGS = frozenset(
 
 
 def change_settings(*, project: Project, by: User | None, now: dt.datetime, **options: Any) -> None:
-    """Other options from now on. What was opened before keeps what was in force then."""
-    strange = options.keys() - CHANGEABLE_SETTINGS - {"overlap"}
-    if strange:
-        raise ValueError(f"not an option: {min(strange)}")
+    """Change settings. Open traces keep what was in force when they were opened. Raises SettingNotChangeable."""
+    unknown = options.keys() - CHANGEABLE_SETTINGS - {"overlap"}
+    if unknown:
+        raise ValueError(f"not a changeable setting: {min(unknown)}")
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         changed = {name: value for name, value in options.items() if getattr(locked, name) != value}
         if "protocol" in changed and Assignment.objects.filter(project=project).exists():
             raise SettingNotChangeable(
-                _("Traces have been given out under this protocol: it stays. Clone the project instead.")
+                _("The protocol cannot change after traces were assigned. Clone the project instead.")
             )
         if not changed:
             return
@@ -97,23 +104,23 @@ def _as_json(value: Any) -> Any:
 
 
 def clone_project(*, project: Project, name: str, slug: str, by: User | None, now: dt.datetime) -> Project:
-    """A new project with the options and the guideline of this one, and nothing else: no people, no traces."""
+    """Create a project with the settings, guideline and consent text of this one, without people and traces."""
     options = {each: getattr(project, each) for each in sorted(CHANGEABLE_SETTINGS - {"name", "gold_bar"})}
     with transaction.atomic():
-        made = create_project(name=name, slug=slug, by=by, now=now, overlap=project.overlap, **options)
+        clone = create_project(name=name, slug=slug, by=by, now=now, overlap=project.overlap, **options)
         if project.guideline is not None:
-            publish_guideline(project=made, body=project.guideline.body, by=by, now=now)
+            publish_guideline(project=clone, body=project.guideline.body, by=by, now=now)
         if project.consent_text is not None:
-            publish_consent_text(project=made, body=project.consent_text.body, by=by, now=now)
-        _log_project_event("project.cloned", made, by, now, of=project.pk)
-    return made
+            publish_consent_text(project=clone, body=project.consent_text.body, by=by, now=now)
+        _log_project_event("project.cloned", clone, by, now, of=project.pk)
+    return clone
 
 
 def publish_guideline(
     *, project: Project, body: str, by: User | None, now: dt.datetime, changes: str = ""
 ) -> Guideline:
-    """The next version of what raters are told. Traces that nobody has opened yet go back: before the next one it must
-    be read. `changes` says in a line or two what is new."""
+    """Publish the next version of the guideline. Raters must read it before their next trace, so held traces are
+    released. `changes` summarizes what is new."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         last = project.guidelines.aggregate(version=Max("version"))["version"] or 0
@@ -128,12 +135,12 @@ def publish_guideline(
 
 
 def publish_guideline_template(*, project: Project, template: str, by: User | None, now: dt.datetime) -> Guideline:
-    """A guideline that comes with the program becomes the project's own: the next version, changed at will later."""
+    """Publish a built-in guideline template as the next version of the project's own guideline."""
     return publish_guideline(project=project, body=guidelines.load_guideline_template(template), by=by, now=now)
 
 
 def publish_consent_text(*, project: Project, body: str, by: User | None, now: dt.datetime) -> ConsentText | None:
-    """The next version of what raters agree to before their next trace. An empty one: nothing is asked any more."""
+    """Publish the next version of the consent text. With an empty text, no consent is needed."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         last = project.consent_texts.aggregate(version=Max("version"))["version"] or 0
@@ -150,7 +157,7 @@ def publish_consent_text(*, project: Project, body: str, by: User | None, now: d
 
 
 def pause_project(*, project: Project, by: User | None, now: dt.datetime) -> None:
-    """Nothing is handed out until it goes on. What is opened may be finished."""
+    """Stop assigning traces until the project is resumed. Open traces can be finished."""
     _change_state(project, ProjectState.PAUSED, "project.paused", by, now)
 
 
@@ -159,17 +166,17 @@ def resume_project(*, project: Project, by: User | None, now: dt.datetime) -> No
 
 
 def close_project(*, project: Project, by: User | None, now: dt.datetime) -> None:
-    """Work has ended; corrections too."""
+    """End the work, and corrections."""
     _change_state(project, ProjectState.CLOSED, "project.closed", by, now)
 
 
 def archive_project(*, project: Project, by: User | None, now: dt.datetime) -> None:
-    """Out of everybody's lists; nothing is deleted."""
+    """Hide the project from all lists. Nothing is deleted."""
     _change_state(project, ProjectState.ARCHIVED, "project.archived", by, now)
 
 
 def set_gold_threshold(*, project: Project, bar: float, by: User | None, now: dt.datetime) -> None:
-    """What share of hidden gold is right of a rater who may go on. Set by a lead, or once from the project's own."""
+    """Set the share of hidden gold that a rater must get right. Set by a lead, or once from the project's own data."""
     with transaction.atomic():
         Project.objects.filter(pk=project.pk).update(gold_bar=bar)
         _log_project_event("project.gold_bar_set", project, by, now, bar=bar)
@@ -178,10 +185,10 @@ def set_gold_threshold(*, project: Project, bar: float, by: User | None, now: dt
 
 def _change_state(project: Project, to: ProjectState, what: str, by: User | None, now: dt.datetime) -> None:
     with transaction.atomic():
-        # The condition stands in the statement that writes: of two leads who press at once, one is told.
+        # The update checks the state itself, so of two concurrent changes one is refused.
         moved = Project.objects.filter(pk=project.pk, state__in=_ALLOWED_FROM[to]).update(state=to)
         if not moved:
-            raise ProjectTransitionRefused(f"The project cannot become {to.label} from where it is. Reload the page.")
+            raise ProjectTransitionRefused(to)
         project.state = to
         if to is not ProjectState.OPEN:
             queue.release_held(project_id=project.pk, now=now, reason=what, by=by)

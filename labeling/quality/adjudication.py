@@ -1,6 +1,6 @@
-"""A person decides where raters differ. With `settling` alone writes settlements and consensus.
+"""Adjudication: a person decides contested traces. Besides `resolve`, the only module that changes settlements.
 
-What was decided stays: later readings are counted, and change nothing of it. Every act here is an event.
+A decision is final: later submissions are counted but do not change it. Every action here is logged.
 """
 
 import datetime as dt
@@ -27,15 +27,19 @@ from labeling.quality import (
 )
 from labeling.quality.step_labels import NEGATIVE, StepLabel
 
-_NO_LIMIT = 2**15  # a person has asked
+_NO_LIMIT = 2**15  # requests by a person may exceed the project's limit
 
 
 class CannotDecide(Exception):
-    """What was asked for cannot be said of this trace. `str()` of it may be shown to people."""
+    """The trace cannot be decided or sent back. The message is meant for users."""
+
+    def __init__(self, message: str, code: str) -> None:
+        self.code = code
+        super().__init__(message)
 
 
 def list_contested(*, project_id: int) -> QuerySet[Settlement]:
-    """The queue of whoever decides: what has waited longest comes first. Nobody waits for what was withdrawn."""
+    """Return contested traces that are not withdrawn, the longest waiting first."""
     rows = Settlement.objects.filter(project_id=project_id, state=SettlementState.CONTESTED, trace__withdrawn_at=None)
     return rows.select_related("trace__problem").order_by("changed_at", "trace_id")
 
@@ -50,10 +54,12 @@ def decide_trace(
     by: User,
     now: dt.datetime,
 ) -> int:
-    """The first error is at this position, or there is none. Gives the number of the consensus revision. Any trace that
-    somebody has read can be decided, not contested ones alone; deciding again makes a new revision. The decision
-    `becomes_gold` where it is to be known of the trace from now on: gold that says otherwise is corrected. `seen` is,
-    where it is told, since when the trace stood as this person saw it: of two who decide the later one is refused."""
+    """Record the position of the first error, or None for no error. Return the number of the new consensus revision.
+
+    Any submitted trace can be decided, and decided again. With `becomes_gold`, the decision also becomes gold, and
+    contradicting gold is corrected. `seen` is the `changed_at` that the person saw: if the trace has changed since, for
+    example because someone else decided it, `CannotDecide` is raised.
+    """
     with transaction.atomic():
         row = _lock_settlement(trace_id, seen)
         _refuse_impossible(trace_id, first_error)
@@ -79,30 +85,37 @@ def decide_trace(
 def send_back_trace(
     *, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User, now: dt.datetime
 ) -> None:
-    """Ask for one more reading, beyond the project's limit where need be. A decision that stood no longer does. Pressed
-    twice with the same `seen`, one is asked for."""
+    """Request one more submission, even beyond the project's limit, and discard an earlier decision.
+
+    Two calls with the same `seen` request one submission.
+    """
     with transaction.atomic():
         row = _lock_settlement(trace_id, seen)
-        asked = AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
-        number = max(len(resolve.load_voting_readings(trace_id)), asked or 0) + 1
+        last_round = (
+            AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
+        )
+        number = max(len(resolve.load_voting_submissions(trace_id)), last_round or 0) + 1
         if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
-            raise CannotDecide(_explain_not_served(row.trace))
+            raise _not_served(row.trace)
         row.consensus_revision = 0
         _set_state(row, SettlementState.ASKED, resolve.SENT_BACK, now)
         _log_event("trace.sent_back", row, by, now, note=note)
 
 
-def _explain_not_served(trace: Trace) -> str:
+def _not_served(trace: Trace) -> CannotDecide:
     if trace.withdrawn_at is not None:
-        return _("This trace was withdrawn: nobody is given it any more.")
-    return _("This trace is gold: nobody reads it as work. Retire the gold first, or decide it yourself.")
+        return CannotDecide(_("This trace was withdrawn and is no longer assigned."), "withdrawn")
+    return CannotDecide(
+        _("This trace is gold and is not assigned as work. Retire the gold first, or decide the trace yourself."),
+        "gold",
+    )
 
 
 def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime) -> None:
-    known = list(Gold.objects.active().filter(trace=trace).select_related("trace"))
-    for each in known:
-        gold.correct_gold(gold=each, accepted_first_errors=[first_error], by=by, now=now)
-    if not known:
+    existing = list(Gold.objects.active().filter(trace=trace).select_related("trace"))
+    for row in existing:
+        gold.correct_gold(gold=row, accepted_first_errors=[first_error], by=by, now=now)
+    if not existing:
         gold.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[first_error], by=by, now=now)
         gold.enqueue_gold(project_id=trace.project_id, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=now)
 
@@ -111,33 +124,35 @@ def _lock_settlement(trace_id: int, seen: dt.datetime | None) -> Settlement:
     resolution_state.lock_traces(trace_ids=[trace_id])
     row = Settlement.objects.select_related("trace", "project").filter(pk=trace_id).first()
     if row is None:
-        raise CannotDecide(_("Nobody has submitted this trace yet: there is nothing to decide."))
+        raise CannotDecide(_("This trace has no submissions yet, so there is nothing to decide."), "not_submitted")
     if seen is not None and seen != row.changed_at:
-        told = _("This trace stands elsewhere than when you opened it. %(why)s Look again before you decide.")
-        raise CannotDecide(told % {"why": resolution_reasons.describe_resolution_reason(row.reason)})
+        message = _("This trace has changed since you opened it. %(why)s Review it again before you decide.")
+        why = resolution_reasons.describe_resolution_reason(row.reason)
+        raise CannotDecide(message % {"why": why}, "changed")
     return row
 
 
 def _refuse_impossible(trace_id: int, first_error: int | None) -> None:
     steps = Step.objects.filter(trace_id=trace_id, is_rateable=True)
     if first_error is not None and not steps.filter(position=first_error).exists():
-        raise CannotDecide(_("This trace has no step %(step)d that is rated.") % {"step": first_error + 1})
+        raise CannotDecide(_("This trace has no rateable step %(step)d.") % {"step": first_error + 1}, "no_such_step")
     if Trace.objects.filter(pk=trace_id, project__protocol=Protocol.LIVE).exists():
-        raise CannotDecide(_("The steps of this trace were generated while it was rated: there is none to decide on."))
+        raise CannotDecide(
+            _("The steps of this trace were generated during labeling, so there is no shared step to decide on."),
+            "live",
+        )
 
 
 def _decided_labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
-    """What follows from the decision: the first error where it was put, nothing negative before it, raters' labels of
-    the rest, as sure as the decision is."""
-    found = resolve.derive_labels(row.project, resolve.load_voting_readings(row.trace_id), first_error)
-    kept = [
+    """Return the raters' labels that agree with the decision, with confidence 1, and the decided first error."""
+    labels = [
         label._replace(confidence=1.0) if not label.option else label
-        for label in found
+        for label in resolve.derive_labels(row.project, resolve.load_voting_submissions(row.trace_id), first_error)
         if label.option or not _contradicts(label, first_error)
     ]
-    if first_error is not None and not any(label[:2] == (first_error, 0) for label in kept):
-        kept.append(StepLabel(first_error, 0, NEGATIVE, 1.0, 0))
-    return sorted(kept)
+    if first_error is not None and not any(label[:2] == (first_error, 0) for label in labels):
+        labels.append(StepLabel(first_error, 0, NEGATIVE, 1.0, 0))
+    return sorted(labels)
 
 
 def _contradicts(label: StepLabel, first_error: int | None) -> bool:

@@ -1,5 +1,6 @@
-"""Looks after what was submitted: every few seconds settles the traces that are due, a few a transaction, and has the
-figures of their projects computed anew, each by itself: nobody's settling waits for the figures of a large project.
+"""Background work after submits: resolve due traces, and recompute stale project statistics.
+
+Runs every few seconds. Statistics are computed in one task per project, so that a large project does not delay others.
 """
 
 import datetime as dt
@@ -14,13 +15,11 @@ logger = structlog.get_logger(__name__)
 
 
 def list_stale_projects(*, now: dt.datetime) -> list[int]:
-    """Projects whose figures somebody is to `compute`."""
     return project_stats.find_stale_projects(now=now)
 
 
 def refresh_project_stats(*, project_id: int, now: dt.datetime) -> None:
-    """The figures of one project, unless somebody else does it. Where it cannot be done they stay as they are for some
-    minutes."""
+    """Compute the statistics of one project, unless another worker does it already."""
     if not project_stats.claim_computation(project_id=project_id, now=now):
         return
     try:
@@ -30,29 +29,29 @@ def refresh_project_stats(*, project_id: int, now: dt.datetime) -> None:
         project_stats.release_computation(project_id=project_id, now=now)
         raise
     except Exception:
-        # They stay begun, so that nobody tries again before a lost worker would be followed.
+        # The claim is kept, so the next attempt waits until the claim expires.
         logger.exception("figures.not_computed", project=project_id)
 
 
 def resolve_due_traces(*, now: dt.datetime, limit: int = 1000) -> int:
-    """Settle what is due in all projects, in turn. Says how many traces were looked at."""
-    looked_at = 0
+    """Resolve due traces of all projects. Return how many."""
+    n_resolved = 0
     for project_id, traces in resolve.find_due_traces(now=now, limit=limit):
-        looked_at += _resolve_or_retry(project_id, traces, now)
+        n_resolved += _resolve_or_retry(project_id, traces, now)
         project_stats.mark_stats_stale(project_id=project_id, now=now)
-    return looked_at
+    return n_resolved
 
 
 def _resolve_or_retry(project_id: int, traces: list[int], now: dt.datetime) -> int:
-    """Some traces together; where that fails each by itself, so that one does not keep the others waiting for ever."""
+    """Resolve traces together or, if that fails, one by one, so that one failing trace does not block the others."""
     try:
         return resolve.resolve_traces(project_id=project_id, trace_ids=traces, now=now)
     except DatabaseError:
-        raise  # not the fault of a trace: the next round tries again
+        raise  # not caused by a trace; the next round retries
     except Exception:
         if len(traces) > 1:
             return sum(_resolve_or_retry(project_id, [trace_id], now) for trace_id in traces)
-        # It stays due, and whoever reads the log finds it at every try until it is mended.
+        # The trace stays due, and each failed attempt is logged.
         logger.exception("trace.not_settled", trace=traces[0], project=project_id)
         resolve.schedule_retry(trace_id=traces[0], now=now)
         return 0

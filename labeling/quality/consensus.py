@@ -1,6 +1,6 @@
-"""Keeps the revisions of what a project stands behind. Alone adds to consensus, and reads it for others.
+"""Consensus revisions of traces. The only module that adds and reads them.
 
-Exports and training read `current`: the newest revision of traces that are settled or decided, and no others.
+Exports and training use `current_revisions`: the newest revision of each settled or decided trace.
 """
 
 import datetime as dt
@@ -17,7 +17,7 @@ from labeling.quality.step_labels import StepLabel
 
 
 class AssistedConsensus(NamedTuple):
-    """What is made of a trace with machines and whoever saw scores among its readers: the places that all name."""
+    """The result with machines and raters who saw scores included: their votes, and the posterior of all."""
 
     votes: Sequence[int | None]
     posterior: Posterior | None
@@ -28,8 +28,7 @@ RESOLVED_STATES = (SettlementState.SETTLED, SettlementState.DECIDED)
 
 
 def current_revisions(*, project_id: int) -> QuerySet[Consensus]:
-    """What the project stands behind now, one row a trace; a manifest keeps (trace, revision) of it. A withdrawn trace
-    counts nowhere."""
+    """Return the current revision of each resolved trace that is not withdrawn."""
     return Consensus.objects.filter(
         project_id=project_id,
         trace__withdrawn_at=None,
@@ -41,14 +40,14 @@ def current_revisions(*, project_id: int) -> QuerySet[Consensus]:
 def latest_resolved(
     *, project_id: int, state: SettlementState, only: Collection[int] | None = None
 ) -> QuerySet[Settlement, tuple[int, int]]:
-    """Traces of one of the states that stand, with how many named a place, what was settled last coming first."""
+    """Return (trace, number of votes) of traces in a resolved state, the newest first."""
     rows = Settlement.objects.filter(project_id=project_id, state=state)
     rows = rows if only is None else rows.filter(trace__in=only)
     return rows.order_by("-changed_at", "-trace_id").values_list("trace_id", "n_votes")
 
 
 def all_revisions(*, trace_id: int) -> QuerySet[Consensus]:
-    """Every revision of a trace, the newest first."""
+    """Return all revisions of a trace, the newest first."""
     return Consensus.objects.filter(trace_id=trace_id).select_related("made_by").order_by("-revision")
 
 
@@ -67,9 +66,11 @@ def save_revision(
     posterior: Posterior | None = None,
     assisted: AssistedConsensus = NO_ASSISTED_CONSENSUS,
 ) -> int:
-    """The number of the revision that says this: the newest one, where it says the same, otherwise a new one. Inside a
-    transaction that holds the trace. A revision that knows its probability is not made anew for a later fit."""
-    told: dict[str, Any] = {
+    """Return the number of the revision with this content: the newest one if it is equal, otherwise a new one.
+
+    Runs in a transaction that locks the trace. A later fit alone makes no new revision.
+    """
+    content: dict[str, Any] = {
         "first_error": first_error,
         "source": source,
         "confidence": confidence,
@@ -79,12 +80,16 @@ def save_revision(
         "assisted_votes": list(assisted.votes),
     }
     newest = Consensus.objects.filter(trace_id=trace_id).order_by("-revision").first()
-    if newest is not None and source == ConsensusSource.RATERS and _is_same_revision(newest, told, posterior, assisted):
+    if (
+        newest is not None
+        and source == ConsensusSource.RATERS
+        and _is_same_revision(newest, content, posterior, assisted)
+    ):
         return newest.revision
     revision = newest.revision + 1 if newest else 1
-    known = _posterior_fields(posterior, first_error) | _assisted_fields(assisted)
+    probabilities = _posterior_fields(posterior, first_error) | _assisted_fields(assisted)
     Consensus.objects.create(
-        trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **told, **known
+        trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **content, **probabilities
     )
     return revision
 
@@ -92,24 +97,29 @@ def save_revision(
 def _posterior_fields(posterior: Posterior | None, first_error: int | None) -> dict[str, Any]:
     if posterior is None:
         return {}
-    probability = round(posterior.of(first_error), PROBABILITY_DIGITS)
-    return {"posterior": posterior.listed(), "probability": probability, "fit_id": posterior.fit_id}
+    probability = round(posterior.probability_at(first_error), PROBABILITY_DIGITS)
+    return {"posterior": posterior.as_list(), "probability": probability, "fit_id": posterior.fit_id}
 
 
 def _assisted_fields(assisted: AssistedConsensus) -> dict[str, Any]:
     if assisted.posterior is None:
         return {}
-    return {"assisted_posterior": assisted.posterior.listed(), "assisted_fit_id": assisted.posterior.fit_id}
+    return {"assisted_posterior": assisted.posterior.as_list(), "assisted_fit_id": assisted.posterior.fit_id}
 
 
 def _is_same_revision(
-    row: Consensus, told: dict[str, Any], posterior: Posterior | None, assisted: AssistedConsensus
+    row: Consensus, content: dict[str, Any], posterior: Posterior | None, assisted: AssistedConsensus
 ) -> bool:
-    """Labels are as sure as the posterior: of the same readings they are other numbers by another fit."""
     if posterior is not None and row.fit_id is None:
         return False
     if assisted.posterior is not None and row.assisted_fit_id is None:
         return False
-    said = {**told, "labels": [label[:3] for label in told["labels"]]} if posterior is not None else told
-    labels = [label[:3] for label in row.labels] if posterior is not None else row.labels
-    return all((labels if name == "labels" else getattr(row, name)) == value for name, value in said.items())
+    stored = {name: getattr(row, name) for name in content}
+    if posterior is None:
+        return stored == content
+    # With a posterior, confidences are probabilities, which differ between fits of the same submissions.
+    return _without_confidence(stored) == _without_confidence(content)
+
+
+def _without_confidence(content: dict[str, Any]) -> dict[str, Any]:
+    return {**content, "labels": [label[:3] for label in content["labels"]]}

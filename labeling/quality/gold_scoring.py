@@ -1,7 +1,7 @@
-"""Holds what a rater said of a gold trace against what is accepted. Alone writes gold answers.
+"""Score answers to gold traces. The only module that writes gold answers.
 
-The unit is the trace: right means that the first error lies in the accepted set. The first revision is scored; what is
-corrected later is not. Raters are never told which trace was gold, unless it was training.
+The unit is the trace: an answer is right if its first error is in the accepted set. Only the first revision is scored,
+not later corrections. Raters never learn which trace was gold, except in training.
 """
 
 import datetime as dt
@@ -24,23 +24,26 @@ GOLD_USE_OF_PURPOSE = {
 
 
 def judge_first_error(*, accepted: Sequence[int | None], report: RevisionReport) -> GoldVerdict:
-    """Pure. Positions of steps; None among the accepted says that "there is no error" is right too."""
+    """Compare a report with the accepted step positions; None in `accepted` means that "no error" is right too."""
     if report.is_censored:
         return GoldVerdict.GAVE_UP
     if report.position in accepted:
         return GoldVerdict.RIGHT
     if report.position is None:
         return GoldVerdict.MISSED
-    went_past_one = None not in accepted and any(error is not None and error < report.position for error in accepted)
-    return GoldVerdict.MISSED if went_past_one else GoldVerdict.BLAMED
+    passed_an_error = None not in accepted and any(error is not None and error < report.position for error in accepted)
+    return GoldVerdict.MISSED if passed_an_error else GoldVerdict.BLAMED
 
 
 def score_gold_answer(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | None:
-    """Keep how the first revision of a submitted assignment stands to its gold, once; inside the transaction of its
-    submit. None where the trace is not gold for that purpose (any more)."""
+    """Store the verdict on the first revision of a submitted assignment, in the transaction of its submit.
+
+    Return None if the trace is not gold for this purpose (anymore).
+    """
     assignment = Assignment.objects.get(pk=assignment_id)
     use = GOLD_USE_OF_PURPOSE.get(AssignmentPurpose(assignment.purpose))
-    gold = _find_gold(assignment.trace_id, use)
+    # The newest gold, even if retired: an assignment that was open at that time is still scored.
+    gold = Gold.objects.filter(trace_id=assignment.trace_id, use=use).order_by("-pk").first()
     if use is None or gold is None:
         return None
     report = submitted_readings.load_revision_reports([(assignment_id, 1)])[0]
@@ -61,26 +64,21 @@ def score_gold_answer(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | N
 
 
 def rescore_gold_answers(*, gold: Gold, now: dt.datetime) -> int:
-    """The accepted set is another: hold every answer against it once more. Says how many verdicts changed."""
+    """Score all answers again after the accepted set changed. Return how many verdicts changed."""
     changed = []
     for answer in gold.answers.exclude(verdict=GoldVerdict.GAVE_UP):
         report = RevisionReport(answer.assignment_id, 1, answer.first_error, 0, None)
-        found = judge_first_error(accepted=gold.accepted_first_errors, report=report)
-        if found != answer.verdict:
-            answer.verdict = found
+        verdict = judge_first_error(accepted=gold.accepted_first_errors, report=report)
+        if verdict != answer.verdict:
+            answer.verdict = verdict
             changed.append(answer)
     GoldAnswer.objects.bulk_update(changed, ["verdict"], batch_size=200)
     return len(changed)
 
 
-def _find_gold(trace_id: int, use: GoldUse | None) -> Gold | None:
-    """The newest: gold that was retired while somebody had it in hand still knows the answer."""
-    return Gold.objects.filter(trace_id=trace_id, use=use).order_by("-pk").first()
-
-
 @dataclass(frozen=True)
 class GoldAccuracy:
-    """Of so many gold traces, with the 95 % interval by Wilson. `missed` is over-credit, `blamed` over-blame."""
+    """Verdict counts over `n` gold traces: `missed` are missed errors, `blamed` false alarms."""
 
     n: int
     right: int
@@ -98,13 +96,10 @@ class GoldAccuracy:
 
 
 def load_gold_accuracy(*, rater_id: int, use: GoldUse = GoldUse.HIDDEN, attempt: int | None = None) -> GoldAccuracy:
-    """How a rater has met gold of one use; of a screening, in one attempt. One query."""
+    """Return a rater's accuracy on gold of one use, or in one screening attempt."""
     answers = GoldAnswer.objects.filter(rater_id=rater_id, use=use)
     answers = answers if attempt is None else answers.filter(attempt=attempt)
-    return summarize_verdicts([GoldVerdict(each) for each in answers.values_list("verdict", flat=True)])
-
-
-def summarize_verdicts(verdicts: Sequence[GoldVerdict]) -> GoldAccuracy:
+    verdicts = list(answers.values_list("verdict", flat=True))
     return GoldAccuracy(
         n=len(verdicts),
         right=verdicts.count(GoldVerdict.RIGHT),

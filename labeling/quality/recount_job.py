@@ -1,6 +1,7 @@
-"""At night: holds every tally against the ratings it was counted from, and every other count against what it counts,
-puts right what differs and says how much that was; takes worn-out gold out of use, has unsettled traces looked at anew,
-and asks for a new fit of the raters."""
+"""Nightly job per project: recount all stored counts and correct differences.
+
+It also retires overexposed gold, marks unsettled traces as due, and requests a new fit of the rater model.
+"""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -29,19 +30,19 @@ CHUNK_SIZE = 20
 
 
 def enqueue_recounts(*, now: dt.datetime) -> int:
-    """A job for each project that is not archived and in which something was submitted. Says how many."""
+    """Request a recount for each active project with submissions. Return how many were requested."""
     projects = Project.objects.exclude(state=ProjectState.ARCHIVED).filter(figures__isnull=False)
-    asked = 0
+    n_requested = 0
     for project_id in projects.order_by("pk").values_list("pk", flat=True):
         subject = f"project:{project_id}"
         if not Job.objects.unfinished().filter(kind=KIND, subject=subject).exists():
             control.request_job(kind=KIND, subject=subject, arguments={"project": project_id}, by=None, now=now)
-            asked += 1
-    return asked
+            n_requested += 1
+    return n_requested
 
 
 def chunks(job: Job) -> Iterator[Chunk]:
-    """Every trace of the project that somebody submitted, in order; goes on behind the last one that was counted."""
+    """Recount every submitted trace of the project in order, continuing from the checkpoint."""
     project_id = job.arguments["project"]
     done, drifted = job.done, int(job.checkpoint.get("drifted", 0))
     last = int(job.checkpoint.get("trace", 0))
@@ -52,13 +53,13 @@ def chunks(job: Job) -> Iterator[Chunk]:
         counter = _ChunkRecount(traces, done, total, drifted)
         yield counter.write
         drifted = counter.drifted
-    # Asked for outside of the transaction that ends the job: at a million traces it takes seconds.
+    # Computed outside the transaction that ends the job: with a million traces it takes seconds.
     counts = running_totals.compute_drift(project_id=project_id)
     yield partial(_finish_recount, project_id, done, drifted, counts)
 
 
 class _ChunkRecount:
-    """One chunk: remembers what it found for the checkpoint of the next."""
+    """One chunk. It remembers the number of corrected traces for the next checkpoint."""
 
     def __init__(self, traces: list[int], done: int, total: int, drifted: int) -> None:
         self.traces, self.done, self.total, self.drifted = traces, done, total, drifted
@@ -71,26 +72,25 @@ class _ChunkRecount:
 def _finish_recount(
     project_id: int, done: int, drifted: int, counts: running_totals.TotalsDrift, now: dt.datetime
 ) -> JobProgress:
-    retired = gold.retire_overexposed_gold(project_id=project_id, now=now)
+    n_retired = gold.retire_overexposed_gold(project_id=project_id, now=now)
     gold.arrange_hidden_gold(project_id=project_id, now=now)
-    proven = gold_monitor.mark_trusted_raters(project_id=project_id, now=now)
+    n_trusted = gold_monitor.mark_trusted_raters(project_id=project_id, now=now)
     resolution_state.mark_unsettled_due(project_id=project_id, now=now)
     rater_model.enqueue_fit(project_id=project_id, by=None, now=now)
-    other_days = workdays.update_workdays(project_id=project_id, now=now, from_first=True)
-    other_counts = running_totals.apply_drift(project_id=project_id, drift=counts) + trace_counts.recount_traces(
+    drifted_days = workdays.update_workdays(project_id=project_id, now=now, from_first=True)
+    drifted_counts = running_totals.apply_drift(project_id=project_id, drift=counts) + trace_counts.recount_traces(
         project_id=project_id
     )
-    _record_drift(project_id, drifted, other_counts, now)
-    if drifted or other_days or other_counts:
+    _record_drift(project_id, drifted, drifted_counts, now)
+    if drifted or drifted_days or drifted_counts:
         project_stats.mark_stats_stale(project_id=project_id, now=now)
-    result = {"traces": done, "drifted": drifted, "counts_drifted": other_counts, "gold_retired": retired}
-    return JobProgress(done, result={**result, "proven": proven, "work_days": other_days})
+    result = {"traces": done, "drifted": drifted, "counts_drifted": drifted_counts, "gold_retired": n_retired}
+    return JobProgress(done, result={**result, "proven": n_trusted, "work_days": drifted_days})
 
 
 def _record_drift(project_id: int, traces: int, counts: int, now: dt.datetime) -> None:
-    """What was put right, to whoever reads the figures, and in the log."""
-    found = ProjectStats.objects.filter(pk=project_id)
-    found.update(recounted_at=now, drifted_traces=traces, drifted_counts=counts)
+    """Store the number of corrections for the statistics page, and log them."""
+    ProjectStats.objects.filter(pk=project_id).update(recounted_at=now, drifted_traces=traces, drifted_counts=counts)
     if traces or counts:
         subject, detail = f"project:{project_id}", {"traces": traces, "counts": counts}
         audit_log.log_event(

@@ -1,10 +1,12 @@
-"""How many readings a trace needs. Pure: told what its readings say, it looks at nothing else.
+"""Decide how many submissions a trace needs: the majority rule, and when a further label is requested. Pure.
 
-Two readings, a third where the first errors differ, and so on up to the project's limit; then the trace is contested.
-A place is settled when more than half of the readings that name one name it, and, where more than one was asked for,
-at least two do. A reading that was cut off names none. One that came late, when its place was given to somebody else,
-is heard like any other, and whoever has the place is waited for all the same. Expect contested traces: under "three of
-at most five name the same step" ProcessBench gave up about 30 % of all it had (C. Zheng et al. 2024, arXiv:2412.06559).
+A first error is settled when more than half of the votes name it; if the project asks for more than one submission, it
+needs at least two votes. Otherwise one more submission is requested, up to the project's limit, and then the trace is
+contested. So with an overlap of two, a third label is requested when the first two differ.
+
+A censored submission casts no vote. A late submission, made after its slot went to another rater, votes like any other,
+and the other rater is still waited for. Expect contested traces: under "three of at most five agree", ProcessBench
+dropped about 30 % of its traces (C. Zheng et al. 2024, arXiv:2412.06559).
 """
 
 from collections import Counter
@@ -13,76 +15,70 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class ReadingVote(NamedTuple):
-    """What one reading says of the first error: a position, or None for none; nothing where it was cut off."""
+class SubmittedVote(NamedTuple):
+    """The vote of one submission: the position of the first error, None for no error, or no vote if censored."""
 
     first_error: int | None
     is_censored: bool = False
     has_bad_problem: bool = False
-    is_extra: bool = False  # came when no slot was free
+    is_extra: bool = False  # submitted without a free slot
 
 
 class ResolutionCourse(StrEnum):
-    WAIT = "wait"  # for readings that are given out already
-    ASK = "ask"  # for one more
+    WAIT = "wait"  # for assignments that are already open or queued
+    ASK = "ask"  # for one more submission
     SETTLED = "settled"
     CONTESTED = "contested"
 
 
 class WeighedVotes(NamedTuple):
     course: ResolutionCourse
-    reason: str
+    reason: str  # a key of `resolution_reasons`
     n_votes: int
-    first_error: int | None = None  # of a settled one
-    share: float = 0.0  # of the votes that name it
-    differs_at: int | None = None  # the earliest step at which votes part
+    first_error: int | None = None  # if settled
+    share: float = 0.0  # of the votes for it
+    differs_at: int | None = None  # the earliest step on which votes differ
 
 
-def weigh_votes(said: Sequence[ReadingVote], *, overlap: int, added: int) -> WeighedVotes:
-    """`overlap` readings were given out from the start, `added` asked for since."""
-    votes = [each.first_error for each in said if not each.is_censored]
+def weigh_votes(submitted: Sequence[SubmittedVote], *, overlap: int, added: int) -> WeighedVotes:
+    """Apply the majority rule. `overlap` submissions were requested at first, and `added` since."""
+    votes = _cast_votes(submitted)
     leading, n_leading = Counter(votes).most_common(1)[0] if votes else (None, 0)
-    is_clear = len(votes) >= overlap and 2 * n_leading > len(votes) and n_leading >= min(2, overlap)
-    if is_clear:
+    differs_at = _earliest_difference(votes)
+    if len(votes) >= overlap and 2 * n_leading > len(votes) and n_leading >= min(2, overlap):
         reason = "all_agree" if n_leading == len(votes) else "most_agree"
-        return WeighedVotes(
-            ResolutionCourse.SETTLED, reason, len(votes), leading, n_leading / len(votes), _earliest_difference(votes)
-        )
-    if sum(each.has_bad_problem for each in said) >= 2:
-        return WeighedVotes(
-            ResolutionCourse.CONTESTED, "bad_problem", len(votes), differs_at=_earliest_difference(votes)
-        )
-    differs = len(set(votes)) > 1
-    why = "differ" if differs else "cut_off"
-    if is_reading_awaited(said, n_given_out=overlap + added):
-        return WeighedVotes(
-            ResolutionCourse.WAIT,
-            why if added else "first_readings",
-            len(votes),
-            differs_at=_earliest_difference(votes),
-        )
-    return WeighedVotes(ResolutionCourse.ASK, why, len(votes), differs_at=_earliest_difference(votes))
+        share = n_leading / len(votes)
+        return WeighedVotes(ResolutionCourse.SETTLED, reason, len(votes), leading, share, differs_at)
+    if sum(vote.has_bad_problem for vote in submitted) >= 2:
+        return WeighedVotes(ResolutionCourse.CONTESTED, "bad_problem", len(votes), differs_at=differs_at)
+    reason = "differ" if len(set(votes)) > 1 else "cut_off"
+    if is_submission_awaited(submitted, n_requested=overlap + added):
+        reason = reason if added else "first_readings"
+        return WeighedVotes(ResolutionCourse.WAIT, reason, len(votes), differs_at=differs_at)
+    return WeighedVotes(ResolutionCourse.ASK, reason, len(votes), differs_at=differs_at)
 
 
-def is_reading_awaited(said: Sequence[ReadingVote], *, n_given_out: int) -> bool:
-    """Whether a reading is still to come."""
-    return sum(not each.is_extra for each in said) < n_given_out
+def is_submission_awaited(submitted: Sequence[SubmittedVote], *, n_requested: int) -> bool:
+    return sum(not vote.is_extra for vote in submitted) < n_requested
 
 
 def accept_by_probability(
     weighed: WeighedVotes,
-    said: Sequence[ReadingVote],
+    submitted: Sequence[SubmittedVote],
     *,
     leading: int | None,
     probability: float,
     threshold: float,
-    is_asked: bool,
+    is_awaited: bool,
 ) -> WeighedVotes:
-    """The same where a project settles by probability: the place that leads is accepted from the threshold on, whoever
-    named it, and nothing is below, though all agree: unanimity is no proof. `is_asked`: a reading is still to come."""
+    """Revise the result in a project that settles by probability.
+
+    The leading place is accepted at or above the threshold, however many voted for it. Below it nothing is settled,
+    even if all agree. `is_awaited` says that a submission is still to come.
+    """
     if weighed.course == ResolutionCourse.WAIT or weighed.reason == "bad_problem":
         return weighed
-    votes = [each.first_error for each in said if not each.is_censored]
+    votes = _cast_votes(submitted)
     if probability >= threshold and votes:
         return weighed._replace(
             course=ResolutionCourse.SETTLED,
@@ -91,12 +87,16 @@ def accept_by_probability(
             share=votes.count(leading) / len(votes),
         )
     if weighed.course == ResolutionCourse.SETTLED:
-        course = ResolutionCourse.WAIT if is_asked else ResolutionCourse.ASK
+        course = ResolutionCourse.WAIT if is_awaited else ResolutionCourse.ASK
         return weighed._replace(course=course, reason="doubtful", differs_at=_earliest_difference(votes))
     return weighed
 
 
+def _cast_votes(submitted: Sequence[SubmittedVote]) -> list[int | None]:
+    return [vote.first_error for vote in submitted if not vote.is_censored]
+
+
 def _earliest_difference(votes: Sequence[int | None]) -> int | None:
-    """At the earliest step that some call the first error, the others had gone on."""
-    named = [vote for vote in votes if vote is not None]
-    return min(named) if len(set(votes)) > 1 else None
+    # At the earliest step that one vote names, the others continued.
+    steps = [vote for vote in votes if vote is not None]
+    return min(steps) if len(set(votes)) > 1 else None

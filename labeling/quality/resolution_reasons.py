@@ -1,29 +1,30 @@
-"""Why a trace is where it is, in words for people. Reads nothing, changes nothing."""
+"""Descriptions of why a trace is in its state."""
 
 from django.utils.translation import gettext_lazy as _
 
 RESOLUTION_REASONS = {
-    "": _("Nothing has been made of its readings yet."),
-    "first_readings": _("Fewer readings are in than were asked for at the start."),
-    "differ": _("Its readings see the first error at different steps: one more was asked for."),
-    "cut_off": _("Some readings gave up or reported the problem: one more was asked for."),
-    "all_agree": _("All its readings see the first error at the same step, or none."),
-    "most_agree": _("More than half of its readings see the first error at the same step, or none."),
-    "accepted": _("The probability of this place reached what hidden gold asks for."),
-    "doubtful": _("Its readings agree, but hidden gold says that this is not sure enough: one more was asked for."),
-    "doubtful_at_limit": _(
-        "Its readings agree, but hidden gold says that this is not sure enough, and it has been read as often as the"
-        " project allows."
+    "": _("Not evaluated yet."),
+    "first_readings": _("Waiting for the initial labels."),
+    "differ": _("Annotators disagree on the first error. One more label was requested."),
+    "cut_off": _("Some annotators gave up or reported the problem. One more label was requested."),
+    "all_agree": _("All annotators agree on the first error, or that there is none."),
+    "most_agree": _("Most annotators agree on the first error, or that there is none."),
+    "accepted": _("The probability of this first error reached the acceptance threshold."),
+    "doubtful": _(
+        "Annotators agree, but the probability is below the acceptance threshold. One more label was requested."
     ),
-    "differ_at_limit": _("Its readings differ, and it has been read as often as the project allows."),
-    "cut_off_at_limit": _("Too many readings gave up, and it has been read as often as the project allows."),
-    "bad_problem": _("Two readings report that the problem itself is bad."),
-    "decided": _("A person decided."),
-    "sent_back": _("A person who looked at it asked for one more reading."),
-    "live": _("Its steps were generated while it was rated: no two readings are of the same steps."),
+    "doubtful_at_limit": _(
+        "Annotators agree, but the probability is below the acceptance threshold, and the maximum number of labels per"
+        " trace is reached."
+    ),
+    "differ_at_limit": _("Annotators disagree, and the maximum number of labels per trace is reached."),
+    "cut_off_at_limit": _("Too many annotators gave up, and the maximum number of labels per trace is reached."),
+    "bad_problem": _("Two annotators reported that the problem itself is bad."),
+    "decided": _("Decided by an adjudicator."),
+    "sent_back": _("An adjudicator requested one more label."),
+    "live": _("Its steps were generated during labeling, so no two annotators labeled the same steps."),
 }
 
 
 def describe_resolution_reason(reason: str) -> str:
-    """The sentence for what a settlement carries as its reason."""
     return str(RESOLUTION_REASONS[reason])

@@ -1,8 +1,8 @@
-"""Looks at traces that something was submitted for: settles them, asks for a further opinion, or says that they are
-contested. With `adjudication` alone writes reports, settlements and consensus.
+"""Resolve submitted traces: settle them, request one more submission, or mark them as contested.
 
-Runs soon after a submit, a few traces a transaction. It holds the traces that it looks at, as a submit does, so that
-nothing is submitted between the look and what is made of it. What was decided by a person stays decided.
+Runs soon after a submit, a few traces per transaction. It locks the traces, as submits do, so the submissions cannot
+change while a trace is resolved. Decisions by a person are final. Only this module writes reports; besides
+`adjudication`, only this module changes settlements.
 """
 
 import datetime as dt
@@ -31,71 +31,76 @@ from labeling.quality import (
 )
 from labeling.quality.consensus import NO_ASSISTED_CONSENSUS, AssistedConsensus
 from labeling.quality.posteriors import Posterior
-from labeling.quality.redundancy import ResolutionCourse, WeighedVotes
+from labeling.quality.redundancy import ResolutionCourse, SubmittedVote, WeighedVotes
 from labeling.quality.step_labels import OptionRating, PlaceProbability, StepLabel
-from labeling.quality.submitted_readings import SubmittedReading
+from labeling.quality.submitted_readings import SubmittedReport
 
 CHUNK = 20
-SENT_BACK = "sent_back"  # the reason, where a person asked; the round names the reading that is waited for
+SENT_BACK = "sent_back"  # the reason after a request by a person; the last round is the number of the submission
 _RETRY_AFTER, _MAX_RETRY_AFTER = dt.timedelta(seconds=3), dt.timedelta(hours=1)
 _MAX_FAILURES = 20
 
 
 @dataclass
 class _TraceReview:
-    """What is known of one trace while it is looked at. `readings` are those that have a vote; `given` were given out
-    from the start, and one more in each of the `rounds`."""
+    """The data of one trace to resolve.
+
+    `submissions` are those that vote. `n_initial` slots were opened at first, and one more in each of the `rounds`.
+    """
 
     row: Settlement
     project: Project
-    given: int
+    n_initial: int
     rounds: set[int]
-    readings: list[SubmittedReading]
+    submissions: list[SubmittedReport]
     posterior: Posterior | None
     fit: RaterModelFit | None
     assisted: AssistedConsensus
 
     @property
     def overlap(self) -> int:
-        """How many are asked for from the start: as the project has it, but no more than were given out, since a trace
-        that was contested or settled is not given out again where the project asks for more."""
-        return min(self.project.overlap, self.given)
+        """The project's overlap, but at most the initial slots: raising the overlap does not reopen finished traces."""
+        return min(self.project.overlap, self.n_initial)
 
     @property
     def is_awaited(self) -> bool:
-        """Whether one that was given out is still to come, also where fewer are asked for by now."""
-        said = [each.said for each in self.readings]
-        return redundancy.is_reading_awaited(said, n_given_out=self.given + len(self.rounds))
+        """Whether a requested submission is still to come, even if the overlap is lower by now."""
+        return redundancy.is_submission_awaited(self.votes, n_requested=self.n_initial + len(self.rounds))
+
+    @property
+    def votes(self) -> list[SubmittedVote]:
+        return [submission.vote for submission in self.submissions]
 
     @property
     def threshold(self) -> float | None:
-        """From which probability on the project accepts; None where it does not, or no threshold keeps the promise."""
+        """The acceptance threshold; None if the project does not settle by probability, or the fit has no threshold."""
         return self.fit.threshold if self.fit is not None and self.project.uses_probability else None
 
 
 def find_due_traces(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, list[int]]]:
-    """Traces to be looked at, as (project, some of its traces): a few of each project in turn, so that one in which
-    everybody submits at once keeps no other waiting. Every project has its share, however many there are. Those that
-    could not be settled come behind all others, those that were tried least first."""
+    """Return due traces as (project, some of its traces).
+
+    Projects take turns, so that a busy project does not delay others. Traces that failed before come last.
+    """
     rows = Settlement.objects.filter(Q(retry_at=None) | Q(retry_at__lte=now), is_due=True)
     rows = rows.order_by("n_failures", "trace_id")
     projects = Project.objects.filter(Exists(rows.filter(project=OuterRef("pk")))).order_by("pk")
-    waiting = list(projects.values_list("pk", flat=True))
-    share = max(limit // max(len(waiting), 1), CHUNK)
-    traces = {pk: list(rows.filter(project=pk).values_list("trace_id", flat=True)[:share]) for pk in waiting}
+    project_ids = list(projects.values_list("pk", flat=True))
+    share = max(limit // max(len(project_ids), 1), CHUNK)
+    traces = {pk: list(rows.filter(project=pk).values_list("trace_id", flat=True)[:share]) for pk in project_ids}
     return [
         (pk, traces[pk][start : start + CHUNK])
         for start in range(0, share, CHUNK)
-        for pk in waiting
+        for pk in project_ids
         if traces[pk][start:]
     ]
 
 
 def resolve_traces(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> int:
-    """Look at these traces, as far as they are due and nobody submits them right now. Says how many were."""
+    """Resolve those of these traces that are due and not being submitted right now. Return how many."""
     with transaction.atomic():
-        held = resolution_state.lock_traces(trace_ids=trace_ids, skips=True)
-        rows = list(Settlement.objects.filter(trace_id__in=held, is_due=True).order_by("trace_id"))
+        locked = resolution_state.lock_traces(trace_ids=trace_ids, skips=True)
+        rows = list(Settlement.objects.filter(trace_id__in=locked, is_due=True).order_by("trace_id"))
         if not rows:
             return 0
         with running_totals.track_totals(project_id=project_id, trace_ids=[row.trace_id for row in rows]):
@@ -105,21 +110,29 @@ def resolve_traces(*, project_id: int, trace_ids: Sequence[int], now: dt.datetim
 
 def _resolve_all(project: Project, rows: Sequence[Settlement], now: dt.datetime) -> None:
     traces = [row.trace_id for row in rows]
-    every, added = submitted_readings.load_readings(traces), _load_added_rounds(traces)
-    readings = submitted_readings.select_voting_readings(every)
-    _save_reports(project, readings)
+    submissions = submitted_readings.load_submitted_reports(traces)
+    voting = submitted_readings.select_voting(submissions)
+    _save_reports(project, voting)
     fit = rater_model.load_current_fit(project.pk)
-    believed, assisted = _compute_posteriors(fit, readings), _load_assisted_consensus(project.pk, every)
-    given = queue.count_initial_slots(trace_ids=traces)
+    trace_posteriors = _compute_posteriors(fit, voting)
+    assisted = _compute_assisted_consensus(project.pk, submissions)
+    n_initial, rounds = queue.count_initial_slots(trace_ids=traces), _load_added_rounds(traces)
     for row in rows:
-        pk = row.trace_id
-        n, rounds = given.get(pk, project.overlap), added.get(pk, set())
-        told = (readings[pk], believed.get(pk), fit, assisted.get(pk, NO_ASSISTED_CONSENSUS))
-        _resolve_trace(_TraceReview(row, project, n, rounds, *told), now)
+        review = _TraceReview(
+            row=row,
+            project=project,
+            n_initial=n_initial.get(row.trace_id, project.overlap),
+            rounds=rounds.get(row.trace_id, set()),
+            submissions=voting[row.trace_id],
+            posterior=trace_posteriors.get(row.trace_id),
+            fit=fit,
+            assisted=assisted.get(row.trace_id, NO_ASSISTED_CONSENSUS),
+        )
+        _resolve_trace(review, now)
 
 
 def schedule_retry(*, trace_id: int, now: dt.datetime) -> None:
-    """It could not be settled: it is tried again, each time after twice as long, and keeps no other waiting."""
+    """Schedule the next attempt after a failure, doubling the delay each time."""
     for row in Settlement.objects.filter(trace_id=trace_id, is_due=True):
         row.n_failures = min(row.n_failures + 1, _MAX_FAILURES)
         row.retry_at = now + min(_RETRY_AFTER * 2 ** (row.n_failures - 1), _MAX_RETRY_AFTER)
@@ -127,47 +140,48 @@ def schedule_retry(*, trace_id: int, now: dt.datetime) -> None:
 
 
 def _compute_posteriors(
-    fit: RaterModelFit | None, readings: Mapping[int, list[SubmittedReading]]
+    fit: RaterModelFit | None, by_trace: Mapping[int, list[SubmittedReport]]
 ) -> dict[int, Posterior]:
-    """What the project's fit makes of these readings; nothing where there is none yet."""
-    read = {trace_id: of_trace for trace_id, of_trace in readings.items() if of_trace}
-    if fit is None or not read:
+    observations = [row.as_observation(trace_id) for trace_id, rows in by_trace.items() for row in rows]
+    if fit is None or not observations:
         return {}
-    seen = [each.seen(trace_id) for trace_id, of_trace in read.items() for each in of_trace]
-    return posteriors.compute_posteriors(fit, posteriors.load_trace_shapes(read), seen)
+    shapes = posteriors.load_trace_shapes(row.trace_id for row in observations)
+    return posteriors.compute_posteriors(fit, shapes, observations)
 
 
-def _load_assisted_consensus(
-    project_id: int, every: Mapping[int, list[SubmittedReading]]
+def _compute_assisted_consensus(
+    project_id: int, submissions: Mapping[int, list[SubmittedReport]]
 ) -> dict[int, AssistedConsensus]:
-    """Of traces that machines or whoever saw scores have read too: what all say together."""
-    read = {trace: of_trace for trace, of_trace in every.items() if not all(each.is_blind for each in of_trace)}
-    if not read:
+    """Return the result of all submissions together, for traces with assisted ones."""
+    by_trace = {trace: rows for trace, rows in submissions.items() if not all(row.is_blind for row in rows)}
+    if not by_trace:
         return {}
-    believed = _compute_posteriors(rater_model.load_current_fit(project_id, FitBasis.ASSISTED), read)
+    trace_posteriors = _compute_posteriors(rater_model.load_current_fit(project_id, FitBasis.ASSISTED), by_trace)
     return {
-        trace: AssistedConsensus(
-            [each.report.position for each in of_trace if not each.report.is_censored], believed.get(trace)
-        )
-        for trace, of_trace in read.items()
+        trace: AssistedConsensus(_uncensored_positions(rows), trace_posteriors.get(trace))
+        for trace, rows in by_trace.items()
     }
 
 
-def _save_reports(project: Project, readings: dict[int, list[SubmittedReading]]) -> None:
+def _uncensored_positions(submissions: Sequence[SubmittedReport]) -> list[int | None]:
+    return [row.report.position for row in submissions if not row.report.is_censored]
+
+
+def _save_reports(project: Project, by_trace: dict[int, list[SubmittedReport]]) -> None:
     rows = [
         FirstErrorReport(
-            assignment_id=each.assignment_id,
+            assignment_id=row.assignment_id,
             trace_id=trace_id,
             project=project,
-            rater_id=each.rater_id,
-            revision=each.revision,
-            first_error=each.report.position,
-            n_passed=each.report.n_passed,
-            is_censored=each.report.is_censored,
-            has_bad_problem=each.said.has_bad_problem,
+            rater_id=row.rater_id,
+            revision=row.revision,
+            first_error=row.report.position,
+            n_passed=row.report.n_passed,
+            is_censored=row.report.is_censored,
+            has_bad_problem=row.vote.has_bad_problem,
         )
-        for trace_id, of_trace in readings.items()
-        for each in of_trace
+        for trace_id, submissions in by_trace.items()
+        for row in submissions
     ]
     changing = ["revision", "first_error", "n_passed", "is_censored", "has_bad_problem"]
     FirstErrorReport.objects.bulk_create(
@@ -176,69 +190,69 @@ def _save_reports(project: Project, readings: dict[int, list[SubmittedReading]])
 
 
 def _load_added_rounds(trace_ids: Sequence[int]) -> dict[int, set[int]]:
-    """The rounds in which a further opinion was asked for."""
+    """Return the rounds in which one more submission was requested."""
     rounds: dict[int, set[int]] = defaultdict(set)
     for trace_id, number in AddedSlot.objects.filter(trace_id__in=trace_ids).values_list("trace_id", "round"):
         rounds[trace_id].add(number)
     return rounds
 
 
-def _resolve_trace(look: _TraceReview, now: dt.datetime) -> None:
-    row, project = look.row, look.project
-    row.is_due, row.n_readings = False, len(look.readings)
+def _resolve_trace(review: _TraceReview, now: dt.datetime) -> None:
+    row, project = review.row, review.project
+    row.is_due, row.n_readings = False, len(review.submissions)
     row.n_failures, row.retry_at = 0, None
     if project.protocol == Protocol.LIVE:
         _set_state(row, SettlementState.LIVE, "live", now)
     else:
-        weighed = _weigh_review(look)
+        weighed = _weigh_review(review)
         row.n_votes, row.differs_at = weighed.n_votes, weighed.differs_at
-        if row.state != SettlementState.DECIDED and not _is_sent_back(look):
-            _apply_outcome(look, weighed, now)
+        if row.state != SettlementState.DECIDED and not _is_sent_back(review):
+            _apply_outcome(review, weighed, now)
     row.save()
 
 
-def _is_sent_back(look: _TraceReview) -> bool:
-    """A person wants one more reading, whatever the others say: until it has come, nothing is made of them."""
-    return look.row.reason == SENT_BACK and len(look.readings) < max(look.rounds, default=0)
+def _is_sent_back(review: _TraceReview) -> bool:
+    """Tell whether a person requested one more submission that has not come yet. Until then, the state is kept."""
+    return review.row.reason == SENT_BACK and len(review.submissions) < max(review.rounds, default=0)
 
 
-def _weigh_review(look: _TraceReview) -> WeighedVotes:
-    said, added = [each.said for each in look.readings], len(look.rounds)
-    weighed = redundancy.weigh_votes(said, overlap=look.overlap, added=added)
-    if look.posterior is None or look.threshold is None:
+def _weigh_review(review: _TraceReview) -> WeighedVotes:
+    n_requested = review.overlap + len(review.rounds)
+    weighed = redundancy.weigh_votes(review.votes, overlap=review.overlap, added=len(review.rounds))
+    if review.posterior is None or review.threshold is None:
         return weighed
-    leading = look.posterior.leading
+    leading = review.posterior.leading
     return redundancy.accept_by_probability(
         weighed,
-        said,
+        review.votes,
         leading=leading,
-        probability=look.posterior.of(leading),
-        threshold=look.threshold,
-        is_asked=redundancy.is_reading_awaited(said, n_given_out=look.overlap + added),
+        probability=review.posterior.probability_at(leading),
+        threshold=review.threshold,
+        is_awaited=redundancy.is_submission_awaited(review.votes, n_requested=n_requested),
     )
 
 
-def _apply_outcome(look: _TraceReview, weighed: WeighedVotes, now: dt.datetime) -> None:
-    row = look.row
+def _apply_outcome(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime) -> None:
+    row = review.row
     if weighed.course == ResolutionCourse.SETTLED:
-        _save_consensus(look, weighed, now)
+        _save_consensus(review, weighed, now)
         return
     row.consensus_revision = 0
     if weighed.course == ResolutionCourse.WAIT:
         is_first = weighed.reason == "first_readings"
         _set_state(row, SettlementState.READING if is_first else SettlementState.ASKED, weighed.reason, now)
-    elif weighed.course == ResolutionCourse.ASK and (_request_reading(look, now) or look.is_awaited):
+    elif weighed.course == ResolutionCourse.ASK and (_request_submission(review, now) or review.is_awaited):
         _set_state(row, SettlementState.ASKED, weighed.reason, now)
     else:
         reason = weighed.reason if weighed.course == ResolutionCourse.CONTESTED else f"{weighed.reason}_at_limit"
         _contest(row, reason, now)
 
 
-def _request_reading(look: _TraceReview, now: dt.datetime) -> bool:
-    """Nobody is given to read what came in with its labels, unless somebody asks for that."""
-    pk, number = look.row.trace_id, len(look.readings)
-    if number in look.rounds and not look.is_awaited:  # what a person asked for was counted ahead, and is in
-        number = max(look.rounds) + 1
+def _request_submission(review: _TraceReview, now: dt.datetime) -> bool:
+    """Open one more slot, except for traces that were imported with their labels."""
+    pk, number = review.row.trace_id, len(review.submissions)
+    if number in review.rounds and not review.is_awaited:  # the round was used by a request of a person, now fulfilled
+        number = max(review.rounds) + 1
     return queue.is_labeled_here(trace_id=pk) and queue.add_slot(trace_id=pk, round=number, now=now)
 
 
@@ -252,18 +266,18 @@ def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:
     _set_state(row, SettlementState.CONTESTED, reason, now)
 
 
-def _save_consensus(look: _TraceReview, weighed: WeighedVotes, now: dt.datetime) -> None:
-    row = look.row
+def _save_consensus(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime) -> None:
+    row = review.row
     row.consensus_revision = consensus.save_revision(
         trace_id=row.trace_id,
-        project_id=look.project.pk,
+        project_id=review.project.pk,
         first_error=weighed.first_error,
         source=ConsensusSource.RATERS,
         confidence=weighed.share,
         n_votes=weighed.n_votes,
-        labels=derive_labels(look.project, look.readings, weighed.first_error, look.posterior),
-        posterior=look.posterior,
-        assisted=look.assisted,
+        labels=derive_labels(review.project, review.submissions, weighed.first_error, review.posterior),
+        posterior=review.posterior,
+        assisted=review.assisted,
         now=now,
         by=None,
     )
@@ -271,32 +285,33 @@ def _save_consensus(look: _TraceReview, weighed: WeighedVotes, now: dt.datetime)
 
 
 def derive_labels(
-    project: Project, readings: list[SubmittedReading], first_error: int | None, posterior: Posterior | None = None
+    project: Project, submissions: list[SubmittedReport], first_error: int | None, posterior: Posterior | None = None
 ) -> list[StepLabel]:
-    """The step labels that follow from a consensus, from all readings as they stand."""
-    ratings = list(_ratings(readings))
+    """Return the step labels that follow from a consensus on the first error."""
+    ratings = list(_load_ratings(submissions))
     if project.protocol == Protocol.EVERY_STEP:
         return step_labels.labels_from_every_step(ratings)
-    votes = [each.report.position for each in readings if not each.report.is_censored]
-    sure = None if posterior is None else PlaceProbability(posterior.of, posterior.after)
-    return step_labels.labels_from_first_error(ratings, first_error=first_error, votes=votes, sure=sure)
+    votes = _uncensored_positions(submissions)
+    probability = None
+    if posterior is not None:
+        probability = PlaceProbability(posterior.probability_at, posterior.probability_after)
+    return step_labels.labels_from_first_error(ratings, first_error=first_error, votes=votes, probability=probability)
 
 
-def _ratings(readings: list[SubmittedReading]) -> Iterator[OptionRating]:
-    of = {(each.assignment_id, each.revision): each.report.position for each in readings}
+def _load_ratings(submissions: list[SubmittedReport]) -> Iterator[OptionRating]:
+    first_errors = {(row.assignment_id, row.revision): row.report.position for row in submissions}
     rows = Judgment.objects.filter(
-        turn__assignment_id__in=[each.assignment_id for each in readings],
+        turn__assignment_id__in=[row.assignment_id for row in submissions],
         rating__isnull=False,
         turn__step__is_rateable=True,
     ).values_list("turn__assignment_id", "turn__revision", "turn__step__position", "option__position", "rating")
     for assignment_id, revision, step, option, rating in rows:
-        if rating is not None and (assignment_id, revision) in of:
-            yield OptionRating(step, option, rating, of[assignment_id, revision])
+        if rating is not None and (assignment_id, revision) in first_errors:
+            yield OptionRating(step, option, rating, first_errors[assignment_id, revision])
 
 
-def load_voting_readings(trace_id: int) -> list[SubmittedReading]:
-    """The readings of one trace that have a vote."""
-    return submitted_readings.select_voting_readings(submitted_readings.load_readings([trace_id]))[trace_id]
+def load_voting_submissions(trace_id: int) -> list[SubmittedReport]:
+    return submitted_readings.select_voting(submitted_readings.load_submitted_reports([trace_id]))[trace_id]
 
 
 def _set_state(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:

@@ -1,9 +1,9 @@
-"""Counts where traces stand and what reports come to. Alone writes settlement days and report counts.
+"""Running totals of trace states and reports, so that statistics need not scan all traces.
 
-Whoever moves a trace does it inside `counted`: what the trace counted for before is taken away, and what it counts for
-then is added, in the same transaction. So nobody who asks what a project came to goes through its traces. The night
-counts all of it in one statement, which sees one moment, and adds what is missing: nobody waits for that.
-A trace counts from its first look on. What a mistake has brought below zero is told as none until then.
+The only module that writes settlement days and report counts. Every change of a trace's state runs inside
+`track_totals`, which applies the difference in the same transaction. The nightly recount computes all totals in one
+statement and adds what differs, without blocking anyone. A trace counts from its first evaluation. Until the next
+recount, a negative total caused by an error is reported as zero.
 """
 
 from collections import Counter
@@ -23,61 +23,60 @@ TotalsDrift = dict[str, _Counts]  # by table
 
 @contextmanager
 def track_totals(*, project_id: int, trace_ids: Sequence[int]) -> Iterator[None]:
-    """What is done inside to these traces, which the caller holds, is counted at its end."""
-    before = {table.name: table.of_traces(trace_ids) for table in _TABLES}
+    """Update the totals at the end of the block for changes to these traces, which the caller has locked."""
+    before = {table.name: table.count_traces(trace_ids) for table in _TABLES}
     yield
     for table in _TABLES:
-        table.add(project_id, table.difference(table.of_traces(trace_ids), before[table.name]))
+        table.add(project_id, table.difference(table.count_traces(trace_ids), before[table.name]))
 
 
 def compute_drift(*, project_id: int) -> TotalsDrift:
-    """What counts differ by from the settlements and reports they were counted from, at one moment."""
-    return {table.name: table.drift(project_id) for table in _TABLES}
+    """Return the differences between the stored totals and a recount, from one snapshot."""
+    return {table.name: table.compute_drift(project_id) for table in _TABLES}
 
 
 def apply_drift(*, project_id: int, drift: TotalsDrift) -> int:
-    """Add what is missing, whatever was counted meanwhile. Says how many counts that is."""
+    """Add the differences to the totals, which may have changed meanwhile. Return how many."""
     for table in _TABLES:
         table.add(project_id, drift[table.name])
     return sum(map(len, drift.values()))
 
 
 def count_by_state(project_id: int) -> dict[str, int]:
-    """How many traces are in each state."""
-    found = Counter[str]()
+    """Return the number of traces in each state."""
+    by_state = Counter[str]()
     for (state, _day), (traces, _steps) in _load_days(project_id).items():
-        found[state] += traces
-    return {state: n for state, n in sorted(found.items()) if n > 0}
+        by_state[state] += traces
+    return {state: n for state, n in sorted(by_state.items()) if n > 0}
 
 
 def count_resolved(project_id: int) -> tuple[int, int]:
-    """Traces that the project stands behind, and their steps."""
-    standing = [
+    """Return the numbers of resolved traces and of their steps."""
+    resolved = [
         counts for (state, _day), counts in _load_days(project_id).items() if state in consensus.RESOLVED_STATES
     ]
-    return max(0, sum(traces for traces, _steps in standing)), max(0, sum(steps for _traces, steps in standing))
+    return max(0, sum(traces for traces, _steps in resolved)), max(0, sum(steps for _traces, steps in resolved))
 
 
 def count_by_day(project_id: int) -> list[dict[str, Any]]:
-    """How many traces came to an end of their readings each day, how many of them contested, and the settled steps."""
-    ended, contested, steps = Counter[str](), Counter[str](), Counter[str]()
+    """Return for each day the numbers of finished traces, of contested ones among them, and of settled steps."""
+    finished, contested, steps = Counter[str](), Counter[str](), Counter[str]()
     for (state, day), (n, n_steps) in _load_days(project_id).items():
         if state in FINISHED_STATES:
-            ended[str(day)] += n
+            finished[str(day)] += n
             steps[str(day)] += n_steps
             contested[str(day)] += n * (state == SettlementState.CONTESTED)
     return [
         {"day": day, "settled": n, "contested": max(0, contested[day]), "steps": max(0, steps[day])}
-        for day, n in sorted(ended.items())
+        for day, n in sorted(finished.items())
         if n > 0
     ]
 
 
 def _load_days(project_id: int) -> _Counts:
-    """What was counted, by state and day, less what was withdrawn since: that counts nowhere, and may be brought in
-    again."""
+    """Return the counts by state and day, without traces that were withdrawn since."""
     table = _SETTLEMENT_DAYS
-    return table.difference(table.kept(project_id), table.withdrawn(project_id))
+    return table.difference(table.load(project_id), table.count_withdrawn(project_id))
 
 
 def load_rater_totals(project_id: int) -> Iterator[ReportCount]:
@@ -85,65 +84,63 @@ def load_rater_totals(project_id: int) -> Iterator[ReportCount]:
 
 
 class _TotalsTable:
-    """A table of counts, and the statement that says what they should be: `{which}` of the traces, or of a project."""
+    """A table of counts, and the query for their expected values, with `{which}` in place of its condition."""
 
-    def __init__(self, *, name: str, of: str, keys: Sequence[str], counts: Sequence[str], expected: str) -> None:
-        self.name, self._of, self._expected, self._n_keys = name, of, expected, len(keys)
-        self._nothing = (0,) * len(counts)
-        named, summed = ", ".join(keys), ", ".join(counts)
-        self._kept = f"SELECT {named}, {summed} FROM {name} WHERE project_id = %(project)s"  # noqa: S608  names of our own
-        taken = f"SELECT {named}, {', '.join(f'-{each}' for each in counts)} FROM {name} WHERE project_id = %(project)s"  # noqa: S608  names of our own
-        sums, differs = (
-            ", ".join(f"SUM({each})" for each in counts),
-            " OR ".join(f"SUM({each}) <> 0" for each in counts),
-        )
+    def __init__(self, *, name: str, alias: str, keys: Sequence[str], counts: Sequence[str], expected: str) -> None:
+        self.name, self._alias, self._expected, self._n_keys = name, alias, expected, len(keys)
+        self._zeros = (0,) * len(counts)
+        key_list, count_list = ", ".join(keys), ", ".join(counts)
+        negated = ", ".join(f"-{count}" for count in counts)
+        sums = ", ".join(f"SUM({count})" for count in counts)
+        differs = " OR ".join(f"SUM({count}) <> 0" for count in counts)
+        added = ", ".join(f"{count} = {name}.{count} + excluded.{count}" for count in counts)
+        stored = f"FROM {name} WHERE project_id = %(project)s"
+        self._load = f"SELECT {key_list}, {count_list} {stored}"
         self._drift = (
-            f"SELECT {named}, {sums} FROM ({expected} UNION ALL {taken}) together GROUP BY {named} HAVING {differs}"  # noqa: S608  names of our own
+            f"SELECT {key_list}, {sums} FROM ({expected} UNION ALL SELECT {key_list}, {negated} {stored}) difference"  # noqa: S608  our own names
+            f" GROUP BY {key_list} HAVING {differs}"
         )
-        added = ", ".join(f"{each} = {name}.{each} + excluded.{each}" for each in counts)
         self._add = (
-            f"INSERT INTO {name} (project_id, {named}, {summed}) VALUES {{rows}}"  # noqa: S608  names of our own
-            f" ON CONFLICT (project_id, {named}) DO UPDATE SET {added}"
+            f"INSERT INTO {name} (project_id, {key_list}, {count_list}) VALUES {{rows}}"  # noqa: S608  our own names
+            f" ON CONFLICT (project_id, {key_list}) DO UPDATE SET {added}"
         )
         self._row = f"({', '.join(['%s'] * (1 + len(keys) + len(counts)))})"
 
-    def of_traces(self, trace_ids: Sequence[int]) -> _Counts:
-        which = f"{self._of}.trace_id = ANY (%(traces)s)"
-        return self._asked(self._expected, which, {"traces": sorted(set(trace_ids))})
+    def count_traces(self, trace_ids: Sequence[int]) -> _Counts:
+        which = f"{self._alias}.trace_id = ANY (%(traces)s)"
+        return self._fetch(self._expected, which, {"traces": sorted(set(trace_ids))})
 
-    def kept(self, project_id: int) -> _Counts:
-        return self._asked(self._kept, "", {"project": project_id})
+    def load(self, project_id: int) -> _Counts:
+        return self._fetch(self._load, "", {"project": project_id})
 
-    def withdrawn(self, project_id: int) -> _Counts:
-        """For a table whose statement knows traces."""
-        return self._asked(
+    def count_withdrawn(self, project_id: int) -> _Counts:
+        """Count withdrawn traces, if the expected query joins traces."""
+        return self._fetch(
             self._expected, "t.project_id = %(project)s AND t.withdrawn_at IS NOT NULL", {"project": project_id}
         )
 
-    def drift(self, project_id: int) -> _Counts:
-        return self._asked(self._drift, f"{self._of}.project_id = %(project)s", {"project": project_id})
+    def compute_drift(self, project_id: int) -> _Counts:
+        return self._fetch(self._drift, f"{self._alias}.project_id = %(project)s", {"project": project_id})
 
     def add(self, project_id: int, counts: _Counts) -> None:
-        """In one order, as everybody: two who wait for each other would wait for ever."""
+        # Sorted, so that concurrent transactions lock rows in the same order and cannot deadlock.
         rows = [(project_id, *key, *counts[key]) for key in sorted(counts) if any(counts[key])]
         rawsql.execute_all(rawsql.batch_statements(self._add, self._row, rows))
 
     def difference(self, now: _Counts, before: _Counts) -> _Counts:
         return {
-            key: tuple(
-                n - was for n, was in zip(now.get(key, self._nothing), before.get(key, self._nothing), strict=True)
-            )
+            key: tuple(n - was for n, was in zip(now.get(key, self._zeros), before.get(key, self._zeros), strict=True))
             for key in now.keys() | before.keys()
         }
 
-    def _asked(self, sql: str, which: str, parameters: Mapping[str, Any]) -> _Counts:
+    def _fetch(self, sql: str, which: str, parameters: Mapping[str, Any]) -> _Counts:
         rows = rawsql.fetch_rows(sql.replace("{which}", which), parameters)
         return {row[: self._n_keys]: tuple(map(int, row[self._n_keys :])) for row in rows}
 
 
 _SETTLEMENT_DAYS = _TotalsTable(
     name="labeling_settlementday",
-    of="s",
+    alias="s",
     keys=("state", "day"),
     counts=("traces", "steps"),
     expected="""
@@ -156,10 +153,10 @@ LEFT JOIN labeling_consensus c ON c.trace_id = s.trace_id AND c.revision = s.con
   AND s.state IN ('settled', 'decided')
 WHERE {which} AND s.reason <> '' GROUP BY 1, 2""",
 )
-# What one reading alone has settled is left out: held against itself it is always right.
+# Consensus of a single vote is left out: compared with itself, a submission is always right.
 _REPORT_COUNTS = _TotalsTable(
     name="labeling_reportcount",
-    of="r",
+    alias="r",
     keys=("rater_id",),
     counts=("readings", "steps", "compared", "same", "missed"),
     expected="""

@@ -1,10 +1,12 @@
-"""Step labels that follow from a consensus on the first error. Pure.
+"""Derive step labels from a consensus on the first error. Pure.
 
-Before the first error a step has the label of the raters who were still at risk there, at it -1, behind it none: what
-survivors say there is right in a quarter of all cases. Under "every step" each option has what most of its raters say.
-A tie is no label. Alternatives of the step at which the path ended are labelled like any option of every step.
+Steps before the first error get the majority label of the raters still at risk; the error itself gets -1; later steps
+get no label, because labels of raters who missed the error are right in only a quarter of cases. Under the protocol
+"every step", each option gets the majority label of its raters, and a tie gives no label. Alternatives of the step
+where the path ended are labeled the same way.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -13,7 +15,7 @@ NEGATIVE, NEUTRAL, POSITIVE = -1, 0, 1
 
 
 class OptionRating(NamedTuple):
-    """One rating, with where its rater saw the first error."""
+    """One rating, with the first error of the same submission."""
 
     step: int
     option: int
@@ -30,7 +32,7 @@ class StepLabel(NamedTuple):
 
 
 class PlaceProbability(NamedTuple):
-    """How probably the first error is at a step, and behind it."""
+    """The probability that the first error is at a step, and after it."""
 
     at: Callable[[int], float]
     after: Callable[[int], float]
@@ -49,48 +51,46 @@ def labels_from_first_error(
     *,
     first_error: int | None,
     votes: Sequence[int | None],
-    sure: PlaceProbability | None = None,
+    probability: PlaceProbability | None = None,
 ) -> list[StepLabel]:
-    """`votes` are the places named by the readings that were not cut off; None is "no error". Where more is known than
-    votes, `sure` gives P(E = step) and P(E > step); else their shares of the votes stand for those."""
-    sure = sure or PlaceProbability.of_votes(votes)
-    by_option = _group_by_option(each for each in ratings if first_error is None or each.step <= first_error)
+    """Return labels with confidences: `probability` if given, otherwise shares of the uncensored `votes`."""
+    probability = probability or PlaceProbability.of_votes(votes)
+    by_option = _group_by_option(row for row in ratings if first_error is None or row.step <= first_error)
     labels = []
-    for (step, option), rated in by_option.items():
-        at_risk = [each.rating for each in rated if each.first_error is None or each.first_error >= step]
+    for (step, option), rows in by_option.items():
+        at_risk = [row.rating for row in rows if row.first_error is None or row.first_error >= step]
         if option:
             labels += _majority_label(step, option, at_risk)
         elif step == first_error:
-            labels.append(StepLabel(step, 0, NEGATIVE, sure.at(step), len(at_risk)))
+            labels.append(StepLabel(step, 0, NEGATIVE, probability.at(step), len(at_risk)))
         else:
-            labels += _label_before_error(step, at_risk, sure)
+            labels += _label_before_error(step, at_risk, probability)
     return sorted(labels)
 
 
 def labels_from_every_step(ratings: Iterable[OptionRating]) -> list[StepLabel]:
-    found = (
-        _majority_label(*place, [each.rating for each in rated]) for place, rated in _group_by_option(ratings).items()
-    )
-    return sorted(label for labels in found for label in labels)
+    by_option = _group_by_option(ratings)
+    labels = (_majority_label(step, option, [row.rating for row in rows]) for (step, option), rows in by_option.items())
+    return sorted(itertools.chain.from_iterable(labels))
 
 
 def _group_by_option(ratings: Iterable[OptionRating]) -> dict[tuple[int, int], list[OptionRating]]:
-    found: dict[tuple[int, int], list[OptionRating]] = {}
-    for each in ratings:
-        found.setdefault((each.step, each.option), []).append(each)
-    return found
+    by_option: dict[tuple[int, int], list[OptionRating]] = {}
+    for row in ratings:
+        by_option.setdefault((row.step, row.option), []).append(row)
+    return by_option
 
 
-def _label_before_error(step: int, at_risk: Sequence[int], sure: PlaceProbability) -> list[StepLabel]:
-    counted = Counter(at_risk)
-    if not counted[POSITIVE] + counted[NEUTRAL]:
+def _label_before_error(step: int, at_risk: Sequence[int], probability: PlaceProbability) -> list[StepLabel]:
+    counts = Counter(at_risk)
+    if not counts[POSITIVE] + counts[NEUTRAL]:
         return []
-    rating = POSITIVE if counted[POSITIVE] >= counted[NEUTRAL] else NEUTRAL
-    return [StepLabel(step, 0, rating, sure.after(step), len(at_risk))]
+    rating = POSITIVE if counts[POSITIVE] >= counts[NEUTRAL] else NEUTRAL
+    return [StepLabel(step, 0, rating, probability.after(step), len(at_risk))]
 
 
-def _majority_label(step: int, option: int, rated: Sequence[int]) -> list[StepLabel]:
-    ranked = Counter(rated).most_common(2)
+def _majority_label(step: int, option: int, ratings: Sequence[int]) -> list[StepLabel]:
+    ranked = Counter(ratings).most_common(2)
     if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return []
-    return [StepLabel(step, option, ranked[0][0], ranked[0][1] / len(rated), len(rated))]
+    return [StepLabel(step, option, ranked[0][0], ranked[0][1] / len(ratings), len(ratings))]

@@ -1,11 +1,11 @@
-"""Counts how the two headline readings of each trace meet. Alone writes tallies.
+"""Tallies: how the two headline submissions of each trace compare. The only module that writes tallies.
 
-Headline are the first two submissions of a trace that were scheduled before anybody's answer was known: work, made
-here by members, first revision, nothing shown beforehand. Whatever else is submitted changes no row.
+The headline submissions are the first two that were scheduled before any answer was known: work by members on this
+platform, first revision, without scores shown. Other submissions change no tally.
 
-A trace is counted as a whole, from its ratings, by the statement of the submit: two readings are at most some dozens of
-judgments, a count can be repeated without harm, and nothing that is added and taken away can drift. The caller holds
-the trace's row, so that of two submits at the same moment the later one sees both.
+The statement of the submit recounts the whole trace from its ratings. Two submissions have at most some dozens of
+ratings; a recount is idempotent, and counts cannot drift as increments do. The caller locks the trace, so the later of
+two simultaneous submits sees both.
 """
 
 import datetime as dt
@@ -29,19 +29,20 @@ COUNTERS = _COLUMNS[18:]
 
 
 def tally_trace(*, trace_id: int, now: dt.datetime) -> None:
-    """Count a trace anew and mark it as due for settling. Inside the transaction that submits, with the trace held."""
+    """Recount a trace and mark it as due, in the transaction of the submit, with the trace locked."""
     rawsql.fetch_rows(_COUNT, {"trace": trace_id, "now": now})
 
 
 def recount_tallies(*, trace_ids: Sequence[int], now: dt.datetime) -> int:
-    """Hold the tallies of these traces against their ratings and put right what differs. Says of how many that was so.
+    """Correct the tallies of these traces. Return how many traces differed.
 
-    Held like in a submit, so that none of them is between its rating and its count."""
+    Locks the traces as submits do, so that none is between its rating and its count.
+    """
     with transaction.atomic():
         resolution_state.lock_traces(trace_ids=trace_ids)
-        wanted = _compute_tallies(trace_ids)
+        expected = _compute_tallies(trace_ids)
         stored = _load_tallies(trace_ids)
-        differing = sorted({key[0] for key in wanted.keys() | stored.keys() if wanted.get(key) != stored.get(key)})
+        differing = sorted({key[0] for key in expected.keys() | stored.keys() if expected.get(key) != stored.get(key)})
         if differing:
             AgreementTally.objects.filter(trace_id__in=differing).delete()
             _insert(differing)

@@ -1,4 +1,4 @@
-"""The headline of a project as arrays, told apart by what one asks for. Pure: `populations` reads them."""
+"""The tallies of a project as arrays, grouped by domain, generation, guideline, step kind or pair of raters."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,39 +18,40 @@ from stats.arrays import Bools, Ints, unique_rows
 from stats.first_error_reports import ReportArrays
 from stats.rating_patterns import RatingPatterns
 
-# What an option shows that counts in each of the counters: ratings of -1, 0 and +1.
+# For each counter, the numbers of ratings -1, 0 and +1 of its options.
 _COUNTER_PATTERNS = np.array(
     [[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 0], [1, 1, 0], [1, 0, 1], [0, 2, 0], [0, 1, 1], [0, 0, 2]]
 )
-RowKeys = tuple[Ints, Sequence[Any]]  # of each row a place in the list of keys
+RowKeys = tuple[Ints, Sequence[Any]]  # for each row an index into the list of keys
 
 
 @dataclass(frozen=True)
 class TallyArrays:
-    """One place a trace and kind of step in every column; `words` are what domain, step_kind, first_kind and
-    second_kind are places in, -1 being none of them."""
+    """Columns with one row per trace and kind of step.
+
+    The columns domain, step_kind, first_kind and second_kind hold indices into `words`, or -1.
+    """
 
     columns: Mapping[str, Ints]
     words: Mapping[str, Sequence[str]]
 
     def only(self, traces: Collection[int]) -> "TallyArrays":
-        chosen = np.isin(self.columns["trace"], np.fromiter(traces, dtype=np.int64))
-        return TallyArrays({name: column[chosen] for name, column in self.columns.items()}, self.words)
+        is_chosen = np.isin(self.columns["trace"], np.fromiter(traces, dtype=np.int64))
+        return TallyArrays({name: column[is_chosen] for name, column in self.columns.items()}, self.words)
 
     def steps(self, by: str) -> dict[Any, RatingPatterns]:
-        """Patterns of step ratings for each key of a dimension."""
+        """Return the rating patterns for each key of a dimension."""
         places, keys = _row_keys(self.columns, self.words, by)
-        found = _group_rows(places, len(keys))
-        return {keys[place]: self._patterns(rows) for place, rows in found}
+        return {keys[place]: self._patterns(rows) for place, rows in _group_rows(places, len(keys))}
 
     def all_steps(self) -> RatingPatterns:
         return self._patterns(np.arange(len(self.columns["trace"])))
 
     @cached_property
-    def meetings(self) -> "ReadingPairs":
-        """One row a trace, whatever kinds its steps are of."""
+    def pairs(self) -> "ReadingPairs":
+        """The submission pairs, one row per trace."""
         first = np.unique(self.columns["trace"], return_index=True)[1]
-        if len(first) == len(self.columns["trace"]):  # all steps are of one kind, as nearly everywhere
+        if len(first) == len(self.columns["trace"]):  # usually all steps are of one kind
             return ReadingPairs(self.columns, self.words)
         return ReadingPairs({name: self.columns[name][first] for name in _TRACE_COLUMNS}, self.words)
 
@@ -59,7 +60,7 @@ class TallyArrays:
         return np.unique(self.columns["problem"], return_inverse=True)[1]
 
     def _patterns(self, rows: Ints) -> RatingPatterns:
-        """Of these rows, by problem; problems that are alike are kept once."""
+        """Return the patterns of these rows by problem, storing equal problems once."""
         problems = np.unique(self._problems[rows], return_inverse=True)[1]
         summed = [np.bincount(problems, weights=self.columns[name][rows]) for name in COUNTERS]
         kinds, kind = unique_rows(np.stack(summed, axis=1))
@@ -75,7 +76,7 @@ class TallyArrays:
 
 @dataclass(frozen=True)
 class ReadingPairs:
-    """Where both readings of each trace saw the first error; -1 where nobody has read it a second time."""
+    """The first errors of the two headline submissions of each trace; -1 if there is no second one."""
 
     columns: Mapping[str, Ints]
     words: Mapping[str, Sequence[str]]
@@ -104,28 +105,28 @@ class ReadingPairs:
         return np.asarray(self.columns["second_end"] >= 0)
 
     def by(self, dimension: str) -> dict[Any, Ints]:
-        """The rows of each key of a dimension."""
+        """Return the rows of each key of a dimension."""
         places, keys = _row_keys(self.columns, self.words, dimension)
         return {keys[place]: rows for place, rows in _group_rows(places, len(keys))}
 
     def at_kind(self, kind: str) -> Ints:
-        """Traces in which at least one of the two saw the first error at a step of this kind."""
+        """Return the traces in which at least one submission has its first error at a step of this kind."""
         place = self.words["first_kind"].index(kind)
         return np.flatnonzero((self.columns["first_kind"] == place) | (self.columns["second_kind"] == place))
 
-    def every(self) -> Ints:
+    def all_rows(self) -> Ints:
         return np.arange(len(self))
 
     def reports(self, rows: Ints) -> ReportArrays:
-        """Those of some traces, by which agreement on the first error is computed."""
+        """Return the first-error reports of some rows."""
         ends = self.ends[rows]
-        trace, turn = np.nonzero(ends >= 0)
+        trace, which = np.nonzero(ends >= 0)
         problems = np.unique(self.columns["problem"][rows], return_inverse=True)[1].astype(np.int64)
         return ReportArrays(
             traces=trace.astype(np.int64),
-            raters=self.raters[rows][trace, turn],
-            ends=ends[trace, turn],
-            is_censored=self.is_censored[rows][trace, turn],
+            raters=self.raters[rows][trace, which],
+            ends=ends[trace, which],
+            is_censored=self.is_censored[rows][trace, which],
             lengths=self.n_steps[rows],
             problems=problems,
             domains=np.zeros(len(problems), dtype=np.int64),
@@ -151,22 +152,23 @@ def _row_keys(columns: Mapping[str, Ints], words: Mapping[str, Sequence[str]], b
 
 
 def _rater_pairs(first: Ints, second: Ints) -> RowKeys:
-    """Of two raters, whoever came first; of a trace that one alone has read no place."""
+    """Return the unordered pair of raters of each row, and index -1 for rows with one rater."""
     raters, places = np.unique(np.concatenate([first, second]), return_inverse=True)
     one, other = places.reshape(2, -1)
-    met, at = np.unique(np.minimum(one, other) * len(raters) + np.maximum(one, other), return_inverse=True)
-    names = [tuple(raters[list(divmod(pair, len(raters)))].tolist()) for pair in met.tolist()]
-    return np.where(second < 0, -1, at), names
+    keys = np.minimum(one, other) * len(raters) + np.maximum(one, other)
+    pairs, index = np.unique(keys, return_inverse=True)
+    names = [tuple(raters[list(divmod(pair, len(raters)))].tolist()) for pair in pairs.tolist()]
+    return np.where(second < 0, -1, index), names
 
 
 def _group_rows(places: Ints, n: int) -> list[tuple[int, Ints]]:
-    """Of each place that occurs, its rows."""
+    """Return (place, rows) for each place that occurs."""
     order = np.argsort(places, kind="stable")
     ends = np.searchsorted(places[order], np.arange(n + 1))
     return [(place, order[ends[place] : ends[place + 1]]) for place in range(n) if ends[place] < ends[place + 1]]
 
 
-# Reads the headline of a project from its tallies, as arrays that statistics are computed from. Reads only.
+# Loading
 
 
 AuditSlice = Callable[[int], Collection[int]]
@@ -174,20 +176,20 @@ _audit_slices: list[AuditSlice] = []
 
 
 def register_audit_slice(slice_of: AuditSlice) -> None:
-    """For `AppConfig.ready` of the room that draws: gives the audit slice of a project, by its traces."""
+    """Register a function that returns the audit slice of a project. `prm` calls this in `AppConfig.ready`."""
     if slice_of not in _audit_slices:
         _audit_slices.append(slice_of)
 
 
 def find_audit_slice(project_id: int) -> list[int] | None:
-    """The traces that the headline rests on; None for all that were read, where no policy has chosen any."""
+    """Return the traces of the headline, or None for all traces if no policy has drawn any."""
     if not TraceDraw.objects.filter(project_id=project_id, arm=SamplingSource.POLICY).exists():
         return None
     return sorted(set().union(*(each(project_id) for each in _audit_slices)))
 
 
 def _step_kind_column(column: str) -> IntegerColumn:
-    """Of a kind of step among all kinds; -1 for none. What is most frequent is asked for first."""
+    """Return the index of a step kind, -1 for none. The most frequent kind is tested first."""
     usual = StepKind.values.index(StepKind.REASONING)
     kinds = " ".join(f"WHEN '{kind}' THEN {place}" for place, kind in enumerate(StepKind.values) if place != usual)
     return IntegerColumn(f"CASE {column} WHEN '' THEN -1 WHEN '{StepKind.REASONING}' THEN {usual} {kinds} END")
@@ -199,7 +201,7 @@ _COLUMNS = {
     "first_rater": IntegerColumn("t.first_rater_id", 8),
     "second_rater": IntegerColumn("COALESCE(t.second_rater_id, -1)", 8),
     "generation": IntegerColumn("t.generation"),
-    # 0 for none, -1 for two.
+    # 0 for none, -1 for two different ones.
     "guideline": IntegerColumn("CASE WHEN t.has_two_guidelines THEN -1 ELSE COALESCE(g.version, 0) END"),
     "step_kind": _step_kind_column("t.step_kind"),
     "first_kind": _step_kind_column("t.first_kind"),
@@ -218,23 +220,23 @@ _KINDS = dict.fromkeys(("step_kind", "first_kind", "second_kind"), StepKind.valu
 
 
 def load_tally_arrays(*, project_id: int) -> TallyArrays:
-    """Every headline tally of a project."""
+    """Load all tallies of a project."""
     blocks = list(integer_columns.read_blocks(_COLUMNS, _SOURCE, [project_id, project_id]))
-    # Column by column, each out of its blocks: all at once they would stand there twice.
-    found = {name: np.concatenate([_EMPTY_COLUMN, *(block.pop(name) for block in blocks)]) for name in _COLUMNS}
+    # Column by column, freeing the blocks: otherwise all data would be in memory twice.
+    columns = {name: np.concatenate([_EMPTY_COLUMN, *(block.pop(name) for block in blocks)]) for name in _COLUMNS}
     problems, domains = _load_domains(project_id)
     names = sorted(set(domains))
     place_of = {name: place for place, name in enumerate(names)}
     places = np.array([place_of[domain] for domain in domains], dtype=np.int32)
-    found["domain"] = places[np.searchsorted(problems, found["problem"])]
-    return TallyArrays(found, {"domain": names, **_KINDS})
+    columns["domain"] = places[np.searchsorted(problems, columns["problem"])]
+    return TallyArrays(columns, {"domain": names, **_KINDS})
 
 
 _EMPTY_COLUMN = np.zeros(0, dtype=np.int8)
 
 
 def _load_domains(project_id: int) -> tuple[Ints, list[str]]:
-    """The problems of a project in order, and the domain of each."""
+    """Return the problem ids of a project in order, and the domain of each."""
     rows = Problem.objects.filter(project_id=project_id).order_by("pk").values_list("pk", "domain")
-    found = list(rows.iterator(chunk_size=10_000))
-    return np.array([pk for pk, _ in found], dtype=np.int64), [domain for _, domain in found]
+    problems = list(rows.iterator(chunk_size=10_000))
+    return np.array([pk for pk, _ in problems], dtype=np.int64), [domain for _, domain in problems]

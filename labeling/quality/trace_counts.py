@@ -1,8 +1,7 @@
-"""Counts the traces of a project without going through all of them: those that came long ago are counted once. Alone
-writes how far they are.
+"""Count the traces of a project without scanning all of them.
 
-Numbers of traces are given out before their transactions end, so that a lower one may appear after a higher one. No
-transaction takes an hour: what is older than that is complete up to the first trace that is younger.
+Stores the count up to some trace id, and counts only newer traces. Ids are assigned before their transactions commit,
+so a lower id can appear after a higher one. Traces older than an hour are complete: no transaction takes that long.
 """
 
 import datetime as dt
@@ -15,7 +14,7 @@ COMPLETE_AFTER = dt.timedelta(hours=1)
 
 
 def count_traces(*, project_id: int) -> int:
-    """How many traces may be read: those that were withdrawn are not."""
+    """Return the number of traces that are not withdrawn."""
     row = ProjectStats.objects.filter(pk=project_id).values_list("n_traces", "last_trace").first()
     n, last = row or (0, 0)
     withdrawn = Trace.objects.filter(project=project_id, withdrawn_at__isnull=False).count()
@@ -23,7 +22,7 @@ def count_traces(*, project_id: int) -> int:
 
 
 def advance_trace_count(*, project_id: int, now: dt.datetime) -> None:
-    """Count what has become complete since."""
+    """Add the traces that have become complete to the stored count."""
     n, last = ProjectStats.objects.values_list("n_traces", "last_trace").get(pk=project_id)
     new = _traces_after(project_id, last)
     young = new.filter(added_at__gte=now - COMPLETE_AFTER).order_by("pk").values_list("pk", flat=True).first()
@@ -35,14 +34,14 @@ def advance_trace_count(*, project_id: int, now: dt.datetime) -> None:
 
 
 def recount_traces(*, project_id: int) -> int:
-    """Put right what differs from the traces themselves. Says whether it did, as 0 or 1."""
+    """Correct the stored count. Return 1 if it was wrong, otherwise 0."""
     last = ProjectStats.objects.values_list("last_trace", flat=True).get(pk=project_id)
-    there = Trace.objects.filter(project=project_id, pk__lte=last).count()
-    return ProjectStats.objects.filter(pk=project_id, last_trace=last).exclude(n_traces=there).update(n_traces=there)
+    n = Trace.objects.filter(project=project_id, pk__lte=last).count()
+    return ProjectStats.objects.filter(pk=project_id, last_trace=last).exclude(n_traces=n).update(n_traces=n)
 
 
 def reset_trace_count(*, project_id: int) -> None:
-    """Traces were removed: all are counted once more."""
+    """Count all traces again after some were deleted."""
     ProjectStats.objects.filter(pk=project_id).update(n_traces=0, last_trace=0)
 
 

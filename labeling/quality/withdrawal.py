@@ -1,4 +1,4 @@
-"""Takes traces out of what counts. The queue owns the traces; the figures are told without them soon after."""
+"""Withdraw traces from a project."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -12,6 +12,6 @@ from labeling.quality import project_stats
 def withdraw_traces(
     *, project: Project, trace_ids: Sequence[int], reason: str, by: User | None, now: dt.datetime
 ) -> None:
-    """Nobody is given these traces any more. What is opened may be finished, and is kept."""
+    """Stop assigning these traces and exclude them from statistics. Open assignments can still be finished."""
     queue.withdraw_traces(trace_ids=trace_ids, now=now, reason=reason, by=by)
     project_stats.mark_existing_stats_stale(project_id=project.pk, now=now)

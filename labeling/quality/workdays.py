@@ -1,7 +1,7 @@
-"""Keeps what each rater worked on each day. Alone writes work days.
+"""Work of each rater per UTC day. The only module that writes work days.
 
-A day that is over changes by corrections alone, so that soon after a submit only the last counted day and what came
-after are counted; the night counts every day anew and says how many differed. Days are those of UTC.
+Past days change only by corrections. So after a submit only the last counted day and later ones are recounted; the
+nightly job recounts every day.
 """
 
 import datetime as dt
@@ -19,25 +19,25 @@ _Counted = dict[tuple[dt.date, int], tuple[int, int, int]]
 
 
 def update_workdays(*, project_id: int, now: dt.datetime, from_first: bool = False) -> int:
-    """Bring the work days up to date. Says of how many that were over the count is another."""
+    """Update the work days. Return how many past rows changed."""
     last = WorkDay.objects.filter(project_id=project_id).aggregate(day=Max("day"))["day"]
     since = None if from_first else last
-    wanted = _sum_submissions(project_id, since)
+    expected = _sum_submissions(project_id, since)
     with transaction.atomic():
-        kept = _load_workdays(project_id, since)
-        differing = sorted(key for key in wanted.keys() | kept.keys() if wanted.get(key) != kept.get(key))
-        _save_workdays(project_id, {key: wanted.get(key) for key in differing})
+        stored = _load_workdays(project_id, since)
+        differing = sorted(key for key in expected.keys() | stored.keys() if expected.get(key) != stored.get(key))
+        _save_workdays(project_id, {key: expected.get(key) for key in differing})
     return sum(last is not None and day < last for day, _ in differing)
 
 
 def sum_time_by_rater(project_id: int) -> dict[int, tuple[int, int]]:
-    """The active time of work, and all that is paid, of each rater since the beginning."""
+    """Return the active time on work and the paid time of each rater, in milliseconds."""
     rows = WorkDay.objects.filter(project_id=project_id).values_list("rater_id")
     return {rater: (active, paid) for rater, active, paid in rows.annotate(Sum("active_ms"), Sum("paid_ms")).order_by()}
 
 
 def sum_time_by_day(project_id: int) -> list[dict[str, Any]]:
-    """Every day since the beginning on which somebody worked."""
+    """Return one row for each day with any work."""
     sums = {"n": Sum("readings"), "active": Sum("active_ms"), "paid": Sum("paid_ms")}
     rows = WorkDay.objects.filter(project_id=project_id).values_list("day").annotate(**sums).order_by("day")
     return [
@@ -48,17 +48,17 @@ def sum_time_by_day(project_id: int) -> list[dict[str, Any]]:
 def load_work_since(
     project_id: int, day: dt.date, *, rater_id: int | None = None
 ) -> dict[int, dict[dt.date, tuple[int, int]]]:
-    """The readings and the active time of each rater, or of one, on each day from `day` on, days of rest left out."""
+    """Return (submissions, active time) by rater and day, from `day` on, for all raters or one."""
     rows = WorkDay.objects.filter(project_id=project_id, day__gte=day)
     rows = rows if rater_id is None else rows.filter(rater_id=rater_id)
-    found: dict[int, dict[dt.date, tuple[int, int]]] = {}
-    for rater, each, readings, active_ms in rows.values_list("rater_id", "day", "readings", "active_ms"):
-        found.setdefault(rater, {})[each] = (readings, active_ms)
-    return found
+    work: dict[int, dict[dt.date, tuple[int, int]]] = {}
+    for rater, date, readings, active_ms in rows.values_list("rater_id", "day", "readings", "active_ms"):
+        work.setdefault(rater, {})[date] = (readings, active_ms)
+    return work
 
 
 def _sum_submissions(project_id: int, since: dt.date | None) -> _Counted:
-    """From the submissions that members made here, by the day of the first revision."""
+    """Sum submissions of members by rater and day of the first revision."""
     rows = Submission.objects.filter(
         project_id=project_id,
         assignment__project_id=project_id,
@@ -70,7 +70,7 @@ def _sum_submissions(project_id: int, since: dt.date | None) -> _Counted:
         rows = rows.filter(assignment__submitted_at__gte=dt.datetime.combine(since, dt.time.min, dt.UTC))
     is_work = Q(assignment__purpose=AssignmentPurpose.WORK)
     by_day = rows.annotate(day=TruncDate("assignment__submitted_at", tzinfo=dt.UTC), who=F("assignment__rater_id"))
-    counted = (
+    sums = (
         by_day.order_by()
         .values_list("day", "who")
         .annotate(
@@ -79,7 +79,7 @@ def _sum_submissions(project_id: int, since: dt.date | None) -> _Counted:
             paid=Sum("total_ms"),
         )
     )
-    return {(day, rater): (n, active or 0, paid or 0) for day, rater, n, active, paid in counted}
+    return {(day, rater): (n, active or 0, paid or 0) for day, rater, n, active, paid in sums}
 
 
 def _load_workdays(project_id: int, since: dt.date | None) -> _Counted:
@@ -90,17 +90,17 @@ def _load_workdays(project_id: int, since: dt.date | None) -> _Counted:
 
 
 def _save_workdays(project_id: int, counted: dict[tuple[dt.date, int], tuple[int, int, int] | None]) -> None:
-    gone = Q(pk=None)
-    for (day, rater), found in counted.items():
-        if found is None:
-            gone |= Q(day=day, rater_id=rater)
-    WorkDay.objects.filter(gone, project_id=project_id).delete()
-    rows = [
-        WorkDay(project_id=project_id, day=day, rater_id=rater, readings=n, active_ms=active, paid_ms=paid)
-        for (day, rater), found in counted.items()
-        if found is not None
-        for n, active, paid in [found]
-    ]
+    deleted = Q(pk=None)
+    rows = []
+    for (day, rater), sums in counted.items():
+        if sums is None:
+            deleted |= Q(day=day, rater_id=rater)
+        else:
+            n, active, paid = sums
+            rows.append(
+                WorkDay(project_id=project_id, day=day, rater_id=rater, readings=n, active_ms=active, paid_ms=paid)
+            )
+    WorkDay.objects.filter(deleted, project_id=project_id).delete()
     WorkDay.objects.bulk_create(
         rows,
         update_conflicts=True,

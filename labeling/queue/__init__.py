@@ -1,8 +1,10 @@
-"""Hands out traces, each exactly as often as it has slots, and takes slots back. Alone changes lanes, entries, readers
-and added slots, and the states of assignments up to their submission.
+"""The queue: give out each trace exactly as often as it has slots, and take slots back.
 
-Called through this module: `queue.claim(...)`."""
+Only this package changes lanes, queue entries, lane cursors, draws, added slots, and the state of an assignment before
+its submission. Other packages call it as `queue.claim_trace(...)`.
+"""
 
+from labeling.queue.assignment_update import ExpectedAssignment, update_assignment
 from labeling.queue.claim import Claim, claim_trace
 from labeling.queue.draws import (
     DrawnTrace,
@@ -44,8 +46,8 @@ from labeling.queue.leases import (
     reclaim_assignment,
     release_assignment,
     release_held,
+    renewed_lease_end,
 )
-from labeling.queue.persist import AsRead, persist
 from labeling.queue.slots import (
     ResizedTraces,
     add_slot,
@@ -56,10 +58,10 @@ from labeling.queue.slots import (
 )
 
 __all__ = [
-    "AsRead",
     "AssignmentLeaseLost",
     "Claim",
     "DrawnTrace",
+    "ExpectedAssignment",
     "NothingLeft",
     "OnboardingRequired",
     "ProjectNotOpen",
@@ -88,15 +90,16 @@ __all__ = [
     "list_drawable_traces",
     "next_batch_number",
     "open_assignment",
-    "persist",
     "reclaim_assignment",
     "reinstate_traces",
     "release_assignment",
     "release_held",
+    "renewed_lease_end",
     "reorder_lane",
     "resize_slots",
     "save_draws",
     "shuffle_key",
     "take_late_slot",
+    "update_assignment",
     "withdraw_traces",
 ]

@@ -1,4 +1,4 @@
-"""Keeps the draws of a batch, and puts them into their lanes once all of them are kept."""
+"""The draws of a batch: store them, and enqueue them once all are stored."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from labeling.queue import lane_entries
 
 
 class DrawnTrace(NamedTuple):
-    """A trace as it was drawn: `q` is its probability given the draws before it."""
+    """A drawn trace. `q` is its probability given the draws before it."""
 
     rank: int
     trace_id: int
@@ -28,7 +28,7 @@ def next_batch_number(*, project_id: int) -> int:
 
 
 def list_drawable_traces(*, project_id: int) -> list[int]:
-    """Traces of the work that nobody has begun: what a batch is drawn from. In the order of their ids."""
+    """Return the work that no one has begun, in the order of ids: the pool that a batch is drawn from."""
     entries = QueueEntry.objects.open().filter(
         lane__project=project_id,
         lane__arm__in=[SamplingSource.UNIFORM, SamplingSource.POLICY],
@@ -42,7 +42,7 @@ def list_drawable_traces(*, project_id: int) -> list[int]:
 def save_draws(
     *, project_id: int, batch: int, draws: Sequence[DrawnTrace], prm: str, pool_size: int, now: dt.datetime
 ) -> None:
-    """A part of a batch. What was kept of it before stays."""
+    """Store a part of a batch. Draws that are already stored do not change."""
     TraceDraw.objects.bulk_create(
         (
             TraceDraw(
@@ -51,7 +51,7 @@ def save_draws(
                 rank=each.rank,
                 trace_id=each.trace_id,
                 arm=each.arm,
-                q=min(each.q, 1.0),  # a sum that rounding has put above 1
+                q=min(each.q, 1.0),  # rounding can raise a sum above 1
                 score=each.score,
                 prm=prm,
                 pool_size=pool_size,
@@ -65,14 +65,14 @@ def save_draws(
 
 
 def delete_draws(*, project_id: int, batch: int, now: dt.datetime) -> None:
-    """Of a batch that broke off before it was served: nobody has seen it, it is drawn anew."""
+    """Delete an incomplete batch that was never served, so that it can be drawn again."""
     TraceDraw.objects.filter(project=project_id, batch=batch, drawn_at__lte=now, assignments=None).delete()
 
 
 def enqueue_draws(
     *, project_id: int, batch: int, ranks: tuple[int, int], generation: int, slots: int, now: dt.datetime
 ) -> int:
-    """Put the draws from one rank to another into the lanes of their arms: readers go down by rank."""
+    """Add the draws with ranks in a half-open range to their lanes, in the order of ranks."""
     draws = list(TraceDraw.objects.filter(project=project_id, batch=batch, rank__gte=ranks[0], rank__lt=ranks[1]))
     added = 0
     for arm in (SamplingSource.POLICY, SamplingSource.UNIFORM):
@@ -91,7 +91,7 @@ def enqueue_draws(
 
 
 def close_earlier_batches(*, project_id: int, generation: int, by: User | None, now: dt.datetime) -> None:
-    """Earlier batches are served no longer: what nobody has begun may be drawn again."""
+    """Close the lanes of earlier batches. Traces that no one has begun can be drawn again."""
     lanes = Lane.objects.filter(
         project=project_id,
         arm__in=[SamplingSource.POLICY, SamplingSource.UNIFORM],

@@ -1,4 +1,4 @@
-"""Why the queue hands out nothing, in words for whoever asked. Each message says what to do."""
+"""Why a rater gets no trace: one exception for each reason. Each message says what to do next."""
 
 import datetime as dt
 from collections.abc import Collection
@@ -14,24 +14,24 @@ from labeling.gates import OnboardingGate
 from labeling.models import Assignment, Lane, Project, QueueEntry, Rater
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.project import ProjectState
-from labeling.models.queue import SamplingSource
 from labeling.models.rater import RaterStage
+from labeling.queue.lanes import GOLD_SOURCES
 
 
 class QueueRefusal(Exception):
-    """The queue gives nothing to this rater now. `str()` of it may be shown to people."""
+    """The rater gets no trace now. The message can be shown to people."""
 
 
 class NothingLeft(QueueRefusal):
-    """There is nothing that this rater may take. `free_at` says when the first lease of others ends at the latest."""
+    """No trace is left for this rater. `free_at` is the end of the first lease of other raters, if they hold any."""
 
-    def __init__(self, message: str, *, free_at: dt.datetime | None = None) -> None:
+    def __init__(self, message: str, *, code: str, free_at: dt.datetime | None = None) -> None:
         super().__init__(message)
-        self.free_at = free_at
+        self.code, self.free_at = code, free_at
 
 
 class QueueIsBusy(QueueRefusal):
-    """Too many were after the same few traces for as long as one tries."""
+    """Too many raters claimed the same few traces for too long."""
 
 
 class ProjectNotOpen(QueueRefusal):
@@ -39,7 +39,7 @@ class ProjectNotOpen(QueueRefusal):
 
 
 class RaterPaused(QueueRefusal):
-    """A lead has paused the rater."""
+    """A lead or the gold monitor has paused the rater."""
 
 
 class RaterRemoved(QueueRefusal):
@@ -47,67 +47,59 @@ class RaterRemoved(QueueRefusal):
 
 
 class OnboardingRequired(QueueRefusal):
-    """Something comes before the next trace. `station` says what."""
+    """The rater must pass an onboarding gate first."""
 
-    def __init__(self, station: OnboardingGate) -> None:
-        super().__init__(_GATE_MESSAGES[station])
-        self.station = station
+    def __init__(self, gate: OnboardingGate) -> None:
+        super().__init__(_GATE_MESSAGES[gate])
+        self.gate = gate
 
 
 class ScreeningNotPassed(OnboardingRequired):
-    """The rater may not work here: the screening was not passed."""
-
-
-# What to do, at each station where no trace is handed out.
-_GATE_MESSAGES = {
-    OnboardingGate.CONSENT: _lazy(
-        "Before the next trace: read what you agree to in this project, and say whether you do."
-    ),
-    OnboardingGate.GUIDELINE: _lazy("Before the next trace: read the guideline. It is new, or has changed."),
-    OnboardingGate.LESSON: _lazy(
-        "Before the next trace: look at the answer to the training trace that you have just rated."
-    ),
-    OnboardingGate.RETRY: _lazy("The screening was not passed this time. You can begin another attempt."),
-    OnboardingGate.FAILED: _lazy("You did not pass the screening of this project. Ask a project lead what to do."),
-}
-
-
-_NOT_OPEN_MESSAGES = {
-    ProjectState.PAUSED: _lazy("This project is paused. Ask a project lead when it goes on: your work is kept."),
-    ProjectState.CLOSED: _lazy("This project is closed: no more is rated here. What you submitted is kept."),
-    ProjectState.ARCHIVED: _lazy("This project is archived: no more is rated here. What you submitted is kept."),
-}
+    """The rater failed the screening."""
 
 
 class AssignmentLeaseLost(QueueRefusal):
-    """The assignment is no longer in this rater's hands."""
+    """The assignment is no longer assigned to this rater."""
+
+
+_GATE_MESSAGES = {
+    OnboardingGate.CONSENT: _lazy("Read the consent text and decide whether you agree before you continue."),
+    OnboardingGate.GUIDELINE: _lazy("Read the guideline before you continue. It is new or has changed."),
+    OnboardingGate.LESSON: _lazy("Read the feedback on your last training trace before you continue."),
+    OnboardingGate.RETRY: _lazy("You did not pass the screening this time. You can start another attempt."),
+    OnboardingGate.FAILED: _lazy("You did not pass the screening of this project. Contact a project lead."),
+}
+
+_NOT_OPEN_MESSAGES = {
+    ProjectState.PAUSED: _lazy("This project is paused. Your work is saved. Ask a project lead when it will resume."),
+    ProjectState.CLOSED: _lazy("This project is closed. Your submissions are saved."),
+    ProjectState.ARCHIVED: _lazy("This project is archived. Your submissions are saved."),
+}
 
 
 def check_eligibility(rater: Rater, project: Project) -> None:
-    """Raise what keeps the rater from being handed anything in the project."""
+    """Raise the reason why the rater gets no trace of the project."""
     if rater.removed_at is not None:
-        raise RaterRemoved(_("You are no longer a member of this project. Ask a project lead if that is a mistake."))
+        raise RaterRemoved(
+            _("You are no longer a member of this project. Contact a project lead if this is a mistake.")
+        )
     if project.state != ProjectState.OPEN:
         raise ProjectNotOpen(_NOT_OPEN_MESSAGES[ProjectState(project.state)])
     if rater.paused_at is not None:
         raise RaterPaused(
-            _("A project lead has paused your work here: %(reason)s") % {"reason": rater.paused_reason}
+            _("Your work in this project is paused: %(reason)s") % {"reason": rater.paused_reason}
             if rater.paused_reason
-            else _("A project lead has paused your work here. Ask them when you may go on.")
+            else _("Your work in this project is paused. Ask a project lead when you can continue.")
         )
-    station = gates.next_gate(rater=rater, project=project)
-    if station == OnboardingGate.FAILED:
-        raise ScreeningNotPassed(station)
-    if station not in gates.GATES_WITH_TRACES:
-        raise OnboardingRequired(station)
-
-
-def busy_error() -> QueueIsBusy:
-    return QueueIsBusy(_("Many raters are taking the last traces just now. Try again in a moment."))
+    gate = gates.next_gate(rater=rater, project=project)
+    if gate == OnboardingGate.FAILED:
+        raise ScreeningNotPassed(gate)
+    if gate not in gates.GATES_WITH_TRACES:
+        raise OnboardingRequired(gate)
 
 
 def ineligibility_reason(rater: Rater, project: Project) -> str:
-    """The same in words for a page; empty where nothing keeps the rater."""
+    """Return the message of `check_eligibility`, or an empty string if the rater is eligible."""
     try:
         check_eligibility(rater, project)
     except QueueRefusal as refusal:
@@ -115,72 +107,76 @@ def ineligibility_reason(rater: Rater, project: Project) -> str:
     return ""
 
 
-def nothing_left_error(*, free_at: dt.datetime | None, is_for_others: bool, has_rated: bool) -> NothingLeft:
-    """`free_at`: when the first lease of others ends. `is_for_others`: the rater has met all that is open."""
-    if free_at is not None:
-        told = {"time": time_format(localtime(free_at), "H:i")}
-        says = _("Other raters hold the rest until %(time)s. Come back then, in case one comes free.") % told
-    elif is_for_others:
-        says = _("You have done everything that is queued here. The rest waits for other raters.")
-    elif has_rated:
-        says = _("Everything here is read as often as was asked for. New traces appear here when they are added.")
-    else:
-        says = _("Nothing is queued in this project. New traces appear here when they are added.")
-    return NothingLeft(says, free_at=free_at)
+def busy_error() -> QueueIsBusy:
+    return QueueIsBusy(_("Many annotators are taking the last traces at the moment. Try again in a few seconds."))
 
 
 def lease_lost_error() -> AssignmentLeaseLost:
-    return AssignmentLeaseLost(
-        _("This trace is no longer in your hands: it went back to the queue. Go on with the next one.")
-    )
+    return AssignmentLeaseLost(_("This trace is no longer assigned to you. Continue with the next one."))
 
 
-# Why nothing is left for somebody. Reads alone: one query for however many raters are asked about.
-
-
-_NOT_WORK = (
-    SamplingSource.TRAINING,
-    SamplingSource.SCREENING,
-    SamplingSource.GOLD,
-)  # lanes that are no work of their own
+def nothing_left_error(*, free_at: dt.datetime | None, is_for_others: bool, has_rated: bool) -> NothingLeft:
+    """`free_at`: the end of the first lease of other raters. `is_for_others`: the rater has had all open traces."""
+    if free_at is not None:
+        code, message = (
+            "assigned_to_others",
+            _("The remaining traces are assigned to other annotators until %(time)s. Check again then.")
+            % {"time": time_format(localtime(free_at), "H:i")},
+        )
+    elif is_for_others:
+        code, message = (
+            "kept_for_others",
+            _("You have labeled every trace in this queue. The rest is for other annotators."),
+        )
+    elif has_rated:
+        code, message = (
+            "all_labeled",
+            _("Every trace has all of its labels. New traces appear here when they are added."),
+        )
+    else:
+        code, message = "empty", _("This queue is empty. New traces appear here when they are added.")
+    return NothingLeft(message, code=code, free_at=free_at)
 
 
 def explain_nothing_left(raters: Collection[int]) -> dict[int, NothingLeft]:
-    """For raters to whom nothing can be handed now, by rater. It reads the open slots and the open leases of their
-    projects, by their indexes, and stops at the first that tells."""
-    mine = Assignment.objects.filter(rater=OuterRef("pk"))
-    lanes = _with_open_slots()
-    told = Rater.objects.filter(pk__in=raters).annotate(
-        free_at=Subquery(_held_by_others().values("lease_ends_at")[:1]),
-        is_served=Exists(lanes.exclude(arm__in=_NOT_WORK)),
-        is_taught=Exists(lanes.filter(arm=OuterRef("stage"))),
-        has_rated=Exists(mine.submitted()),
+    """Return for each of these raters why no trace is left, in one query.
+
+    It reads open slots and open leases by index, and stops at the first row that answers the question.
+    """
+    own = Assignment.objects.filter(rater=OuterRef("pk"))
+    lanes = _lanes_with_slots()
+    rows = Rater.objects.filter(pk__in=raters).annotate(
+        free_at=Subquery(_assigned_to_others().values("lease_ends_at")[:1]),
+        has_work=Exists(lanes.exclude(arm__in=GOLD_SOURCES)),
+        has_set=Exists(lanes.filter(arm=OuterRef("stage"))),
+        has_rated=Exists(own.submitted()),
     )
-    fields = ("pk", "stage", "free_at", "is_served", "is_taught", "has_rated")
     return {
         pk: nothing_left_error(
             free_at=free_at,
-            is_for_others=taught if stage in (RaterStage.TRAINING, RaterStage.SCREENING) else served,
-            has_rated=rated,
+            is_for_others=has_set if stage in (RaterStage.TRAINING, RaterStage.SCREENING) else has_work,
+            has_rated=has_rated,
         )
-        for pk, stage, free_at, served, taught, rated in told.values_list(*fields)
+        for pk, stage, free_at, has_work, has_set, has_rated in rows.values_list(
+            "pk", "stage", "free_at", "has_work", "has_set", "has_rated"
+        )
     }
 
 
-# Both ask for one row by its index, lane by lane and lease by lease. As joins, a planner that guesses wrongly how much
-# a rater has read would read it all for each.
+# The next two ask for one row by its index, for each lane and each lease. With joins, a planner that misjudges how much
+# a rater has labeled would read all of it for each.
 
 
-def _with_open_slots() -> QuerySet[Lane]:
+def _lanes_with_slots() -> QuerySet[Lane]:
     first = QueueEntry.objects.open().filter(lane=OuterRef("pk")).order_by("-key", "-trace")
     lanes = Lane.objects.open().filter(project=OuterRef("project"))
     return lanes.alias(first=Subquery(first.values("trace")[:1])).filter(first__isnull=False)
 
 
-def _held_by_others() -> QuerySet[Assignment]:
-    """What may come back as work that this rater has not met, the first lease to end first. Gold is handed out beside
-    work alone: nobody waits for it."""
-    met = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
+def _assigned_to_others() -> QuerySet[Assignment]:
+    """Return work that may come back and that this rater has not had, the first lease to end first. No one waits for
+    gold, which is served only beside work."""
+    own = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
     others = Assignment.objects.open().filter(project=OuterRef("project"), purpose=AssignmentPurpose.WORK)
-    unmet = others.alias(met=Subquery(met.values("pk")[:1])).filter(met=None)
-    return unmet.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")
+    new = others.alias(own=Subquery(own.values("pk")[:1])).filter(own=None)
+    return new.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")

@@ -1,4 +1,4 @@
-"""Puts traces into lanes and takes them out, in small transactions: whoever claims is not kept waiting."""
+"""Add traces to lanes, remove them, and reorder them, in small transactions that do not keep claims waiting."""
 
 import datetime as dt
 import hashlib
@@ -15,24 +15,25 @@ from accounts.models import User
 from events import audit_log
 from labeling.models import Assignment, Lane, LaneCursor, QueueEntry, Rater, Trace
 from labeling.models.queue import SamplingSource
-from labeling.queue import gold_lanes, leases, slots
-from labeling.queue.lanes import BOTTOM, TOP, arrival_key, ensure_lane
+from labeling.queue import leases, slots
+from labeling.queue.lanes import BOTTOM, GOLD_SOURCES, TOP, WAS_GOLD, arrival_key, ensure_lane, find_gold_sources
 
 _CHUNK = 500
-# In these the order shall say nothing: any beginning of the lane is a fair sample of it.
+_HIGHEST_KEY = 2**62  # of `shuffle_key`, so that later traces are shuffled into a reordered lane
+# The order of these lanes must carry no information: any prefix is a fair sample of the lane.
 _SHUFFLED = (SamplingSource.UNIFORM, SamplingSource.RESERVE, SamplingSource.GOLD)
-# A trace that nobody has begun moves on when it is drawn again.
+# Traces that no one has begun leave these lanes when they are drawn again.
 _REDRAWABLE = (SamplingSource.UNIFORM, SamplingSource.POLICY)
 
 
 class LaneDepth(NamedTuple):
-    """How many traces a lane still hands out, counted up to a limit."""
+    """How many traces are left in a lane, counted up to a limit."""
 
     lane_id: int
     arm: str
     generation: int
     n_open: int
-    is_more: bool  # there are more than were counted
+    is_more: bool  # than were counted
 
 
 def enqueue(
@@ -46,12 +47,11 @@ def enqueue(
     draws: Mapping[int, int] | None = None,
     keys: Mapping[int, int] | None = None,
 ) -> int:
-    """Put traces into the lane of an arm, with so many slots each; says how many now stand there that did not before.
-    Doing it again adds nothing.
+    """Add traces to a lane with this many slots each, and return how many are new there. Repeating it adds nothing.
 
-    `draws` and `keys` are by trace; the highest key is read first. Without keys a uniform, reserve or gold lane is
-    shuffled, any other keeps the order given. The lanes of a drawn batch take traces over from the uniform lane and
-    from earlier generations as long as nobody has begun them; those that are begun stay where they are.
+    `draws` and `keys` are by trace; the highest key is served first. Without keys a uniform, reserve or gold lane is
+    shuffled, and any other lane keeps the given order. A lane of a batch takes traces from the uniform lane and from
+    earlier generations unless someone has begun them.
     """
     lane = ensure_lane(project_id=project_id, arm=arm, generation=generation)
     order = keys or _default_keys(project_id, arm, trace_ids, now)
@@ -73,24 +73,20 @@ def enqueue(
 
 
 def enqueue_new(*, project_id: int, arm: str, trace_ids: Sequence[int], slots: int, now: dt.datetime) -> int:
-    """Do what `enqueue` does for traces made in this transaction: they are in no lane yet, and cannot be withdrawn."""
+    """Do what `enqueue` does, for traces created in this transaction: they are in no lane and cannot be withdrawn."""
     if not trace_ids:
         return 0
     lane_id = _lane_id(project_id, arm)
     keys = _default_keys(project_id, arm, trace_ids, now)
     entries = orjson.dumps([(trace_id, keys[trace_id]) for trace_id in sorted(trace_ids)]).decode()
     rawsql.fetch_rows(_ADD_NEW, {"lane": lane_id, "slots": slots, "entries": entries})
-    rawsql.fetch_rows(_RESET_EXHAUSTED_CURSORS, _to_top(lane_id, now))
+    _reset_exhausted_cursors(lane_id, now)
     return len(trace_ids)
 
 
 def _lane_id(project_id: int, arm: str) -> int:
-    found = rawsql.fetch_rows(_LANE, {"project": project_id, "arm": arm})
-    return int(found[0][0]) if found else ensure_lane(project_id=project_id, arm=arm).pk
-
-
-def _to_top(lane_id: int, now: dt.datetime) -> dict[str, object]:
-    return {"top": TOP, "bottom": BOTTOM, "now": now, "lane": lane_id}
+    rows = rawsql.fetch_rows(_LANE, {"project": project_id, "arm": arm})
+    return int(rows[0][0]) if rows else ensure_lane(project_id=project_id, arm=arm).pk
 
 
 _LANE = "SELECT id FROM labeling_lane WHERE project_id = %(project)s AND arm = %(arm)s AND generation = 0"
@@ -102,41 +98,36 @@ _RESET_EXHAUSTED_CURSORS = """
 UPDATE labeling_lanecursor SET key = %(top)s, read_at = %(now)s WHERE lane_id = %(lane)s AND key = %(bottom)s"""
 
 
+def _reset_exhausted_cursors(lane_id: int, now: dt.datetime) -> None:
+    """Let raters for whom the lane was empty start at its top again. The others find new entries above their position
+    when they reach the bottom."""
+    rawsql.fetch_rows(_RESET_EXHAUSTED_CURSORS, {"top": TOP, "bottom": BOTTOM, "now": now, "lane": lane_id})
+
+
 def _add_entries(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> int:
-    """Locks in the order of traces, as everywhere."""
     with transaction.atomic():
         ids = slots.lock_active_traces(trace_ids=[entry.trace_id for entry in entries])
         elsewhere = _clear_other_lanes(lane, ids)
         before = lane.entries.filter(trace_id__in=ids).count()
         new = [entry for entry in entries if entry.trace_id in ids - elsewhere]
         QueueEntry.objects.bulk_create(sorted(new, key=lambda entry: entry.trace_id), ignore_conflicts=True)
-        again = (
-            _reopen_gold_entries(lane, ids, entries[0].slots)
-            if lane.arm in gold_lanes.SOURCE_OF_PURPOSE.values()
-            else 0
-        )
-        _reset_exhausted_cursors(lane, now)
-        return lane.entries.filter(trace_id__in=ids).count() - before + again
+        n_reopened = _reopen_gold_entries(lane, ids, entries[0].slots) if lane.arm in GOLD_SOURCES else 0
+        _reset_exhausted_cursors(lane.pk, now)
+        return lane.entries.filter(trace_id__in=ids).count() - before + n_reopened
 
 
 def _reopen_gold_entries(lane: Lane, trace_ids: set[int], slots: int) -> int:
-    """Gold that was retired, and is gold for the same use once more, begins as it did the first time."""
+    """Restore the slots of gold that was retired and is gold for the same use again."""
     entries = lane.entries.filter(trace_id__in=trace_ids, is_open=False)
     return entries.update(slots=slots, slots_left=slots)
 
 
-def _reset_exhausted_cursors(lane: Lane, now: dt.datetime) -> None:
-    """Those for whom the lane came up empty begin at its top again. The others go on down: what lies above them they
-    find when they are through."""
-    rawsql.fetch_rows(_RESET_EXHAUSTED_CURSORS, _to_top(lane.pk, now))
-
-
 def _clear_other_lanes(lane: Lane, trace_ids: set[int]) -> set[int]:
-    """Traces that stay in another lane of work. For a drawn batch the untouched entries there are taken out."""
-    if lane.arm in gold_lanes.SOURCE_OF_PURPOSE.values():
+    """Return the traces that stay in another lane of work. A drawn batch first removes their untouched entries."""
+    if lane.arm in GOLD_SOURCES:
         return set()
     others = QueueEntry.objects.filter(lane__project=lane.project_id, trace_id__in=trace_ids).exclude(lane=lane)
-    others = others.exclude(lane__arm__in=gold_lanes.SOURCE_OF_PURPOSE.values())
+    others = others.exclude(lane__arm__in=GOLD_SOURCES)
     if lane.arm in _REDRAWABLE and (lane.arm == SamplingSource.POLICY or lane.generation):
         untouched = _lock_entries(others.filter(lane__arm__in=_REDRAWABLE, slots_left=F("slots")))
         QueueEntry.objects.filter(pk__in=[entry.pk for entry in untouched]).delete()
@@ -144,7 +135,7 @@ def _clear_other_lanes(lane: Lane, trace_ids: set[int]) -> set[int]:
 
 
 def _lock_entries(entries: QuerySet[QueueEntry]) -> list[QueueEntry]:
-    """What still meets the condition once it is locked: no claim comes between."""
+    """Lock the entries that still meet the condition once they are locked, so that no claim interferes."""
     return list(entries.select_for_update(no_key=True, of=("self",)).order_by("trace_id", "lane_id"))
 
 
@@ -156,7 +147,7 @@ def _default_keys(project_id: int, arm: str, trace_ids: Sequence[int], now: dt.d
 
 
 def shuffle_key(*, project_id: int, arm: str, trace_id: int) -> int:
-    """62 bits of a hash: a fixed order that has nothing to do with what the traces are."""
+    """Return 62 bits of a hash: a fixed order that is independent of the traces."""
     digest = hashlib.sha256(f"project {project_id} lane {arm} trace {trace_id}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 2
 
@@ -164,24 +155,26 @@ def shuffle_key(*, project_id: int, arm: str, trace_id: int) -> int:
 def withdraw_traces(
     *, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: User | None, logs_each: bool = True
 ) -> int:
-    """Hand these traces out no more. What is opened may be finished, and is kept; what is held goes back. Whoever
-    withdraws very many says so once himself."""
+    """Stop assigning these traces, and return how many were active. Held ones are released; open ones can be finished.
+
+    A caller that withdraws very many traces logs them as one event instead of `logs_each`.
+    """
     withdrawn = 0
     ids: Iterator[int] = iter(sorted(trace_ids))
     while chunk := list(islice(ids, _CHUNK)):
         with transaction.atomic():
-            standing = slots.lock_active_traces(trace_ids=chunk)
-            QueueEntry.objects.open().filter(trace_id__in=standing).update(slots_left=0)
-            Trace.objects.filter(pk__in=standing).update(withdrawn_at=now, withdrawn_reason=reason[:200])
+            active = slots.lock_active_traces(trace_ids=chunk)
+            QueueEntry.objects.open().filter(trace_id__in=active).update(slots_left=0)
+            Trace.objects.filter(pk__in=active).update(withdrawn_at=now, withdrawn_reason=reason[:200])
             if logs_each:
-                _log_traces("trace.withdrawn", standing, now, reason, by)
+                _log_traces("trace.withdrawn", active, now, reason, by)
         leases.release_held(trace_ids=chunk, now=now, reason=reason, by=by)
-        withdrawn += len(standing)
+        withdrawn += len(active)
     return withdrawn
 
 
 def reinstate_traces(*, trace_ids: Sequence[int], now: dt.datetime, reason: str, by: User | None) -> int:
-    """Hand withdrawn traces out again, as often as they were still to be read. What was gold once is no work."""
+    """Assign withdrawn traces again, with the slots that they had left. Former gold does not become work."""
     with transaction.atomic():
         withdrawn = Trace.objects.filter(pk__in=trace_ids).exclude(withdrawn_at=None).order_by("pk")
         ids = set(withdrawn.select_for_update(no_key=True).values_list("pk", flat=True))
@@ -189,7 +182,7 @@ def reinstate_traces(*, trace_ids: Sequence[int], now: dt.datetime, reason: str,
         _reopen_work(ids)
         _reopen_gold(ids)
         for lane in Lane.objects.filter(entries__trace_id__in=ids).distinct():
-            _reset_exhausted_cursors(lane, now)
+            _reset_exhausted_cursors(lane.pk, now)
         _log_traces("trace.reinstated", ids, now, reason, by)
     return len(ids)
 
@@ -197,16 +190,16 @@ def reinstate_traces(*, trace_ids: Sequence[int], now: dt.datetime, reason: str,
 def _reopen_work(trace_ids: set[int]) -> None:
     held = Assignment.objects.filter(trace_id__in=trace_ids, holds_slot=True).values("trace_id")
     taken = dict(held.annotate(n=Count("pk")).values_list("trace_id", "n"))
-    entries = QueueEntry.objects.filter(~gold_lanes.WAS_GOLD, trace_id__in=trace_ids, slots__gt=0)
-    for entry in _lock_entries(entries.exclude(lane__arm__in=gold_lanes.SOURCE_OF_PURPOSE.values())):
+    entries = QueueEntry.objects.filter(~WAS_GOLD, trace_id__in=trace_ids, slots__gt=0)
+    for entry in _lock_entries(entries.exclude(lane__arm__in=GOLD_SOURCES)):
         left = max(entry.slots - taken.get(entry.trace_id, 0), 0)
         taken[entry.trace_id] = max(taken.get(entry.trace_id, 0) - entry.slots, 0)
         QueueEntry.objects.filter(pk=entry.pk).update(slots_left=left)
 
 
 def _reopen_gold(trace_ids: set[int]) -> None:
-    """Gold that is in use still, less what was shown of it."""
-    for trace_id, arms in gold_lanes.find_gold_sources(trace_ids).items():
+    """Restore the slots of active gold, minus those that were served."""
+    for trace_id, arms in find_gold_sources(trace_ids).items():
         for entry in _lock_entries(QueueEntry.objects.filter(trace_id=trace_id, lane__arm__in=arms)):
             taken = Assignment.objects.filter(trace_id=trace_id, lane=entry.lane_id, holds_slot=True).count()
             QueueEntry.objects.filter(pk=entry.pk).update(slots_left=max(entry.slots - taken, 0))
@@ -219,17 +212,17 @@ def _log_traces(what: str, trace_ids: set[int], now: dt.datetime, reason: str, b
 
 
 def close_entries(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.datetime) -> int:
-    """Hand these traces out no more in this arm; in others they stay. What is in hand is finished. Says how many were
-    still to be had."""
+    """Stop assigning these traces from this sampling source, and return how many were open. Other lanes and open
+    assignments do not change."""
     with transaction.atomic():
-        standing = slots.lock_active_traces(trace_ids=trace_ids)
-        entries = QueueEntry.objects.filter(lane__project_id=project_id, lane__arm=arm, trace_id__in=standing)
+        active = slots.lock_active_traces(trace_ids=trace_ids)
+        entries = QueueEntry.objects.filter(lane__project_id=project_id, lane__arm=arm, trace_id__in=active)
         return entries.open().update(slots_left=0)
 
 
 def close_lane(*, lane_id: int, now: dt.datetime, by: User | None) -> None:
-    """Serve a lane no longer. What is begun there is finished through the top-up lane; what nobody has begun goes back
-    to the uniform lane, from where it may be drawn again. Any other lane than one of a batch keeps what it has."""
+    """Stop serving a lane. In a lane of a batch, traces that someone has begun move to the top-up lane, and the others
+    move back to the uniform lane, where they can be drawn again. Any other lane keeps its entries."""
     lane = Lane.objects.get(pk=lane_id)
     with transaction.atomic():
         if not Lane.objects.open().filter(pk=lane_id).update(closed_at=now):
@@ -260,46 +253,33 @@ def _empty_lane(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> 
         )
         for entry in untouched
     )
-    _reset_exhausted_cursors(uniform, now)
+    _reset_exhausted_cursors(uniform.pk, now)
 
 
 def lane_depths(*, project_id: int, at_most: int = 10_000) -> list[LaneDepth]:
-    """What is left, by lane. Counts no further than the limit: the answer costs the same for any size of queue."""
+    """Count what is left in each open lane. The limit bounds the cost for a queue of any size."""
     lanes = Lane.objects.open().filter(project_id=project_id).order_by("arm", "generation")
-    return [_lane_depth(lane, at_most) for lane in lanes]
-
-
-def _lane_depth(lane: Lane, at_most: int) -> LaneDepth:
-    counted = lane.entries.open()[: at_most + 1].count()
-    return LaneDepth(lane.pk, lane.arm, lane.generation, min(counted, at_most), counted > at_most)
-
-
-# Puts what a lane hands out into another order, and has its readers begin at its top again.
-
-
-_REORDER_CHUNK = 500
-_HIGHEST_KEY = 2**62  # as `filling.fixed_key` has it: what comes into the lane later is shuffled in
+    counts = [(lane, lane.entries.open()[: at_most + 1].count()) for lane in lanes]
+    return [LaneDepth(lane.pk, lane.arm, lane.generation, min(n, at_most), n > at_most) for lane, n in counts]
 
 
 def reorder_lane(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.datetime) -> int:
-    """Serve these traces in this order. Says how many have another key than before; where they stood in this order
-    already, nothing is written."""
+    """Serve these traces in this order, and return how many have a new key. Writes nothing if the order is the same."""
     lane = ensure_lane(project_id=project_id, arm=arm)
     keys = dict(QueueEntry.objects.filter(lane=lane).values_list("trace_id", "key"))
     order = [trace for trace in trace_ids if trace in keys]
-    if all(keys[above] > keys[below] for above, below in pairwise(order)):  # what came at one moment has one key
+    if all(keys[above] > keys[below] for above, below in pairwise(order)):  # simultaneous arrivals share a key
         return 0
-    apart = _HIGHEST_KEY // (len(order) + 1)
-    wanted = {trace: _HIGHEST_KEY - apart * place for place, trace in enumerate(order, start=1)}
-    moving = sorted(trace for trace in order if keys[trace] != wanted[trace])
-    for start in range(0, len(moving), _REORDER_CHUNK):
-        _write_keys(lane, moving[start : start + _REORDER_CHUNK], wanted)
+    distance = _HIGHEST_KEY // (len(order) + 1)
+    new_keys = {trace: _HIGHEST_KEY - distance * place for place, trace in enumerate(order, start=1)}
+    moving = sorted(trace for trace in order if keys[trace] != new_keys[trace])
+    for start in range(0, len(moving), _CHUNK):
+        _write_keys(lane, moving[start : start + _CHUNK], new_keys)
     _reset_cursors(lane, now)
     return len(moving)
 
 
 def _write_keys(lane: Lane, trace_ids: Sequence[int], keys: dict[int, int]) -> None:
-    """Locks in the order of traces, as everywhere; who claims meanwhile takes the next one."""
     with transaction.atomic():
         entries = lane.entries.filter(trace_id__in=trace_ids).order_by("trace_id")
         rows = list(entries.select_for_update(no_key=True, of=("self",)))
@@ -309,12 +289,12 @@ def _write_keys(lane: Lane, trace_ids: Sequence[int], keys: dict[int, int]) -> N
 
 
 def _reset_cursors(lane: Lane, now: dt.datetime) -> None:
-    """Where a reader stood says nothing any more. What somebody has met does not come again."""
+    """Move every rater to the top: positions mean nothing in a new order, and no trace comes twice."""
     raters = Rater.objects.active().filter(project=lane.project_id).order_by("pk")
     LaneCursor.objects.bulk_create(
         [LaneCursor(rater_id=pk, lane=lane, key=TOP, read_at=now) for pk in raters.values_list("pk", flat=True)],
         update_conflicts=True,
         unique_fields=["rater", "lane"],
         update_fields=["key", "read_at"],
-        batch_size=_REORDER_CHUNK,
+        batch_size=_CHUNK,
     )

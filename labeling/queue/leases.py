@@ -1,6 +1,16 @@
-"""How long a trace stays with a rater, and how it goes back. Locks in one order: assignments, traces, entries."""
+"""How long a rater keeps a trace, and how a trace returns to the queue.
+
+- A claimed trace is *held* for HOLD_DURATION, until the rater opens it.
+- An opened trace has a lease of the project's `lease_seconds`. Every message of the rater renews it, at most once per
+  RENEWAL_INTERVAL. Traces of training and screening never lapse.
+- A lease that ends lapses (`lapse_expired_leases`). A lead can reclaim a trace (`reclaim_assignment`), a rater can
+  release it, and held traces are released when the project or the rater changes (`release_held`).
+
+Locks are always taken in one order: assignments, traces, queue entries.
+"""
 
 import datetime as dt
+import functools
 from collections.abc import Sequence
 
 from django.db import transaction
@@ -11,26 +21,51 @@ from events import audit_log
 from labeling.models import Assignment
 from labeling.models.assignment import AssignmentPurpose, AssignmentQuerySet, AssignmentState
 from labeling.queue import eligibility, slots
-from labeling.queue.persist import AsRead, persist
+from labeling.queue.assignment_update import ExpectedAssignment, update_assignment
 
-# Everybody gets these, and only from his own hands do they come back: nobody waits for them, so they do not lapse.
+# A prefetched trace is not available to others, so the hold is short.
+HOLD_DURATION = dt.timedelta(minutes=5)
+RENEWAL_INTERVAL = dt.timedelta(minutes=1)
+# Every rater gets these traces, and no one else waits for them.
 NEVER_LAPSES = Q(state=AssignmentState.OPENED, purpose__in=[AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING])
+
 _NOTIFY_NONE = Q(pk__in=[])
 _NOTIFY_OPENED = Q(state=AssignmentState.OPENED)
-# A lease that ends where nothing was written is nobody's loss, and no news.
+# A lapsed trace without any rating is not worth a notice.
 _NOTIFY_EDITED = _NOTIFY_OPENED & Q(version__gt=0)
-# What one transaction ends at most: it holds locks on the entries that raters claim from.
+# Assignments per transaction: it locks entries that raters claim from.
 _CHUNK = 100
 
 
+def renewed_lease_end(
+    *, state: str, lease_seconds: int, lease_ends_at: dt.datetime | None, now: dt.datetime
+) -> dt.datetime | None:
+    """Return when the lease ends after activity of the rater, or None if the assignment is not open.
+
+    A lease that was renewed less than RENEWAL_INTERVAL ago stays as it is: an index contains its end, and PostgreSQL
+    updates a row without touching any index if no indexed column changes.
+    """
+    if state not in (AssignmentState.HELD, AssignmentState.OPENED):
+        return None
+    lease, recent = _lease_spans(lease_seconds)
+    is_recent = lease_ends_at is not None and lease_ends_at > now + recent
+    return lease_ends_at if is_recent else now + lease
+
+
+@functools.cache
+def _lease_spans(seconds: int) -> tuple[dt.timedelta, dt.timedelta]:
+    """Return the length of a lease, and how much of it is left if it was renewed recently."""
+    lease = dt.timedelta(seconds=seconds)
+    return lease, lease - min(RENEWAL_INTERVAL, lease / 10)
+
+
 def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
-    """Open a trace that the rater holds: the guideline and what the rater can see are fixed from here. Opening it again
-    changes nothing."""
+    """Open a held trace, which fixes the guideline and what the rater can see. Opening it again changes nothing."""
     assignments = Assignment.objects.select_related("project", "rater", "lane")
     assignment = assignments.get(pk=assignment_id, rater_id=rater_id)
     eligibility.check_eligibility(assignment.rater, assignment.project)
     if assignment.state == AssignmentState.HELD:
-        as_read = AsRead(
+        expected = ExpectedAssignment(
             assignment.pk,
             assignment.version,
             assignment.state,
@@ -39,8 +74,8 @@ def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> A
             is_reopened=assignment.reopened_at is not None,
         )
         ends_at = now + dt.timedelta(seconds=assignment.project.lease_seconds)
-        # None: it may have lapsed since it was read. Either way the row is read again.
-        persist(as_read=as_read, new_version=assignment.version, lease_ends_at=ends_at, now=now)
+        # It may have lapsed in the meantime. In either case the row is read again.
+        update_assignment(expected=expected, new_version=assignment.version, lease_ends_at=ends_at, now=now)
         return open_assignment(assignment_id=assignment_id, rater_id=rater_id, now=now)
     if assignment.state not in (AssignmentState.OPENED, AssignmentState.SUBMITTED):
         raise eligibility.lease_lost_error()
@@ -48,32 +83,25 @@ def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> A
 
 
 def release_assignment(*, assignment_id: int, now: dt.datetime, reason: str, by: User | None) -> bool:
-    """Give a trace back to the queue. False when it is not in anybody's hands any more."""
-    with transaction.atomic():
-        assignments = _end_assignments(
-            Assignment.objects.filter(pk=assignment_id), AssignmentState.RELEASED, now, reason
-        )
-        _log_releases(assignments, now, reason, by)
-    return bool(assignments)
+    """Return a trace to the queue. Return False if the assignment is not open."""
+    return bool(_release(Assignment.objects.filter(pk=assignment_id), now, reason, by))
 
 
 def reclaim_assignment(*, assignment_id: int, now: dt.datetime, by: User) -> bool:
-    """Somebody takes a trace out of another's hands. Who is in the middle of it is told, and may finish it. False when
-    it is not in anybody's hands any more."""
-    reason = "taken back by a lead"
-    with transaction.atomic():
-        asked_for = Assignment.objects.filter(pk=assignment_id)
-        assignments = _end_assignments(asked_for, AssignmentState.RELEASED, now, reason, is_news=_NOTIFY_OPENED)
-        _log_releases(assignments, now, reason, by)
-    return bool(assignments)
+    """Take a trace from its rater on behalf of a lead. Return False if the assignment is not open.
+
+    A rater who has opened it gets a notice and can still submit it.
+    """
+    assignment = Assignment.objects.filter(pk=assignment_id)
+    return bool(_release(assignment, now, "reclaimed by a lead", by, notify=_NOTIFY_OPENED))
 
 
 def acknowledge_reclaim(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User) -> bool:
-    """The rater has read that a trace went back. False where there was nothing to read."""
-    told = Assignment.objects.filter(pk=assignment_id, rater_id=rater_id, is_end_news=True)
+    """Record that the rater has read the notice. Return False if there was none."""
+    notices = Assignment.objects.filter(pk=assignment_id, rater_id=rater_id, is_end_news=True)
     with transaction.atomic():
-        project = told.values_list("project", flat=True).first()
-        is_new = bool(told.update(is_end_news=False))
+        project = notices.values_list("project", flat=True).first()
+        is_new = bool(notices.update(is_end_news=False))
         if is_new:
             audit_log.log_event(
                 what="assignment.end_known", by=by, now=now, project=project, subject=f"assignment:{assignment_id}"
@@ -90,39 +118,50 @@ def release_held(
     rater_id: int | None = None,
     trace_ids: Sequence[int] | None = None,
 ) -> int:
-    """Give back what was fetched ahead and never opened: of a project, of a rater, or of some traces."""
-    held = Assignment.objects.held()
+    """Release prefetched assignments of a project, of a rater, or of some traces. Return how many there were."""
     if project_id is None and rater_id is None and trace_ids is None:
-        raise ValueError("Say whose held assignments go back: a project's, a rater's, or those of some traces.")
+        raise ValueError("Pass a project, a rater or traces: releasing all held assignments is never intended.")
+    held = Assignment.objects.held()
     held = held if project_id is None else held.filter(project_id=project_id)
     held = held if rater_id is None else held.filter(rater_id=rater_id)
     held = held if trace_ids is None else held.filter(trace_id__in=trace_ids)
     released = 0
     while True:
-        with transaction.atomic():
-            assignments = _end_assignments(held, AssignmentState.RELEASED, now, reason)
-            _log_releases(assignments, now, reason, by)
-        released += len(assignments)
-        if len(assignments) < _CHUNK:
+        chunk = _release(held, now, reason, by)
+        released += len(chunk)
+        if len(chunk) < _CHUNK:
             return released
 
 
 def lapse_expired_leases(*, now: dt.datetime, project_id: int | None = None, limit: int = 500) -> int:
-    """Take back what nobody has worked on until its lease ended. What another process is just ending is left to it."""
+    """End assignments whose lease has ended, and return how many. Skips those that another process is ending."""
     due = Assignment.objects.filter(lease_ends_at__lte=now).exclude(NEVER_LAPSES)
     due = due if project_id is None else due.filter(project_id=project_id)
     lapsed = 0
-    # Looked up first: nearly always nothing is due, and a look needs no transaction.
+    # Usually nothing is due, and this check needs no transaction.
     while lapsed < limit and due.open().exists():
         with transaction.atomic():
-            most = min(_CHUNK, limit - lapsed)
+            size = min(_CHUNK, limit - lapsed)
             chunk = _end_assignments(
-                due, AssignmentState.LAPSED, now, "", at_most=most, skips=True, is_news=_NOTIFY_EDITED
+                due, AssignmentState.LAPSED, now, "", limit=size, skip_locked=True, notify=_NOTIFY_EDITED
             )
         lapsed += len(chunk)
         if not chunk:
             break
     return lapsed
+
+
+def _release(
+    assignments: AssignmentQuerySet, now: dt.datetime, reason: str, by: User | None, *, notify: Q = _NOTIFY_NONE
+) -> list[Assignment]:
+    with transaction.atomic():
+        rows = _end_assignments(assignments, AssignmentState.RELEASED, now, reason, notify=notify)
+        entries = (
+            audit_log.EventEntry("assignment.released", row.project_id, f"assignment:{row.pk}", {"reason": reason})
+            for row in rows
+        )
+        audit_log.log_events(entries, by=by, now=now)
+    return rows
 
 
 def _end_assignments(
@@ -131,30 +170,19 @@ def _end_assignments(
     now: dt.datetime,
     reason: str,
     *,
-    at_most: int = _CHUNK,
-    skips: bool = False,
-    is_news: Q = _NOTIFY_NONE,
+    limit: int = _CHUNK,
+    skip_locked: bool = False,
+    notify: Q = _NOTIFY_NONE,
 ) -> list[Assignment]:
-    """End those that are open, and give their slots back. Those of `is_news` are told to their raters."""
-    still_open = assignments.open().order_by("pk")
-    rows = list(still_open.select_for_update(skip_locked=skips, no_key=True, of=("self",))[:at_most])
+    """End the open ones of these assignments and return their slots. Raters of those in `notify` get a notice."""
+    locked = assignments.open().order_by("pk").select_for_update(skip_locked=skip_locked, no_key=True, of=("self",))
+    rows = list(locked[:limit])
     Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(
         state=state,
         holds_slot=False,
         ended_at=now,
         ended_reason=reason[:300],
-        is_end_news=Case(When(is_news, then=True), default=False),
+        is_end_news=Case(When(notify, then=True), default=False),
     )
     slots.return_slots(assignments=rows, now=now)
     return rows
-
-
-def _log_releases(assignments: Sequence[Assignment], now: dt.datetime, reason: str, by: User | None) -> None:
-    audit_log.log_events(
-        (
-            audit_log.EventEntry("assignment.released", row.project_id, f"assignment:{row.pk}", {"reason": reason})
-            for row in assignments
-        ),
-        by=by,
-        now=now,
-    )

@@ -1,6 +1,6 @@
-"""Write rows into tables in bulk, with ids assigned ahead. This module knows no format.
+"""Write rows to tables in bulk, with ids assigned in advance.
 
-Call everything inside one transaction, after `lock`.
+Call everything inside one transaction, after `lock_project_import`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from typing import Any
 from django.db import connection, models
 
 BulkRow = tuple[Any, ...]
-_BLOCK = 2000  # ids fetched at a time; what is left of a block stays a gap
+_BLOCK = 2000  # ids fetched at a time; unused ids of a block leave a gap
 
 
 class BulkTable:
-    """A model's table and the columns that rows have values for, in their order. The others get their defaults."""
+    """A model's table, with the columns that rows have values for. The other columns get their defaults."""
 
     def __init__(self, model: type[models.Model], *columns: str) -> None:
         self.name = model._meta.db_table
@@ -28,7 +28,7 @@ class BulkTable:
 
 
 def lock_project_import(project_id: int) -> None:
-    """Let one import at a time write into a project, to the end of the transaction."""
+    """Allow only one import at a time to write to a project, until the end of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('labeling.traces'), %s)", [project_id])
 
@@ -39,9 +39,9 @@ def new_ids(tables: Sequence[str]) -> dict[str, Iterator[int]]:
 
 
 def _ids_from_sequence(table: str) -> Iterator[int]:
-    """Blocks need not be contiguous: people judge, and take numbers, while a file comes in."""
+    """Yield ids. Blocks are not contiguous, because people submit ratings during an import."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [table])  # once: for each number it costs more
+        cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [table])  # once, because it is slow
         (sequence,) = cursor.fetchone()
     while True:
         with connection.cursor() as cursor:

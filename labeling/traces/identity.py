@@ -1,7 +1,7 @@
-"""What makes two records speak of the same problem, trace or submission. Pure.
+"""Decide whether two records are the same problem, trace or submission.
 
-Digests are made from named fields in a fixed order and never from whole structs, so that a field added to a record
-tomorrow does not make everything that was imported yesterday new.
+Digests use named fields in a fixed order, never whole structs, so that a new field of a record does not change the
+identity of what is already imported.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ from formats.records import LIVE, OptionRecord, ProblemRecord, TraceRecord
 
 
 def digest_problem(problem: ProblemRecord) -> str:
-    """Text, answer and solution, and which of them the file left out."""
+    """Digest text, answer and solution. An absent value differs from null."""
     answer = None if problem.answer is UNSET else [problem.answer]
     solution = None if problem.solution is UNSET else [problem.solution]
     return _digest([problem.text, answer, solution])
 
 
 def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
-    """A live trace is its record; one that was generated before is what was generated, whoever labelled it."""
+    """Digest a trace. A live trace is identified by its record, any other by its content without the labels."""
     if record.kind == LIVE:
         return _digest(["live", record.digest, occurrence])
     steps = [[step.kind, [_option_fields(option) for option in step.options]] for step in record.steps]
@@ -30,25 +30,28 @@ def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
 
 
 def digest_submission(record: TraceRecord, number: int) -> str:
-    """The record's own digest; where one record holds several submissions, with their number in it."""
+    """Digest a submission. If a record has several, all but the first include their number."""
     return record.digest if number == 0 else _digest([record.digest, number])
 
 
 def is_reserve(normal_digest: str, share: float) -> bool:
-    """Whether a problem is set aside for evaluation. The same for the same text, in every project and on every day."""
+    """Tell whether a problem belongs to the held-out set. Depends only on its text and the share."""
     return int(normal_digest[:16], 16) < share * 2.0**64
 
 
 class OccurrenceCounter:
-    """How often each record has come in a file so far. Eight bytes of a digest stand for it: a file of a million
-    records has two alike by chance once in thirty million files."""
+    """Count the earlier occurrences of each record in a file.
+
+    Records are compared by eight bytes of their digest: a collision happens in one of thirty million files with a
+    million records.
+    """
 
     def __init__(self) -> None:
         self._counts: defaultdict[int, int] = defaultdict(int)
 
     def next_of(self, digest: str) -> int:
         if not digest:
-            return 0  # of no file: what it says is all that it is
+            return 0  # not from a file: the content alone identifies it
         key = int(digest[:16], 16)
         count = self._counts[key]
         self._counts[key] = count + 1
@@ -56,9 +59,9 @@ class OccurrenceCounter:
 
 
 def match_options(texts: list[str], known: list[str]) -> list[int]:
-    """Where each text stands among the options of a step; texts not there yet are appended to `known`.
+    """Return the position of each text among the options of a step. New texts are appended to `known`.
 
-    The second time a text comes it is the second option with that text: duplicates are never merged.
+    The n-th occurrence of a text is the n-th option with that text: duplicates are never merged.
     """
     if texts == known[: len(texts)]:
         return list(range(len(texts)))

@@ -1,4 +1,4 @@
-"""The rows of one chunk of an import, table by table, until they are written together."""
+"""The rows of one chunk of an import, by table, until they are written together."""
 
 from typing import NamedTuple
 
@@ -45,18 +45,20 @@ TABLES = (PROBLEM, TRACE, STEP, OPTION, PART, ASSIGNMENT, SUBMISSION, TURN, JUDG
 
 
 class NumberedRecord(NamedTuple):
-    """A record and how often the same one came before it in its file."""
+    """A record, and how often an identical record came before it in the file."""
 
     record: TraceRecord
     occurrence: int
 
 
 class ImportRows:
+    """The collected rows by table, and the generators of their ids."""
+
     def __init__(self) -> None:
-        self.of: dict[bulk_insert.BulkTable, list[bulk_insert.BulkRow]] = {table: [] for table in TABLES}
+        self.by_table: dict[bulk_insert.BulkTable, list[bulk_insert.BulkRow]] = {table: [] for table in TABLES}
         ids = bulk_insert.new_ids([table.name for table in TABLES])
         self.new_id = {table: ids[table.name].__next__ for table in TABLES}
 
     def insert(self) -> None:
-        for table, rows in self.of.items():
+        for table, rows in self.by_table.items():
             table.insert(rows)

@@ -1,7 +1,7 @@
-"""What the ratings of a file are is for whoever brings it in to say: those of the raters that the file names, those of
-one rater known by a name, a machine's, known answers, or nothing. Pure.
+"""Attribute the ratings of a file to a labeler, as the user of the import states.
 
-Nothing is mixed silently. A file that says itself that a machine rated makes neither people's judgments nor gold.
+They belong to the raters that the file names, to one named rater, or to a machine; they are gold, or are ignored. Human
+and machine ratings are never mixed: a file that names a machine as the rater cannot be imported as human work or gold.
 """
 
 from typing import Literal
@@ -10,16 +10,16 @@ from formats.records import TraceRecord
 
 LabelsKind = Literal["judgments", "gold", "human", "monte_carlo", "judge", "none"]
 LABELS_KINDS: tuple[LabelsKind, ...] = ("judgments", "gold", "human", "monte_carlo", "judge", "none")
-NAMED_KINDS: tuple[LabelsKind, ...] = ("human", "monte_carlo", "judge")  # they need the name of the one that rated
+NAMED_KINDS: tuple[LabelsKind, ...] = ("human", "monte_carlo", "judge")  # these require a name
 _MACHINE_NAMES: dict[str, str] = {"monte_carlo": "Monte Carlo: {}", "judge": "judge: {}"}
 
 
 class LabelsContradictFile(Exception):
-    """The file says otherwise than whoever brings it in."""
+    """The file names another kind of rater than the user."""
 
 
 def attribute_labels(record: TraceRecord, *, labels: LabelsKind, labels_by: str) -> TraceRecord:
-    """The record with its ratings given to whom they belong. Raises where the file itself says otherwise."""
+    """Attribute the ratings of a record. Raises `LabelsContradictFile` if the file contradicts."""
     if labels == "judgments":
         return record
     if labels == "none":
@@ -31,12 +31,12 @@ def attribute_labels(record: TraceRecord, *, labels: LabelsKind, labels_by: str)
         for submission in record.submissions:
             submission.labeler = labels_by if labels == "human" else None
             submission.machine = _MACHINE_NAMES[labels].format(labels_by) if labels in _MACHINE_NAMES else ""
-        record.residue = None  # the bytes of the file name somebody else
+        record.residue = None  # the original bytes name another labeler
     return record
 
 
 def _refuse_machines(record: TraceRecord, labels: LabelsKind) -> None:
     machine = next((submission.machine for submission in record.submissions if submission.machine), "")
     if machine:
-        meant = "known answers" if labels == "gold" else "people's judgments"
-        raise LabelsContradictFile(f"the file says that a machine rated this ({machine}): it cannot become {meant}")
+        target = "gold" if labels == "gold" else "human ratings"
+        raise LabelsContradictFile(f"the file names a machine as the rater ({machine}): its ratings cannot be {target}")

@@ -1,8 +1,7 @@
-"""Records into rows. Alone changes Source, Provenance, Problem, Trace, Step, Option and Part.
+"""Load records into the database: problems, traces, steps, options, and the submissions of the file.
 
-It also inserts submissions that come with a file, with their assignments, turns and judgments: whole, finished, marked
-`imported`, and never touched again. That is not judging, where each write meets others; it is why these rows need not
-pass through `labeling.assignments` one by one.
+Imported submissions are complete, marked `imported`, and never changed again. No other edit can conflict with them, so
+they are inserted in bulk instead of through `labeling.assignments`.
 """
 
 import datetime as dt
@@ -16,11 +15,13 @@ from django.db import transaction
 from accounts.models import User
 from formats import normalization
 from formats.records import PREGENERATED, BadLine, TraceRecord
-from labeling import benchmarks, quality, queue
+from labeling import benchmarks, queue
 from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
 from labeling.models.problem import SourcePurpose
 from labeling.models.queue import SamplingSource
+from labeling.quality.gold import enqueue_gold
+from labeling.quality.resolution_state import mark_due, mark_imported_due
 from labeling.traces import bulk_insert, identity, imported_gold
 from labeling.traces.import_report import ImportReport
 from labeling.traces.import_rows import ImportRows, NumberedRecord
@@ -32,7 +33,7 @@ CHUNK_SIZE = 200
 
 
 class LoadState:
-    """One file on its way in: what has to be remembered from chunk to chunk."""
+    """The state of the import of one file between its chunks."""
 
     def __init__(
         self,
@@ -51,16 +52,16 @@ class LoadState:
         self.enqueues = enqueues and source.purpose != SourcePurpose.BENCHMARK
         self.gold_use = gold_use
         self.by = by
-        self.sees = report is None  # otherwise the file was looked through, and counted, before
+        self.counts_records = report is None  # a report given already contains the counts of the scan
         self.report = report or ImportReport()
         self._occurrences = identity.OccurrenceCounter()
 
     def number(self, record: TraceRecord) -> NumberedRecord:
-        """How often this record came before in the file: part of what it is. A resumed import numbers what it skips."""
+        """Add how often the record occurred before in the file, which is part of its identity."""
         return NumberedRecord(record, self._occurrences.next_of(record.digest))
 
     def skip(self, record: TraceRecord | BadLine) -> None:
-        """Go past what an import that broke off has brought in already."""
+        """Number a record that is already imported, when an import resumes."""
         if isinstance(record, TraceRecord):
             self.number(record)
 
@@ -75,66 +76,66 @@ def load_records(
     enqueues: bool = True,
     chunk: int = CHUNK_SIZE,
 ) -> ImportReport:
-    """Everything that `records` gives, a chunk a transaction. Doing it again adds nothing."""
-    loading = LoadState(project=project, source=source, labels=labels, enqueues=enqueues)
+    """Load all records, one chunk per transaction. Loading them again adds nothing."""
+    state = LoadState(project=project, source=source, labels=labels, enqueues=enqueues)
     for part in split_chunks(records, chunk):
-        load_chunk(loading=loading, records=part, now=now)
-    return loading.report
+        load_chunk(state=state, records=part, now=now)
+    return state.report
 
 
-def load_chunk(*, loading: LoadState, records: Iterable[TraceRecord | BadLine], now: dt.datetime) -> None:
-    """One transaction. New traces that nobody has rated yet are handed to the queue."""
-    with _collection_paused(), transaction.atomic():
-        numbered = list(_number_good_records(loading, records))
-        bulk_insert.lock_project_import(loading.project.pk)
+def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], now: dt.datetime) -> None:
+    """Load one chunk in one transaction. New traces without ratings are added to the queue."""
+    with _garbage_collection_paused(), transaction.atomic():
+        numbered = list(_number_good_records(state, records))
+        bulk_insert.lock_project_import(state.project.pk)
         rows = ImportRows()
-        traces = TraceRows(loading.project, loading.source, now, rows)
-        traces.place(numbered)
-        submissions = SubmissionRows(loading.project, now, rows)
-        if loading.labels not in ("gold", "none"):
-            submissions.place(numbered, traces)
+        traces = TraceRows(state.project, state.source, now, rows)
+        traces.find_or_add(numbered)
+        submissions = SubmissionRows(state.project, now, rows)
+        if state.labels not in ("gold", "none"):
+            submissions.add_new(numbered, traces)
         rows.insert()
-        quality.mark_imported_due(trace_ids=submissions.read_enough, now=now)
-        quality.mark_due(trace_ids=submissions.of_machines, now=now)
-        if traces.undone:  # what stays withdrawn is put into no lane, not into that of gold either
-            queue.reinstate_traces(trace_ids=traces.undone, now=now, reason="imported again", by=loading.by)
-        gold = _make_gold(loading, numbered, traces, now) if loading.labels == "gold" else set()
-        known = submissions.rated | gold
-        if loading.enqueues:
-            unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in known]
-            loading.report.queued += _enqueue_traces(loading.project, unrated, now)
-        _register_benchmark_problems(loading, numbered, now)
-    loading.report.add(rows, numbered)
-    loading.report.withdrawn_met += traces.withdrawn_met
+        mark_imported_due(trace_ids=submissions.with_enough_votes, now=now)
+        mark_due(trace_ids=submissions.with_machine_ratings, now=now)
+        if traces.undone:  # before gold is queued: withdrawn traces are not queued
+            queue.reinstate_traces(trace_ids=traces.undone, now=now, reason="imported again", by=state.by)
+        gold = _make_gold(state, numbered, traces, now) if state.labels == "gold" else set()
+        rated = submissions.rated | gold
+        if state.enqueues:
+            unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in rated]
+            state.report.queued += _enqueue_traces(state.project, unrated, now)
+        _register_benchmark_problems(state, numbered, now)
+    state.report.count_added(rows, numbered)
+    state.report.withdrawn_met += traces.withdrawn_met
 
 
-def _make_gold(loading: LoadState, numbered: list[NumberedRecord], traces: TraceRows, now: dt.datetime) -> set[int]:
-    """Known answers, each into the lane that its use has."""
-    made = imported_gold.make_gold_from_ratings(
-        project=loading.project,
-        use=loading.gold_use,
+def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRows, now: dt.datetime) -> set[int]:
+    """Make gold of the ratings and queue it."""
+    gold_ids = imported_gold.make_gold_from_ratings(
+        project=state.project,
+        use=state.gold_use,
         numbered=numbered,
         traces=traces,
-        report=loading.report,
-        by=loading.by,
+        report=state.report,
+        by=state.by,
         now=now,
     )
-    if loading.enqueues and made:
-        quality.enqueue_gold(project_id=loading.project.pk, use=loading.gold_use, trace_ids=made, now=now)
-    return set(made)
+    if state.enqueues and gold_ids:
+        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=gold_ids, now=now)
+    return set(gold_ids)
 
 
-def _register_benchmark_problems(loading: LoadState, numbered: list[NumberedRecord], now: dt.datetime) -> None:
-    """The problems of a benchmark stand on its list, also those that the project had before."""
-    if loading.source.purpose == SourcePurpose.BENCHMARK:
+def _register_benchmark_problems(state: LoadState, numbered: list[NumberedRecord], now: dt.datetime) -> None:
+    """Add all problems of a benchmark file to its list, including those that the project already had."""
+    if state.source.purpose == SourcePurpose.BENCHMARK:
         digests = {normalization.digest_normalized(record.problem.text) for record, _ in numbered}
-        loading.report.benchmark_problems += benchmarks.register_problems(
-            source=loading.source, normal_digests=digests, now=now
+        state.report.benchmark_problems += benchmarks.register_problems(
+            source=state.source, normal_digests=digests, now=now
         )
 
 
 def _enqueue_traces(project: Project, traces: list[TraceRef], now: dt.datetime) -> int:
-    """What is set aside for evaluation has an arm of its own; the policy that draws the rest knows no labels yet."""
+    """Queue traces: held-out ones in a sampling source of their own, the others for uniform sampling."""
     reserve = [trace.pk for trace in traces if trace.is_reserve]
     others = [trace.pk for trace in traces if not trace.is_reserve]
     return sum(
@@ -150,8 +151,8 @@ def split_chunks(records: Iterable[TraceRecord | BadLine], size: int) -> Iterato
 
 
 @contextmanager
-def _collection_paused() -> Iterator[None]:
-    """A chunk makes many tuples and no cycles: looking for cycles meanwhile takes a fifth of the time."""
+def _garbage_collection_paused() -> Iterator[None]:
+    """Pause garbage collection: a chunk makes many tuples but no cycles, and collecting takes a fifth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -161,12 +162,12 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _number_good_records(loading: LoadState, records: Iterable[TraceRecord | BadLine]) -> Iterator[NumberedRecord]:
+def _number_good_records(state: LoadState, records: Iterable[TraceRecord | BadLine]) -> Iterator[NumberedRecord]:
     for record in records:
         if isinstance(record, BadLine):
-            if loading.sees:
-                loading.report.refuse(record)
+            if state.counts_records:
+                state.report.count_bad_line(record)
         else:
-            if loading.sees:
-                loading.report.see(record)
-            yield loading.number(record)
+            if state.counts_records:
+                state.report.count_record(record)
+            yield state.number(record)

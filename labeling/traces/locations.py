@@ -1,7 +1,7 @@
-"""Where a file lies that is to come in: sent over the network, in the folder beside the server, or in an object store.
+"""Resolve the reference of a file to import: an upload, a file in the incoming folder, or an object in a store.
 
-Whoever uses the pages names a file by a reference. It leads to what was sent, to files of one folder, and to addresses
-that the operator opened; never elsewhere on the server, and never to a host that a lead thinks up.
+The pages only pass references. A reference can only lead to uploads, to the incoming folder, and to the addresses that
+the operator allowed; never to other files of the server or to other hosts.
 """
 
 import re
@@ -18,7 +18,7 @@ _UPLOAD_REFERENCE = re.compile(r"[0-9a-f]{16}/[^/\\]+")
 
 
 class LocationNotFound(Exception):
-    """No file lies where the reference leads, or it leads where nobody may read."""
+    """The reference leads to no file, or to a place that must not be read."""
 
 
 class FileLocation(NamedTuple):
@@ -31,7 +31,7 @@ class FileLocation(NamedTuple):
 
 
 def make_upload_reference(path: Path) -> str:
-    """The reference of what `uploads.keep` kept."""
+    """Return the reference of a path that `uploads.save_upload` returned."""
     return f"sent:{path.parent.name}/{path.name}"
 
 
@@ -45,32 +45,32 @@ def resolve_location(reference: str) -> FileLocation:
         return FileLocation(
             reference, reference.rstrip("/").rpartition("/")[2], address=_check_address_allowed(reference)
         )
-    raise LocationNotFound("no file is known by this name")
+    raise LocationNotFound("this is not the reference of a file")
 
 
 def list_incoming_files() -> list[str]:
-    """References of the files in the folder beside the server, by name."""
+    """Return the references of the files in the incoming folder, by name."""
     folder: Path | None = settings.INCOMING_DIR
     if folder is None or not folder.is_dir():
         return []
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    return sorted(f"beside:{path.relative_to(folder).as_posix()}" for path in found)[:MAX_LISTED]
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return sorted(f"beside:{path.relative_to(folder).as_posix()}" for path in paths)[:MAX_LISTED]
 
 
 def _locate_in_folder(reference: str, folder: Path, name: str) -> FileLocation:
-    """Inside of the folder, also after every link was followed."""
+    """Locate a file inside the folder. Symbolic links are followed first, so none can lead outside."""
     try:
         path = (folder / name).resolve()
-        is_there = path.is_relative_to(folder.resolve()) and path.is_file()
+        is_inside = path.is_relative_to(folder.resolve()) and path.is_file()
     except (OSError, ValueError):
-        is_there = False
-    if not is_there:
-        raise LocationNotFound("the file is not there any more: send it again")
+        is_inside = False
+    if not is_inside:
+        raise LocationNotFound("the file no longer exists: upload it again")
     return FileLocation(reference, path.name, path)
 
 
 def list_allowed_addresses() -> list[str]:
-    """Beginnings of addresses that leads may read."""
+    """Return the prefixes of the addresses that leads may import from."""
     return list(settings.INCOMING_ADDRESSES)
 
 
@@ -79,5 +79,5 @@ def _check_address_allowed(address: str) -> str:
         address.startswith(f"{prefix.rstrip('/')}/") for prefix in list_allowed_addresses()
     ):
         return address
-    names = ", ".join(list_allowed_addresses()) or "none"
-    raise LocationNotFound(f"only addresses that the operator of this platform opened can be read: {names}")
+    names = ", ".join(list_allowed_addresses()) or "no address"
+    raise LocationNotFound(f"this address is not allowed: imports can read from {names}")

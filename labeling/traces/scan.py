@@ -1,4 +1,4 @@
-"""Reads a file as it will be brought in, and writes nothing: tells its format, shows its first records, counts it."""
+"""Read a file as an import would, without writing: detect its format, preview its first records, count its content."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -14,12 +14,12 @@ from labeling.traces import identity
 from labeling.traces.import_report import ImportReport
 from labeling.traces.labelers import LabelsContradictFile, LabelsKind, attribute_labels
 
-PREVIEW_RECORDS = 5  # records of a preview
+PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
 
 
 class ReadChoices(Protocol):
-    """How a file is to be read."""
+    """How to read a file."""
 
     @property
     def format(self) -> str: ...
@@ -34,10 +34,10 @@ class ReadChoices(Protocol):
 
 
 class ImportScan:
-    """What is counted while a file is looked through: the report, and how many problems there are."""
+    """The report of a file while it is read."""
 
     def __init__(self) -> None:
-        self._report = ImportReport()
+        self.report = ImportReport()
         self._problems: set[int] = set()
         self._stream: BinaryIO | None = None
 
@@ -45,92 +45,87 @@ class ImportScan:
         self._stream = stream
 
     def bytes_read(self) -> int:
-        """Bytes of the file: how many records there are is known at its end alone."""
+        """Return the progress in bytes, because the number of records is unknown before the end."""
         return 0 if self._stream is None else input_files.read_position(self._stream)
 
-    def see(self, record: TraceRecord) -> None:
-        self._report.see(record)
+    def count(self, record: TraceRecord | BadLine) -> None:
+        if isinstance(record, BadLine):
+            self.report.count_bad_line(record)
+            return
+        self.report.count_record(record)
         self._problems.add(int(identity.digest_problem(record.problem)[:16], 16))
-
-    def see_ratings(self, record: TraceRecord) -> None:
-        self._report.see_ratings(record)
-
-    def see_private(self, record: TraceRecord) -> bool:
-        return self._report.see_private(privacy.record_texts(record))
-
-    def refuse(self, line: BadLine) -> None:
-        self._report.refuse(line)
-
-    def see_masked(self) -> None:
-        self._report.masked += 1
-
-    def told(self) -> ImportReport:
-        self._report.problems = len(self._problems)
-        return self._report
+        self.report.problems = len(self._problems)
 
 
 class ImportPreview(Struct):
-    """The beginning of a file, as it would come in."""
+    """The beginning of a file, as an import would read it."""
 
     format: str
     counts_from: int | None
     first: list[TraceRecord]
     report: ImportReport
-    is_whole: bool  # the whole file was read
+    is_whole: bool  # the report covers the whole file
 
 
 def resolve_format(path: Path, *, named: str = "auto") -> str:
-    """The format that the file is said to have, or looks like. Raises where there is none such."""
+    """Return the named format, or detect it. Raises `UnknownFormat` if no format matches."""
     if named != "auto":
         return catalog.get_input_format(named).name
     with input_files.open_file(path) as stream:
         return catalog.detect_format(stream, table=table_reader.detect_table_kind(input_files.unpacked_name(path))).name
 
 
-def read_records(path: Path, asked: ReadChoices, *, look: ImportScan | None = None) -> Iterator[TraceRecord | BadLine]:
-    """Every record as it is to come in: private texts masked, ratings given to whom they belong."""
+def read_records(
+    path: Path, choices: ReadChoices, *, scan: ImportScan | None = None
+) -> Iterator[TraceRecord | BadLine]:
+    """Yield every record as it is imported: private data masked, ratings attributed to their labeler."""
     with input_files.open_file(path) as stream:
-        if look is not None:
-            look.begin(stream)
+        if scan is not None:
+            scan.begin(stream)
         table = table_reader.detect_table_kind(input_files.unpacked_name(path))
-        for record in catalog.read_traces(stream, format=asked.format, table=table, segmenter=asked.segmenter):
-            if look is not None and asked.labels == "none" and isinstance(record, TraceRecord):
-                look.see_ratings(record)  # what the file holds, though none of it comes in
-            made = record if isinstance(record, BadLine) else _prepare_record(record, asked, look)
-            if look is not None:
-                look.refuse(made) if isinstance(made, BadLine) else look.see(made)
-            yield made
+        for record in catalog.read_traces(stream, format=choices.format, table=table, segmenter=choices.segmenter):
+            if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
+                scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
+            prepared = record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
+            if scan is not None:
+                scan.count(prepared)
+            yield prepared
 
 
-def preview_file(path: Path, asked: ReadChoices, *, is_cut: bool = False) -> ImportPreview:
-    """The first records, and what is wrong in the first few hundred. Of a file of which only the beginning is here, the
-    end is no fault."""
-    look = ImportScan()
+def preview_file(path: Path, choices: ReadChoices, *, is_cut: bool = False) -> ImportPreview:
+    """Read the first records, and check the first few hundred.
+
+    `is_cut` says that the path has only the beginning of the file, so that a truncated end is not an error.
+    """
+    scan = ImportScan()
     first: list[TraceRecord] = []
-    read = read_records(path, asked, look=look)
     n_read = 0
     try:
-        for record in islice(read, PREVIEW_SCAN_LIMIT):
+        for record in islice(read_records(path, choices, scan=scan), PREVIEW_SCAN_LIMIT):
             n_read += 1
             if isinstance(record, TraceRecord) and len(first) < PREVIEW_RECORDS:
                 first.append(record)
     except input_files.UnreadableFile:
         if not is_cut or not first:
             raise
+    counts_from = catalog.get_input_format(choices.format).counts_from
     is_whole = not is_cut and n_read < PREVIEW_SCAN_LIMIT
-    return ImportPreview(asked.format, catalog.get_input_format(asked.format).counts_from, first, look.told(), is_whole)
+    return ImportPreview(choices.format, counts_from, first, scan.report, is_whole)
 
 
-def _prepare_record(record: TraceRecord, asked: ReadChoices, look: ImportScan | None) -> TraceRecord | BadLine:
+def _prepare_record(record: TraceRecord, choices: ReadChoices, scan: ImportScan | None) -> TraceRecord | BadLine:
     line = record.line or 1
-    has_private = look.see_private(record) if look is not None else asked.private != "count"
-    if has_private and asked.private == "refuse" and (reason := privacy.describe_private(record)):
-        return BadLine(line, 1, f"this record seems to hold {reason}")
-    if has_private and asked.private == "mask":
+    if scan is not None:
+        has_private = scan.report.count_private(privacy.record_texts(record))
+    else:
+        has_private = choices.private != "count"
+    if has_private and choices.private == "refuse" and (kinds := privacy.describe_private(record)):
+        return BadLine(line, 1, f"this record seems to contain {kinds}")
+    if has_private and choices.private == "mask":
         record = privacy.mask_record(record)
-        if look is not None:
-            look.see_masked()
+        if scan is not None:
+            scan.report.masked += 1
     try:
-        return attribute_labels(record, labels=asked.labels, labels_by=asked.labels_by)
+        return attribute_labels(record, labels=choices.labels, labels_by=choices.labels_by)
     except LabelsContradictFile as error:
         return BadLine(line, 1, str(error))

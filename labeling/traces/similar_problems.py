@@ -1,4 +1,4 @@
-"""Which problems of a file say nearly what others of the project say. Reads alone."""
+"""Find problems of a file that are similar to other problems of the project."""
 
 from collections import Counter
 from collections.abc import Generator
@@ -9,14 +9,14 @@ from jobs.runner import JobProgress
 from labeling.models import Problem, Source
 from labeling.traces.import_report import NearDuplicateSummary
 
-MAX_PROBLEMS = 200_000  # problems of a project: beyond that it would cost more memory than an import may
+MAX_PROBLEMS = 200_000  # of a project; more would need too much memory
 EXAMPLES = 5
 
 
 def find_similar_problems(
     source: Source, progress: JobProgress
 ) -> Generator[JobProgress, None, NearDuplicateSummary | None]:
-    """Signs of life, then what was found; None where the project has too many problems to look through."""
+    """Yield progress, then return a summary, or None if the project has too many problems."""
     problems = Problem.objects.filter(project=source.project_id)
     if problems.count() > MAX_PROBLEMS:
         return None
@@ -33,11 +33,11 @@ def find_similar_problems(
 
 def _summarize_groups(groups: dict[int, int], ours: set[int]) -> NearDuplicateSummary:
     sizes = Counter(groups.values())
-    like = [pk for pk in sorted(ours) if sizes[groups[pk]] > 1]
-    firsts = list(dict.fromkeys(groups[pk] for pk in like))
-    found = NearDuplicateSummary(len(like), len(firsts))
+    similar = [pk for pk in sorted(ours) if sizes[groups[pk]] > 1]
+    firsts = list(dict.fromkeys(groups[pk] for pk in similar))
+    summary = NearDuplicateSummary(len(similar), len(firsts))
     for first in firsts[:EXAMPLES]:
         pair = [pk for pk, group in groups.items() if group == first][:2]
         texts = dict(Problem.objects.filter(pk__in=pair).values_list("pk", "text"))
-        found.examples.append([texts[pk][:200] for pk in pair])
-    return found
+        summary.examples.append([texts[pk][:200] for pk in pair])
+    return summary

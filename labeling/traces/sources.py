@@ -1,5 +1,4 @@
-"""Where traces came from: one row for each file, or for each program that wrote them. Alone makes and changes Source
-rows."""
+"""Sources of traces: one row for each imported file, or for each program that adds traces."""
 
 import datetime as dt
 from typing import Any
@@ -21,8 +20,10 @@ def ensure_source(
     labels_are: str = ImportedLabelKind.JUDGMENTS,
     labels_by: str = "",
 ) -> Source:
-    """The row of this file in this project, made when it comes for the first time. A file that comes again is in use
-    again, as what it is said to be the last time; a licence that was stated once is not forgotten."""
+    """Return the source of a file in a project, created on its first import.
+
+    Importing it again updates the source and clears `undone_at`. An empty licence or statement keeps the earlier one.
+    """
     fields = {"format": format, "purpose": purpose, "labels_are": labels_are, "labels_by": labels_by[:160]}
     stated = {"licence": licence[:200], "statement": statement}
     source, is_new = Source.objects.get_or_create(
@@ -36,5 +37,4 @@ def ensure_source(
 
 
 def save_report(*, source: Source, report: dict[str, Any], now: dt.datetime) -> None:
-    """What the last import of this file said of itself."""
     Source.objects.filter(pk=source.pk).update(report=report, reported_at=now, undone_at=None)

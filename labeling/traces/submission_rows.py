@@ -1,4 +1,4 @@
-"""Submissions that come with a file, as rows: assignment, submission, turns and judgments."""
+"""Make the rows of imported submissions: assignments, submissions, turns and judgments."""
 
 import datetime as dt
 from collections import Counter
@@ -19,7 +19,7 @@ _Key = tuple[str, int]
 
 
 class _NewSubmission(Struct):
-    """A submission that is not there yet."""
+    """A submission that is not in the database yet."""
 
     record: SubmissionRecord
     trace: TraceRef
@@ -28,6 +28,8 @@ class _NewSubmission(Struct):
 
 
 class SubmissionRows:
+    """The new submissions of one chunk. The sets of trace ids say what has to be updated afterwards."""
+
     def __init__(self, project: Project, now: dt.datetime, rows: ImportRows) -> None:
         self._project = project
         self._now = now
@@ -35,17 +37,17 @@ class SubmissionRows:
         self._attempts: dict[tuple[int, int, str], int] = {}
         self.rated: set[int] = set()
         self._with_votes: set[int] = set()
-        self.of_machines: set[int] = set()  # traces: what is made of them with machines may be another now
-        self._readings: Counter[int] = Counter()
+        self.with_machine_ratings: set[int] = set()
+        self._n_submissions: Counter[int] = Counter()
 
     @property
-    def read_enough(self) -> set[int]:
-        """Traces that have as many readings as the project asks for, one of them new: of fewer nothing can be made."""
-        return {trace for trace in self._with_votes if self._readings[trace] >= self._project.overlap}
+    def with_enough_votes(self) -> set[int]:
+        """The traces with a new vote and as many submissions as the project's overlap, so that they can be settled."""
+        return {trace for trace in self._with_votes if self._n_submissions[trace] >= self._project.overlap}
 
-    def place(self, numbered: Sequence[NumberedRecord], traces: TraceRows) -> None:
-        given = list(_number_submissions(numbered, traces.of))
-        new = self._only_new(given) if given else []
+    def add_new(self, numbered: Sequence[NumberedRecord], traces: TraceRows) -> None:
+        submissions = list(_number_submissions(numbered, traces.by_record))
+        new = self._select_new(submissions) if submissions else []
         if not new:
             return
         traces.fetch_steps(submission.trace for submission in new)
@@ -57,23 +59,21 @@ class SubmissionRows:
             for turn in submission.record.turns:
                 self._add_turn(assignment_id, turn, submission.trace, traces)
 
-    def _only_new(self, given: list[_NewSubmission]) -> list[_NewSubmission]:
-        there = set(
-            Submission.objects.filter(
-                project=self._project, record_digest__in={submission.key[0] for submission in given}
-            ).values_list("record_digest", "record_occurrence")
-        )
-        return [submission for submission in given if submission.key not in there]
+    def _select_new(self, submissions: list[_NewSubmission]) -> list[_NewSubmission]:
+        digests = {submission.key[0] for submission in submissions}
+        rows = Submission.objects.filter(project=self._project, record_digest__in=digests)
+        existing = set(rows.values_list("record_digest", "record_occurrence"))
+        return [submission for submission in submissions if submission.key not in existing]
 
     def _rater_ids(self, records: list[SubmissionRecord]) -> dict[tuple[str, str | None], int]:
-        """Most chunks meet raters whom earlier ones have met: one query for all of those."""
-        wanted = {_rater_key(record) for record in records}
-        labelers = [name for kind, name in wanted if kind == "labeler"]
-        found = Rater.objects.filter(project=self._project, labeler__in=labelers).values_list("labeler", "pk")
-        known: dict[tuple[str, str | None], int] = {("labeler", name): pk for name, pk in found}
-        return {key: known.get(key) or self._rater(*key).pk for key in wanted}
+        """Map rater keys to ids. One query finds all existing labelers."""
+        keys = {_rater_key(record) for record in records}
+        labelers = [name for kind, name in keys if kind == "labeler"]
+        existing = Rater.objects.filter(project=self._project, labeler__in=labelers).values_list("labeler", "pk")
+        ids: dict[tuple[str, str | None], int] = {("labeler", name): pk for name, pk in existing}
+        return {key: ids.get(key) or self._ensure_rater(*key).pk for key in keys}
 
-    def _rater(self, kind: str, name: str | None) -> Rater:
+    def _ensure_rater(self, kind: str, name: str | None) -> Rater:
         if name is None:
             return raters.ensure_unknown(project=self._project, now=self._now)
         if kind == "machine":
@@ -81,21 +81,21 @@ class SubmissionRows:
         return raters.ensure_labeler(project=self._project, labeler=name, now=self._now)
 
     def _fetch_attempts(self, new: list[_NewSubmission]) -> None:
-        """How often each rater had each trace before: the unknown rater may have the same one many times."""
+        """Count the earlier attempts of each rater at each trace: the unknown rater may have many."""
         old = {submission.trace.pk for submission in new if not submission.trace.is_new}
         counted = Assignment.objects.filter(trace_id__in=old).values_list("rater_id", "trace_id", "purpose")
         for rater_id, trace_id, purpose, attempt in counted.annotate(Max("attempt")) if old else ():
             self._attempts[rater_id, trace_id, purpose] = attempt
             if purpose == AssignmentPurpose.WORK:
-                self._readings[trace_id] += attempt
+                self._n_submissions[trace_id] += attempt
 
     def _add(self, submission: _NewSubmission, rater_id: int) -> int:
         record, assignment_id = submission.record, self._rows.new_id[ASSIGNMENT]()
         purpose = _purpose(record)
-        place = (rater_id, submission.trace.pk, purpose.value)
-        attempt = self._attempts[place] = self._attempts.get(place, 0) + 1
+        key = (rater_id, submission.trace.pk, purpose.value)
+        attempt = self._attempts[key] = self._attempts.get(key, 0) + 1
         submitted_at = record.submitted_at
-        self._rows.of[ASSIGNMENT].append(
+        self._rows.by_table[ASSIGNMENT].append(
             (
                 *(assignment_id, self._project.pk, rater_id, submission.trace.pk, purpose.value, attempt),
                 *(
@@ -107,7 +107,7 @@ class SubmissionRows:
                 ),
             )
         )
-        self._rows.of[SUBMISSION].append(
+        self._rows.by_table[SUBMISSION].append(
             (
                 *(self._rows.new_id[SUBMISSION](), self._project.pk, assignment_id, 1, submitted_at),
                 *(record.finish_reason, record.finish_note, record.total_ms, record.generation),
@@ -117,16 +117,16 @@ class SubmissionRows:
         )
         self.rated.add(submission.trace.pk)
         if purpose == AssignmentPurpose.WORK and record.machine:
-            self.of_machines.add(submission.trace.pk)
+            self.with_machine_ratings.add(submission.trace.pk)
         if purpose == AssignmentPurpose.WORK and not record.machine and submission.trace.kind == PREGENERATED:
             self._with_votes.add(submission.trace.pk)
-            self._readings[submission.trace.pk] += 1
+            self._n_submissions[submission.trace.pk] += 1
         return assignment_id
 
     def _add_turn(self, assignment_id: int, turn: TurnRecord, trace: TraceRef, traces: TraceRows) -> None:
         step, turn_id = traces.step_at(trace, turn.position), self._rows.new_id[TURN]()
-        places = traces.places_of(step, [judgment.text for judgment in turn.shown or ()])
-        self._rows.of[TURN].append(
+        places = traces.match_options(step, [judgment.text for judgment in turn.shown or ()])
+        self._rows.by_table[TURN].append(
             (
                 *(turn_id, assignment_id, 1, step.pk),
                 None if turn.shown is None else " ".join(map(str, places)),
@@ -137,8 +137,8 @@ class SubmissionRows:
         )
         for place, judgment in zip(places, turn.shown or (), strict=True):
             if judgment.rating is None and judgment.flagged is None and judgment.value is None:
-                continue  # shown, and not judged
-            self._rows.of[JUDGMENT].append(
+                continue  # shown but not rated
+            self._rows.by_table[JUDGMENT].append(
                 (
                     *(
                         self._rows.new_id[JUDGMENT](),
@@ -164,7 +164,7 @@ def _rater_key(record: SubmissionRecord) -> tuple[str, str | None]:
 
 
 def _purpose(record: SubmissionRecord) -> AssignmentPurpose:
-    """Screening and gold-checked work stays apart from work in every statistic, so it does when it is imported."""
+    """Return the purpose. Screening and quality control are kept out of every statistic of regular work."""
     if record.is_screening:
         return AssignmentPurpose.SCREENING
     return AssignmentPurpose.GOLD if record.is_quality_control else AssignmentPurpose.WORK

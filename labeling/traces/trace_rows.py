@@ -1,4 +1,4 @@
-"""Problems, traces, steps and options of one chunk: found where they are there already, otherwise made into rows."""
+"""Find or make the rows of problems, traces, steps and options of one chunk."""
 
 import datetime as dt
 import hashlib
@@ -8,17 +8,17 @@ import msgspec
 from msgspec import UNSET
 
 import rawsql
-from formats import normalization as normal_text
+from formats import normalization
 from formats.records import LIVE, OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 from labeling.models import Project, Provenance, Source, Step
 from labeling.traces import identity
 from labeling.traces.import_rows import OPTION, PART, PROBLEM, STEP, TRACE, ImportRows, NumberedRecord
 
-UNDONE_REASON = "the import was undone"  # why a trace was withdrawn that comes back when its file does
+UNDONE_REASON = "the import was undone"  # traces withdrawn for this reason come back when their file is imported again
 
 
 class StepRef:
-    """A step's options by place: their ids and, for finding a text again, their texts."""
+    """A step with the ids and texts of its options by position."""
 
     __slots__ = ("option_ids", "pk", "texts")
 
@@ -40,24 +40,26 @@ class TraceRef:
 
 
 class TraceRows:
+    """The traces of one chunk: `by_record` has one for each record, `added` the new ones."""
+
     def __init__(self, project: Project, source: Source, now: dt.datetime, rows: ImportRows) -> None:
         self._project = project
         self._source = source
         self._added_at = now
         self._rows = rows
-        # Steps and options come by the hundred thousand: their places are looked up once.
-        self._steps, self._new_step_id = rows.of[STEP], rows.new_id[STEP]
-        self._options, self._new_option_id = rows.of[OPTION], rows.new_id[OPTION]
+        # There are very many steps and options, so these attributes are looked up once.
+        self._steps, self._new_step_id = rows.by_table[STEP], rows.new_id[STEP]
+        self._options, self._new_option_id = rows.by_table[OPTION], rows.new_id[OPTION]
         self._provenances: dict[str, int] = {}
-        self.of: list[TraceRef] = []  # one for each record of the chunk
+        self.by_record: list[TraceRef] = []
         self.added: list[TraceRef] = []
-        self.undone: list[int] = []  # traces that were there before, until their import was undone
-        self.withdrawn_met = 0  # those that were withdrawn for another reason
+        self.undone: list[int] = []  # existing traces whose import was undone
+        self.withdrawn_met = 0  # existing traces that were withdrawn for another reason
 
-    def place(self, numbered: Sequence[NumberedRecord]) -> None:
+    def find_or_add(self, numbered: Sequence[NumberedRecord]) -> None:
         """Find or make the trace of each record."""
         problem_digests = [identity.digest_problem(record.problem) for record, _ in numbered]
-        problems = self._place_problems(problem_digests, [record.problem for record, _ in numbered])
+        problems = self._find_or_add_problems(problem_digests, [record.problem for record, _ in numbered])
         digests = [
             identity.digest_trace(record, problem=problem, occurrence=occurrence)
             for (record, occurrence), problem in zip(numbered, problem_digests, strict=True)
@@ -66,12 +68,12 @@ class TraceRows:
         for (record, _), digest, problem in zip(numbered, digests, problem_digests, strict=True):
             if digest not in known:
                 known[digest] = self._add(record, digest, *problems[problem])
-        self.of = [known[digest] for digest in digests]
+        self.by_record = [known[digest] for digest in digests]
 
     def fetch_steps(self, traces: Iterable[TraceRef]) -> None:
-        """What steps and options the traces have that were there before this chunk."""
+        """Load the steps and options of traces that existed before this chunk."""
         known = {trace.pk: trace for trace in traces if not trace.is_new and not trace.steps}
-        # From the steps on, not from the options: a step of which nothing was shown has none.
+        # Selects from steps, not from options: a step of which nothing was shown has no options.
         rows = (
             Step.objects.filter(trace_id__in=known)
             .order_by("trace_id", "position", "options__position")
@@ -85,23 +87,23 @@ class TraceRows:
                 step.texts.append(text)
 
     def step_at(self, trace: TraceRef, position: int) -> StepRef:
-        """The step there. A file may hold ratings past the end of its trace: nobody else is asked about those."""
+        """Return the step, or add one if the file has ratings past the end of the trace."""
         return trace.steps.get(position) or self._add_step(
             trace, position, StepRecord([], is_rateable=trace.kind == LIVE)
         )
 
-    def places_of(self, step: StepRef, texts: list[str]) -> list[int]:
-        """Where these options stand in the step; those that nobody was shown before are added."""
+    def match_options(self, step: StepRef, texts: list[str]) -> list[int]:
+        """Return the positions of these options in the step. Unknown options are added."""
         n_known = len(step.texts)
         places = identity.match_options(texts, step.texts)
         for place in range(n_known, len(step.texts)):
             self._add_option(step, place, OptionRecord(step.texts[place]))
         return places
 
-    def _place_problems(self, digests: list[str], problems: list[ProblemRecord]) -> dict[str, tuple[int, bool]]:
-        """The id of each problem, and whether it is set aside for evaluation."""
-        found = rawsql.fetch_rows(_FIND_PROBLEMS, {"project": self._project.pk, "digests": sorted(set(digests))})
-        known = {digest: (pk, is_reserve) for digest, pk, is_reserve in found}
+    def _find_or_add_problems(self, digests: list[str], problems: list[ProblemRecord]) -> dict[str, tuple[int, bool]]:
+        """Map each digest to the id of the problem, and whether it is in the held-out set."""
+        rows = rawsql.fetch_rows(_FIND_PROBLEMS, {"project": self._project.pk, "digests": sorted(set(digests))})
+        known = {digest: (pk, is_reserve) for digest, pk, is_reserve in rows}
         for digest, problem in zip(digests, problems, strict=True):
             if digest not in known:
                 known[digest] = self._add_problem(digest, problem)
@@ -109,9 +111,9 @@ class TraceRows:
 
     def _add_problem(self, digest: str, problem: ProblemRecord) -> tuple[int, bool]:
         pk = self._rows.new_id[PROBLEM]()
-        normal = normal_text.digest_normalized(problem.text)
+        normal = normalization.digest_normalized(problem.text)
         is_reserve = identity.is_reserve(normal, self._project.reserve_problem_share)
-        self._rows.of[PROBLEM].append(
+        self._rows.by_table[PROBLEM].append(
             (
                 *(pk, self._project.pk, digest, normal, problem.ref, problem.domain, problem.text),
                 None if problem.answer is UNSET else problem.answer,
@@ -132,7 +134,7 @@ class TraceRows:
     def _add(self, record: TraceRecord, digest: str, problem_id: int, is_reserve: bool) -> TraceRef:
         trace = TraceRef(self._rows.new_id[TRACE](), record.kind, is_new=True, is_reserve=is_reserve)
         steps = _live_steps(record) if record.kind == LIVE else record.steps
-        self._rows.of[TRACE].append(
+        self._rows.by_table[TRACE].append(
             (
                 *(trace.pk, self._project.pk, problem_id, digest, record.kind, len(steps), record.ref, record.answer),
                 *(record.verifier_score, record.is_right, record.outcome_by, record.outcome_grader),
@@ -163,7 +165,7 @@ class TraceRows:
 
     def _add_parts(self, option_id: int, parts: tuple[PartRecord, ...]) -> None:
         for position, part in enumerate(parts):
-            self._rows.of[PART].append(
+            self._rows.by_table[PART].append(
                 (
                     *(self._rows.new_id[PART](), option_id, position, part.kind, part.text, part.name, part.call_ref),
                     *(part.media_type, part.data),
@@ -175,8 +177,8 @@ class TraceRows:
             return None
         digest = hashlib.sha256(msgspec.json.encode(record, order="sorted")).hexdigest()
         if digest not in self._provenances:
-            found = rawsql.fetch_rows(_FIND_PROVENANCE, {"project": self._project.pk, "digest": digest})
-            self._provenances[digest] = found[0][0] if found else self._new_provenance(record, digest)
+            rows = rawsql.fetch_rows(_FIND_PROVENANCE, {"project": self._project.pk, "digest": digest})
+            self._provenances[digest] = rows[0][0] if rows else self._new_provenance(record, digest)
         return self._provenances[digest]
 
     def _new_provenance(self, record: ProvenanceRecord, digest: str) -> int:
@@ -192,7 +194,7 @@ _FIND_PROVENANCE = "SELECT id FROM labeling_provenance WHERE project_id = %(proj
 
 
 def _live_steps(record: TraceRecord) -> list[StepRecord]:
-    """A live trace has the steps that its rater went through, with the options that came up there."""
+    """Return the steps that the rater of a live trace saw, with the options that were shown."""
     return [
         StepRecord([OptionRecord(judgment.text) for judgment in turn.shown or ()])
         for submission in record.submissions[:1]

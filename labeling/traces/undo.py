@@ -1,7 +1,7 @@
-"""Takes back what came of a file: traces that nobody has opened are removed, the others are handed out no more. Labels
-are kept, whoever made them: what was submitted is never deleted. One event says what came of it.
+"""Undo an import: remove the traces that no one has opened, and withdraw the others. One event logs the result.
 
-A trace that was drawn for reading stays too, withdrawn: the draws after it had their probabilities beside it.
+Submitted labels are never deleted, whether they were made here or imported. A trace that a policy drew is withdrawn and
+not removed: the probabilities of later draws depend on it.
 """
 
 import datetime as dt
@@ -15,28 +15,31 @@ from msgspec import Struct, convert, to_builtins
 from accounts.models import User
 from events import audit_log
 from jobs.runner import Chunk, JobProgress
-from labeling import benchmarks, quality, queue
+from labeling import benchmarks, queue
 from labeling.models import Assignment, Problem, Source, Submission, Trace, TraceDraw
+from labeling.quality.gold import delete_unopened_gold
+from labeling.quality.project_stats import mark_existing_stats_stale
+from labeling.quality.trace_counts import reset_trace_count
 from labeling.traces import bulk_insert
 from labeling.traces.trace_rows import UNDONE_REASON
 
-_AT_ONCE = 200  # traces in a transaction
+_CHUNK_TRACES = 200  # per transaction
 
 
 class UndoProgress(Struct):
-    """What came of it so far. A job carries it as its checkpoint."""
+    """The result so far, which is also the checkpoint of the job."""
 
-    after: int = 0  # the trace up to which it is done
+    after: int = 0  # the last trace that is done
     removed: int = 0
     withdrawn: int = 0
     problems_removed: int = 0
 
 
 def undo_source(source: Source, *, by: User | None, checkpoint: dict[str, Any]) -> Iterator[Chunk]:
-    """Functions that each write a few traces, then one that ends it."""
+    """Yield functions that each undo a few traces, then one that finishes the undo."""
     undone = convert(checkpoint, UndoProgress) if checkpoint else UndoProgress()
     total = undone.removed + undone.withdrawn + source.traces.filter(pk__gt=undone.after).count()
-    while ids := _next_trace_ids(source, undone.after, _AT_ONCE):
+    while ids := _next_trace_ids(source, undone.after, _CHUNK_TRACES):
         yield partial(_undo_chunk, source, ids, undone, total, by)
     yield partial(_finish_undo, source, undone, by)
 
@@ -49,7 +52,7 @@ def _undo_chunk(
     source: Source, ids: Sequence[int], undone: UndoProgress, total: int, by: User | None, now: dt.datetime
 ) -> JobProgress:
     bulk_insert.lock_project_import(source.project_id)
-    # Withdrawn first: nobody gets one of them between the question whether it was opened and the answer.
+    # Withdrawn first, so that no rater can open a trace after the check that no one has.
     queue.withdraw_traces(trace_ids=ids, now=now, reason=UNDONE_REASON, by=by, logs_each=False)
     untouched = _find_untouched(ids)
     removed = _remove_traces(untouched, now)
@@ -68,8 +71,8 @@ def _find_untouched(ids: Sequence[int]) -> list[int]:
 
 
 def _remove_traces(ids: Sequence[int], now: dt.datetime) -> int:
-    """With what only the queue and the leads said of them. What another room still needs stays, withdrawn."""
-    quality.delete_unopened_gold(trace_ids=ids, now=now)
+    """Remove traces with their unopened gold and assignments. Traces that other rows reference stay withdrawn."""
+    delete_unopened_gold(trace_ids=ids, now=now)
     Assignment.objects.filter(trace_id__in=ids).delete()
     try:
         Trace.objects.filter(pk__in=ids).delete()
@@ -82,8 +85,8 @@ def _remove_traces(ids: Sequence[int], now: dt.datetime) -> int:
 
 def _finish_undo(source: Source, undone: UndoProgress, by: User | None, now: dt.datetime) -> JobProgress:
     bulk_insert.lock_project_import(source.project_id)
-    quality.reset_trace_count(project_id=source.project_id)
-    quality.mark_existing_stats_stale(project_id=source.project_id, now=now)
+    reset_trace_count(project_id=source.project_id)
+    mark_existing_stats_stale(project_id=source.project_id, now=now)
     empty = Problem.objects.filter(~Exists(Trace.objects.filter(problem=OuterRef("pk"))), source=source)
     undone.problems_removed = empty.count()
     empty.delete()

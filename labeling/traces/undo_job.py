@@ -1,4 +1,4 @@
-"""Undoes an import that somebody wants to have back: a job of its own, never beside the import itself."""
+"""The job that undoes an import. It never runs while the import itself is running."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ KIND = "labeling.undo_import"
 
 
 class ImportStillRunning(JobFailed):
-    """The file is still being brought in."""
+    """The import of the file has not finished."""
 
 
 def request_undo(*, source: Source, by: User | None, now: dt.datetime) -> Job:
-    """Ask for an import to be taken back behind the scenes."""
+    """Queue the undo of an import."""
     _refuse_while_importing(source)
     return control.request_job(
         kind=KIND, subject=f"project:{source.project_id}", arguments={"source": source.pk}, by=by, now=now
@@ -30,7 +30,7 @@ def request_undo(*, source: Source, by: User | None, now: dt.datetime) -> Job:
 
 
 def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
-    """The job's work, from where it stands."""
+    """Yield the remaining work of the job."""
     source = Source.objects.select_related("project").get(pk=job.arguments["source"])
     yield from run_undo(source, by=job.asked_by, checkpoint=job.checkpoint)
 
@@ -41,6 +41,6 @@ def run_undo(source: Source, *, by: User | None, checkpoint: dict[str, Any]) -> 
 
 
 def _refuse_while_importing(source: Source) -> None:
-    its = Q(arguments__source=source.pk) | Q(result__source=source.pk)
-    if Job.objects.unfinished().filter(its, kind=import_job.KIND).exists():
-        raise ImportStillRunning("the file is still being brought in: cancel the import first")
+    is_of_source = Q(arguments__source=source.pk) | Q(result__source=source.pk)
+    if Job.objects.unfinished().filter(is_of_source, kind=import_job.KIND).exists():
+        raise ImportStillRunning("this import is still running: cancel it first")

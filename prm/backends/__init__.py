@@ -1,1 +1,1 @@
-"""Where PRMs run. Each backend answers one question: for a problem and steps, one number per step."""
+"""PRM backends. Each one takes a problem with its steps and returns one number per step."""

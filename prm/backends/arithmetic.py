@@ -1,7 +1,7 @@
-"""Checks the plain arithmetic that a step writes down: 3 * 4 = 12 is true, 3 * 4 = 13 is not.
+"""Check the plain arithmetic in a step: 3 * 4 = 12 is true, 3 * 4 = 13 is false.
 
-Only chains of numbers with + - * / ^ and brackets-free terms on the left of an equals sign are read; what is not of
-that form is left alone rather than guessed at. A rounded result is true.
+Only equations with a chain of numbers and + - * / on the left and one number on the right are checked; anything else
+(brackets, powers, variables) is ignored. A correctly rounded result is true.
 """
 
 import operator
@@ -13,57 +13,57 @@ _DIVIDE = re.compile(r"\\div|÷")
 _FRACTION = re.compile(r"\\[dt]?frac\{(-?\d+(?:\.\d+)?)\}\{(-?\d+(?:\.\d+)?)\}")
 _NUMBER = r"-?\$?\d+(?:,\d{3})*(?:\.\d+)?"
 _EQUATION = re.compile(
-    rf"(?<![\w.)\]}}^*/+-])({_NUMBER}(?:\s*[-+*/]\s*{_NUMBER})+)"  # a chain that begins with its first number
-    rf"\s*=\s*({_NUMBER})(?!\d|%|\s*[-+*/^(]|[a-zA-Z]|\\[a-zA-Z])"  # and a result that does not go on
+    rf"(?<![\w.)\]}}^*/+-])({_NUMBER}(?:\s*[-+*/]\s*{_NUMBER})+)"  # a chain of numbers from its start
+    rf"\s*=\s*({_NUMBER})(?!\d|%|\s*[-+*/^(]|[a-zA-Z]|\\[a-zA-Z])"  # and a complete result
 )
 _TERM = re.compile(r"\s*([-+*/]?)\s*(-?\$?\d+(?:,\d{3})*(?:\.\d+)?)")
-_BINDS: dict[str, Callable[[float, float], float]] = {"*": operator.mul, "/": operator.truediv}
-_LARGEST = 1e15
-_READ = 4_000  # characters of a step; a chain of terms is looked at from each of its terms
+_BINDING: dict[str, Callable[[float, float], float]] = {"*": operator.mul, "/": operator.truediv}
+_MAX_VALUE = 1e15
+_MAX_CHARACTERS = 4_000  # the pattern tries every term of a chain as its start, which is quadratic
 
 
 def count_equations(step: str) -> tuple[int, int]:
-    """How many equations of a step are true, and how many are false."""
-    found = [_is_true(left, right) for left, right in _EQUATION.findall(_plain(step[:_READ]))]
-    return found.count(True), found.count(False)
+    """Return the number of true and of false equations in a step."""
+    results = [_is_true(left, right) for left, right in _EQUATION.findall(_replace_latex(step[:_MAX_CHARACTERS]))]
+    return results.count(True), results.count(False)
 
 
-def _plain(step: str) -> str:
+def _replace_latex(step: str) -> str:
     step = _FRACTION.sub(r"\1 / \2", step)
     return _DIVIDE.sub("/", _TIMES.sub("*", step)).replace("\\$", "").replace("$", "")
 
 
 def _is_true(left: str, right: str) -> bool | None:
-    value = _value(left)
-    if value is None or abs(value) > _LARGEST:
+    value = _evaluate(left)
+    if value is None or abs(value) > _MAX_VALUE:
         return None
-    said = _number(right)
+    stated = _parse_number(right)
     places = len(right.split(".")[1]) if "." in right else 0
     is_rounded = places > 0 or value % 1 != 0
-    return abs(value - said) <= (0.51 * 10.0**-places if is_rounded else 1e-9)
+    return abs(value - stated) <= (0.51 * 10.0**-places if is_rounded else 1e-9)
 
 
-def _value(chain: str) -> float | None:
-    """Multiplication and division first, then sums, from the left."""
-    tokens = _signed(chain)
+def _evaluate(chain: str) -> float | None:
+    """Evaluate a chain by operator precedence, from the left; None for a division by zero."""
+    tokens = _tokenize(chain)
     total, product, sign = 0.0, tokens[0][1], 1.0
     for symbol, number in tokens[1:]:
-        if symbol in _BINDS:
+        if symbol in _BINDING:
             if symbol == "/" and number == 0:
                 return None
-            product = _BINDS[symbol](product, number)
+            product = _BINDING[symbol](product, number)
         else:
             total, product = total + sign * product, number
             sign = -1.0 if symbol == "-" else 1.0
     return total + sign * product
 
 
-def _signed(chain: str) -> list[tuple[str, float]]:
-    """(operator before it, number) pairs; a minus right behind an operator, or at the start, belongs to the number."""
-    parts = [(symbol, _number(number)) for symbol, number in _TERM.findall(chain)]
+def _tokenize(chain: str) -> list[tuple[str, float]]:
+    """Return pairs of an operator and the number after it; a minus at the start or after an operator is a sign."""
+    parts = [(symbol, _parse_number(number)) for symbol, number in _TERM.findall(chain)]
     first = -parts[0][1] if parts[0][0] == "-" else parts[0][1]
     return [("", first), *parts[1:]]
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     return float(text.replace(",", "").replace("$", ""))

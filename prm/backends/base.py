@@ -1,4 +1,4 @@
-"""What a backend is asked and what it must answer: for a problem and steps, one number per step."""
+"""The contract of a scoring backend: a problem and its steps in, one number per step out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,38 +18,72 @@ class ScorerInput:
 
 
 class ScoringBackend(Protocol):
-    """Prefix-only: what comes behind a step does not change its number. Gives one array per trace, in order."""
+    """Prefix-only: the score of a step never depends on later steps. Returns one array per trace, in order."""
 
     def score(self, traces: Sequence[ScorerInput]) -> list[Floats]: ...
 
 
 class BackendError(JobFailed):
-    """No scores came. The text says what happened and what to do; old scores stay as they are."""
+    """The backend returned no scores. The message says what happened and what to do; earlier scores are unchanged."""
+
+
+class InvalidAddress(BackendError):
+    """The address must not be called."""
 
 
 class BackendUnreachable(BackendError):
-    """Nobody answers, or not in time, or with an error, however often it is tried."""
+    """The backend did not answer successfully and in time on any attempt."""
+
+
+class RequestRefused(BackendError):
+    """The backend answered with a status that a retry would not change."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"The scorer answered {status}: {text}. Check its address, model name and secret.")
+        self.status = status
 
 
 class BadScores(BackendError):
-    """An answer came and cannot be used."""
+    """The backend answered, but its scores are unusable."""
 
 
-def validate_scores(found: Sequence[Floats], traces: Sequence[ScorerInput], semantics: str) -> list[Floats]:
-    """The same numbers, if there is a finite one in range for every step; else BadScores."""
-    if len(found) != len(traces):
-        raise BadScores(f"The model answered for {len(found)} traces, {len(traces)} were asked.")
-    for numbers, trace in zip(found, traces, strict=True):
-        if numbers.shape != (len(trace.steps),):
-            raise BadScores(
-                f"The model gave {len(numbers)} scores for the {len(trace.steps)} steps of “{trace.problem[:60]}”."
-                " There must be one for each step."
-            )
-        if not np.isfinite(numbers).all():
-            raise BadScores(f"The model gave a score that is no number for “{trace.problem[:60]}”.")
-        if semantics != Semantics.PROGRESS and len(numbers) and (numbers.min() < 0 or numbers.max() > 1):
-            raise BadScores(
-                f"A score of {numbers.min():g} to {numbers.max():g} is no probability. Register a PRM that gives"
-                " signed differences with the semantics “progress”."
-            )
-    return list(found)
+class WrongScoreCount(BadScores):
+    """The number of traces or steps in the answer differs from the request."""
+
+    def __init__(self, message: str, *, received: int, expected: int) -> None:
+        super().__init__(message)
+        self.received, self.expected = received, expected
+
+
+class WrongModel(BadScores):
+    """The address now serves another model than the registered one."""
+
+
+def validate_scores(scores: Sequence[Floats], traces: Sequence[ScorerInput], semantics: str) -> list[Floats]:
+    """Return the scores unchanged if every step has a finite one in range; raise BadScores otherwise."""
+    if len(scores) != len(traces):
+        raise WrongScoreCount(
+            f"The model answered for {len(scores)} traces instead of {len(traces)}.",
+            received=len(scores),
+            expected=len(traces),
+        )
+    for numbers, trace in zip(scores, traces, strict=True):
+        _validate_trace(numbers, trace, semantics)
+    return list(scores)
+
+
+def _validate_trace(numbers: Floats, trace: ScorerInput, semantics: str) -> None:
+    problem, n_steps = f"“{trace.problem[:60]}”", len(trace.steps)
+    if numbers.shape != (n_steps,):
+        raise WrongScoreCount(
+            f"The model returned {len(numbers)} scores for the {n_steps} steps of {problem}. One per step is needed.",
+            received=len(numbers),
+            expected=n_steps,
+        )
+    if not np.isfinite(numbers).all():
+        raise BadScores(f"The model returned a score that is not a finite number for {problem}.")
+    if semantics != Semantics.PROGRESS and n_steps and (numbers.min() < 0 or numbers.max() > 1):
+        raise BadScores(
+            f"The model returned scores from {numbers.min():g} to {numbers.max():g} for {problem}; probabilities are"
+            " between 0 and 1. Register a PRM that returns signed differences with the semantics “progress”."
+        )

@@ -1,9 +1,9 @@
-"""The baseline scorer: logistic regression on what can be seen in a step and its prefix. Not a measure of quality.
+"""The builtin scorer: logistic regression on features of a step and its prefix. A baseline, not a measure of quality.
 
-It works with no download, so that the loop of labels, training, scores and draws runs from the first day. Its number is
-a hazard: P(step right | all before right). scikit-learn is imported here and nowhere else.
+It needs no download, so that a project can run generations from the first day. Its score is a hazard: P(step right |
+all before right). scikit-learn is imported here and nowhere else.
 
-A trained scorer is an array of coefficients and is kept as one (`to_bytes`): nothing is unpickled.
+A trained scorer is stored as arrays of coefficients (`to_bytes`): nothing is unpickled.
 """
 
 import io
@@ -22,18 +22,22 @@ from stats.arrays import Bools, Floats, Ints
 
 NAME, VERSION = "builtin", 2
 _PENALTY = 0.005  # inverse strength, as scikit-learn's C
-_MAX_WEIGHT = 10.0  # of words, beside the features
-# Several threads pay for no fit of this size, and on a busy machine each waits for the other (6 ms became 112).
+_MAX_WORD_WEIGHT = 10.0  # relative to the features
+# Threads do not speed up fits of this size, and on a busy machine they wait for each other (6 ms became 112).
 _threads = ThreadpoolController()
 
 
 class TooFewLabels(ValueError):
-    """There is nothing to learn from: no wrong or no right step."""
+    """Training needs at least one wrong and one right step."""
+
+
+class UnsupportedVersion(ValueError):
+    """The stored weights have another format."""
 
 
 @dataclass(frozen=True)
 class StepFeatures:
-    """The steps of traces, laid end to end, as the scorer sees them."""
+    """The scorer's features of steps, one row per step."""
 
     numeric: Floats
     words: "scipy.sparse.csr_matrix"
@@ -43,17 +47,17 @@ class StepFeatures:
 class BuiltinScorer:
     means: Floats
     spreads: Floats
-    of_features: Floats
-    of_words: Floats
+    feature_weights: Floats
+    word_weights: Floats
     intercept: float
 
-    def p_wrong(self, seen: StepFeatures) -> Floats:
-        scaled = (seen.numeric - self.means) / self.spreads
-        logits = scaled @ self.of_features + seen.words @ self.of_words + self.intercept
+    def p_wrong(self, steps: StepFeatures) -> Floats:
+        scaled = (steps.numeric - self.means) / self.spreads
+        logits = scaled @ self.feature_weights + steps.words @ self.word_weights + self.intercept
         return np.asarray(1 / (1 + np.exp(-np.clip(logits, -500, 500))))
 
     def score(self, traces: Sequence[ScorerInput]) -> list[Floats]:
-        """P(step right | all before right) of every step."""
+        """Return P(step right | all before right) of every step."""
         ends = np.cumsum([len(trace.steps) for trace in traces])
         return np.split(1.0 - self.p_wrong(extract_features(traces)), ends[:-1]) if traces else []
 
@@ -64,19 +68,26 @@ class BuiltinScorer:
             version=np.array([VERSION]),
             means=self.means,
             spreads=self.spreads,
-            of_features=self.of_features,
-            of_words=self.of_words,
+            of_features=self.feature_weights,
+            of_words=self.word_weights,
             intercept=np.array([self.intercept]),
         )
         return file.getvalue()
 
 
 def load_scorer(data: bytes) -> BuiltinScorer:
-    with np.load(io.BytesIO(data), allow_pickle=False) as kept:
-        if int(kept["version"][0]) != VERSION:
-            raise ValueError(f"a builtin PRM of version {int(kept['version'][0])} cannot be read: train it anew")
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        if int(arrays["version"][0]) != VERSION:
+            raise UnsupportedVersion(
+                f"The builtin PRM was trained with format {int(arrays['version'][0])}; this release reads {VERSION}."
+                " Start a generation to train a new one."
+            )
         return BuiltinScorer(
-            kept["means"], kept["spreads"], kept["of_features"], kept["of_words"], float(kept["intercept"][0])
+            arrays["means"],
+            arrays["spreads"],
+            arrays["of_features"],
+            arrays["of_words"],
+            float(arrays["intercept"][0]),
         )
 
 
@@ -92,31 +103,31 @@ def extract_features(traces: Sequence[ScorerInput]) -> StepFeatures:
 
 
 def concatenate_features(parts: Sequence[StepFeatures]) -> StepFeatures:
-    """Several, one after the other."""
     words = scipy.sparse.csr_matrix(scipy.sparse.vstack([part.words for part in parts]))
     return StepFeatures(np.concatenate([part.numeric for part in parts]), words)
 
 
-def take_steps(seen: StepFeatures, rows: Bools | Ints) -> StepFeatures:
-    """Some of the steps: the labelled ones, a part for training."""
-    return StepFeatures(seen.numeric[rows], seen.words[rows])
+def take_steps(steps: StepFeatures, rows: Bools | Ints) -> StepFeatures:
+    return StepFeatures(steps.numeric[rows], steps.words[rows])
 
 
-def train_scorer(seen: StepFeatures, is_wrong: Bools) -> BuiltinScorer:
-    """From labelled steps; equal input gives equal coefficients.
+def train_scorer(steps: StepFeatures, is_wrong: Bools) -> BuiltinScorer:
+    """Train on labeled steps; equal input gives equal coefficients.
 
-    Words weigh √(wrong steps), ten at most: nine errors tell nothing of sixteen thousand buckets, eight hundred do. The
-    features bear a strong penalty from the start.
+    Words are weighted by √(wrong steps), at most ten: nine errors are too few for sixteen thousand word buckets, eight
+    hundred are enough. The features always have a strong penalty.
     """
     if is_wrong.all() or not is_wrong.any():
-        raise TooFewLabels("training needs at least one wrong and one right step")
-    means, spreads = seen.numeric.mean(axis=0), seen.numeric.std(axis=0)
+        raise TooFewLabels(
+            f"{int(is_wrong.sum())} wrong and {int((~is_wrong).sum())} right steps; both kinds are needed"
+        )
+    means, spreads = steps.numeric.mean(axis=0), steps.numeric.std(axis=0)
     spreads = np.where(spreads > 1e-9, spreads, 1.0)
-    scaled = scipy.sparse.csr_matrix((seen.numeric - means) / spreads)
-    weight = min(_MAX_WEIGHT, math.sqrt(is_wrong.sum()))
+    scaled = scipy.sparse.csr_matrix((steps.numeric - means) / spreads)
+    weight = min(_MAX_WORD_WEIGHT, math.sqrt(is_wrong.sum()))
     with _threads.limit(limits=1):
         fitted = LogisticRegression(C=_PENALTY, solver="newton-cg", max_iter=200).fit(
-            scipy.sparse.hstack([scaled, seen.words * weight]), is_wrong
+            scipy.sparse.hstack([scaled, steps.words * weight]), is_wrong
         )
     n = len(means)
     return BuiltinScorer(means, spreads, fitted.coef_[0, :n], fitted.coef_[0, n:] * weight, float(fitted.intercept_[0]))

@@ -1,7 +1,7 @@
-"""What the builtin PRM sees of a step: the step, the steps before it, the problem. Nothing that comes later.
+"""Features of the builtin PRM: from a step, the steps before it and the problem, never from later steps.
 
-Anything that knows how long the trace is, or that a step is its last, is a leak: labels end with the first error, so it
-would be right every time and know nothing.
+A feature that reveals the length of the trace or its last step would leak the label: labels end with the first error,
+so the last labeled step is the wrong one.
 """
 
 import itertools
@@ -58,11 +58,11 @@ FEATURE_NAMES = (
 
 @dataclass
 class _Prefix:
-    """What has been read so far; `size` and `longest` are the sum and the maximum of its steps' log characters."""
+    """The problem and the steps so far; `size` and `longest` are sum and maximum of the steps' log characters."""
 
     problem: str
-    asked: set[str]  # the problem's words
-    given: set[str]  # the problem's numbers
+    problem_words: set[str]
+    problem_numbers: set[str]
     words: set[str]
     numbers: set[str]
     last: set[str] = field(default_factory=set)
@@ -80,15 +80,15 @@ class _Prefix:
 
 
 def compute_features(problem: str, steps: Sequence[str]) -> Floats:
-    """(steps, NAMES): one row per step."""
+    """Return one row per step, with the columns of FEATURE_NAMES."""
     words, numbers = set(_words(problem)), set(_NUMBER.findall(problem))
-    prefix = _Prefix(problem, asked=words, given=numbers, words=set(words), numbers=set(numbers))
+    prefix = _Prefix(problem, words, numbers, words=set(words), numbers=set(numbers))
     rows = [_feature_row(step, index, prefix) for index, step in enumerate(steps)]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURE_NAMES))
 
 
 def hashed_words(step: str) -> tuple[Ints, Floats]:
-    """The buckets of a step's words and pairs of words, and their weights: a bag of length one."""
+    """Return the hash buckets of a step's words and word pairs, and their weights (a vector of length one)."""
     words = list(_words(step))
     terms = words + [f"{first} {second}" for first, second in itertools.pairwise(words)]
     buckets, counts = np.unique([zlib.crc32(term.encode()) % WORD_BUCKETS for term in terms] or [0], return_counts=True)
@@ -97,9 +97,9 @@ def hashed_words(step: str) -> tuple[Ints, Floats]:
 
 
 def _feature_row(step: str, index: int, prefix: _Prefix) -> list[float]:
-    """The features of one step, in the order of NAMES; the prefix then holds the step too."""
+    """Compute one step's features in the order of FEATURE_NAMES, and add the step to the prefix."""
     words, numbers = list(_words(step)), _NUMBER.findall(step)
-    seen, new = set(words), [number for number in numbers if number not in prefix.numbers]
+    distinct, new = set(words), [number for number in numbers if number not in prefix.numbers]
     n_true, n_false = arithmetic.count_equations(step)
     row = [
         math.log1p(len(step)),
@@ -109,7 +109,7 @@ def _feature_row(step: str, index: int, prefix: _Prefix) -> list[float]:
         math.log1p(len(numbers)),
         math.log1p(len(new)),
         len(new) / max(len(numbers), 1),
-        _size(numbers),
+        _count_digits(numbers),
         math.log1p(sum("." in number for number in numbers)),
         math.log1p(step.count("=")),
         float(min(n_false, 3)),
@@ -117,25 +117,25 @@ def _feature_row(step: str, index: int, prefix: _Prefix) -> list[float]:
         float(min(prefix.n_false, 3)),
         math.log1p(sum(word in "=+*/<>^-" for word in words)),
         math.log1p(step.count("\\")),
-        _overlap(seen, prefix.asked),
-        _overlap(seen, prefix.last),
-        1 - _overlap(seen, prefix.words),
+        _overlap(distinct, prefix.problem_words),
+        _overlap(distinct, prefix.last),
+        1 - _overlap(distinct, prefix.words),
         *(float(min(len(pattern.findall(step)), 3)) for pattern in (_SURE, _UNSURE, _SECOND_THOUGHT, _ANSWER)),
         sum(map(len, words)) / max(len(words), 1),
         *_compare_with_prefix(step, index, prefix),
     ]
-    prefix.add(step, seen, numbers, n_false)
+    prefix.add(step, distinct, numbers, n_false)
     return row
 
 
 def _compare_with_prefix(step: str, index: int, prefix: _Prefix) -> list[float]:
-    """The step beside its trace so far, and how much the problem gives to work with."""
+    """Compare the step's length with the prefix, and count what the problem provides."""
     size = math.log1p(len(step))
     return [
         size - prefix.size / index if index else 0.0,
         size - prefix.longest if index else 0.0,
         math.log1p(len(prefix.problem)),
-        math.log1p(len(prefix.given)),
+        math.log1p(len(prefix.problem_numbers)),
         math.log1p(len(prefix.numbers)),
     ]
 
@@ -144,10 +144,10 @@ def _words(text: str) -> Iterator[str]:
     return (match.group().lower() for match in _WORD.finditer(text))
 
 
-def _overlap(seen: set[str], others: set[str]) -> float:
-    return len(seen & others) / max(len(seen), 1)
+def _overlap(words: set[str], others: set[str]) -> float:
+    return len(words & others) / max(len(words), 1)
 
 
-def _size(numbers: list[str]) -> float:
-    """The number of digits before the point of the largest number."""
+def _count_digits(numbers: list[str]) -> float:
+    """Count the digits before the point of the longest number."""
     return max((len(number.split(".")[0].replace(",", "")) for number in numbers), default=0)

@@ -3,8 +3,8 @@
     POST {address}   {"model": "…", "traces": [{"problem": "…", "steps": ["…", …]}, …]}
     200              {"model": "…", "digest": "…", "scores": [[0.98, 0.4], …]}
 
-The signature is HMAC-SHA256 over `timestamp.body` with the shared secret; the idempotency key is a hash of the body, so
-that a request that is tried again is the same request.
+The signature is HMAC-SHA256 over `timestamp.body` with the shared secret. The idempotency key is a hash of the body, so
+that a retry has the key of its first attempt.
 """
 
 import hashlib
@@ -18,45 +18,41 @@ from typing import Any
 import numpy as np
 
 from prm.backends import transport
-from prm.backends.base import BadScores, ScorerInput
+from prm.backends.base import BadScores, ScorerInput, WrongModel
 from prm.backends.transport import RetryPolicy
 from stats.arrays import Floats
 
 
 @dataclass(frozen=True)
 class HttpBackend:
-    """Where `digest` is known, an answer of another one is refused: another model stands behind the address."""
+    """With a `digest`, answers of a model with another digest are refused."""
 
     address: str
     model: str
     secret: str
     digest: str = ""
     batch: int = 64
-    patience: RetryPolicy = transport.DEFAULT_RETRY_POLICY
+    retry: RetryPolicy = transport.DEFAULT_RETRY_POLICY
     clock: Callable[[], float] = time.time
 
     def score(self, traces: Sequence[ScorerInput]) -> list[Floats]:
-        found: list[Floats] = []
-        for start in range(0, len(traces), self.batch):
-            found += self._score_batch(traces[start : start + self.batch])
-        return found
+        starts = range(0, len(traces), self.batch)
+        return [scores for start in starts for scores in self._score_batch(traces[start : start + self.batch])]
 
     def _score_batch(self, traces: Sequence[ScorerInput]) -> list[Floats]:
-        asked = [{"problem": trace.problem, "steps": list(trace.steps)} for trace in traces]
-        body = json.dumps({"model": self.model, "traces": asked}).encode()
+        content = [{"problem": trace.problem, "steps": list(trace.steps)} for trace in traces]
+        body = json.dumps({"model": self.model, "traces": content}).encode()
         headers = sign_request(body, self.secret, at=int(self.clock()))
-        answer = transport.post_json(self.address, body, headers, patience=self.patience)
+        answer = transport.post_json(self.address, body, headers, retry=self.retry)
         if not isinstance(answer, dict) or not isinstance(answer.get("scores"), list):
             raise BadScores("The scorer's answer has no list “scores”.")
-        self._refuse_others(answer)
-        return [_parse_scores(row) for row in answer["scores"]]
-
-    def _refuse_others(self, answer: dict[str, Any]) -> None:
-        found = str(answer.get("digest", ""))
-        if self.digest and found and found != self.digest:
-            raise BadScores(
-                f"Behind the address stands {found}, registered is {self.digest}. Register the new model as a version."
+        digest = str(answer.get("digest", ""))
+        if self.digest and digest and digest != self.digest:
+            raise WrongModel(
+                f"The address serves the model {digest}, but {self.digest} is registered. Register the new model as a"
+                " version."
             )
+        return [_parse_scores(row) for row in answer["scores"]]
 
 
 def sign_request(body: bytes, secret: str, *, at: int) -> dict[str, str]:
@@ -69,7 +65,7 @@ def sign_request(body: bytes, secret: str, *, at: int) -> dict[str, str]:
 
 
 def _parse_scores(row: Any) -> Floats:
-    """A number that JSON cannot write arrives as null, and is refused as no number."""
-    if not isinstance(row, list) or any(not isinstance(each, int | float | None) for each in row):
-        raise BadScores("The scorer gave something else than numbers.")
-    return np.array([np.nan if each is None else each for each in row], dtype=np.float64)
+    """Convert a row of the answer; null becomes NaN, which `validate_scores` refuses."""
+    if not isinstance(row, list) or any(not isinstance(score, int | float | None) for score in row):
+        raise BadScores("The scorer returned scores that are not numbers.")
+    return np.array([np.nan if score is None else score for score in row], dtype=np.float64)

@@ -1,11 +1,11 @@
-"""A PRM behind vLLM: `vllm serve MODEL --runner pooling`, asked at POST /pooling.
+"""A PRM behind vLLM: `vllm serve MODEL --runner pooling`, called at POST /pooling.
 
-The two styles differ in how steps are marked and which column is P(step right):
+The two prompt styles differ in how steps are marked and which column is P(step right):
 
-    qwen            <extra_0> after each step, the model's own chat form; column 1 (Qwen2.5-Math-PRM)
-    math_shepherd   "Step 1: … ки" lines; column 0 (the server is told the tags by --pooler-config)
+    qwen            <extra_0> after each step, the model's own chat template; column 1 (Qwen2.5-Math-PRM)
+    math_shepherd   "Step 1: … ки" lines; column 0 (the server learns the tags by --pooler-config)
 
-A step that contains a tag would add a row, and one with a chat mark could speak for the user: both are broken up.
+A step tag in a text would add a row, and a chat marker could impersonate the user, so both are broken up.
 """
 
 import json
@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from prm.backends import transport
-from prm.backends.base import BadScores, ScorerInput
+from prm.backends.base import BadScores, ScorerInput, WrongScoreCount
 from prm.backends.transport import RetryPolicy
 from stats.arrays import Floats
 
-_GAP = "\u200b"  # unseen, and no token of a tag
-_MARK = re.compile(r"<\|(?=[a-z_]+\|>)")
+_ZERO_WIDTH_SPACE = "\u200b"
+_CHAT_MARKER = re.compile(r"<\|(?=[a-z_]+\|>)")
 
 
 @dataclass(frozen=True)
@@ -36,32 +36,28 @@ PROMPT_STYLES = {"qwen": PromptStyle("<extra_0>", 1), "math_shepherd": PromptSty
 
 @dataclass(frozen=True)
 class VllmBackend:
-    """`address` is the server's root; `batch` is how many traces go into one request."""
+    """`address` is the server's root, `batch` the number of traces per request."""
 
     address: str
     model: str
     style: str = "qwen"
     token: str = ""
     batch: int = 16
-    patience: RetryPolicy = transport.DEFAULT_RETRY_POLICY
+    retry: RetryPolicy = transport.DEFAULT_RETRY_POLICY
 
     def score(self, traces: Sequence[ScorerInput]) -> list[Floats]:
-        found: list[Floats] = []
-        for start in range(0, len(traces), self.batch):
-            found += self._score_batch(traces[start : start + self.batch])
-        return found
+        starts = range(0, len(traces), self.batch)
+        return [scores for start in starts for scores in self._score_batch(traces[start : start + self.batch])]
 
     def _score_batch(self, traces: Sequence[ScorerInput]) -> list[Floats]:
         prompts = [build_prompt(trace, self.style) for trace in traces]
         body = {"model": self.model, "task": "token_classify", "input": prompts if len(prompts) > 1 else prompts[0]}
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         address = self.address.rstrip("/") + "/pooling"
-        answer = transport.post_json(address, json.dumps(body).encode(), headers, patience=self.patience)
-        rows = _order_by_index(answer, len(traces))
-        return [
-            _extract_column(row, trace, PROMPT_STYLES[self.style].column)
-            for row, trace in zip(rows, traces, strict=True)
-        ]
+        answer = transport.post_json(address, json.dumps(body).encode(), headers, retry=self.retry)
+        results = _sort_results(answer, len(traces))
+        column = PROMPT_STYLES[self.style].column
+        return [_extract_column(rows, trace, column) for rows, trace in zip(results, traces, strict=True)]
 
 
 def build_prompt(trace: ScorerInput, style: str) -> str:
@@ -78,25 +74,31 @@ def build_prompt(trace: ScorerInput, style: str) -> str:
 
 
 def _escape_markers(text: str, tag: str) -> str:
-    return _MARK.sub(f"<{_GAP}|", text.replace(tag, tag[0] + _GAP + tag[1:]))
+    return _CHAT_MARKER.sub(f"<{_ZERO_WIDTH_SPACE}|", text.replace(tag, tag[0] + _ZERO_WIDTH_SPACE + tag[1:]))
 
 
-def _order_by_index(answer: Any, wanted: int) -> list[Any]:
+def _sort_results(answer: Any, expected: int) -> list[Any]:
     data = answer.get("data") if isinstance(answer, dict) else None
-    if not isinstance(data, list) or len(data) != wanted or not all(isinstance(each, dict) for each in data):
-        raise BadScores(f"vLLM answered for {len(data) if isinstance(data, list) else 0} traces, {wanted} were asked.")
+    if not isinstance(data, list) or len(data) != expected or not all(isinstance(each, dict) for each in data):
+        received = len(data) if isinstance(data, list) else 0
+        raise WrongScoreCount(
+            f"vLLM answered for {received} traces instead of {expected}.", received=received, expected=expected
+        )
     return [each.get("data") for each in sorted(data, key=lambda each: each.get("index", 0))]
 
 
 def _extract_column(rows: Any, trace: ScorerInput, column: int) -> Floats:
-    if not isinstance(rows, list) or len(rows) != len(trace.steps):
-        raise BadScores(
-            f"The model gave {len(rows) if isinstance(rows, list) else 0} rows for the {len(trace.steps)} steps of"
-            f" “{trace.problem[:60]}”: its step tag is another one than this style's, or --pooler-config returns other"
-            " tokens."
+    n_steps = len(trace.steps)
+    if not isinstance(rows, list) or len(rows) != n_steps:
+        received = len(rows) if isinstance(rows, list) else 0
+        raise WrongScoreCount(
+            f"The model returned {received} rows for the {n_steps} steps of “{trace.problem[:60]}”. Choose the style"
+            " whose step tag the model knows, or correct --pooler-config.",
+            received=received,
+            expected=n_steps,
         )
     try:
         pairs = np.array(rows, dtype=np.float64).reshape(len(rows), 2)
     except (TypeError, ValueError):
-        raise BadScores("vLLM answered with something else than two numbers for each step.") from None
+        raise BadScores("vLLM must return two numbers for each step.") from None
     return np.asarray(pairs[:, column])

@@ -1,1 +1,1 @@
-"""How good a PRM is, and where it only seems so. Pure: scores and labels in, figures with intervals out."""
+"""How well a PRM finds errors, and why it might be right for the wrong reason. Pure: arrays in, estimates out."""

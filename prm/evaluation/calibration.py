@@ -1,4 +1,4 @@
-"""Does a step with P(right) = .8 turn out right in eight of ten cases? With an interval by problem.
+"""Expected calibration error: is a step with P(right) = 0.8 right in eight of ten cases? With an interval by problem.
 
     ECE = Σ over bins b of |Σ_{i in b} (right_i - P(right)_i)| / n,   15 bins of equal width
 
@@ -15,23 +15,23 @@ from stats.estimates import Estimate, Reason
 from stats.estimation import Statistic
 
 
-def expected_calibration_error(steps: LabeledSteps, *, level: float = 0.95) -> Estimate:
+def expected_calibration_error(steps: LabeledSteps) -> Estimate:
     n, p_right = len(steps.p_wrong), 1 - steps.p_wrong
-    place = np.minimum((p_right * BINS).astype(np.int64), BINS - 1)
+    bins = np.minimum((p_right * BINS).astype(np.int64), BINS - 1)
     rows = np.zeros((n, BINS + 1))
-    rows[np.arange(n), place] = ~steps.is_wrong - p_right
+    rows[np.arange(n), bins] = ~steps.is_wrong - p_right
     rows[:, BINS] = 1.0
-    summed = sum_by(groups=steps.problems, rows=rows, n_groups=steps.n_problems)
+    sums = sum_by(groups=steps.problems, rows=rows, n_groups=steps.n_problems)
     sample = estimation.sample_from_sums(
-        summed,
-        copies=np.ones(len(summed), dtype=np.int64),
-        is_comparable=summed[:, BINS] > 0,
+        sums,
+        copies=np.ones(len(sums), dtype=np.int64),
+        is_comparable=sums[:, BINS] > 0,
         units=n,
         pairable=n,
         nothing=Reason.NO_CASES,
     )
-    return estimation.estimate(statistic=Statistic(_gap, 0.0, Reason.NO_CASES), sample=sample, level=level)
+    return estimation.estimate(statistic=Statistic(_mean_gap, 0.0, Reason.NO_CASES), sample=sample)
 
 
-def _gap(sums: Floats) -> Floats:
+def _mean_gap(sums: Floats) -> Floats:
     return divide(np.abs(sums[..., :BINS]).sum(axis=-1), sums[..., BINS])

@@ -1,9 +1,8 @@
-"""May a new PRM take over? Not where it is worse than the current one beyond doubt, and not while an alarm rings
-(one that is `said` lets pass: it tells what may not be claimed).
+"""May a new PRM replace the current one? Not if it is significantly worse, and not while a blocking alarm is raised.
 
-The claim rests on the length-matched risk-set AUC, on the very same labelled pairs for both: the gate fails where the
-interval of the difference lies below 0. Without enough labels to say so nobody takes over from anybody; only the first
-PRM of a project may begin unjudged, since it takes over from chance, and is told so.
+The comparison uses the length-matched risk-set AUC of both PRMs on the same labeled pairs: the gate fails if the
+interval of the difference is below 0. Without enough labels to compare them the current PRM stays. Only the first PRM
+of a project may start without an evaluation, since it replaces a random order.
 """
 
 import enum
@@ -14,6 +13,8 @@ from stats.estimates import Estimate, Interval, Reason
 
 
 class GateReason(enum.StrEnum):
+    """The values are stored with generations; `dashboard` maps them to texts."""
+
     BETTER = "better than the current one"
     NOT_WORSE = "not worse than the current one beyond its interval"
     FIRST = "the first one"
@@ -27,7 +28,7 @@ class GateReason(enum.StrEnum):
 @dataclass(frozen=True)
 class GateDecision:
     has_passed: bool
-    why: GateReason
+    reason: GateReason
     alarms: tuple[str, ...] = ()
 
 
@@ -36,21 +37,21 @@ def decide_gate(
     candidate: Estimate,
     difference: Interval | Reason | None,
     alarms: Collection[str],
-    said: Collection[str] = (),
+    advisory: Collection[str] = (),
     is_current: bool = False,
 ) -> GateDecision:
-    """`difference` is None where no PRM is current yet."""
+    """Decide by the alarms that are not advisory, and by the difference to the current PRM if there is one."""
     if is_current:
         return GateDecision(True, GateReason.SAME, tuple(alarms))
-    if not set(alarms) <= set(said):
+    if not set(alarms) <= set(advisory):
         return GateDecision(False, GateReason.ALARM, tuple(alarms))
     return GateDecision(*_compare(candidate, difference), tuple(alarms))
 
 
 def _compare(candidate: Estimate, difference: Interval | Reason | None) -> tuple[bool, GateReason]:
     if difference is None:
-        is_judged = candidate.interval is not None or candidate.interval_reason is Reason.NO_SPREAD
-        return True, GateReason.FIRST if is_judged else GateReason.FIRST_UNJUDGED
+        is_evaluated = candidate.interval is not None or candidate.interval_reason is Reason.NO_SPREAD
+        return True, GateReason.FIRST if is_evaluated else GateReason.FIRST_UNJUDGED
     if isinstance(difference, Reason):
         is_equal = difference is Reason.NO_SPREAD
         return is_equal, GateReason.NOT_WORSE if is_equal else GateReason.UNJUDGED

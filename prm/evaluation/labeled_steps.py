@@ -1,6 +1,6 @@
-"""The labelled steps that a PRM is judged on: up to and with the first error of each trace, nothing behind it."""
+"""The traces that a PRM is evaluated on, and their labeled steps: those up to and including each first error."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,9 +9,13 @@ from stats.arrays import Bools, Floats, Ints
 NO_ERROR = -1
 
 
+class UnusableSteps(ValueError):
+    """The columns differ in length, or a score is not a finite number."""
+
+
 @dataclass(frozen=True)
 class LabeledSteps:
-    """One row per step: what the PRM says, what people say, its size, its place; traces and the like number from 0."""
+    """One row per step: the PRM's P(wrong), the label, its size and its index; traces, problems and sources from 0."""
 
     p_wrong: Floats
     is_wrong: Bools
@@ -22,59 +26,72 @@ class LabeledSteps:
     sources: Ints
 
     def __post_init__(self) -> None:
-        columns = (self.is_wrong, self.log_characters, self.indexes, self.traces, self.problems, self.sources)
-        if any(len(column) != len(self.p_wrong) for column in columns):
-            raise ValueError("every labelled step has a score, a label, a size, a place, a trace, a problem, a source")
+        if len({len(column) for column in vars(self).values()}) != 1:
+            raise UnusableSteps("all columns of labeled steps must have the same length")
         if not np.isfinite(self.p_wrong).all():
-            raise ValueError("a PRM was not judged: it gave scores that are no numbers")
+            raise UnusableSteps("every P(wrong) must be a finite number")
 
     @property
     def n_problems(self) -> int:
         return int(self.problems.max()) + 1 if len(self.problems) else 0
 
     def take(self, rows: Ints) -> "LabeledSteps":
-        """Some steps, each as often as it is named."""
-        return LabeledSteps(
-            self.p_wrong[rows],
-            self.is_wrong[rows],
-            self.log_characters[rows],
-            self.indexes[rows],
-            self.traces[rows],
-            self.problems[rows],
-            self.sources[rows],
-        )
+        """Return the named steps; a row may be named several times."""
+        return LabeledSteps(**{name: column[rows] for name, column in vars(self).items()})
 
-    def put(self, p_wrong: Floats) -> "LabeledSteps":
-        """The same steps under another PRM."""
-        return LabeledSteps(
-            p_wrong, self.is_wrong, self.log_characters, self.indexes, self.traces, self.problems, self.sources
-        )
+    def with_scores(self, p_wrong: Floats) -> "LabeledSteps":
+        """Return the same steps as another PRM scores them."""
+        return replace(self, p_wrong=p_wrong)
 
 
 def mask_labeled(*, lengths: Ints, first_errors: Ints) -> Bools:
-    """Which steps, traces laid end to end, carry a label when the first error (NONE for none) is all that is known."""
+    """Return which steps, traces end to end, carry a label if only the first error (or NO_ERROR) is known."""
     last = np.where(first_errors == NO_ERROR, lengths - 1, first_errors)
     return np.asarray(step_indexes(lengths) <= np.repeat(last, lengths))
 
 
 def step_indexes(lengths: Ints) -> Ints:
-    """The place of every step within its trace."""
+    """Return the index of every step within its trace."""
     starts = np.cumsum(lengths) - lengths
     return np.asarray(np.arange(int(lengths.sum())) - np.repeat(starts, lengths), dtype=np.int64)
 
 
-def build_labeled_steps(
-    *, p_wrong: Floats, characters: Ints, lengths: Ints, first_errors: Ints, problems: Ints, sources: Ints
-) -> LabeledSteps:
-    """From all steps of traces, laid end to end, and one first error, problem and source per trace."""
-    at, trace = step_indexes(lengths), np.repeat(np.arange(len(lengths)), lengths)
-    kept = mask_labeled(lengths=lengths, first_errors=first_errors)
-    return LabeledSteps(
-        p_wrong=p_wrong[kept],
-        is_wrong=(at == first_errors[trace])[kept],
-        log_characters=np.log(np.maximum(characters[kept], 1)),
-        indexes=at[kept],
-        traces=trace[kept],
-        problems=problems[trace][kept],
-        sources=sources[trace][kept],
-    )
+@dataclass(frozen=True)
+class JudgedTraces:
+    """Scored traces with their true first errors (or NO_ERROR), steps end to end; problems and sources from 0."""
+
+    p_wrong: Floats
+    characters: Ints
+    lengths: Ints
+    truth: Ints
+    problems: Ints
+    sources: Ints
+
+    @property
+    def traces(self) -> Ints:
+        """The trace of every step."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @property
+    def is_labeled(self) -> Bools:
+        """Which of all steps carry a label."""
+        return mask_labeled(lengths=self.lengths, first_errors=self.truth)
+
+    def keep(self, is_kept: Bools) -> "JudgedTraces":
+        """Return some of the traces."""
+        rows = is_kept[self.traces]
+        per_trace = (column[is_kept] for column in (self.lengths, self.truth, self.problems, self.sources))
+        return JudgedTraces(self.p_wrong[rows], self.characters[rows], *per_trace)
+
+    def labeled_steps(self) -> LabeledSteps:
+        rows = self.is_labeled
+        indexes, traces = step_indexes(self.lengths)[rows], self.traces[rows]
+        return LabeledSteps(
+            p_wrong=self.p_wrong[rows],
+            is_wrong=indexes == self.truth[traces],
+            log_characters=np.log(np.maximum(self.characters[rows], 1)),
+            indexes=indexes,
+            traces=traces,
+            problems=self.problems[traces],
+            sources=self.sources[traces],
+        )

@@ -1,9 +1,9 @@
-"""Estimates for the whole pool from actively chosen labels: levelled unbiased risk, plain and self-normalised.
+"""Estimates for the whole pool from actively selected labels: levelled unbiased risk, plain and self-normalized.
 
-    v_m = 1 + (N - M)/(N - m) (1/((N - m + 1) q_m) - 1),   plain Σ v_m L_m / M,   self-normalised Σ v_m L_m / Σ v_m
+    v_m = 1 + (N - M)/(N - m) (1/((N - m + 1) q_m) - 1),   plain Σ v_m L_m / M,   self-normalized Σ v_m L_m / Σ v_m
 
-N traces in the pool, M draws, q_m the probability of draw m given the draws before it. The q of a draw is the one that
-was in force when it was made: a fixed softmax in its place biases the plain form by several points.
+N traces in the pool, M draws, L_m the loss of draw m, q_m its probability given the draws before it. q must be the
+probability at the time of the draw: a fixed softmax in its place biases the plain form by several points.
 
 S. Farquhar, Y. Gal, T. Rainforth (2021), "On statistical bias in active learning", arXiv:2101.11665; J. Kossen,
 S. Farquhar, Y. Gal, T. Rainforth (2021), "Active testing", arXiv:2103.05331.
@@ -16,35 +16,36 @@ import numpy as np
 from stats.arrays import Floats, divide
 
 
+class ImpossibleDraws(ValueError):
+    """The draws cannot have come from a pool of this size with these probabilities."""
+
+
 @dataclass(frozen=True)
 class LureEstimate:
     plain: float
-    self_normalised: float
-    effective_size: float  # how many equally likely draws would tell as much
+    self_normalized: float
 
 
 def lure_weights(*, q: Floats, pool_size: int) -> Floats:
-    """v of every draw, in the order of the draws."""
+    """Return v of every draw, in the order of the draws."""
     n, draws = pool_size, len(q)
     if draws > n or (draws and not (q.min() > 0 and q.max() <= 1 + 1e-12)):
-        raise ValueError(f"{draws} draws from {n} traces need as many probabilities above 0")
+        raise ImpossibleDraws(f"{draws} draws from {n} traces: every probability must be in (0, 1]")
     m = np.arange(1, draws + 1)
-    left = np.maximum(n - m, 1)  # the last draw from a pool drawn empty has n = draws and weighs 1
-    return np.asarray(1.0 + (n - draws) / left * (1.0 / ((n - m + 1) * q) - 1.0))
+    n_left = np.maximum(n - m, 1)  # after the last draw of a whole pool nothing is left, and its weight is 1
+    return np.asarray(1.0 + (n - draws) / n_left * (1.0 / ((n - m + 1) * q) - 1.0))
 
 
 def estimate_pool_mean(*, losses: Floats, q: Floats, pool_size: int) -> LureEstimate:
-    """The pool's mean loss; NaN where nothing was drawn or the weights add up to nothing."""
+    """Estimate the pool's mean loss; NaN without draws or if the weights add up to zero."""
     v = lure_weights(q=q, pool_size=pool_size)
-    total = v.sum()
     return LureEstimate(
         plain=float(divide((v * losses).sum(), np.asarray(len(v)))),
-        self_normalised=float(divide((v * losses).sum(), total)),
-        effective_size=float(divide(total**2, (v**2).sum())),
+        self_normalized=float(divide((v * losses).sum(), v.sum())),
     )
 
 
 def estimate_slice_mean(*, losses: Floats, is_in_slice: Floats, q: Floats, pool_size: int) -> float:
-    """The mean loss of a part of the pool whose size is not known: self-normalised within the slice."""
+    """Estimate the mean loss of a part of the pool of unknown size, self-normalized within the part."""
     v = lure_weights(q=q, pool_size=pool_size) * is_in_slice
     return float(divide((v * losses).sum(), v.sum()))

@@ -1,8 +1,8 @@
-"""ProcessBench's figure: is the first wrong step found, and are right traces left in peace?
+"""ProcessBench's F1: does the PRM find the first wrong step, and does it leave correct traces unflagged?
 
-The predicted first error is the first step with P(wrong) ≥ t, none where there is no such step. Accuracy on erroneous
-traces (the step must be the very one) and on correct traces; F1 is their harmonic mean. t comes from other traces than
-those that are judged.
+The predicted first error is the first step with P(wrong) ≥ t, or none. F1 is the harmonic mean of the accuracy on
+erroneous traces (the exact step must be found) and on correct traces. t comes from other traces than the evaluated
+ones.
 
 C. Zheng et al. (2024), "ProcessBench: identifying process errors in mathematical reasoning", arXiv:2412.06559.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prm.evaluation.labeled_steps import NO_ERROR, step_indexes
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces, step_indexes
 from stats import estimation
 from stats.arrays import Floats, Ints, divide, sum_by
 from stats.estimates import Estimate, Reason
@@ -23,71 +23,65 @@ class ProcessBenchResult:
     f1: Estimate
     accuracy_erroneous: Estimate
     accuracy_correct: Estimate
-    threshold: float
 
 
 def predict_first_errors(*, p_wrong: Floats, lengths: Ints, threshold: float) -> Ints:
-    """Per trace the predicted first error, NONE for none; steps of traces laid end to end."""
-    found = np.full(len(lengths), NO_ERROR, dtype=np.int64)
+    """Return each trace's predicted first error or NO_ERROR; the steps of all traces are end to end."""
+    predicted = np.full(len(lengths), NO_ERROR, dtype=np.int64)
     above = np.flatnonzero(p_wrong >= threshold)
     trace = np.repeat(np.arange(len(lengths)), lengths)[above]
-    hit, first = np.unique(trace, return_index=True)
-    found[hit] = step_indexes(lengths)[above[first]]
-    return found
+    flagged, first = np.unique(trace, return_index=True)
+    predicted[flagged] = step_indexes(lengths)[above[first]]
+    return predicted
 
 
-def evaluate_processbench(
-    *, p_wrong: Floats, lengths: Ints, truth: Ints, problems: Ints, threshold: float, level: float = 0.95
-) -> ProcessBenchResult:
-    said = predict_first_errors(p_wrong=p_wrong, lengths=lengths, threshold=threshold)
+def evaluate_processbench(judged: JudgedTraces, *, threshold: float) -> ProcessBenchResult:
+    n_problems = int(judged.problems.max(initial=-1)) + 1
     sample = estimation.sample_from_sums(
-        sum_by(groups=problems, rows=_counts(said, truth), n_groups=int(problems.max(initial=-1)) + 1),
-        copies=np.ones(int(problems.max(initial=-1)) + 1, dtype=np.int64),
-        is_comparable=np.bincount(problems) > 0,
-        units=len(truth),
-        pairable=len(truth),
+        sum_by(groups=judged.problems, rows=_count_hits(judged, threshold), n_groups=n_problems),
+        copies=np.ones(n_problems, dtype=np.int64),
+        is_comparable=np.bincount(judged.problems) > 0,
+        units=len(judged.truth),
+        pairable=len(judged.truth),
         nothing=Reason.NO_CASES,
     )
-    found = estimation.estimates(statistics=_STATISTICS, sample=sample, level=level)
-    return ProcessBenchResult(threshold=threshold, **found)
+    return ProcessBenchResult(**estimation.estimates(statistics=_STATISTICS, sample=sample))
 
 
-def find_best_threshold(*, p_wrong: Floats, lengths: Ints, truth: Ints, looks: int = 200) -> float:
-    """The threshold with the best F1 on these traces, among quantiles of their scores; the middle one of equals."""
-    candidates = np.unique(np.quantile(p_wrong, np.linspace(0, 1, looks))) if len(p_wrong) else np.array([0.5])
-    f1 = np.array(
-        [
-            _f1(_counts(predict_first_errors(p_wrong=p_wrong, lengths=lengths, threshold=t), truth).sum(axis=0))
-            for t in candidates.tolist()
-        ]
-    )
+def find_best_threshold(judged: JudgedTraces, *, n_candidates: int = 200) -> float:
+    """Return the quantile of the scores with the best F1 on these traces, the middle one of equally good ones."""
+    if not len(judged.p_wrong):
+        return 0.5
+    candidates = np.unique(np.quantile(judged.p_wrong, np.linspace(0, 1, n_candidates)))
+    f1 = np.array([_f1(_count_hits(judged, threshold).sum(axis=0)) for threshold in candidates.tolist()])
     best = np.flatnonzero(f1 >= np.nanmax(f1)) if np.isfinite(f1).any() else np.arange(len(candidates))
     return float(candidates[best[len(best) // 2]])
 
 
-def _counts(said: Ints, truth: Ints) -> Floats:
-    """Per trace: erroneous and found, erroneous, correct and left in peace, correct."""
-    is_erroneous, is_right = truth != NO_ERROR, said == truth
-    columns = (is_erroneous & is_right, is_erroneous, ~is_erroneous & is_right, ~is_erroneous)
+def _count_hits(judged: JudgedTraces, threshold: float) -> Floats:
+    """Per trace: erroneous and predicted exactly, erroneous, correct and unflagged, correct."""
+    predicted = predict_first_errors(p_wrong=judged.p_wrong, lengths=judged.lengths, threshold=threshold)
+    is_erroneous, is_hit = judged.truth != NO_ERROR, predicted == judged.truth
+    columns = (is_erroneous & is_hit, is_erroneous, ~is_erroneous & is_hit, ~is_erroneous)
     return np.column_stack(columns).astype(np.float64)
 
 
-def _erroneous(counts: Floats) -> Floats:
+def _accuracy_erroneous(counts: Floats) -> Floats:
     return divide(counts[..., 0], counts[..., 1])
 
 
-def _correct(counts: Floats) -> Floats:
+def _accuracy_correct(counts: Floats) -> Floats:
     return divide(counts[..., 2], counts[..., 3])
 
 
 def _f1(counts: Floats) -> Floats:
-    erroneous, correct = _erroneous(counts), _correct(counts)
-    together = erroneous + correct
-    return np.where(together == 0, 0.0, divide(2 * erroneous * correct, together))
+    erroneous, correct = _accuracy_erroneous(counts), _accuracy_correct(counts)
+    total = erroneous + correct
+    return np.where(total == 0, 0.0, divide(2 * erroneous * correct, total))
 
 
 _STATISTICS = {
     "f1": Statistic(_f1, 0.0, Reason.NO_CASES),
-    "accuracy_erroneous": Statistic(_erroneous, 0.0, Reason.NO_CASES),
-    "accuracy_correct": Statistic(_correct, 0.0, Reason.NO_CASES),
+    "accuracy_erroneous": Statistic(_accuracy_erroneous, 0.0, Reason.NO_CASES),
+    "accuracy_correct": Statistic(_accuracy_correct, 0.0, Reason.NO_CASES),
 }

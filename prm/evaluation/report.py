@@ -1,21 +1,20 @@
-"""Everything that is said of a PRM after it has been judged, and the claims among it: one table, never one number.
+"""All figures of a PRM's evaluation. A claim needs the whole table, never one figure.
 
     first errors   F1, accuracy on erroneous and on correct traces, at a threshold found on other problems
-    steps          AUC, risk-set AUC, the length-matched form, the same for length alone, ECE, over-credit, over-blame,
-                   false confidence
+    steps          AUC, risk-set AUC, the length-matched form, the same for length only, ECE, missed errors
+                   ("over_credit"), false alarms ("over_blame"), false confidence
 
-Only steps up to and with a trace's first error carry a label. The length-only figure is computed as the length-matched
-one, with log characters in the PRM's place.
+Only steps up to and including a trace's first error carry a label. The length-only figure is the length-matched one
+with log characters in place of the PRM's scores.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from prm.evaluation import calibration, concordance, error_shares, labeled_steps, processbench
-from prm.evaluation.labeled_steps import NO_ERROR, LabeledSteps
-from stats.arrays import Bools, Floats, Ints
+from prm.evaluation import calibration, concordance, error_shares, processbench
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces, LabeledSteps
 from stats.estimates import Estimate
 
 FOLDS = 5
@@ -31,98 +30,36 @@ _STEP_FIGURES: dict[str, Callable[[LabeledSteps], Estimate]] = {
 }
 
 
-@dataclass(frozen=True)
-class JudgedTraces:
-    """Traces with their true first error (NONE for none), steps laid end to end; problems and sources from 0."""
-
-    p_wrong: Floats
-    characters: Ints
-    lengths: Ints
-    truth: Ints
-    problems: Ints
-    sources: Ints
-
-    @property
-    def traces(self) -> Ints:
-        return np.repeat(np.arange(len(self.lengths)), self.lengths)
-
-    def keep(self, is_kept: Bools) -> "JudgedTraces":
-        """Some of the traces."""
-        rows = is_kept[self.traces]
-        return JudgedTraces(
-            self.p_wrong[rows],
-            self.characters[rows],
-            self.lengths[is_kept],
-            self.truth[is_kept],
-            self.problems[is_kept],
-            self.sources[is_kept],
-        )
-
-    @property
-    def is_labelled(self) -> Bools:
-        """Which of all steps carry a label."""
-        return labeled_steps.mask_labeled(lengths=self.lengths, first_errors=self.truth)
-
-    def labelled(self) -> LabeledSteps:
-        return labeled_steps.build_labeled_steps(
-            p_wrong=self.p_wrong,
-            characters=self.characters,
-            lengths=self.lengths,
-            first_errors=self.truth,
-            problems=self.problems,
-            sources=self.sources,
-        )
-
-
 def report_on_traces(judged: JudgedTraces, *, threshold: float) -> dict[str, Estimate]:
-    found = processbench.evaluate_processbench(
-        p_wrong=judged.p_wrong,
-        lengths=judged.lengths,
-        truth=judged.truth,
-        problems=judged.problems,
-        threshold=threshold,
-    )
-    return {**_first_error_figures(found), **report_on_steps(judged.labelled())}
-
-
-def report_on_steps(labelled: LabeledSteps) -> dict[str, Estimate]:
-    return {name: of(labelled) for name, of in _STEP_FIGURES.items()}
+    """Return every figure at a threshold that comes from other traces."""
+    first_errors = processbench.evaluate_processbench(judged, threshold=threshold)
+    return {**vars(first_errors), **report_on_steps(judged.labeled_steps())}
 
 
 def report_across_folds(judged: JudgedTraces) -> dict[str, Estimate]:
-    """Where there are no other traces: each fold of problems is judged at the threshold of the other folds."""
-    shifted = judged.p_wrong.copy()
+    """Return every figure, with each fold of problems at the threshold of the other folds."""
+    margins = judged.p_wrong.copy()  # P(wrong) minus the threshold
     fold = judged.problems % FOLDS
-    for each in range(FOLDS):
-        others = judged.keep(fold != each)
-        if len(others.lengths) and (fold == each).any():
-            rows = (fold == each)[judged.traces]
-            shifted[rows] = judged.p_wrong[rows] - find_threshold(others)
-    found = processbench.evaluate_processbench(
-        p_wrong=shifted, lengths=judged.lengths, truth=judged.truth, problems=judged.problems, threshold=0.0
-    )
-    return {**_first_error_figures(found), **report_on_steps(judged.labelled())}
+    for n in range(FOLDS):
+        others = judged.keep(fold != n)
+        if len(others.lengths) and (fold == n).any():
+            rows = (fold == n)[judged.traces]
+            margins[rows] = judged.p_wrong[rows] - processbench.find_best_threshold(others)
+    first_errors = processbench.evaluate_processbench(replace(judged, p_wrong=margins), threshold=0.0)
+    return {**vars(first_errors), **report_on_steps(judged.labeled_steps())}
 
 
-def find_threshold(judged: JudgedTraces) -> float:
-    return processbench.find_best_threshold(p_wrong=judged.p_wrong, lengths=judged.lengths, truth=judged.truth)
+def report_on_steps(steps: LabeledSteps) -> dict[str, Estimate]:
+    return {name: compute(steps) for name, compute in _STEP_FIGURES.items()}
 
 
 def count_judged(judged: JudgedTraces) -> dict[str, int]:
-    labelled = judged.labelled()
+    steps = judged.labeled_steps()
     return {
         "traces": len(judged.lengths),
         "erroneous": int((judged.truth != NO_ERROR).sum()),
         "correct": int((judged.truth == NO_ERROR).sum()),
         "problems": len(np.unique(judged.problems)),
-        "steps": len(labelled.p_wrong),
-        "wrong_steps": int(labelled.is_wrong.sum()),
-    }
-
-
-def _first_error_figures(found: processbench.ProcessBenchResult) -> dict[str, Estimate]:
-    return {
-        "f1": found.f1,
-        "accuracy_erroneous": found.accuracy_erroneous,
-        "accuracy_correct": found.accuracy_correct,
+        "steps": len(steps.p_wrong),
+        "wrong_steps": int(steps.is_wrong.sum()),
     }

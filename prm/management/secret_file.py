@@ -1,4 +1,4 @@
-"""A secret that a command reads from a file, so that it stands in no history and no list of processes."""
+"""Read a secret from a file, to keep it out of the shell history and the process list."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ from django.core.management.base import CommandError
 
 
 def read_secret(file: Path | None) -> str:
-    """Nothing where no file is named."""
+    """Return the file's content, or "" without a file."""
     try:
         return file.read_text().strip() if file else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"The secret cannot be read: {error}") from None
+        raise CommandError(f"Cannot read the secret file: {error}") from None

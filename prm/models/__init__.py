@@ -1,4 +1,4 @@
-"""The nouns of this room; each module here says who owns its tables."""
+"""The models of this package. Each module names the modules that change its tables."""
 
 from prm.models.generation import Generation, LoopRules
 from prm.models.prm import PRM, PRMUsage, Score

@@ -1,5 +1,7 @@
-"""Rounds of label, train, score, select, and the rules that they follow. `prm.generations` owns Generation,
-`prm.loop_rules` LoopRules."""
+"""Generations (rounds of training, scoring and selection) and their settings.
+
+`prm.generations` changes Generation, `prm.loop_rules` changes LoopRules.
+"""
 
 from typing import ClassVar
 
@@ -13,8 +15,6 @@ from prm.models.prm import PRM
 
 
 class Stage(models.TextChoices):
-    """Where a generation is, or how it ended."""
-
     SNAPSHOT = "snapshot", _("snapshot")
     TRAIN = "train", _("train")
     EVALUATE = "evaluate", _("evaluate")
@@ -28,7 +28,7 @@ RUNNING = (Stage.SNAPSHOT, Stage.TRAIN, Stage.EVALUATE, Stage.SCORE, Stage.SELEC
 
 
 class Generation(models.Model):
-    """One round. What its gate said stays; figures are copied here so that a timeline needs nothing else."""
+    """One round. The figures of its gate are copied here, so that they stay when the PRM is evaluated again."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="generations", db_index=False)
     number = models.PositiveIntegerField()
@@ -42,16 +42,16 @@ class Generation(models.Model):
     candidate = models.ForeignKey(PRM, null=True, on_delete=models.SET_NULL, related_name="generations", db_index=False)
     scored_with = models.ForeignKey(PRM, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     n_submissions = models.PositiveIntegerField(default=0)
-    n_traces = models.PositiveIntegerField(default=0)  # labelled, outside the reserve
-    has_passed = models.BooleanField(null=True, blank=True)  # the gate
-    gate = models.JSONField(default=dict)  # reasons, figures
+    n_traces = models.PositiveIntegerField(default=0)  # labeled, outside the held-out set
+    has_passed = models.BooleanField(null=True, blank=True)  # the gate's decision
+    gate = models.JSONField(default=dict)  # reason, alarms, figures
     shards_left = models.PositiveIntegerField(default=0)
 
     batch = models.PositiveIntegerField(null=True, blank=True)
-    acquisition = models.CharField(max_length=200, blank=True)  # as it was used
+    acquisition = models.CharField(max_length=200, blank=True)  # of this batch
     n_policy = models.PositiveIntegerField(default=0)
     n_uniform = models.PositiveIntegerField(default=0)
-    reading = models.JSONField(default=dict)  # what reading was taken to cost: seconds, and from how many readings
+    reading = models.JSONField(default=dict)  # the assumed cost: seconds per trace, step, word
     payoff = models.JSONField(default=dict)
 
     class Meta:
@@ -78,12 +78,12 @@ class Generation(models.Model):
 
     @property
     def subject(self) -> str:
-        """Under which its jobs are found."""
+        """The subject of its jobs."""
         return f"generation:{self.pk}"
 
 
 class LoopRules(models.Model):
-    """How a project's traces are chosen, and when a generation starts by itself."""
+    """How a project's batches are drawn, and when a generation starts automatically."""
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="loop_rules", primary_key=True)
     acquisition = models.CharField(max_length=200, default="entropy_per_root_cost")
@@ -91,8 +91,8 @@ class LoopRules(models.Model):
     batch_size = models.PositiveIntegerField(default=500)
     domain_quota = models.FloatField(default=1.0)
     has_one_per_problem = models.BooleanField(default=True)
-    every_n_submissions = models.PositiveIntegerField(null=True, blank=True)  # null: only a person starts one
-    fell_back_at = models.DateTimeField(null=True, blank=True)  # since then chosen at random: choosing did not pay
+    every_n_submissions = models.PositiveIntegerField(null=True, blank=True)  # null: never automatically
+    fell_back_at = models.DateTimeField(null=True, blank=True)  # random draws since then, for lack of gain
 
     class Meta:
         constraints: ClassVar = [

@@ -1,4 +1,7 @@
-"""PRMs, their scores and their usage."""
+"""PRMs, their scores and their usage.
+
+`prm.registry` changes PRM, `prm.scores` Score, `prm.inference` PRMUsage.
+"""
 
 from typing import ClassVar
 
@@ -14,7 +17,7 @@ class BackendKind(models.TextChoices):
     BUILTIN = "builtin", _("builtin")
     VLLM = "vllm", _("vLLM")
     HTTP = "http", _("a scorer over HTTP")
-    PUSHED = "pushed", _("scores that are pushed here")
+    PUSHED = "pushed", _("pushed scores")
 
 
 class SemanticsKind(models.TextChoices):
@@ -24,27 +27,27 @@ class SemanticsKind(models.TextChoices):
 
 
 class PRM(models.Model):
-    """One version of a process reward model. What it is never changes: other weights are the next version."""
+    """One version of a process reward model. Its identity never changes: other weights are another version."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="prms", db_index=False)
     version = models.PositiveIntegerField()
     backend = models.CharField(max_length=8, choices=BackendKind)
     semantics = models.CharField(max_length=8, choices=SemanticsKind, default=SemanticsKind.HAZARD)
-    # Its identity: what it is called where it runs, and a hash of its weights.
+    # Its identity: the name that its server knows, and a hash of its weights.
     model = models.CharField(max_length=200)
     digest = models.CharField(max_length=100, blank=True)
 
     address = models.URLField(max_length=500, blank=True)
     options = models.JSONField(default=dict)  # style, batch, timeout
-    secret = models.BinaryField(null=True, blank=True)  # sealed: a bearer token, or what requests are signed with
-    weights = models.BinaryField(null=True, blank=True)  # of a builtin one
+    secret = models.BinaryField(null=True, blank=True)  # encrypted: a bearer token or a signing secret
+    weights = models.BinaryField(null=True, blank=True)  # of a builtin PRM
     manifest = models.ForeignKey(Manifest, null=True, on_delete=models.PROTECT, related_name="prms", db_index=False)
-    trained = models.BinaryField(null=True, blank=True)  # ids of the traces, packed: what audits look at
+    trained = models.BinaryField(null=True, blank=True)  # encoded ids of the traces, for audits
     n_trained = models.PositiveIntegerField(null=True, blank=True)  # traces
 
     evaluation = models.JSONField(default=dict)  # figures by name, with intervals and counts
     audits = models.JSONField(default=dict)
-    calibration = models.JSONField(default=dict)  # Platt's line, from the reserve
+    calibration = models.JSONField(default=dict)  # Platt's line, from the held-out set
     threshold = models.FloatField(default=0.5)  # P(wrong) that flags a step
     evaluated_at = models.DateTimeField(null=True, blank=True)
 
@@ -55,7 +58,7 @@ class PRM(models.Model):
     made_current_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    predecessor = models.ForeignKey(  # which one it took over from
+    predecessor = models.ForeignKey(  # the current PRM before this one
         "self", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
 
@@ -82,12 +85,12 @@ class PRM(models.Model):
 
     @property
     def label(self) -> str:
-        """What draws and datasets call it."""
+        """The name in draws and datasets."""
         return f"{self.version} {self.model}" + (f" {self.digest[:8]}" if self.digest else "")
 
 
 class Score(models.Model):
-    """What a PRM says of the steps of one trace, with their sizes: one row of three numbers a step, packed."""
+    """A PRM's scores of the steps of one trace, with the steps' sizes, as `prm.score_encoding` encodes them."""
 
     prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="scores", db_index=False)
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="+")
@@ -110,7 +113,7 @@ class PRMUsagePurpose(models.TextChoices):
 
 
 class PRMUsage(models.Model):
-    """How often somebody asked a PRM through the API, by purpose and day."""
+    """How often a user called a PRM through the API, by purpose and day."""
 
     prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="uses", db_index=False)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)

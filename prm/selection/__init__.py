@@ -1,5 +1,6 @@
-"""Which traces people read next. Pure: numbers in, draws with known probabilities out.
+"""Which traces people label next. Pure: numbers in, draws with known probabilities out.
 
-What a PRM says becomes a hazard per step (`semantics`, `platt`), hazards become the chances of the first error
-(`survival`), an acquisition scores each trace (`acquisitions`), and a batch is drawn in order (`draws`).
+A PRM's score becomes a hazard per step (`semantics`, `platt`), hazards become probabilities of the first error
+(`pool`), an acquisition function scores each trace (`acquisitions`, `cost`), and `draws` turns the score into a
+probability of being drawn.
 """

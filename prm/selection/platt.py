@@ -1,9 +1,9 @@
-"""Platt's calibration: a logistic line that turns a PRM's hazards into hazards that come true.
+"""Platt's calibration: a logistic line that maps a PRM's hazards to observed error rates.
 
     h' = σ(a + b logit(h)),  a and b by maximum likelihood with Platt's softened targets
 
-Fitted on labels of the reserve only, from 100 traces on: labels of actively chosen traces would teach it their choice.
-Below that the hazards stay as they are and are called uncalibrated.
+Fitted only on the held-out set, and only from 100 labeled traces on: actively selected labels are a biased sample. With
+fewer traces the hazards stay uncalibrated.
 
 J. C. Platt (1999), "Probabilistic outputs for support vector machines"; Newton's method as in H.-T. Lin, C.-J. Lin,
 R. C. Weng (2007), doi:10.1007/s10994-007-5018-6.
@@ -20,7 +20,7 @@ MIN_TRACES = 100
 
 @dataclass(frozen=True)
 class Calibration:
-    """`is_fitted` is false for the line that changes nothing."""
+    """`is_fitted` is false for the identity."""
 
     intercept: float = 0.0
     slope: float = 1.0
@@ -29,7 +29,7 @@ class Calibration:
 
 
 def fit_calibration(*, hazards: Floats, is_wrong: Bools, n_traces: int) -> Calibration:
-    """From the steps of labelled reserve traces, up to and with each first error."""
+    """Fit to the steps of labeled held-out traces, up to and including each first error."""
     if n_traces < MIN_TRACES or is_wrong.all() or not is_wrong.any():
         return Calibration(n_traces=n_traces)
     design = np.column_stack([np.ones(len(hazards)), logit(hazards)])
@@ -54,8 +54,8 @@ def apply_calibration(*, hazards: Floats, calibration: Calibration) -> Floats:
 
 
 def logit(p: Floats) -> Floats:
-    kept = np.clip(p, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(kept) - np.log1p(-kept))
+    p = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(p) - np.log1p(-p))
 
 
 def _sigmoid(x: Floats) -> Floats:

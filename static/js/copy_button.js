@@ -1,4 +1,4 @@
-// Copy a link to the clipboard. Without clipboard access, select it for copying by hand.
+// Copy a link to the clipboard. Without clipboard access the link is selected, to be copied by hand.
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {

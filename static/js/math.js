@@ -1,11 +1,11 @@
-// Typeset the formulas of a server-rendered page. Without JavaScript their source stays readable.
+// Typeset the formulas of a server-rendered page. Without it, their source is shown.
 
 import { json, loadMath, problemBody, typeset } from "./work/rendering.js";
 
 for (const root of document.querySelectorAll("[data-maths]")) {
-  // Plain text with math delimiters.
+  // Plain text with math delimiters
   for (const plain of root.querySelectorAll("[data-plain]")) plain.replaceChildren(problemBody(plain.textContent.trim()));
-  for (const block of root.querySelectorAll("[data-json]")) block.textContent = json(block.textContent) ?? block.textContent;
+  for (const node of root.querySelectorAll("[data-json]")) node.textContent = json(node.textContent) ?? node.textContent;
   if (root.querySelector("[data-tex]")) {
     loadMath(document.getElementById("katex").dataset).then(() => typeset(root));
   }

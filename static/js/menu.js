@@ -1,7 +1,7 @@
-// Close the user menu, a <details> element, on Escape or a click elsewhere.
+// The user menu is a <details>; Escape or a click elsewhere closes it.
 const menus = document.querySelectorAll("details.menu");
 
-// On phones the navigation is one scrolling line: scroll to the current page.
+// On a phone the project navigation is one scrolling line: scroll to the current entry.
 const side = document.querySelector(".side");
 const here = side?.querySelector("[aria-current]");
 if (here) side.scrollLeft = here.offsetLeft - (side.clientWidth - here.clientWidth) / 2;

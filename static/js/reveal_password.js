@@ -1,4 +1,4 @@
-// Show or hide a password while it is typed.
+// Show and hide a password while it is typed.
 for (const button of document.querySelectorAll("[data-reveal]")) {
   const field = document.getElementById(button.dataset.reveal);
   button.hidden = false;

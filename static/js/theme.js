@@ -1,10 +1,10 @@
-// Switch the theme without a request, with the cookie that the form would set.
+// Switch the theme without a request. Sets the same cookie as the server does for the form.
 const form = document.querySelector("[data-theme-form]");
 
 const secure = location.protocol === "https:" ? "; Secure" : "";
 const keep = (name, value) => (document.cookie = `${name}=${value}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`);
 
-// Send the browser's time zone, so that the next page shows local times.
+// From the next page on, the server shows times in the browser's time zone.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (zone && !document.cookie.includes(`zone=${zone}`)) keep("zone", zone);
 

@@ -1,4 +1,4 @@
-"""Tokens of programs: shown once, kept as a hash, never working longer than they should."""
+"""API tokens: shown once, stored as a hash, valid for a limited time."""
 
 import datetime as dt
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 A_DAY = dt.timedelta(days=1)
 
 
-def test_find_knows_a_working_token_alone() -> None:
+def test_find_returns_only_active_tokens() -> None:
     user = factories.make_user()
     row, secret = api_tokens.create_token(user=user, name="CI", scopes=["read"], lasts=A_DAY, now=NOW)
     assert secret not in str(ApiToken.objects.values().get())
@@ -27,7 +27,7 @@ def test_find_knows_a_working_token_alone() -> None:
     assert api_tokens.find_token(secret=secret, now=NOW) is None
 
 
-def test_find_lets_nobody_in_whose_account_is_closed() -> None:
+def test_find_ignores_tokens_of_inactive_accounts() -> None:
     user = factories.make_user()
     _, secret = api_tokens.create_token(user=user, name="CI", scopes=["read"], lasts=None, now=NOW)
     user.is_active = False
@@ -35,7 +35,7 @@ def test_find_lets_nobody_in_whose_account_is_closed() -> None:
     assert api_tokens.find_token(secret=secret, now=NOW) is None
 
 
-def test_find_notes_the_use_once_an_hour() -> None:
+def test_find_records_the_use_once_an_hour() -> None:
     _, secret = api_tokens.create_token(user=factories.make_user(), name="CI", scopes=["read"], lasts=None, now=NOW)
     for minutes in (0, 10, 59):
         api_tokens.find_token(secret=secret, now=NOW + dt.timedelta(minutes=minutes))
@@ -44,14 +44,14 @@ def test_find_notes_the_use_once_an_hour() -> None:
     assert ApiToken.objects.get().used_at == NOW + dt.timedelta(minutes=61)
 
 
-def test_page_makes_a_token_shows_it_once_and_withdraws_it(client: Client) -> None:
+def test_page_creates_shows_once_and_revokes_a_token(client: Client) -> None:
     user = factories.make_user()
     client.force_login(user)
     form = {"name": "Cluster", "scopes": ["read", "bring_in"], "days": "30"}
     page = client.post(reverse("tokens"), form)
     token = ApiToken.objects.get()
     assert page.status_code == 201
-    secret = page.context["made"][1]
+    secret = page.context["created"][1]
     assert secret in page.content.decode()
     assert api_tokens.find_token(secret=secret, now=timezone.now()) == token
     assert secret not in client.get(reverse("tokens")).content.decode()

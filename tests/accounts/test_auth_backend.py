@@ -1,4 +1,4 @@
-"""Who stands behind a session: as Django would find them, or nobody."""
+"""The backend loads the same user as Django's, or none."""
 
 import pytest
 from django.db import connection
@@ -11,7 +11,7 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
-def test_get_user_finds_the_person_as_the_row_says() -> None:
+def test_get_user_equals_the_row() -> None:
     made = factories.make_user("ada")
     User.objects.filter(pk=made.pk).update(email="ada@example.org", is_staff=True)
     with CaptureQueriesContext(connection) as queries:
@@ -23,7 +23,7 @@ def test_get_user_finds_the_person_as_the_row_says() -> None:
     assert len(queries) == 1
 
 
-def test_get_user_finds_nobody_who_may_not_come_in() -> None:
+def test_get_user_ignores_inactive_and_missing_users() -> None:
     made = factories.make_user()
     User.objects.filter(pk=made.pk).update(is_active=False)
     assert PreloadedUserBackend().get_user(made.pk) is None

@@ -1,4 +1,4 @@
-"""What people type to get in."""
+"""Forms of accounts."""
 
 import pytest
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
         ("", ""),
     ],
 )
-def test_a_name_does_not_turn_what_stands_after_it(typed: str, kept: str) -> None:
+def test_direction_overrides_are_removed_from_names(typed: str, kept: str) -> None:
     form = NewAccountForm({"username": "amal", "name": typed, "password": "a long way home"})
     assert form.is_valid()
     assert form.cleaned_data["name"] == kept

@@ -1,4 +1,4 @@
-"""The first account of an empty platform."""
+"""The command that creates the first account."""
 
 from io import StringIO
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from people import roles
 pytestmark = pytest.mark.django_db
 
 
-def test_make_owner_prints_a_link_that_logs_in_somebody_who_may_create_projects(client: Client) -> None:
+def test_make_owner_prints_a_login_link_of_a_user_who_may_create_projects(client: Client) -> None:
     said = StringIO()
     call_command("make_owner", "ada", origin="http://testserver", stdout=said)
     assert roles.may_create_projects(User.objects.get(username="ada"))
@@ -21,7 +21,7 @@ def test_make_owner_prints_a_link_that_logs_in_somebody_who_may_create_projects(
     assert client.session["_auth_user_id"] == str(User.objects.get(username="ada").pk)
 
 
-def test_make_owner_says_how_to_let_in_somebody_who_has_an_account() -> None:
+def test_make_owner_names_the_command_for_an_existing_user() -> None:
     call_command("make_owner", "ada", stdout=StringIO())
     with pytest.raises(CommandError, match="login_link ada"):
         call_command("make_owner", "ada")

@@ -1,4 +1,4 @@
-"""Times are told by the clock of whoever asks."""
+"""Time zones of pages and the API."""
 
 import pytest
 from django.http import HttpRequest, HttpResponse
@@ -16,19 +16,19 @@ def shown_in(path: str, zone: str | None) -> str:
     if zone is not None:
         request.COOKIES["zone"] = zone
     told = TimeZoneMiddleware(page)(request)
-    assert timezone.get_current_timezone_name() == "UTC"  # the next one is asked anew
+    assert timezone.get_current_timezone_name() == "UTC"  # the next request is independent
     assert isinstance(told, HttpResponse)
     return told.content.decode()
 
 
-def test_pages_are_told_in_the_zone_that_the_browser_names() -> None:
+def test_pages_use_the_time_zone_of_the_browser() -> None:
     assert shown_in("/", "Asia/Tokyo") == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize("zone", [None, "", "Middle/Earth", "../../../etc/passwd", "Asia/Tokyo\n", "x" * 5000])
-def test_what_is_no_zone_is_utc(zone: str | None) -> None:
+def test_unknown_time_zone_is_utc(zone: str | None) -> None:
     assert shown_in("/", zone) == "UTC"
 
 
-def test_programs_are_told_utc() -> None:
+def test_api_uses_utc() -> None:
     assert shown_in("/api/v1/projects", "Asia/Tokyo") == "UTC"

@@ -1,4 +1,4 @@
-"""Sessions that have run out do not pile up."""
+"""Deletion of expired sessions."""
 
 import datetime as dt
 
@@ -10,7 +10,7 @@ from accounts.tasks import delete_expired_sessions
 
 
 @pytest.mark.django_db
-def test_forget_ended_sessions_leaves_those_that_last() -> None:
+def test_only_expired_sessions_are_deleted() -> None:
     now = dt.datetime.now(dt.UTC)
     for key, hours in (("over", -1), ("lasts", 1)):
         Session.objects.create(session_key=key, session_data="", expire_date=now + dt.timedelta(hours=hours))

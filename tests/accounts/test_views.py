@@ -1,4 +1,4 @@
-"""Pages behind links."""
+"""Pages behind single-use links, and the theme."""
 
 import datetime as dt
 from typing import Any
@@ -19,7 +19,7 @@ def login_address(user: User) -> str:
     return reverse("login_link", args=[login_links.create_login_link(user=user, by=None, now=timezone.now())])
 
 
-def test_login_link_is_used_up_by_pressing_alone(client: Client) -> None:
+def test_login_link_is_used_up_only_by_the_button(client: Client) -> None:
     anna = factories.make_user("anna")
     address = login_address(anna)
     for _ in range(2):
@@ -33,18 +33,18 @@ def test_login_link_is_used_up_by_pressing_alone(client: Client) -> None:
     assert LoginLink.objects.get().used_at
 
 
-def test_login_link_takes_the_place_of_whoever_was_logged_in(client: Client) -> None:
+def test_login_link_replaces_the_current_login(client: Client) -> None:
     anna, bert = factories.make_user("anna"), factories.make_user("bert")
     client.force_login(bert)
     before = client.session.session_key
     address = login_address(anna)
-    assert "You are logged in as bert" in client.get(address).content.decode()
+    assert 'data-replaces="bert"' in client.get(address).content.decode()
     client.post(address)
     assert client.session["_auth_user_id"] == str(anna.pk)
     assert client.session.session_key != before
 
 
-def test_new_password_logs_in_and_spends_the_link(client: Client) -> None:
+def test_new_password_logs_in_and_uses_the_link_up(client: Client) -> None:
     anna = factories.make_user("anna")
     token = login_links.create_password_link(user=anna, by=None, now=timezone.now())
     address = reverse("new_password", args=[token])
@@ -56,7 +56,7 @@ def test_new_password_logs_in_and_spends_the_link(client: Client) -> None:
     assert Client().post(address, {"password": "eight blue ladders"}).status_code == 410
 
 
-def test_new_password_ends_sessions_that_were_open(client: Client) -> None:
+def test_new_password_ends_open_sessions(client: Client) -> None:
     anna = factories.make_user("anna", password="seven green ladders")
     client.force_login(anna)
     token = login_links.create_password_link(user=anna, by=None, now=timezone.now() - dt.timedelta(days=2))
@@ -67,7 +67,7 @@ def test_new_password_ends_sessions_that_were_open(client: Client) -> None:
 @pytest.mark.parametrize(
     ("chosen", "kept"), [({"theme": "dark"}, "dark"), ({"theme": "light"}, "light"), ({"theme": "<b>"}, ""), ({}, "")]
 )
-def test_theme_keeps_one_of_two_words(chosen: dict[str, Any], kept: str, client: Client) -> None:
+def test_theme_cookie_holds_light_or_dark(chosen: dict[str, Any], kept: str, client: Client) -> None:
     response = client.post(reverse("theme"), chosen)
     assert response.cookies["theme"].value == kept
     page = client.get(reverse("account_login")).content.decode()
@@ -75,6 +75,6 @@ def test_theme_keeps_one_of_two_words(chosen: dict[str, Any], kept: str, client:
 
 
 @pytest.mark.parametrize("back", ["https://example.org/", "//example.org", "javascript:alert(1)"])
-def test_theme_goes_back_to_a_page_of_ours_alone(back: str, client: Client) -> None:
+def test_theme_redirects_only_within_the_platform(back: str, client: Client) -> None:
     assert client.post(reverse("theme"), {"theme": "dark", "next": back})["Location"] == "/"
     assert client.post(reverse("theme"), {"theme": "dark", "next": "/join/x?y=1"})["Location"] == "/join/x?y=1"

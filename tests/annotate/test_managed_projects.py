@@ -1,4 +1,4 @@
-"""Whoever leads a project sees at home how it stands, and what waits for them there."""
+"""Managed projects on the home page: progress and pending work."""
 
 import datetime as dt
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def in_progress(project: Project) -> None:
-    """One of three traces is settled, one contested; somebody is paused and a job failed."""
+    """Settle one of three traces, contest one, pause a rater and fail a job."""
     two = submitted_work.make_raters(project, 2)
     settled, contested, _unread = (factories.make_trace(project) for _ in range(3))
     for rater, says in zip(two, ([-1], [1, -1]), strict=True):
@@ -38,30 +38,30 @@ def in_progress(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "waiting"),
+    ("role", "pending"),
     [
         (Role.LEAD, ["1 contested", "1 paused", "1 job failed"]),
         (Role.REVIEWER, ["1 contested", "1 job failed"]),
         (Role.ENGINEER, ["1 job failed"]),
     ],
 )
-def test_of_tells_how_far_it_is_and_what_waits_for_this_role(role: Role, waiting: list[str]) -> None:
+def test_progress_and_pending_work_by_role(role: Role, pending: list[str]) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=role, now=factories.NOW)
     in_progress(project)
-    (found,) = managed_projects.list_managed_projects(todo.list_todos(user))
-    assert (found.settled, found.total, found.worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
-    assert found.waiting == waiting
+    (managed,) = managed_projects.list_managed_projects(todo.list_todos(user))
+    assert (managed.settled, managed.total, managed.last_worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
+    assert managed.pending == pending
 
 
-def test_of_leaves_out_who_only_rates() -> None:
+def test_annotators_manage_no_projects() -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     assert managed_projects.list_managed_projects(todo.list_todos(user)) == []
 
 
 @pytest.mark.parametrize("n", [1, 5])
-def test_home_costs_the_same_for_many_projects(
+def test_query_count_of_home_does_not_depend_on_managed_projects(
     n: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     lead: User = factories.make_user()
@@ -70,4 +70,4 @@ def test_home_costs_the_same_for_many_projects(
     client.force_login(lead)
     with django_assert_num_queries(10):
         page = client.get(reverse("annotate:home")).content.decode()
-    assert page.count("nothing submitted yet") == n
+    assert page.count("data-managed-project") == n

@@ -1,13 +1,13 @@
-"""What there is to do, told truly and at a constant cost."""
+"""Available work per project, at a constant number of queries."""
 
 import datetime as dt
-import re
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
@@ -38,32 +38,32 @@ def only(user: User) -> todo.ProjectTodo:
     return each
 
 
-def test_of_counts_what_this_rater_has_not_had() -> None:
+def test_waiting_counts_traces_new_to_the_rater() -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=3)
-    assert (only(user).waiting, only(user).says) == (3, "waiting")
+    assert (only(user).waiting, only(user).status) == (3, "waiting")
     first = project.traces.order_by("pk").first()
     assert first
     factories.make_assignment(Rater.objects.get(), first, **SUBMITTED, holds_slot=True)
     assert only(user).waiting == 2
 
 
-def test_of_leaves_out_what_is_given_out_and_lanes_that_are_closed() -> None:
+def test_waiting_leaves_out_assigned_traces_and_closed_lanes() -> None:
     user = factories.make_user()
     project = a_project_of(user)
     factories.make_entry(factories.make_lane(project, arm="gold"), factories.make_trace(project), slots=0)
     closed = factories.make_lane(project, arm="policy", closed_at=factories.NOW)
     factories.make_entry(closed, factories.make_trace(project))
-    assert (only(user).waiting, only(user).says) == (0, "nothing")
+    assert (only(user).waiting, only(user).status) == (0, "nothing")
 
 
-def test_of_stops_counting_where_nobody_plans_further() -> None:
-    told = [todo.ProjectTodo(Membership(), None, waiting=n).over for n in (0, 1, 10, 11, 20, 21, todo.COUNT_LIMIT + 1)]
-    assert told == [0, 0, 0, 10, 10, 20, todo.COUNT_LIMIT]
+def test_waiting_stops_counting_at_the_limit() -> None:
+    marks = [todo.ProjectTodo(Membership(), None, waiting=n).over for n in (0, 1, 10, 11, 20, 21, todo.COUNT_LIMIT + 1)]
+    assert marks == [0, 0, 0, 10, 10, 20, todo.COUNT_LIMIT]
 
 
 @pytest.mark.parametrize(("role", "may"), [(Role.LEAD, True), (Role.REVIEWER, True), (Role.ENGINEER, False)])
-def test_of_lets_those_begin_to_rate_who_may(role: Role, may: bool, client: Client) -> None:
+def test_begin_rating_depends_on_the_role(role: Role, may: bool, client: Client) -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=1, role=role)
     assert (only(user).may_begin_rating, only(user).is_work) == (may, False)
@@ -74,62 +74,66 @@ def test_of_lets_those_begin_to_rate_who_may(role: Role, may: bool, client: Clie
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])
-def test_of_says_where_no_work_goes_on(state: str) -> None:
+def test_closed_or_paused_project_has_a_reason(state: str) -> None:
     user = factories.make_user()
     a_project_of(user, waiting=1, state=state)
-    assert only(user).says == state
-    assert f"This project is {state}" in only(user).why
+    assert only(user).status == state
+    assert only(user).reason
 
 
-def test_of_says_why_nothing_is_left_in_the_words_of_the_work_page(now: dt.datetime, client: Client) -> None:
+def test_home_and_claim_give_the_same_reason_for_an_empty_queue(now: dt.datetime, client: Client) -> None:
     user, other = factories.make_user(), factories.make_user()
     project = a_project_of(user)
     mine, theirs = Rater.objects.get(), factories.make_rater(project, other)
-    assert said_by_both(client, user, mine, "Nothing is queued in this project.")
+    reasons = [reason_on_home_and_claim(client, user, mine)]  # nothing is queued
     factories.make_submitted(mine, factories.make_trace(project))
-    assert said_by_both(client, user, mine, "Everything here is read as often as was asked for.")
-    met = factories.make_submitted(mine, factories.make_trace(project))
-    factories.make_entry(project.lanes.get(), met.trace)
-    assert said_by_both(client, user, mine, "The rest waits for other raters.")
+    reasons.append(reason_on_home_and_claim(client, user, mine))  # every trace has its labels
+    assignment = factories.make_submitted(mine, factories.make_trace(project))
+    factories.make_entry(project.lanes.get(), assignment.trace)
+    reasons.append(reason_on_home_and_claim(client, user, mine))  # the rest is for other raters
     ends = timezone.now() + dt.timedelta(minutes=20)
     factories.make_assignment(theirs, factories.make_trace(project), lease_ends_at=ends)
-    assert said_by_both(client, user, mine, f"Other raters hold the rest until {timezone.localtime(ends):%H:%M}.")
+    reasons.append(reason_on_home_and_claim(client, user, mine))  # others have the rest open
+    assert f"{timezone.localtime(ends):%H:%M}" in reasons[-1]
+    assert len(set(reasons)) == 4
 
 
-def said_by_both(client: Client, user: User, rater: Rater, words: str) -> bool:
-    """At home, and to whoever asks for a trace all the same."""
-    assert words in only(user).why
+def reason_on_home_and_claim(client: Client, user: User, rater: Rater) -> str:
+    reason = only(user).reason
     client.force_login(user)
     home = client.get(reverse("annotate:home")).content.decode()
-    with pytest.raises(queue.NothingLeft, match=re.escape(words)):
+    assert f'data-status="nothing">{escape(reason)}' in home
+    with pytest.raises(queue.NothingLeft) as refused:
         queue.claim_trace(rater_id=rater.pk, now=timezone.now())
-    return words in home and "Nothing left" in home
+    assert reason in str(refused.value)
+    return reason
 
 
-def test_of_does_not_count_hidden_gold_that_comes_by_chance_alone() -> None:
+def test_hidden_gold_is_not_counted() -> None:
     user = factories.make_user()
     project = a_project_of(user)
+    empty = only(user)
     factories.make_entry(factories.make_lane(project, arm="gold"), factories.make_trace(project), slots=9)
-    assert (only(user).says, only(user).why[:17]) == ("nothing", "Nothing is queued")
+    assert (only(user).status, only(user).reason) == ("nothing", empty.reason)
 
 
-def test_of_says_that_a_rater_is_paused_or_did_not_pass() -> None:
+def test_status_of_a_paused_or_failed_rater() -> None:
     user = factories.make_user()
     a_project_of(user, waiting=1)
     Rater.objects.update(stage="failed")
-    assert only(user).says == "failed"
+    assert only(user).status == "failed"
     Rater.objects.update(stage="working", paused_at=factories.NOW, paused_reason="Call me.")
-    assert (only(user).says, only(user).why[-8:]) == ("rater_paused", "Call me.")
+    assert (only(user).status, "Call me." in only(user).reason) == ("rater_paused", True)
 
 
-def test_of_leaves_out_archived_projects_and_those_that_were_left(now: dt.datetime) -> None:
+def test_archived_and_left_projects_are_not_listed(now: dt.datetime) -> None:
     user = factories.make_user()
     a_project_of(user, state="archived")
     members.leave_project(membership=members.get_membership(project=a_project_of(user), user=user), now=now)
     assert todo.list_todos(user) == []
 
 
-def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
+def test_opened_assignment_needs_a_valid_lease(now: dt.datetime) -> None:
     user = factories.make_user()
     project = a_project_of(user)
     kept = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
@@ -140,7 +144,7 @@ def test_opened_is_what_is_still_kept_for_the_person(now: dt.datetime) -> None:
 
 @pytest.mark.parametrize("n", [3, 30])
 @pytest.mark.parametrize("waiting", [0, 1])
-def test_home_costs_the_same_for_many(
+def test_query_count_of_home_does_not_depend_on_projects(
     n: int, waiting: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     user = factories.make_user()
@@ -148,12 +152,13 @@ def test_home_costs_the_same_for_many(
         a_project_of(user, waiting=waiting)
         owned_projects.create_owned_project(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
-    with django_assert_num_queries(23 if waiting else 24):  # one more asks why
+    with django_assert_num_queries(23 if waiting else 24):  # one more for the reason
         response = client.get(reverse("annotate:home"))
-    assert response.content.decode().count("<tr>") == 2 * n + 2
+    page = response.content.decode()
+    assert (page.count("data-project="), page.count("data-managed-project")) == (n, n)
 
 
-def test_marks_tell_how_far_one_has_come(now: dt.datetime) -> None:
+def test_step_marks_show_ratings_and_the_next_step(now: dt.datetime) -> None:
     rater = factories.make_rater(factories.make_project())
     trace = factories.make_trace(rater.project, ["One.", ["Two.", "Another two."], "Three.", "Four."])
     trace.steps.filter(position=2).update(is_rateable=False)
@@ -164,32 +169,32 @@ def test_marks_tell_how_far_one_has_come(now: dt.datetime) -> None:
 
 
 @pytest.mark.parametrize(("n", "usual"), [(9, None), (11, dt.timedelta(minutes=6))])
-def test_of_tells_the_usual_time_where_enough_were_rated(n: int, usual: dt.timedelta | None) -> None:
+def test_typical_time_needs_enough_traces(n: int, usual: dt.timedelta | None) -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=1)
     other = factories.make_rater(project)
     for minutes in range(1, n + 1):
         factories.make_submitted(other, factories.make_trace(project), ms=minutes * 60_000)
         factories.make_submitted(other, factories.make_trace(project), ms=1, purpose="training")
-    assert only(user).usual == usual
+    assert only(user).typical_time == usual
 
 
-def test_of_names_first_where_one_can_begin() -> None:
+def test_projects_with_work_come_first() -> None:
     user = factories.make_user()
     for name, waiting in (("A", 0), ("C", 1), ("B", 1)):
         a_project_of(user, waiting=waiting, name=name)
     assert [each.project.name for each in todo.list_todos(user)] == ["B", "C", "A"]
 
 
-def test_home_says_that_a_guideline_changed_to_whoever_read_an_older_one(now: dt.datetime, client: Client) -> None:
+def test_home_announces_a_changed_guideline_to_readers_of_an_older_version(now: dt.datetime, client: Client) -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=1)
     publish = labeling_projects.publish_guideline
     first = publish(project=project, body="One.", by=user, now=now)
     client.force_login(user)
-    assert not only(user).is_changed_guideline
+    assert not only(user).has_new_guideline
     Rater.objects.update(read_guideline=first)
     publish(project=project, body="Two.", changes="Units count.", by=user, now=now)
-    assert only(user).is_changed_guideline
+    assert only(user).has_new_guideline
     page = client.get(reverse("annotate:home")).content.decode()
-    assert ("Units count." in page, "Read the changes" in page) == (True, True)
+    assert ("Units count." in page, "data-new-guideline" in page) == (True, True)

@@ -1,4 +1,4 @@
-"""How it is going, told truly."""
+"""Summaries of a user's work."""
 
 import datetime as dt
 from decimal import Decimal
@@ -27,27 +27,27 @@ def rated(rater: Rater, at: dt.datetime, *, ms: int = 90_000) -> Assignment:
     return done
 
 
-def test_today_counts_what_was_submitted_since_midnight_hour_by_hour(now: dt.datetime) -> None:
+def test_today_counts_submissions_since_midnight_by_hour(now: dt.datetime) -> None:
     rater = factories.make_rater(factories.make_project())
     for hours in (0, 0, 2, 9.5):
         rated(rater, now - dt.timedelta(hours=hours))
-    told = work_summary.summarize_today(user_of(rater), now)
-    assert (told.n_traces, told.n_steps, told.active, told.earned) == (3, 9, dt.timedelta(seconds=270), [])
-    assert [(each.hour, each.n_steps) for each in told.hours if each.n_steps] == [(7, 3), (9, 6)]
-    assert [each.hour for each in told.hours if each.is_now] == [9]
+    summary = work_summary.summarize_today(user_of(rater), now)
+    assert (summary.n_traces, summary.n_steps, summary.active, summary.earned) == (3, 9, dt.timedelta(seconds=270), [])
+    assert [(each.hour, each.n_steps) for each in summary.hours if each.n_steps] == [(7, 3), (9, 6)]
+    assert [each.hour for each in summary.hours if each.is_now] == [9]
 
 
-def test_today_begins_where_the_person_is(now: dt.datetime) -> None:
+def test_today_starts_at_midnight_in_the_users_time_zone(now: dt.datetime) -> None:
     rater = factories.make_rater(factories.make_project())
-    rated(rater, now - dt.timedelta(hours=10))  # yesterday in London, and eight in the morning in Tokyo
+    rated(rater, now - dt.timedelta(hours=10))  # the previous day in London, 8:00 in Tokyo
     assert work_summary.summarize_today(user_of(rater), now).n_traces == 0
     with timezone.override("Asia/Tokyo"):
-        told = work_summary.summarize_today(user_of(rater), now)
-    assert [each.hour for each in told.hours if each.n_steps] == [8]
+        summary = work_summary.summarize_today(user_of(rater), now)
+    assert [each.hour for each in summary.hours if each.n_steps] == [8]
 
 
-def test_work_is_looked_for_by_raters_that_are_known(now: dt.datetime) -> None:
-    """Joined with the person, PostgreSQL goes through the work of everybody: seconds, where there are millions."""
+def test_submissions_are_queried_by_rater_ids(now: dt.datetime) -> None:
+    """Joined with the user, PostgreSQL would scan the submissions of all raters."""
     rater = factories.make_rater(factories.make_project())
     rated(rater, now)
     with CaptureQueriesContext(connection) as captured:
@@ -59,12 +59,12 @@ def test_work_is_looked_for_by_raters_that_are_known(now: dt.datetime) -> None:
     assert sum(f'"rater_id" IN ({rater.pk})' in each["sql"] for each in captured) == 4
 
 
-def test_today_shows_no_picture_of_nothing(now: dt.datetime) -> None:
+def test_today_without_work_has_no_chart(now: dt.datetime) -> None:
     assert work_summary.summarize_today(factories.make_user(), now).hours == []
 
 
 @pytest.mark.parametrize("hour", [0, 9, 23])
-def test_today_shows_some_hours_around_a_single_one(hour: int) -> None:
+def test_chart_of_one_hour_shows_the_hours_around_it(hour: int) -> None:
     at = dt.datetime(2026, 11, 18, hour, 30, tzinfo=dt.UTC)
     rater = factories.make_rater(factories.make_project())
     rated(rater, at)
@@ -79,7 +79,7 @@ def user_of(rater: Rater) -> User:
     return rater.user
 
 
-def test_today_earns_by_active_time_and_the_rate_of_each_project(now: dt.datetime) -> None:
+def test_earnings_follow_active_time_and_project_rates(now: dt.datetime) -> None:
     user = factories.make_user()
     for rate, minutes in ((Decimal("19.20"), 30), (Decimal("24.00"), 10), (None, 60)):
         rater = factories.make_rater(factories.make_project(pay_per_hour=rate), user)
@@ -89,16 +89,20 @@ def test_today_earns_by_active_time_and_the_rate_of_each_project(now: dt.datetim
     assert today.active == dt.timedelta(minutes=100)
 
 
-def test_month_sums_since_its_first_day(now: dt.datetime) -> None:
+def test_month_starts_on_its_first_day(now: dt.datetime) -> None:
     rater = factories.make_rater(factories.make_project(pay_per_hour=Decimal("12")))
     for back in (0, 10, 17, 18, 40):
         rated(rater, now - dt.timedelta(days=back), ms=600_000)
-    told = work_summary.summarize_month(user_of(rater), now)
-    assert (told.n_traces, told.active, told.earned[0].amount) == (3, dt.timedelta(minutes=30), Decimal("6.00"))
+    summary = work_summary.summarize_month(user_of(rater), now)
+    assert (summary.n_traces, summary.active, summary.earned[0].amount) == (
+        3,
+        dt.timedelta(minutes=30),
+        Decimal("6.00"),
+    )
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=24))
-def test_bars_stay_in_the_picture_and_higher_means_more(steps: list[int]) -> None:
+def test_bars_fit_the_chart_and_grow_with_the_count(steps: list[int]) -> None:
     drawn = hour_columns.layout_bars([HourCount(hour, n, is_now=False) for hour, n in enumerate(steps)])
     assert all(bar.x >= 0 and bar.x + bar.width <= hour_columns.WIDTH and 16 <= bar.y <= 80 for bar in drawn)
     assert [bar.height for bar in sorted(drawn, key=lambda bar: bar.hour.n_steps)] == sorted(
@@ -107,19 +111,19 @@ def test_bars_stay_in_the_picture_and_higher_means_more(steps: list[int]) -> Non
     assert drawn[0].has_label
 
 
-def test_bars_of_nothing() -> None:
+def test_no_hours_give_no_bars() -> None:
     assert hour_columns.layout_bars([]) == []
 
 
-def test_weeks_count_hidden_checks_of_whole_weeks_where_the_project_tells_them() -> None:
+def test_weekly_gold_covers_whole_weeks_of_projects_that_show_it() -> None:
     user = factories.make_user()
     now = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)  # a Wednesday
     last_week, this_week = now - dt.timedelta(days=7), now - dt.timedelta(days=1)
-    told = factories.make_rater(factories.make_project(name="Told", shows_weekly_gold=True), user)
+    summary = factories.make_rater(factories.make_project(name="Told", shows_weekly_gold=True), user)
     quiet = factories.make_rater(factories.make_project(name="Quiet"), user)
-    answer(told, last_week, ["right", "right", "missed", "right", "blamed"])
-    answer(told, this_week, ["right"] * 6)
-    answer(told, last_week - dt.timedelta(days=7), ["right"] * 4)  # too few
+    answer(summary, last_week, ["right", "right", "missed", "right", "blamed"])
+    answer(summary, this_week, ["right"] * 6)
+    answer(summary, last_week - dt.timedelta(days=7), ["right"] * 4)  # too few
     answer(quiet, last_week, ["right"] * 6)
     assert work_summary.summarize_weekly_gold(user, now) == [
         work_summary.WeeklyGoldChecks("Told", dt.date(2026, 11, 9), 3, 5)

@@ -1,1 +1,1 @@
-"""The REST API, asked as a program asks it."""
+"""The REST API."""

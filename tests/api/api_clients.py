@@ -1,4 +1,4 @@
-"""A program with a token."""
+"""API clients with tokens."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from accounts.models import Scope, User
 
 
 def make_client(user: User, *scopes: str) -> Client:
-    """A client that shows a token of this person; with every scope, unless some are named."""
+    """Return a client with a token of this user, by default with every scope."""
     chosen = scopes or tuple(Scope)
     _, secret = api_tokens.create_token(user=user, name="program", scopes=chosen, lasts=None, now=timezone.now())
     return Client(headers={"Authorization": f"Bearer {secret}"})
 
 
 def problem_detail(response: Any) -> str:
-    """What a refusal says; it is one."""
+    """Check that the response is a problem document, and return its detail."""
     assert response["Content-Type"] == "application/problem+json"
     told = response.json()
     assert told["status"] == response.status_code

@@ -1,5 +1,6 @@
-"""Every operation of the schema is walked as everybody, with a token that has every scope: a program does what the role
-of its person does, and nothing else."""
+"""Request every operation of the schema as each role, with a token of every scope.
+
+The role limits what a token can do."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,9 +22,14 @@ from tests.url_arguments import import_args
 pytestmark = pytest.mark.django_db
 
 OUTSIDE, READERS, OTHERS = ("stranger", "neighbour"), ("reviewer",), ("engineer", "lead", "owner")
-READ = {"get project", "get imports", "get import", "get bad_lines"}  # everything else in a project is for engineers
-IN_BODIES = {"post score_traces", "post rank_candidates"}  # which say there of which project
-Operation = tuple[str, str, str]  # what it is called, its method, its address
+READ = {
+    "get project",
+    "get imports",
+    "get import",
+    "get bad_lines",
+}  # all other operations in a project are for engineers
+IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the project
+Operation = tuple[str, str, str]  # name, method, URL
 
 
 def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
@@ -37,7 +43,7 @@ def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
 
 
 def ask(program: Client, cast: Personas, operation: Operation) -> int:
-    """What one request changed is taken back before the next."""
+    """Roll back the changes of each request before the next one."""
     name, method, address = operation
     body: dict[str, Any] = {"project": cast.project.slug, "purpose": "rerank", "problem": "1", "candidates": [["2"]]}
     body["traces"] = [{"problem": "1", "steps": ["2"]}]
@@ -49,7 +55,7 @@ def ask(program: Client, cast: Personas, operation: Operation) -> int:
     return int(response.status_code)
 
 
-def test_walk_with_a_token_is_answered_by_role() -> None:
+def test_every_operation_by_role() -> None:
     cast = make_personas()
     prm_args(cast)
     every = list(operations(cast))
@@ -65,7 +71,7 @@ def test_walk_with_a_token_is_answered_by_role() -> None:
         assert max(met.values()) < 500
 
 
-def test_walk_with_a_token_ends_with_the_membership() -> None:
+def test_former_member_gets_nothing() -> None:
     cast = make_personas()
     prm_args(cast)
     program = api_clients.make_client(cast.engineer)
@@ -77,7 +83,7 @@ def test_walk_with_a_token_ends_with_the_membership() -> None:
 
 
 def test_walk_finds_nothing_of_another_project() -> None:
-    """Under the address of one's own, with what there is next door; by somebody who belongs to both."""
+    """Request objects of another project under one's own project, as a member of both."""
     cast, elsewhere = make_personas(), make_personas("other-")
     members.add_member(project=elsewhere.project, user=cast.owner, role=Role.LEAD, now=factories.NOW)
     prm_args(elsewhere)

@@ -1,4 +1,4 @@
-"""Whatever a program sends, it is answered: with what it asked for, or with a problem that says why not."""
+"""Every request gets a regular response or a problem document."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ def cast() -> Personas:
 
 
 def doors(cast: Personas) -> dict[str, dict[str, Any]]:
-    """Where JSON goes in, with a document that could be meant."""
+    """Operations with a JSON body, each with a valid document."""
     slug = cast.project.slug
     filters = dict.fromkeys(ManifestFilters.__struct_fields__)
     rule = {"neutral": "drop", "human_steps": "omit", "has_alternatives": True}
@@ -68,7 +68,7 @@ def doors(cast: Personas) -> dict[str, dict[str, Any]]:
 
 
 def see(response: Any) -> int:
-    """An answer, and where it is a refusal, one that a program can read."""
+    """Check that the response is regular or a problem document."""
     if response.status_code >= 400:
         assert response.status_code < 500
         assert api_clients.problem_detail(response)
@@ -80,7 +80,7 @@ def post(program: Client, address: str, body: Any) -> int:
     return see(program.post(address, data, content_type="application/json"))
 
 
-def test_json_with_one_odd_value_is_taken_or_refused(cast: Personas) -> None:
+def test_json_with_an_odd_value_is_accepted_or_refused(cast: Personas) -> None:
     program = api_clients.make_client(cast.engineer)
     for address, meant in doors(cast).items():
         for field in meant:
@@ -93,7 +93,7 @@ def test_json_with_one_odd_value_is_taken_or_refused(cast: Personas) -> None:
                 post(program, address, {**meant, "name": f"{field}-{number}", part: {field: value}})
 
 
-def test_orders_that_were_taken_can_be_followed(cast: Personas) -> None:
+def test_accepted_orders_can_be_read(cast: Personas) -> None:
     program = api_clients.make_client(cast.engineer)
     address, meant = next(iter(doors(cast).items()))
     for number, value in enumerate(ODD):
@@ -104,7 +104,7 @@ def test_orders_that_were_taken_can_be_followed(cast: Personas) -> None:
 
 
 @pytest.mark.parametrize("body", BYTES, ids=lambda body: str(body[:8]))
-def test_bytes_that_are_no_such_document_are_refused(cast: Personas, body: bytes) -> None:
+def test_invalid_bytes_are_refused(cast: Personas, body: bytes) -> None:
     program = api_clients.make_client(cast.engineer)
     for address in doors(cast):
         assert post(program, address, body) in {400, 422}
@@ -112,7 +112,7 @@ def test_bytes_that_are_no_such_document_are_refused(cast: Personas, body: bytes
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=5), st.lists, max_leaves=6))
-def test_any_json_is_answered(cast: Personas, value: Any) -> None:
+def test_any_json_gets_a_response(cast: Personas, value: Any) -> None:
     program = api_clients.make_client(cast.engineer)
     for address, meant in doors(cast).items():
         post(program, address, value)
@@ -120,7 +120,7 @@ def test_any_json_is_answered(cast: Personas, value: Any) -> None:
             post(program, address, {**meant, field: value})
 
 
-def test_a_backslash_before_plain_characters_is_no_nul(cast: Personas) -> None:
+def test_escaped_backslash_is_not_a_nul(cast: Personas) -> None:
     meant = doors(cast)[reverse("api:score_traces")]
     for text, status in ((r"\u0000", 409), ("\0", 400), ("\\\0", 400)):
         traces = [{"problem": text, "steps": []}]
@@ -130,13 +130,13 @@ def test_a_backslash_before_plain_characters_is_no_nul(cast: Personas) -> None:
         )
 
 
-def test_json_of_any_size_is_not_held(cast: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_json_is_refused(cast: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_parser, "MAX_BODY_BYTES", 1000)
     for address in doors(cast):
         assert post(api_clients.make_client(cast.engineer), address, b" " * 1001) == 413
 
 
-def test_numbers_and_names_in_addresses_may_be_anything(cast: Personas) -> None:
+def test_odd_url_parameters_get_a_response(cast: Personas) -> None:
     program, project = api_clients.make_client(cast.engineer), reverse("api:project", args=[cast.project.slug])
     for odd in (quote(number) for number in NUMBERS):
         for tail in (f"imports/{odd}", f"imports/{odd}/bad-lines", f"snapshots/{odd}", f"snapshots/a/files/{odd}"):
@@ -146,7 +146,7 @@ def test_numbers_and_names_in_addresses_may_be_anything(cast: Personas) -> None:
         assert see(scores) == 404
 
 
-def test_words_of_the_query_may_be_anything(cast: Personas) -> None:
+def test_odd_query_values_get_a_response(cast: Personas) -> None:
     program, address = api_clients.make_client(cast.engineer), reverse("api:imports", args=[cast.project.slug])
     for field in ("name", "format", "segmenter", "labels", "labels_by", "purpose", "licence", "statement"):
         for odd in ("%00", "%ED%A0%80", "..%2F..%2Fx", "%2F", "..", "%0A", "9" * 300, "x.zst", "x.parquet"):
@@ -154,7 +154,7 @@ def test_words_of_the_query_may_be_anything(cast: Personas) -> None:
     assert program.get(reverse("api:schema") + "?version=%00&lang=%00").status_code == 200
 
 
-def test_methods_that_nothing_is_for_are_refused_and_a_head_is_what_may_be_read(cast: Personas) -> None:
+def test_unsupported_methods_are_refused_and_head_follows_get(cast: Personas) -> None:
     program = api_clients.make_client(cast.engineer)
     readable = reverse("api:imports", args=[cast.project.slug])
     assert program.head(readable).status_code == 200
@@ -163,7 +163,7 @@ def test_methods_that_nothing_is_for_are_refused_and_a_head_is_what_may_be_read(
             assert see(program.generic(method, address)) == 405
 
 
-def test_schema_tells_of_refusals(client: Client) -> None:
+def test_schema_describes_problems(client: Client) -> None:
     told = client.get(reverse("api:schema"), headers={"accept": "application/json"}).json()
     for operations in told["paths"].values():
         for operation in operations.values():

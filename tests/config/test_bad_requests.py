@@ -31,7 +31,7 @@ def test_ten_megabytes_in_a_form_are_refused_in_words(name: str, kind: str, body
     client.force_login(cast.lead)
     response = client.post(reverse(name, args=[cast.project.slug]), body, content_type=kind)
     assert response.status_code == 413
-    assert 'data-error="too-big"' in response.content.decode()
+    assert 'data-error="form-too-large"' in response.content.decode()
 
 
 @pytest.mark.django_db

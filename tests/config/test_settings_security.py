@@ -25,7 +25,7 @@ def test_every_page_carries_the_policy(address: str, client: Client) -> None:
 def test_broken_page_is_told_without_the_database() -> None:
     response = server_error(RequestFactory().get("/"))
     assert response.status_code == 500
-    assert 'data-error="server"' in response.content.decode()
+    assert 'data-error="server-error"' in response.content.decode()
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""What may not stand in any committed text: opt-outs without a reason, and words about one machine or one day."""
+"""No opt-outs without a reason, and no text about one machine, one registry or an issue."""
 
 import io
 import re
@@ -11,10 +11,13 @@ TEXT = (".py", ".md", ".html", ".js", ".css", ".toml", ".yml", ".yaml", ".sh", "
 OPT_OUT = re.compile(r"#\s*(noqa|type:\s*ignore|pragma|fmt:\s*(?:off|skip)|nosec|djlint:\s*off)\b(?P<rest>[^\n]*)")
 CODES = re.compile(r"^(\[[\w\-, ]+\])?(:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*)?")
 FORBIDDEN = (
-    (re.compile(r"\b[Ii]ssue\s+#?\d+|\(#\d+\)|\b(?:fixes|closes)\s+#\d+", re.I), "an issue number means nothing here"),
+    (
+        re.compile(r"\b[Ii]ssue\s+#?\d+|\(#\d+\)|\b(?:fixes|closes)\s+#\d+", re.I),
+        "issue numbers mean nothing to readers of the code",
+    ),
     (re.compile(r"(?<![\w.~/])/(?:work|root|home)/[\w.]"), "a path of one machine"),
     (re.compile(r"https?://[^\s/]*(?:pypi|registry|mirror|artifact)[^\s/]*", re.I), "the host of one registry"),
-    (re.compile(r"--(?:extra-)?index-url|--trusted-host", re.I), "the registry is the reader's choice"),
+    (re.compile(r"--(?:extra-)?index-url|--trusted-host", re.I), "readers choose their own registry"),
 )
 
 
@@ -30,7 +33,7 @@ def find_unexplained_opt_outs(path: str, text: str) -> Iterator[RuleFinding]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         match = OPT_OUT.search(token.string) if token.type == tokenize.COMMENT else None
         if match and not _reason(match["rest"]):
-            yield RuleFinding(match[0].strip(), token.start[0], "says no reason beside it")
+            yield RuleFinding(match[0].strip(), token.start[0], "give the reason beside it")
 
 
 def _reason(rest: str) -> bool:
@@ -46,7 +49,7 @@ def find_unexplained_ignores(path: str, text: str) -> Iterator[RuleFinding]:
             continue
         inside = inside and bool(line.strip()) and line.strip() != "]"
         if inside and "#" not in line:
-            yield RuleFinding(line.strip(), number, "says no reason beside it")
+            yield RuleFinding(line.strip(), number, "give the reason beside it")
 
 
 def find_forbidden_words(path: str, text: str) -> Iterator[RuleFinding]:

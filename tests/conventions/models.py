@@ -1,4 +1,4 @@
-"""Models hold fields, constraints and small truths about one row. Rules stand in the database, movement in verbs."""
+"""Models hold fields, constraints and small methods about one row."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ from tests.conventions.rule import (
 )
 
 QUERIES = {"filter", "all", "count", "exists", "first", "last", "aggregate", "get", "values_list", "objects"}
-# "flagged" is the word of the public files.
+# "flagged" is a field of PRM800K.
 QUESTIONS = re.compile(
     r"^(is|has|had|was|may|can|does|holds|saw|shows|asks|reveals|wants|allows|needs|uses|keeps|hides|takes|includes)_|(\w+_)?flagged$"
 )
@@ -34,7 +34,7 @@ def find_overrides(path: str, text: str) -> Iterator[RuleFinding]:
     for model in filter(is_model, list_models(tree_of(text))):
         for node in model.body:
             if isinstance(node, ast.FunctionDef) and node.name in {"save", "delete", "full_clean"}:
-                yield RuleFinding(model.name, node.lineno, f"{model.name}.{node.name}() hides a verb")
+                yield RuleFinding(model.name, node.lineno, f"{model.name}.{node.name}() hides a write: use a function")
 
 
 def find_queries(path: str, text: str) -> Iterator[RuleFinding]:
@@ -52,9 +52,7 @@ def find_orderings(path: str, text: str) -> Iterator[RuleFinding]:
     for model in filter(is_model, list_models(tree_of(text))):
         for meta in (node for node in model.body if isinstance(node, ast.ClassDef) and node.name == "Meta"):
             if "ordering" in {target for each in meta.body for target in assigned_name(each)}:
-                yield RuleFinding(
-                    model.name, meta.lineno, "Meta.ordering costs a sort that nobody sees: order in the query"
-                )
+                yield RuleFinding(model.name, meta.lineno, "Meta.ordering sorts every query: order where it is needed")
 
 
 def assigned_name(node: ast.AST) -> Iterator[str]:
@@ -69,7 +67,7 @@ def find_signals(path: str, text: str) -> Iterator[RuleFinding]:
             or (node.module or "").startswith("django.dispatch")
             or ((node.module or "").startswith("django") and "signals" in {alias.name for alias in node.names})
         ):
-            yield RuleFinding("import", node.lineno, "signals move things behind the reader's back: call a verb")
+            yield RuleFinding("import", node.lineno, "signals hide control flow: call a function")
 
 
 def find_unreadable_constraints(path: str, text: str) -> Iterator[RuleFinding]:
@@ -79,7 +77,7 @@ def find_unreadable_constraints(path: str, text: str) -> Iterator[RuleFinding]:
             name = next((keyword.value for keyword in node.keywords if keyword.arg == "name"), None)
             spelled = _spelled(name)
             if spelled.count("_") < 2:
-                yield RuleFinding(spelled, node.lineno, f"the constraint {spelled!r} does not state its rule in words")
+                yield RuleFinding(spelled, node.lineno, f"the constraint {spelled!r} does not state its rule")
 
 
 def _spelled(name: ast.expr | None) -> str:

@@ -1,4 +1,4 @@
-"""What a house rule is, and which files of the tree it looks at."""
+"""The type of a rule, and helpers to find and parse the files that it checks."""
 
 import ast
 import functools
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_OURS = ("static/vendor/", "tests/journeys/vendor/", "requirements", "LICENSE")
-ROOMS = frozenset(
+PACKAGES = frozenset(
     {
         "accounts",
         "rawsql",
@@ -31,7 +31,7 @@ ROOMS = frozenset(
         "config",
     }
 )
-# The rooms whose verbs change data: below the surfaces.
+# The packages whose verbs change data: below the surfaces.
 DOMAIN = frozenset({"accounts", "events", "jobs", "labeling", "people", "prm", "exports", "demo"})
 
 
@@ -96,7 +96,7 @@ def walk_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(node))
 
 
-def room_of(path: str) -> str:
+def package_of(path: str) -> str:
     return path.split("/", 1)[0]
 
 
@@ -106,7 +106,7 @@ def is_python(path: str) -> bool:
 
 def is_ours(path: str) -> bool:
     """Python that runs: not its tests, not the benchmarks."""
-    return is_python(path) and room_of(path) in ROOMS
+    return is_python(path) and package_of(path) in PACKAGES
 
 
 def list_functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -1,4 +1,4 @@
-"""Templates: pages and fragments, no code inline, every word translatable."""
+"""Templates contain no inline code, and all their text is translatable."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ INLINE = (
     (re.compile(r"\son[a-z]+\s*=", re.I), "inline event handler"),
     (re.compile(r"\shx-on\b|javascript:|\bjs:", re.I), "code in an attribute"),
 )
-# What stands between elements but is not for a translator.
+# Text that is not translated.
 NAMES = {"Stepmark", "nbsp", "middot", "ndash", "mdash", "times", "hellip", "larr", "rarr", "copy", "amp", "PRM"}
 
 
@@ -52,7 +52,7 @@ def find_rootless_templates(path: str, text: str) -> Iterator[RuleFinding]:
         return  # included, never swapped
     root = ROOT.search(TAGS.sub(_inner, strip_comments(text)))
     if root is None or not re.search(r"\sid=", root[0]):
-        yield RuleFinding("root", 1, "a fragment is swapped whole: its root element carries an id")
+        yield RuleFinding("root", 1, "htmx swaps the whole fragment: its root element needs an id")
 
 
 def _inner(match: re.Match[str]) -> str:
@@ -64,7 +64,7 @@ def find_forms_without_token(path: str, text: str) -> Iterator[RuleFinding]:
     text = strip_comments(text)
     for match in re.finditer(r"<form\b[^>]*method=.post.*?</form>", text, re.S | re.I):
         if "csrf_token" not in match[0]:
-            yield RuleFinding("form", line_of(text, match.start()), "a form that posts carries {% csrf_token %}")
+            yield RuleFinding("form", line_of(text, match.start()), "a form that posts needs {% csrf_token %}")
 
 
 def find_untranslated_text(path: str, text: str) -> Iterator[RuleFinding]:

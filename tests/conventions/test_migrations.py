@@ -29,7 +29,7 @@ def test_the_database_of_tests_holds_all_that_the_models_say() -> None:
             assert {rule.name for rule in (*meta.constraints, *meta.indexes)} <= held
 
 
-def test_every_room_has_one_migration_until_the_first_release() -> None:
+def test_every_app_has_one_migration_until_the_first_release() -> None:
     found = {path for path in list_files() if "/migrations/" in path and not path.endswith("__init__.py")}
     assert found
     assert not [path for path in found if not path.endswith("/0001_initial.py")]

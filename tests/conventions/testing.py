@@ -1,11 +1,11 @@
-"""Tests stand where the code stands, and run the real thing."""
+"""Tests mirror the packages and do not mock our own code."""
 
 import ast
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from tests.conventions.rule import (
-    ROOMS,
+    PACKAGES,
     ROOT,
     ConventionRule,
     RuleExample,
@@ -20,9 +20,9 @@ from tests.conventions.rule import (
 APART = {
     "conventions": "rules about the whole tree",
     "journeys": "walks through the pages in a browser",
-    "commands": "./run, ./test and what else stands in the root",
+    "commands": "./run, ./test and other files in the root",
     "faults": "kills processes at random moments",
-    "trainers": "reads snapshots with what trains on them, in an environment of its own",
+    "trainers": "reads snapshots with trainers, in their own environment",
 }
 
 
@@ -35,15 +35,13 @@ def find_mocks(path: str, text: str) -> Iterator[RuleFinding]:
         if isinstance(node, ast.ImportFrom | ast.Import):
             names = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
             if any(name in {"mock", "unittest.mock", "pytest_mock"} for name in names):
-                yield RuleFinding(
-                    "mock", node.lineno, "run the real thing, or a faithful fake that speaks the protocol"
-                )
+                yield RuleFinding("mock", node.lineno, "use the real part, or a fake that speaks the real protocol")
         elif (
             isinstance(node, ast.Call)
             and dotted_name(node.func).endswith("monkeypatch.setattr")
             and _replaces_ours(node)
         ):
-            yield RuleFinding("setattr", node.lineno, "replaces a piece of our own code")
+            yield RuleFinding("setattr", node.lineno, "replaces our own code")
 
 
 def _replaces_ours(call: ast.Call) -> bool:
@@ -52,7 +50,7 @@ def _replaces_ours(call: ast.Call) -> bool:
     if str(name).rpartition(".")[2].isupper():  # a limit that a test makes small is not a piece of code
         return False
     if isinstance(target, ast.Constant):
-        return str(target.value).split(".")[0] in ROOMS
+        return str(target.value).split(".")[0] in PACKAGES
     return isinstance(call.args[1], ast.Constant) and not dotted_name(target).startswith(("settings", "sys", "os"))
 
 
@@ -64,7 +62,7 @@ def find_misplaced_tests(path: str, text: str) -> Iterator[RuleFinding]:
     if not (ROOT / folder).is_dir():
         yield RuleFinding("folder", 1, f"there is no package {folder}")
     elif not any(f"{stem}_".startswith(f"{name}_") for name in _modules(str(folder))):
-        yield RuleFinding("module", 1, f"no module of {folder} is called {stem}, nor begins its name")
+        yield RuleFinding("module", 1, f"no module of {folder} is called {stem}, and no module name is a prefix of it")
 
 
 def _modules(folder: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Public verbs are keyword-only, are told the time, and never look at a clock themselves."""
+"""Functions that write take keyword arguments and `now`; only entry points read the clock."""
 
 import ast
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from tests.conventions.rule import (
     last_name,
     list_calls,
     list_functions,
-    room_of,
+    package_of,
     tree_of,
     walk_nodes,
     writing_calls,
 )
 
-# Where the outside world comes in, and with it the time.
+# Entry points, which read the clock.
 CLOCKED = ("views", "tasks", "commands", "middleware", "supervisor", "adapter", "authentication")
 CLOCKS = {
     "timezone.now",
@@ -42,7 +42,7 @@ def is_verbs(path: str) -> bool:
     parts = path.removesuffix(".py").split("/")
     return (
         is_python(path)
-        and room_of(path) in DOMAIN
+        and package_of(path) in DOMAIN
         and not set(parts) & set(NOT_VERBS)
         and parts[-1] not in {"apps", "admin", "urls", "tasks", "middleware", "adapter", "forms", "__init__"}
     )
@@ -58,7 +58,7 @@ def find_clock_reads(path: str, text: str) -> Iterator[RuleFinding]:
         for call in list_calls(function):
             if dotted_name(call.func) in CLOCKS:
                 yield RuleFinding(
-                    function.name, call.lineno, f"`{dotted_name(call.func)}()`: be told `now` by the caller"
+                    function.name, call.lineno, f"`{dotted_name(call.func)}()`: take `now` from the caller"
                 )
 
 
@@ -91,13 +91,13 @@ def find_positional_parameters(path: str, text: str) -> Iterator[RuleFinding]:
 def find_functions_without_now(path: str, text: str) -> Iterator[RuleFinding]:
     for verb in list_writing_functions(text):
         if "now" not in {argument.arg for argument in (*verb.args.args, *verb.args.kwonlyargs)}:
-            yield RuleFinding(verb.name, verb.lineno, f"`{verb.name}` writes: tell it `now`")
+            yield RuleFinding(verb.name, verb.lineno, f"`{verb.name}` writes: add a `now` argument")
 
 
 def find_task_imports(path: str, text: str) -> Iterator[RuleFinding]:
     for node in walk_nodes(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("tasks"):
-            yield RuleFinding("import", node.lineno, "ask for background work by its name through `jobs`")
+            yield RuleFinding("import", node.lineno, "start background work by its name through `jobs`")
 
 
 GOOD = "def claim(*, rater, now):\n    Assignment.objects.create(rater=rater, held_at=now)\n"

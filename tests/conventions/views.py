@@ -1,16 +1,16 @@
-"""Views translate; verbs write."""
+"""Views do not write; functions of the domain do."""
 
 import ast
 from collections.abc import Iterator
 
 from tests.conventions.rule import (
-    ROOMS,
+    PACKAGES,
     ConventionRule,
     RuleExample,
     RuleFinding,
     dotted_name,
     list_functions,
-    room_of,
+    package_of,
     tree_of,
     walk_nodes,
     writing_calls,
@@ -21,11 +21,11 @@ SURFACES = {"annotate", "dashboard", "api", "accounts", "people"}
 
 def is_view(path: str) -> bool:
     parts = path.split("/")
-    return room_of(path) in SURFACES and path.endswith(".py") and (parts[-1] == "views.py" or "views" in parts[1:-1])
+    return package_of(path) in SURFACES and path.endswith(".py") and (parts[-1] == "views.py" or "views" in parts[1:-1])
 
 
 def is_urls(path: str) -> bool:
-    return path.endswith("urls.py") and room_of(path) in SURFACES
+    return path.endswith("urls.py") and package_of(path) in SURFACES
 
 
 def find_writes(path: str, text: str) -> Iterator[RuleFinding]:
@@ -35,16 +35,16 @@ def find_writes(path: str, text: str) -> Iterator[RuleFinding]:
         for call, spelled in writing_calls(function):
             if spelled.count(".") == 1 and spelled.split(".")[0] in modules:
                 continue  # `projects.create(...)` is a verb
-            yield RuleFinding(function.name, call.lineno, f"`{spelled}` writes: call a verb instead")
+            yield RuleFinding(function.name, call.lineno, f"`{spelled}` writes: call a function of the domain instead")
     for node in walk_nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "django.db":
-            yield RuleFinding("import", node.lineno, "a view needs no connection and no transaction of its own")
+            yield RuleFinding("import", node.lineno, "a view needs neither a connection nor a transaction")
 
 
 def _modules(tree: ast.Module) -> Iterator[str]:
     """Names under which modules of ours are imported: `from people import projects`."""
     for node in walk_nodes(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ROOMS:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
             yield from ((alias.asname or alias.name) for alias in node.names if alias.name.islower())
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from dashboard import annotator_flags
 from dashboard.annotator_flags import QualitySignal, ShareOfCases
-from labeling.quality import gold_monitor
+from labeling.quality.signals import describe_signals
 
 NONE = ShareOfCases(None, None, None, 0)
 
@@ -47,7 +47,7 @@ def test_raised_signals_are_flags_with_their_values() -> None:
             "quick": {"value": -1.25, "low": -1.5, "high": -1.0, "n": 40, "usual": None, "is_raised": False},
         }
     }
-    signals = [QualitySignal(signal) for signal in gold_monitor.describe_signals(figures)]
+    signals = [QualitySignal(signal) for signal in describe_signals(figures)]
     fast, alike, quick = signals
     assert (alike.shown, alike.interval) == ("12", "")
     assert (quick.shown, quick.interval) == ("−1.2", "[−1.5, −1.0]")

@@ -4,10 +4,11 @@ and by whom."""
 from typing import Any
 
 from jobs.models import Job
-from labeling import assignments, quality
+from labeling import assignments
 from labeling.models import Rater
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.people.personas import Personas
 from tests.url_arguments import project_args
@@ -53,7 +54,7 @@ def submission_args(cast: Personas) -> dict[str, object]:
 
 def gold_args(cast: Personas) -> dict[str, object]:
     trace = factories.make_trace(cast.project)
-    made = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    made = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     return {"slug": cast.project.slug, "gold": made.pk}
 
 

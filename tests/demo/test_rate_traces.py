@@ -11,9 +11,11 @@ from pytest_django.plugin import DjangoDbBlocker
 from accounts import login_links
 from accounts.models import LinkPurpose
 from demo import make_projects, rate_traces, records, simulated_raters
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import AgreementTally, GoldAnswer, Rater, Settlement, Submission
 from labeling.quality import consensus
+from labeling.quality.adjudication import list_contested
+from labeling.quality.project_stats import list_daily_stats, load_project_stats
 from prm.evaluation.gate import GateReason
 from tests import factories, module_rows
 from tests.demo.test_make_projects import walk_in
@@ -37,7 +39,7 @@ def demo(made: make_projects.DemoProjects) -> make_projects.DemoProjects:
 
 def test_rate_fills_every_chart_matrix_and_queue(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
     maths = demo.projects[0]
-    shown = quality.load_project_stats(project_id=maths.pk)
+    shown = load_project_stats(project_id=maths.pk)
     assert shown is not None
     found = shown.content
     assert set(found["settlements"]) >= {"settled", "contested"}
@@ -45,9 +47,9 @@ def test_rate_fills_every_chart_matrix_and_queue(demo: make_projects.DemoProject
     assert found["headline"]["first_error"]["exact"]["value"] > 0.4
     assert len(found["domain"]) == 6
     assert len(found["days"]) > 15
-    assert quality.list_daily_stats(project_id=maths.pk).count() >= 5
+    assert list_daily_stats(project_id=maths.pk).count() >= 5
     assert len(found["raters"]) == len(simulated_raters.SIMULATED_RATERS)
-    assert quality.list_contested(project_id=maths.pk).exists()
+    assert list_contested(project_id=maths.pk).exists()
     gate = generation_project.run_generation(
         maths, now
     ).gate  # the reserve is read: the first gate has something to judge on

@@ -1,4 +1,4 @@
-"""Everything into one file while people work, and back."""
+"""Backup and restore of the whole database."""
 
 import fcntl
 import json
@@ -26,42 +26,40 @@ def file(tmp_path: Path, settings: Settings) -> Path:
     return tmp_path / "stepmark.backup"
 
 
-def append(what: str) -> None:
+def log(what: str) -> None:
     audit_log.log_event(what=what, by=None, now=NOW)
 
 
-def written() -> list[str]:
+def list_events() -> list[str]:
     return list(Event.objects.order_by("pk").values_list("what", flat=True))
 
 
-def test_restore_brings_back_what_was_backed_up_and_locks_it_again(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_restore_replaces_the_data_and_locks_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     factories.make_user("ada")
-    append("before")
+    log("before")
     call_command("backup", str(file))
     assert "1 events, 0 submissions" in capsys.readouterr().out
     assert file.stat().st_mode & 0o077 == 0
-    append("after")
+    log("after")
     with pytest.raises(CommandError, match="--yes"):
         call_command("restore", str(file))
-    assert written() == ["before", "after"]
+    assert list_events() == ["before", "after"]
     call_command("restore", str(file), "--yes")
-    assert written() == ["before", "backup.restored"]
+    assert list_events() == ["before", "backup.restored"]
     assert append_only.missing_triggers() == []
     assert [each.name for each in file.parent.iterdir() if each.name.startswith(".stepmark")] == []
 
 
-def test_backup_is_of_one_moment_while_people_write(file: Path) -> None:
-    """Every transaction writes two events: a backup with an odd number has torn one apart."""
+def test_backup_is_consistent_while_people_write(file: Path) -> None:
+    """Every transaction writes two events, so an odd number would be half a transaction."""
     is_over = threading.Event()
 
     def write_pairs() -> int:
         pairs = 0
         while not is_over.is_set():
             with transaction.atomic():
-                append("first")
-                append("second")
+                log("first")
+                log("second")
             pairs += 1
         return pairs
 
@@ -77,11 +75,11 @@ def test_backup_is_of_one_moment_while_people_write(file: Path) -> None:
     assert pairs > 1
     assert [count % 2 for count in counts] == [0, 0, 0, 0]
     backup.restore_backup(file=file, now=NOW)
-    assert written() == ["first", "second"] * (counts[-1] // 2) + ["backup.restored"]
+    assert list_events() == ["first", "second"] * (counts[-1] // 2) + ["backup.restored"]
 
 
-def changed(file: Path, **facts: object) -> Path:
-    """The backup with other facts."""
+def change_facts(file: Path, **facts: object) -> Path:
+    """Copy the backup with other facts."""
     other = file.with_name("other")
     path = file.parent / "parts" / "facts.json"
     path.parent.mkdir(exist_ok=True)
@@ -97,7 +95,7 @@ def changed(file: Path, **facts: object) -> Path:
     return other
 
 
-def damaged(file: Path) -> Path:
+def damage(file: Path) -> Path:
     other = file.with_name("damaged")
     content = bytearray(file.read_bytes())
     with tarfile.open(file) as tar:
@@ -107,58 +105,60 @@ def damaged(file: Path) -> Path:
     return other
 
 
-def test_restore_refuses_what_it_cannot_bring_back(file: Path) -> None:
-    append("here")
+def get_code(error: CommandError) -> str:
+    """Return the code of the error that the command reports."""
+    assert isinstance(error.__cause__, Unusable)
+    return error.__cause__.code
+
+
+def test_unusable_backups_are_refused(file: Path) -> None:
+    log("here")
     rows = backup.create_backup(file=file, now=NOW)["rows"]
-    append("and after")
+    log("and after")
     no_backup = file.with_name("labels")
     no_backup.write_text("labels")
-    refused = {
-        "another format": changed(file, format=1),
-        "no backup of Stepmark": no_backup,
-        "is damaged": damaged(file),
-    }
-    for said, other in refused.items():
-        with pytest.raises(CommandError, match=said):
+    unusable = {"format": change_facts(file, format=1), "not_a_backup": no_backup, "damaged": damage(file)}
+    for code, other in unusable.items():
+        with pytest.raises(CommandError) as refused:
             call_command("restore", str(other), "--yes")
-    with pytest.raises(Unusable, match="newer version"):
-        backup.restore_backup(file=changed(file, migrations=[["labeling", "0099_from_the_future"]]), now=NOW)
-    assert written() == ["here", "and after"]
-    with pytest.raises(Unusable, match="events_event holds 1 rows"):
-        backup.restore_backup(file=changed(file, rows={**rows, "events_event": 2}), now=NOW)
+        assert get_code(refused.value) == code
+    with pytest.raises(Unusable) as unusable_file:
+        backup.restore_backup(file=change_facts(file, migrations=[["labeling", "0099_from_the_future"]]), now=NOW)
+    assert unusable_file.value.code == "newer"
+    assert list_events() == ["here", "and after"]
+    with pytest.raises(Unusable, match="events_event") as unusable_file:
+        backup.restore_backup(file=change_facts(file, rows={**rows, "events_event": 2}), now=NOW)
+    assert unusable_file.value.code == "rows"
 
 
-def test_backup_of_tables_from_another_version_is_whole_and_says_so(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Some tables are not there before a change of models. That version alone can bring it back."""
-    append("here")
+def test_backup_of_another_version_is_complete_and_reports_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The database lacks a table that this version has. Only its own version can restore the backup."""
+    log("here")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE labeling_manifestrow RENAME TO not_there_yet")
         try:
             call_command("backup", str(file))
         finally:
             cursor.execute("ALTER TABLE not_there_yet RENAME TO labeling_manifestrow")
-    said = capsys.readouterr()
-    assert "1 events, 0 submissions" in said.out
-    assert "it has no labeling_manifestrow" in said.err
-    append("and after")
-    with pytest.raises(
-        CommandError, match=r"it has no labeling_manifestrow\): restore it with the version that made it"
-    ):
+    output = capsys.readouterr()
+    assert "1 events, 0 submissions" in output.out
+    assert "labeling_manifestrow" in output.err
+    log("and after")
+    with pytest.raises(CommandError, match="labeling_manifestrow") as refused:
         call_command("restore", str(file), "--yes")
-    assert written() == ["here", "and after"]
+    assert get_code(refused.value) == "other_version"
+    assert list_events() == ["here", "and after"]
 
 
-def test_restore_refuses_while_the_supervisor_holds_the_data(file: Path, settings: Settings) -> None:
+def test_restore_is_refused_while_the_platform_runs(file: Path, settings: Settings) -> None:
     settings.EMBEDDED = True
     backup.create_backup(file=file, now=NOW)
     with (file.parent / "supervisor.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(CommandError, match=r"stop \./run"):
+        with pytest.raises(CommandError, match=r"\./run"):
             call_command("restore", str(file))
 
 
-def test_backup_says_where_it_cannot_write(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="cannot be written to"):
+def test_backup_into_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="nowhere"):
         call_command("backup", str(tmp_path / "nowhere" / "file"))

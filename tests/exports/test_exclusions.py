@@ -7,11 +7,12 @@ import pytest
 
 from exports import exclusions
 from exports.exclusions import TextScan
-from labeling import benchmarks, quality
+from labeling import benchmarks
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Lane, Manifest, Problem, Project, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.formats import prm800k_lines as prm
 from tests.labeling.traces.test_load import bring_in
@@ -58,7 +59,7 @@ def test_training_leaves_out_gold_screening_and_training_traces() -> None:
     project = make_project("a", "b", "c", "d")
     for problem, use in (("a", GoldUse.HIDDEN), ("b", GoldUse.SCREENING), ("c", GoldUse.TRAINING)):
         trace = find_trace(project, problem)
-        quality.make_gold(trace=trace, use=use, accepted_first_errors=[1], by=None, now=factories.NOW)
+        make_gold(trace=trace, use=use, accepted_first_errors=[1], by=None, now=factories.NOW)
     frozen = freeze(project)
     assert frozen.n_rows == 1
     assert frozen.left_out == {"gold": 1, "screening": 1, "training": 1}
@@ -76,7 +77,7 @@ def test_training_leaves_out_every_trace_with_the_problem_of_a_canary() -> None:
     copy_digest(project, "b", other)
     canary = Trace.objects.filter(project=project, problem__text="What is 1 + 1?").earliest("pk")
     for trace in (canary, edited):
-        quality.make_gold(trace=trace, use=GoldUse.CANARY, accepted_first_errors=[None], by=None, now=factories.NOW)
+        make_gold(trace=trace, use=GoldUse.CANARY, accepted_first_errors=[None], by=None, now=factories.NOW)
     assert freeze(project).left_out == {"canary": 3}
     assert freeze(project, "canary").n_rows == 4
 

@@ -1,4 +1,4 @@
-"""Ratings counted from what was read, against the database's own count of the same rows."""
+"""Ratings counted from compact rows equal the database's count of the same rows."""
 
 import pytest
 
@@ -12,11 +12,15 @@ from tests.labeling.traces.test_load import bring_in
 
 pytestmark = pytest.mark.django_db
 
-READINGS = [
+SUBMISSIONS = [
     [prm.make_step("a", 1), prm.make_step("b", -1)],
     [prm.make_step("a", 1), prm.make_step("b", -1)],
     [prm.make_step("a", -1), prm.make_step("b", -1), prm.make_step("c", 0)],
-    [prm.make_step("a", 1), prm.make_step("b", 1, "worse", "worst"), prm.make_step("c", 1)],  # errors of others only
+    [
+        prm.make_step("a", 1),
+        prm.make_step("b", 1, "worse", "worst"),
+        prm.make_step("c", 1),
+    ],  # errors in alternatives only
     [prm.make_step("a", 0, "worse"), prm.make_step("b", -1, "worse"), prm.make_step("c", -1)],
     [prm.make_step("a", 1), prm.make_step("b", None), prm.make_step("c", -1)],
     [prm.make_step("a", None)],
@@ -27,25 +31,25 @@ READINGS = [
 ]
 
 
-def frozen_of(finish_reason: str) -> Manifest:
+def freeze(finish_reason: str) -> Manifest:
     project = factories.make_project()
     own = {"pre_generated_steps": ["a", "b", "c"], "finish_reason": finish_reason}
-    bring_in(project, *(prm.make_line(steps=steps, **own) for steps in READINGS), chunk=20)
+    bring_in(project, *(prm.make_line(steps=steps, **own) for steps in SUBMISSIONS), chunk=20)
     return manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
 
 
 @pytest.mark.parametrize("finish_reason", ["solution", "give_up"])
-def test_what_is_counted_while_reading_is_what_the_database_counts(finish_reason: str) -> None:
-    frozen = frozen_of(finish_reason)
+def test_both_ways_of_counting_agree(finish_reason: str) -> None:
+    frozen = freeze(finish_reason)
     (chunk,) = manifest.read_row_chunks(frozen)
     assert {each.plain is None for each in chunk} == {True, False}
-    found, known = RatingSpread(), RatingSpread()
-    found.count(frozen, chunk)
-    for place, was_cut_off, n, *ratings in _query_counts(frozen, range(len(READINGS))):
-        known._add(place, was_cut_off, n, ratings)
-    assert found == known
-    without = "cut_off" if finish_reason == "give_up" else "none"
-    assert found.first_errors == {"1": 4, "0": 1, "2": 1, without: 2}
-    assert found.labels == {"-1": 12, "0": 2, "1": 7}
+    counted, expected = RatingSpread(), RatingSpread()
+    counted.count(frozen, chunk)
+    for place, was_cut_off, n, *ratings in _query_counts(frozen, range(len(SUBMISSIONS))):
+        expected._add(place, was_cut_off, n, ratings)
+    assert counted == expected
+    without_error = "cut_off" if finish_reason == "give_up" else "none"
+    assert counted.first_errors == {"1": 4, "0": 1, "2": 1, without_error: 2}
+    assert counted.labels == {"-1": 12, "0": 2, "1": 7}

@@ -1,5 +1,4 @@
-"""From raters who submit to the files that a trainer reads: nothing that the consensus stands behind lies beyond its
-first error."""
+"""Consensus exports have no label after the first error."""
 
 import json
 from typing import Any
@@ -7,9 +6,10 @@ from typing import Any
 import pytest
 
 from formats.catalog import OUTPUT_FORMATS
-from labeling import assignments, quality
+from labeling import assignments
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project, Rater, Trace
+from labeling.quality.resolve import resolve_traces
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.labeling.assignments.clients import WorkPageClient
@@ -18,36 +18,36 @@ pytestmark = pytest.mark.django_db
 
 ERROR = 2
 STEPS = ["Take one.", ["Add two.", "Take two."], "That is four.", ["Beyond it.", "Beyond that."], "Beyond all."]
-# PRM800K holds what single raters said, and is refused; outcomes have no steps that were rated.
+# PRM800K has single raters' labels only, and outcomes have no rated steps.
 CONSENSUS = [name for name, of in OUTPUT_FORMATS.items() if of.is_table and of.wants_raters]
 
 
 def submit(rater: Rater, trace: Trace, ratings: list[int]) -> None:
-    """The path, and of each step that has one the alternative, which is wrong."""
+    """Rate the path, and every alternative as wrong."""
     client = WorkPageClient(factories.make_assignment(rater, trace))
     others = [client.write(step, -1, option=1) for step in (1, 3) if step < len(ratings)]
     client.send(*(client.write(step, rating) for step, rating in enumerate(ratings)), *others)
     assignments.submit(**client.place, now=factories.NOW, by=rater.user)
 
 
-def rows(project: Project) -> dict[str, list[Any]]:
-    made = build_snapshot(project, *CONSENSUS, purpose="training", filters=ManifestFilters(is_consensus=True))
+def export_rows(project: Project) -> dict[str, list[Any]]:
+    snapshot = build_snapshot(project, *CONSENSUS, purpose="training", filters=ManifestFilters(is_consensus=True))
     return {
-        name: [json.loads(line) for line in read_file(made, f"data/{name}/train.jsonl").splitlines()]
+        name: [json.loads(line) for line in read_file(snapshot, f"data/{name}/train.jsonl").splitlines()]
         for name in CONSENSUS
     }
 
 
 @pytest.mark.parametrize("protocol", ["first_error", "every_step"])
 def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
-    """Two stop at the third step, the last never does. Who rates every step goes on behind the error."""
+    """Two raters find the error at the third step, one finds none. With `every_step`, all rate the later steps too."""
     project = factories.make_project(protocol=protocol, overlap=3, reserve_problem_share=0.0)
     trace = factories.make_trace(project, STEPS)
     stopped = [1, 1, -1] if protocol == "first_error" else [1, 1, -1, 1, 1]
     for ratings in (stopped, stopped, [1, 1, 1, 1, 1]):
         submit(factories.make_rater(project), trace, ratings)
-    assert quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=factories.NOW) == 1
-    found = rows(project)
+    assert resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=factories.NOW) == 1
+    found = export_rows(project)
 
     path = {"completions": ["Take one.", "Add two.", "That is four."], "labels": [True, True, False]}
     other = {"completions": ["Take one.", "Take two."], "labels": [True, False]}
@@ -63,5 +63,5 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
     assert labels == {(0, 0): 1, (1, 0): 1, (1, 1): -1, (2, 0): -1, (3, 0): None, (3, 1): None, (4, 0): None}
     beyond = [row for row in found["steps"] if row["step"] > ERROR]
     assert all(row["confidence"] is None for row in beyond)
-    assert all(row["n_raters"] for row in beyond), "somebody went on, and what was said is kept"
+    assert all(row["n_raters"] for row in beyond), "ratings after the error are kept"
     assert set(found) == {"trl", "math_shepherd", "rlhflow", "pairs", "processbench", "first_errors", "steps"}

@@ -1,4 +1,4 @@
-"""What was labelled here, as PRM800K: in the shape of the published files, and the same after a way through them."""
+"""Labels made on the platform, in PRM800K and binary formats."""
 
 import json
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 OWN = "Two, rather."
 
 
-def corrected(generation: int = 3) -> Project:
-    """A first error with an alternative and a step in the rater's own words, given out by a round's lane."""
+def make_corrected_project(generation: int = 3) -> Project:
+    """Return a project with one submission: a first error with an alternative and a corrected step by the rater."""
     project = factories.make_project(asks_corrected_step=True, reserve_problem_share=0.0)
     trace = factories.make_trace(project, ["One.", ["Too.", "Tow."], "Three."])
     rater = factories.make_rater(project)
@@ -32,14 +32,14 @@ def corrected(generation: int = 3) -> Project:
     return project
 
 
-def test_own_labels_have_the_shape_of_the_published_files() -> None:
-    project = corrected()
+def test_own_labels_have_the_format_of_the_published_files() -> None:
+    project = make_corrected_project()
     line = read_file(build_snapshot(project, "prm800k"), "data/prm800k/train.jsonl")
-    told = json.loads(line)
-    assert line == json.dumps(told).encode() + b"\n"
-    assert (told["generation"], told["question"]["ground_truth_solution"]) == (3, None)
-    assert list(told["question"])[:3] == ["problem", "ground_truth_solution", "ground_truth_answer"]
-    first, last = told["label"]["steps"]
+    record = json.loads(line)
+    assert line == json.dumps(record).encode() + b"\n"
+    assert (record["generation"], record["question"]["ground_truth_solution"]) == (3, None)
+    assert list(record["question"])[:3] == ["problem", "ground_truth_solution", "ground_truth_answer"]
+    first, last = record["label"]["steps"]
     assert first["completions"] == [{"text": "One.", "rating": 1, "flagged": None}]
     assert [(each["rating"], each["flagged"]) for each in last["completions"]] == [(-1, None), (-1, False)]
     assert last["human_completion"] == {"text": OWN, "rating": None, "source": "human", "flagged": False}
@@ -48,21 +48,21 @@ def test_own_labels_have_the_shape_of_the_published_files() -> None:
     assert build_snapshot(project, "prm800k", filters=ManifestFilters(generations=[2])).manifest.n_rows == 0  # type: ignore[union-attr]  # it is built
 
 
-def test_own_labels_come_back_the_same_from_another_project() -> None:
-    line = read_file(build_snapshot(corrected(), "prm800k"), "data/prm800k/train.jsonl")
+def test_export_is_the_same_after_an_import_into_another_project() -> None:
+    line = read_file(build_snapshot(make_corrected_project(), "prm800k"), "data/prm800k/train.jsonl")
     other = factories.make_project("other", reserve_problem_share=0.0)
     bring_in(other, line.rstrip(b"\n"))
     assert read_file(build_snapshot(other, "prm800k"), "data/prm800k/train.jsonl") == line
 
 
-def test_error_stays_where_a_rater_wrote_a_better_step() -> None:
-    made = build_snapshot(corrected(), "processbench", "first_errors")
+def test_first_error_is_unchanged_by_a_corrected_step() -> None:
+    made = build_snapshot(make_corrected_project(), "processbench", "first_errors")
     for name, key in (("processbench", "label"), ("first_errors", "first_error")):
         assert [json.loads(row)[key] for row in read_file(made, f"data/{name}/train.jsonl").splitlines()] == [1]
 
 
-def test_own_step_is_right_where_such_steps_are_taken() -> None:
-    project = corrected()
+def test_corrected_step_is_exported_on_request() -> None:
+    project = make_corrected_project()
     for steps, wanted in (("omit", []), ("positive", [["One.", OWN]])):
         made = build_snapshot(project, "trl", "pairs", rule=LabelRule(human_steps=steps))  # type: ignore[arg-type]  # one of the two
         rows = [json.loads(row) for row in read_file(made, "data/trl/train.jsonl").splitlines()]

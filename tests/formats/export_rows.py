@@ -29,7 +29,7 @@ def make_example(
 def write_rows(
     name: str, example: TraceExample, rule: LabelRule | None = None, tally: RowTally | None = None
 ) -> list[OutputRow]:
-    """What a format that comes in tables makes of the example."""
+    """Write the example in a table format."""
     write = OUTPUT_FORMATS[name].write
     assert write is not None
     return list(write(example, rule or LabelRule(), tally or RowTally()))

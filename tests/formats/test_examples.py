@@ -53,7 +53,7 @@ def test_no_format_labels_a_step_after_the_agreed_error() -> None:
     assert [row["label"] for row in rows] == [1, 1, -1, None, None]
     assert [row["n_at_risk"] for row in rows] == [3, 3, 3, 1, 1]
     assert [row["n_raters"] for row in rows] == [3, 3, 3, 1, 1]
-    assert rows[3]["ratings"][0]["rating"] == 1  # the rating of the rater who went on is kept as a rating
+    assert rows[3]["ratings"][0]["rating"] == 1  # the rating of the rater who continued is kept
     assert [round(row["p_correct"], 2) for row in rows] == [1.0, 1.0, 0.33, 0.33, 0.33]
     by = {row["by"]: row["first_error"] for row in written("first_errors", STOPS, 2)}
     assert by == {"rater 0": 2, "rater 1": 2, "rater 2": -1, "consensus": 2}

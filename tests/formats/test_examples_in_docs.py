@@ -35,7 +35,7 @@ def read() -> TraceRecord:
 
 
 def samples(name: str) -> list[str]:
-    """The lines that the format writes of it."""
+    """The lines of the record in this format."""
     if not OUTPUT_FORMATS[name].is_table:
         return [line.decode().rstrip("\n") for line in prm800k.write([read()])]
     facts = {

@@ -1,4 +1,4 @@
-"""A job for the tests' workers: it counts, and writes an event for each number. Slow enough to be killed half-way."""
+"""A job that counts and logs an event for each number. It can be slow enough to be killed in the middle."""
 
 import datetime as dt
 import time

@@ -1,4 +1,4 @@
-"""What a person reads when work failed."""
+"""Reasons of failed jobs."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from jobs import failures
 
 
-def raised(error: Exception) -> Exception:
+def raise_and_catch(error: Exception) -> Exception:
     try:
         raise error
     except type(error) as caught:
@@ -15,18 +15,20 @@ def raised(error: Exception) -> Exception:
 
 
 def test_reason_names_the_error_and_our_own_line() -> None:
-    said = failures.describe_failure(raised(ValueError("no number\nat all")))
-    assert said.startswith("ValueError: no number at all (tests/jobs/test_failures.py, line ")
+    reason = failures.describe_failure(raise_and_catch(ValueError("no number\nat all")))
+    assert reason.startswith("ValueError: no number at all (tests/jobs/test_failures.py, line ")
 
 
-def test_reason_looks_for_our_own_line_below_a_library() -> None:
+def test_reason_names_our_own_line_for_an_error_in_a_library() -> None:
     with pytest.raises(ValueError, match="Expecting") as caught:
         json.loads("{")
     assert "(tests/jobs/test_failures.py, line " in failures.describe_failure(caught.value)
 
 
-def test_reason_leaves_words_for_people_as_they_are() -> None:
-    assert failures.describe_failure(raised(failures.JobFailed("Line 3 has no text."))) == "Line 3 has no text."
+def test_message_for_people_is_unchanged() -> None:
+    assert (
+        failures.describe_failure(raise_and_catch(failures.JobFailed("Line 3 has no text."))) == "Line 3 has no text."
+    )
 
 
 def test_reason_of_an_error_without_a_message_is_its_name() -> None:
@@ -44,9 +46,9 @@ def test_reason_of_an_error_without_a_message_is_its_name() -> None:
         "password=hunter2",
     ],
 )
-def test_reason_keeps_secrets(secret: str) -> None:
+def test_secrets_are_redacted(secret: str) -> None:
     assert "hunter2" not in failures.describe_failure(ValueError(secret))
 
 
-def test_reason_is_cut() -> None:
+def test_long_reason_is_truncated() -> None:
     assert len(failures.describe_failure(ValueError("x" * 5000))) < 1200

@@ -1,4 +1,4 @@
-"""Rows, broker and worker processes together: what is killed resumes, and nothing is done twice."""
+"""Jobs with a broker and worker processes: a killed job resumes, and no chunk runs twice."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -18,28 +18,28 @@ from tests.jobs import tasks
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_connections")]
 
 
-def ask(to: int, seconds: float = 0.0) -> Job:
+def request(to: int, seconds: float = 0.0) -> Job:
     arguments = {"to": to, "seconds": seconds}
     return control.request_job(kind="tests.count", arguments=arguments, by=None, now=timezone.now())
 
 
-def written() -> list[str]:
+def list_events() -> list[str]:
     return list(Event.objects.order_by("pk").values_list("what", flat=True))
 
 
-def is_so(job: Job, **fields: object) -> Callable[[], bool]:
+def matches(job: Job, **fields: object) -> Callable[[], bool]:
     return lambda: Job.objects.filter(pk=job.pk, **fields).exists()
 
 
-def swept_until(is_so: Callable[[], bool]) -> Callable[[], bool]:
-    def look() -> bool:
+def sweep_until(condition: Callable[[], bool]) -> Callable[[], bool]:
+    def sweep() -> bool:
         control.sweep_jobs(now=timezone.now(), patience=dt.timedelta(seconds=1))
-        return is_so()
+        return condition()
 
-    return look
+    return sweep
 
 
-def test_job_resumes_from_its_checkpoint_after_kill_9_of_its_worker(broker: str, tmp_path: Path) -> None:
+def test_job_resumes_after_kill_9_of_its_worker(broker: str, tmp_path: Path) -> None:
     environment = servers.process_environment(tmp_path, broker=broker)
     start = partial(
         servers.start_worker, env=environment, log=tmp_path / "worker.log", include="tests.jobs.tasks", concurrency=2
@@ -47,40 +47,40 @@ def test_job_resumes_from_its_checkpoint_after_kill_9_of_its_worker(broker: str,
     with servers.publish_to(broker):
         first, second = start(), None
         try:
-            job = ask(to=12, seconds=0.1)
-            servers.wait_until(is_so(job, done__gte=3), what="the third chunk")
+            job = request(to=12, seconds=0.1)
+            servers.wait_until(matches(job, done__gte=3), what="the third chunk")
             first.kill()
             left = Job.objects.get(pk=job.pk)
             assert (left.state, left.attempt) == ("running", 1)
             second = start()
-            servers.wait_until(swept_until(is_so(job, state="done")), what="the end of the job")
+            servers.wait_until(sweep_until(matches(job, state="done")), what="the end of the job")
         finally:
             first.kill()
             if second:
                 second.kill()
     after = Job.objects.get(pk=job.pk)
     assert (after.attempt, after.done_before) == (2, left.done)
-    assert written() == [f"chunk {n}" for n in range(1, 13)]
+    assert list_events() == [f"chunk {n}" for n in range(1, 13)]
 
 
-def test_one_of_several_runners_at_the_same_moment_wins() -> None:
+def test_one_of_several_concurrent_runners_wins() -> None:
     job = control.request_job(kind="tests.count", arguments={"to": 5}, by=None, now=timezone.now())
     states = concurrency.run_at_once(*[partial(runner.run_job, job.pk, tasks.chunks) for _ in range(4)])
     assert sorted(map(str, states)) == ["None", "None", "None", "done"]
-    assert written() == [f"chunk {n}" for n in range(1, 6)]
+    assert list_events() == [f"chunk {n}" for n in range(1, 6)]
     assert Job.objects.get(pk=job.pk).attempt == 1
 
 
-def test_ask_succeeds_while_the_broker_is_down_and_the_sweep_publishes() -> None:
+def test_request_succeeds_while_the_broker_is_down() -> None:
     with servers.short_folder() as folder:
         path, log = folder / "valkey.sock", folder / "valkey.log"
         with servers.publish_to(f"unix://{path}"):
-            job = ask(to=1)
+            job = request(to=1)
             assert Job.objects.get(pk=job.pk).published_at is None
             assert control.sweep_jobs(now=timezone.now()) == 0
             with servers.running_valkey(path, log):
                 assert control.sweep_jobs(now=timezone.now()) == 1
                 assert control.sweep_jobs(now=timezone.now()) == 0
-                with redis.Redis(unix_socket_path=str(path)) as asked:
-                    assert asked.llen(control.QUEUE) == 1
+                with redis.Redis(unix_socket_path=str(path)) as client:
+                    assert client.llen(control.QUEUE) == 1
     assert Job.objects.get(pk=job.pk).published_at is not None

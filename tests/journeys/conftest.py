@@ -1,4 +1,4 @@
-"""A real browser for the journeys: Debian's Chromium, where there is one."""
+"""A browser for the journeys: Debian's Chromium, if installed."""
 
 import json
 import os
@@ -17,11 +17,11 @@ from accounts.models import User
 
 CHROMIUM = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
 AXE = Path(__file__).parent / "vendor" / "axe-core-4.14.0" / "axe.min.js"
-# Playwright runs an event loop in this thread; Django takes that for asynchronous code that must not ask the database.
+# Playwright runs an event loop in this thread, which Django would mistake for asynchronous code that must not query.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-PATIENCE = 30  # seconds: a busy machine is slow, and a wait that comes true early costs nothing
+PATIENCE = 30  # seconds; long for busy machines
 expect.set_options(timeout=PATIENCE * 1000)
-# How many times slower the browser's processor is to be: shows what only a fast machine hides.
+# CPU throttling of the browser, to find problems that a fast machine hides.
 SLOWER = float(os.environ.get("STEPMARK_SLOWER", "1"))
 
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     if CHROMIUM is None:
         pytest.skip("no chromium: install Debian's package, or name one in STEPMARK_CHROMIUM")
-    # Small shared memory in containers, no user namespaces for root: both stop Chromium otherwise.
+    # Chromium needs these flags in containers (small shared memory) and as root (no user namespaces).
     return {
         **browser_type_launch_args,
         "executable_path": CHROMIUM,
@@ -49,8 +49,7 @@ def origin(live_server: LiveServer, settings: Any) -> str:
     return str(live_server.url)
 
 
-# What a page answers on purpose (422 for a form, 410 for a spent link), and a network that a test has cut, is reported
-# by the browser too.
+# The browser also reports expected errors (422 for a form, 410 for a used link) and networks that a test has cut.
 EXPECTED_COMPLAINTS = (
     "Failed to load resource: the server responded",
     "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",
@@ -61,8 +60,9 @@ Visit = Callable[..., Page]
 
 @pytest.fixture
 def visit(browser: Browser, origin: str) -> Iterator[Visit]:
-    """A page of somebody's own browser, logged in by a link where a user is given. Whatever the browser complains of
-    while it is there (a refused script, a missing file, an error) fails the test."""
+    """Open pages in separate browser contexts, logged in if a user is given.
+
+    Errors and warnings in the browser's console (a refused script, a missing file) fail the test."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
@@ -81,7 +81,7 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if user is not None:
             page.goto(f"/login-link/{login_links.create_login_link(user=user, by=None, now=timezone.now())}")
-            page.get_by_role("button", name="Log in").click()
+            page.locator("main [type=submit]").click()
             page.wait_for_url("/")
         return page
 
@@ -97,8 +97,9 @@ def _slow_down(page: Page) -> None:
 
 
 def accessibility_violations(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds against WCAG 2.2 A and AA, or against these rules of it alone. It goes in by evaluation: the
-    policy stops script tags."""
+    """Return axe-core's violations of WCAG 2.2 A and AA, or of the given rules.
+
+    The script is evaluated, because the content security policy blocks script tags."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

@@ -1,16 +1,17 @@
-"""The way into a project as journeys walk it: the project, and the keys that are pressed on the way."""
+"""Steps of the onboarding in a browser: the project, and what is pressed on each page."""
 
-from typing import Any, Literal
+from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Project
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
+from labeling.quality.gold import make_gold
 from people import invitations, members
 from people import owned_projects as projects_of_people
 from people.models import Role
@@ -19,11 +20,8 @@ from tests import factories
 STEPS = ["The radius of the circle is $12$.", r"So \(12^2 = 124\) is its square.", "The area is $\\boxed{124\\pi}$."]
 
 
-CONTROLS: tuple[Literal["link", "button", "checkbox", "textbox"], ...] = ("link", "button", "checkbox", "textbox")
-
-
 class OnboardingJourney:
-    """A project with the whole way in, a lead, and an invitation into it."""
+    """A project with all onboarding steps, a lead, and an invitation."""
 
     def __init__(self, *, training: int = 1, screening: int = 1, **settings: Any) -> None:
         now = timezone.now()
@@ -31,7 +29,7 @@ class OnboardingJourney:
         self.project: Project = projects_of_people.create_owned_project(
             name="Circles", slug="circles", by=self.lead, now=now, gold_share=0, overlap=1, **settings
         )
-        lifecycle.publish_guideline_template(project=self.project, template="maths", by=self.lead, now=now)
+        lifecycle.publish_guideline_template(project=self.project, template="math", by=self.lead, now=now)
         lifecycle.publish_consent_text(project=self.project, body="# Taking part\n\nYes?", by=self.lead, now=now)
         for use, number in ((GoldUse.TRAINING, training), (GoldUse.SCREENING, screening)):
             self.put_up(use, number)
@@ -45,7 +43,7 @@ class OnboardingJourney:
         for n in range(number):
             trace = factories.make_trace(self.project, [f"{use.capitalize()} {n + 1}: {STEPS[0]}", *STEPS[1:]])
             own = {step.position: step.options.get(position=0).pk for step in trace.steps.all()}
-            quality.make_gold(
+            make_gold(
                 trace=trace,
                 use=use,
                 accepted_first_errors=[1],
@@ -69,27 +67,27 @@ class OnboardingJourney:
         return user
 
 
-def focus_by_tab(page: Page, name: str) -> None:
-    """Press Tab until the control of this name has the focus, once the page that has it is there."""
-    roles = [page.get_by_role(role, name=name) for role in CONTROLS]
-    expect(roles[0].or_(roles[1]).or_(roles[2]).or_(roles[3]).first).to_be_visible()
+PRIMARY = "main .btn--go"  # the main button or link of a page
+REVIEW_CONSENT = "#main a[href='/enter/circles/']"  # on the home page
+
+
+def focus_by_tab(page: Page, selector: str) -> None:
+    """Wait for a control, then press Tab until it has the focus."""
+    expect(page.locator(selector).first).to_be_visible()
     for _ in range(60):
         page.keyboard.press("Tab")
-        focused = page.evaluate(
-            "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
-        )
-        if name in focused:
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
             return
-    raise AssertionError(f"{name!r} cannot be reached by Tab")
+    raise AssertionError(f"{selector} cannot be reached by Tab")
 
 
-def press_control(page: Page, name: str) -> None:
-    focus_by_tab(page, name)
+def press_control(page: Page, selector: str) -> None:
+    focus_by_tab(page, selector)
     page.keyboard.press("Enter")
 
 
 def rate_trace(page: Page, text: str, keys: str) -> None:
-    """Wait until this trace is lit, then rate and submit it, all by keyboard."""
+    """Wait until this trace is ready, then rate and submit it by keyboard."""
     expect(page.locator("#step-0")).to_contain_text(text)
     expect(page.locator(".step.is-now")).to_be_visible()
     for key in keys:
@@ -98,15 +96,15 @@ def rate_trace(page: Page, text: str, keys: str) -> None:
     page.keyboard.press("Enter")
 
 
-def wait_for_heading(page: Page, name: str) -> None:
-    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+def wait_for_gate(page: Page, gate: str) -> None:
+    expect(page.locator(f"main[data-gate={gate}]")).to_be_visible()
 
 
 def agree_and_read(page: Page) -> None:
-    """Agree and read, by keyboard."""
-    wait_for_heading(page, "What you agree to")
-    focus_by_tab(page, "I have read this and agree to it")
+    """Accept the consent form and confirm the guideline, by keyboard."""
+    wait_for_gate(page, "consent")
+    focus_by_tab(page, "[name=agrees]")
     page.keyboard.press("Space")
-    press_control(page, "Go on")
-    wait_for_heading(page, "Guideline")
-    press_control(page, "I have read it")
+    press_control(page, PRIMARY)
+    wait_for_gate(page, "guideline")
+    press_control(page, PRIMARY)

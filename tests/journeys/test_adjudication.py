@@ -1,4 +1,4 @@
-"""Deciding by keyboard alone, with everything beside it."""
+"""Adjudication by keyboard, with the decision sent by htmx."""
 
 import pytest
 from django.urls import reverse
@@ -16,7 +16,11 @@ from tests.journeys.example_project import ExampleProject, make_example_project
 from tests.labeling.assignments.clients import WorkPageClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FOCUSED = "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
+FOCUSED = """(() => {
+  const node = document.activeElement;
+  if (!node.matches("a, button, summary, input, textarea, select")) return "";
+  return node.innerText || node.labels?.[0]?.innerText || "";
+})()"""
 STEPS: list[str | list[str]] = [
     "Place the square $ABCD$ with side $2$ so that $A = (0,0)$, $B = (2,0)$, $C = (2,2)$, $D = (0,2)$.",
     "The midpoint of $BC$ is $M = (2,1)$, and the midpoint of $CD$ is $N = (1,2)$.",
@@ -32,7 +36,7 @@ def scene() -> ExampleProject:
 
 
 def contest(scene: ExampleProject, name: str = "AMN", steps: list[str | list[str]] = STEPS) -> int:
-    """Three readings that see the first error at the third step, at the fourth, and nowhere."""
+    """Create a trace with three submissions: first error at step 3, at step 4, and none."""
     problem = factories.make_problem(
         scene.project,
         f"In a square $ABCD$ with side $2$, $M$ and $N$ are the midpoints of $BC$ and $CD$. Find the area of ${name}$.",
@@ -52,31 +56,32 @@ def contest(scene: ExampleProject, name: str = "AMN", steps: list[str | list[str
     return trace.pk
 
 
-def test_reviewer_decides_by_keyboard_alone(scene: ExampleProject, visit: Visit) -> None:
+def test_reviewer_decides_by_keyboard(scene: ExampleProject, visit: Visit) -> None:
     first, second = contest(scene), contest(scene, "MNC")
     page = visit(scene.lead)
     page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
-    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    expect(page.locator("form[data-adjudication][data-ready]")).to_be_visible()
     expect(page.locator("tr.is-now .no")).to_have_text("3")
     page.keyboard.press("3")
     expect(page.locator("tr.is-now .no")).to_have_text("4")
     page.keyboard.press("1")
-    expect(page.get_by_role("radio", name="First error at step 4")).to_be_checked()
+    expect(page.locator("input[name=first_error][value='3']")).to_be_checked()
     page.keyboard.press("a")
-    expect(page.get_by_role("radio", name="First error at step 3")).to_be_checked()
+    expect(page.locator("input[name=first_error][value='2']")).to_be_checked()
+    page.evaluate("window.isSamePage = true")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Decided: first error at step 3.")
-    expect(page.get_by_role("heading", name=f"Trace {second}")).to_be_visible()
+    expect(page.locator(f"form[data-adjudication='{second}'][data-ready]")).to_be_visible()
+    expect(page.get_by_role("status")).to_be_visible()
+    assert page.evaluate("window.isSamePage")  # htmx replaced the case without a page load
     assert Consensus.objects.get().first_error == 2
-    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
     page.keyboard.press("x")
-    expect(page.get_by_text("Nothing is contested.")).to_be_visible()
+    expect(page.locator("[data-empty=adjudication]")).to_be_visible()
     assert Settlement.objects.get(trace=first).state == "decided"
     assert Settlement.objects.get(trace=second).state == "asked"
 
 
 def tab_to(page: Page, name: str) -> None:
-    """As somebody without a mouse goes there; what is reached is seen to be reached."""
+    """Press Tab until the element with this name has a visible focus."""
     for _ in range(80):
         page.keyboard.press("Tab")
         text = str(page.evaluate(FOCUSED)).strip()
@@ -84,7 +89,7 @@ def tab_to(page: Page, name: str) -> None:
             style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
             assert style != "none", name
             return
-    raise AssertionError(f"no key leads to {name}")
+    raise AssertionError(f"Tab does not reach {name}")
 
 
 def follow(page: Page, name: str) -> None:
@@ -93,7 +98,25 @@ def follow(page: Page, name: str) -> None:
         page.keyboard.press("Enter")
 
 
-def test_reviewer_goes_everywhere_by_keyboard(scene: ExampleProject, visit: Visit) -> None:
+def test_incomplete_decision_stays_on_the_case(scene: ExampleProject, visit: Visit) -> None:
+    trace = contest(scene)
+    page = visit(scene.lead)
+    address = reverse("dashboard:adjudication_case", args=[scene.project.slug, trace])
+    page.goto(address)
+    form = page.locator("form[data-adjudication][data-ready]")
+    expect(form).to_be_visible()
+    page.evaluate("window.isSamePage = true; document.querySelector('form[data-adjudication]').noValidate = true")
+    page.keyboard.press("Enter")
+    expect(page.locator(".field__error")).to_be_visible()
+    assert page.evaluate("window.isSamePage")
+    assert page.url.endswith(address)  # a reload shows the same case
+    page.keyboard.press("0")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-empty=adjudication]")).to_be_visible()
+    assert Consensus.objects.get().first_error is None
+
+
+def test_reviewer_reaches_every_page_by_keyboard(scene: ExampleProject, visit: Visit) -> None:
     trace = contest(scene)
     reviewer = factories.make_user("reviewer")
     members.add_member(project=scene.project, user=reviewer, role=Role.REVIEWER, now=NOW)
@@ -104,37 +127,38 @@ def test_reviewer_goes_everywhere_by_keyboard(scene: ExampleProject, visit: Visi
     follow(page, str(trace))
     expect(page.get_by_role("heading", name=f"Trace {trace}")).to_be_visible()
     follow(page, str(Rater.objects.filter(assignments__trace=trace).earliest("pk"))[:8])
-    tab_to(page, "What to look at again")
+    tab_to(page, "Note for the annotator")
     page.keyboard.type("Is 3/4 not shown in step 3?")
-    follow(page, "Ask")
-    expect(page.get_by_text("The rater has not answered yet.")).to_be_visible()
-    follow(page, "Adjudicate")
-    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    follow(page, "Request correction")
+    expect(page.locator("[data-correction=open]")).to_be_visible()
+    follow(page, "Adjudication")
+    expect(page.locator("form[data-adjudication][data-ready]")).to_be_visible()
     page.keyboard.press("3")
-    page.keyboard.press("3")  # nobody else came further: what one alone says of the rest is passed over
-    expect(page.locator("tr.is-now")).to_contain_text("Finding")
+    page.keyboard.press("3")  # only one annotator rated the remaining steps, all positive: they are skipped
+    expect(page.locator("tr.is-now[data-result]")).to_be_visible()
     page.keyboard.press("n")
-    page.keyboard.type("g 1 a")  # in a note these are letters
+    page.keyboard.type("g 1 a")  # no shortcuts while typing a note
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     page.keyboard.press("b")
-    expect(page.get_by_label("Use it as hidden gold")).to_be_checked()
+    expect(page.locator("input[name=becomes_gold]")).to_be_checked()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Decided: first error at step 4.")
-    assert (Consensus.objects.get().note, Gold.objects.get().trace_id) == ("g 1 a", trace)
+    expect(page.locator("[data-empty=adjudication]")).to_be_visible()
+    consensus = Consensus.objects.get()
+    assert consensus.first_error == 3
+    assert consensus.note == "g 1 a"
+    assert Gold.objects.get().trace_id == trace
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_readings_and_decision_stay_in_sight_beside_a_long_line(
-    width: int, scene: ExampleProject, visit: Visit
-) -> None:
+def test_ratings_and_decision_stay_visible_beside_a_long_line(width: int, scene: ExampleProject, visit: Visit) -> None:
     contest(scene)
     for option in Option.objects.filter(position=0):
         OptionPart.objects.create(option=option, position=0, kind="call", name="grep", text="a very long line | " * 40)
     page = visit(scene.lead, width=width)
     page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
-    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
-    last = page.get_by_role("radio", name="First error at step 5")
+    expect(page.locator("form[data-adjudication][data-ready]")).to_be_visible()
+    last = page.locator("input[name=first_error][value='4']")
     seen = [*page.locator("tr[data-step]:has(input[value='4']) .c").all(), last]
     assert len(seen) == 4
     table = page.locator(".adjmain .tablewrap").bounding_box()
@@ -146,7 +170,7 @@ def test_readings_and_decision_stay_in_sight_beside_a_long_line(
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
-def test_page_has_no_barrier(width: int, dark: bool, scene: ExampleProject, visit: Visit) -> None:
+def test_page_is_accessible(width: int, dark: bool, scene: ExampleProject, visit: Visit) -> None:
     contest(scene)
     body = "## What counts\n\nA claim that a reader can confirm in about 30 seconds counts as checkable: $2 + 2 = 4$."
     scene.project.guideline = Guideline.objects.create(
@@ -155,19 +179,17 @@ def test_page_has_no_barrier(width: int, dark: bool, scene: ExampleProject, visi
     scene.project.save()
     page = visit(scene.lead, width=width, dark=dark)
     page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
-    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    expect(page.locator("form[data-adjudication][data-ready]")).to_be_visible()
     expect(page.locator(".katex").first).to_be_visible()
     assert not accessibility_violations(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_lit_step_of_a_long_trace_stays_in_the_middle_under_its_readings(
-    scene: ExampleProject, visit: Visit
-) -> None:
+def test_current_step_of_a_long_trace_stays_centered(scene: ExampleProject, visit: Visit) -> None:
     contest(scene, steps=[*STEPS, *["More."] * 60])
     page = visit(scene.lead)
     page.goto(reverse("dashboard:adjudication", args=[scene.project.slug]))
-    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    expect(page.locator("form[data-adjudication][data-ready]")).to_be_visible()
     for _ in range(40):
         page.keyboard.press("j")
     expect(page.locator("tr.is-now .no")).to_have_text("43")
@@ -178,7 +200,7 @@ def test_the_lit_step_of_a_long_trace_stays_in_the_middle_under_its_readings(
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_long_words_of_people_and_models_stay_in_their_place(width: int, scene: ExampleProject, visit: Visit) -> None:
+def test_long_words_do_not_widen_the_page(width: int, scene: ExampleProject, visit: Visit) -> None:
     word = "w" * 900
     trace = factories.make_trace(
         scene.project, [word, f"```\n{word}\n```", "Done."], problem=factories.make_problem(scene.project, word)

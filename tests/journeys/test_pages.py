@@ -1,4 +1,4 @@
-"""Every page, wide and on a phone, in both themes: no barrier that axe-core knows, and nothing runs off the side."""
+"""Every page, wide and on a phone, in both themes: no axe-core violations and no horizontal overflow."""
 
 import pytest
 from django.urls import reverse
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def submitted(scene: ExampleProject) -> int:
-    """A long trace that the annotator has rated to its first error, with maths, code and a comment in it."""
+    """Submit a long trace with math, code and a comment, rated up to its first error."""
     steps = ["So $x^2 = 4$.", "```\n" + "x" * 300 + "\n```", r"Then \(" + "x + " * 90 + r"1 = 2\).", *["More."] * 97]
     trace = factories.make_trace(scene.project, steps)
     assignment = quality.submit_trace(scene.project.raters.get(user=scene.annotator), trace, [1, 0, -1])
@@ -34,7 +34,7 @@ def submitted(scene: ExampleProject) -> int:
     return assignment.pk
 
 
-def test_times_are_those_of_the_clock_beside_the_page(visit: Visit) -> None:
+def test_times_use_the_browser_time_zone(visit: Visit) -> None:
     scene = make_example_project()
     page = visit(scene.annotator, timezone_id="Asia/Tokyo")
     page.goto(reverse("annotate:home"))
@@ -46,7 +46,7 @@ def test_times_are_those_of_the_clock_beside_the_page(visit: Visit) -> None:
 
 
 def in_the_middle_of_one(scene: ExampleProject) -> None:
-    """Home then says where one was, and how the day went."""
+    """Open a trace and rate a part of it."""
     rater = scene.project.raters.get(user=scene.annotator)
     begun = onboarding.claim_trace(rater_id=rater.pk, by=scene.annotator, now=timezone.now(), opened=True)
     WorkPageClient(Assignment.objects.get(pk=begun.assignment_id)).rate([1, 0], now=timezone.now())
@@ -95,7 +95,7 @@ def faults(page: Page, address: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_pages_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
+def test_pages_are_accessible(width: int, dark: bool, visit: Visit) -> None:
     scene = make_example_project()
     found = []
     for user in (None, scene.annotator, scene.lead):

@@ -1,4 +1,4 @@
-"""What a lead does to a project, and what it means for somebody who is in the middle of a trace."""
+"""Project actions of a lead, and their effect on an annotator with an open trace."""
 
 import pytest
 from django.utils import timezone
@@ -42,7 +42,7 @@ def finish(page: Page, n: int) -> None:
     eventually(page, lambda: Submission.objects.count() == n)
 
 
-def test_take_back_is_told_and_what_is_finished_counts(day: RaterDay, owner: User, visit: Visit) -> None:
+def test_reclaimed_trace_can_be_finished_and_counts(day: RaterDay, owner: User, visit: Visit) -> None:
     page, lead = in_the_middle(day, visit), visit(owner)
     opened = Assignment.objects.get(state="opened")
     lead.goto(f"/projects/{day.project.slug}/traces/{opened.trace_id}/")
@@ -51,7 +51,7 @@ def test_take_back_is_told_and_what_is_finished_counts(day: RaterDay, owner: Use
     readings.get_by_role("button", name="Take back").click()
     expect(lead.get_by_text("whoever has it open may submit it")).to_be_visible()
     press(page, "3")
-    expect(page.get_by_text("This trace went back to the queue. You may finish it all the same")).to_be_visible()
+    expect(page.locator("[data-notice=reclaimed]")).to_be_visible()
     expect(page.locator("#lease")).to_have_text("")
     press(page, "3")
     page.keyboard.press("Enter")
@@ -59,11 +59,11 @@ def test_take_back_is_told_and_what_is_finished_counts(day: RaterDay, owner: Use
     opened.refresh_from_db()
     assert (opened.state, opened.population, opened.submitted_revision) == ("submitted", "scheduled", 1)
     expect(page.locator("#step-0")).to_contain_text("Four.")
-    expect(page.get_by_text("This trace went back")).to_be_hidden()
+    expect(page.locator("[data-notice=reclaimed]")).to_be_hidden()
 
 
 @pytest.mark.parametrize("verb", ["pause", "close"])
-def test_what_is_opened_may_be_finished_and_then_it_is_said_why_nothing_comes(
+def test_open_trace_can_be_finished_after_pausing_or_closing(
     verb: str, day: RaterDay, owner: User, visit: Visit
 ) -> None:
     page, lead = in_the_middle(day, visit), visit(owner)
@@ -75,7 +75,7 @@ def test_what_is_opened_may_be_finished_and_then_it_is_said_why_nothing_comes(
     expect(lead.locator(f'[data-project-state="{state}"]')).to_be_visible()
     assert not Assignment.objects.filter(state="held").exists()
     page.reload()
-    expect(page.locator("#step-0")).to_contain_text("One.")  # still in hand, with what was rated of it
+    expect(page.locator("#step-0")).to_contain_text("One.")  # still open, with its ratings
     finish(page, 1)
     said = "This project is paused." if verb == "pause" else "This project is closed: no more is rated here."
     expect(page.get_by_text(said)).to_be_visible()
@@ -84,7 +84,9 @@ def test_what_is_opened_may_be_finished_and_then_it_is_said_why_nothing_comes(
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
-def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: RaterDay, owner: User, visit: Visit) -> None:
+def test_archived_project_accepts_late_submissions_and_can_be_restored(
+    day: RaterDay, owner: User, visit: Visit
+) -> None:
     page = in_the_middle(day, visit)
     for verb in (lifecycle.close_project, lifecycle.archive_project):
         verb(project=Project.objects.get(pk=day.project.pk), by=owner, now=timezone.now())
@@ -99,7 +101,7 @@ def test_an_archived_project_is_found_again_and_keeps_what_comes_late(day: Rater
     expect(lead.locator('[data-project-state="closed"]')).to_be_visible()
 
 
-def test_fewer_readings_leave_what_is_in_hand(day: RaterDay, visit: Visit) -> None:
+def test_lower_overlap_keeps_open_traces(day: RaterDay, visit: Visit) -> None:
     page = in_the_middle(day, visit)
     project = Project.objects.get(pk=day.project.pk)
     options = {"overlap": 1, "overlap_limit": 5, "lease_seconds": 600}
@@ -108,26 +110,24 @@ def test_fewer_readings_leave_what_is_in_hand(day: RaterDay, visit: Visit) -> No
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
-def test_take_back_is_told_after_a_reload_until_it_is_read_or_finished(
-    day: RaterDay, owner: User, visit: Visit
-) -> None:
+def test_reclaimed_notice_survives_a_reload(day: RaterDay, owner: User, visit: Visit) -> None:
     page = in_the_middle(day, visit)
     opened = Assignment.objects.get(state="opened")
     queue.reclaim_assignment(assignment_id=opened.pk, now=timezone.now(), by=owner)
     page.reload()
-    news = page.locator("#unread")
-    news.get_by_text("A trace went back that you had open").click()
-    expect(news).to_contain_text("The step that you rated is kept.")
+    page.locator(f"#unread [data-notice='{opened.pk}'] summary").click()
+    expect(page.locator(f"#unread [data-reclaimed='{opened.pk}'][data-rated='1']")).to_be_visible()
     assert not accessibility_violations(page)
     page.goto("/")
-    expect(page.get_by_role("region", name="Went back while you had it open")).to_contain_text("A lead took it")
+    notice = page.locator(f"[data-reclaimed='{opened.pk}'][data-reason=released]")
+    expect(notice).to_be_visible()
     assert not accessibility_violations(page)
-    page.get_by_role("link", name="Finish it").click()
-    expect(page.get_by_text("This trace went back to the queue. You may finish it all the same")).to_be_visible()
-    expect(page.get_by_role("radio", name="Positive").first).to_be_checked()
+    notice.get_by_role("link").click()
+    expect(page.locator("[data-notice=reclaimed]")).to_be_visible()
+    expect(page.locator("#step-0 input[value='1']")).to_be_checked()
     finish(page, 1)
     opened.refresh_from_db()
     assert (opened.state, opened.submitted_revision) == ("submitted", 1)
     page.goto("/")
-    expect(page.get_by_role("heading", name="Your latest traces")).to_be_visible()
-    expect(page.get_by_text("Went back while you had it open")).to_be_hidden()
+    expect(page.locator("#latest")).to_be_visible()
+    expect(page.locator("[data-reclaimed]")).to_have_count(0)

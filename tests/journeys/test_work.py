@@ -1,4 +1,4 @@
-"""A rater's day in a real browser: by keyboard, off the network, in two tabs, with a thumb."""
+"""The work page in a browser: keyboard, touch, offline, two tabs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ MATHS: list[str | list[str]] = [
 
 
 class RaterDay:
-    """A project with work in it and somebody to do it."""
+    """A project with work, and its annotator."""
 
     def __init__(self, *traces: list[str | list[str]], **settings: Any) -> None:
         self.project: Project = factories.make_project(overlap=1, **settings)
@@ -39,7 +39,7 @@ class RaterDay:
 
     def begin(self, page: Page) -> Page:
         page.goto(f"/work/{self.project.slug}/")
-        expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()  # from here on keys rate
+        expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()  # keys work from here on
         return page
 
 
@@ -54,8 +54,15 @@ def ratings() -> list[int | None]:
 
 
 def saved(page: Page) -> None:
-    """All that was done here is at the server, and what the server said is known here."""
+    """Wait until everything is saved and answered."""
     expect(page.locator("#save[data-state=saved]")).to_be_visible()
+
+
+def expect_waiting(page: Page, count: int, *, is_persistent: bool = True) -> None:
+    """Wait until so many ratings are unsent because the page is offline."""
+    save = page.locator(f"#save[data-state=waiting][data-waiting='{count}']")
+    expect(save).to_have_attribute("data-persistent", str(is_persistent).lower())
+    expect(save).to_contain_text(str(count))
 
 
 def eventually(page: Page, is_so: Callable[[], bool]) -> None:
@@ -81,20 +88,20 @@ def test_first_error_with_alternatives_by_keyboard_alone(visit: Visit) -> None:
     assert ratings() == [1, 0, -1, 1, -1]
 
 
-def test_undo_brings_back_the_whole_former_state_and_a_held_key_rates_one_step(visit: Visit) -> None:
+def test_undo_restores_the_previous_state_and_a_held_key_rates_one_step(visit: Visit) -> None:
     day = RaterDay(["One.", "Two.", "Three."])
     page = day.begin(visit(day.user))
     page.keyboard.down("3")
     for _ in range(5):
-        page.keyboard.down("3")  # what a held key sends: repeats
+        page.keyboard.down("3")  # the repeats of a held key
     page.keyboard.up("3")
-    expect(page.locator("#where")).to_have_text("Step 2 of 3")
+    expect(page.locator("#where")).to_have_attribute("data-step", "2")
     press(page, "1zz")
-    expect(page.locator("#where")).to_have_text("Step 1 of 3")
+    expect(page.locator("#where")).to_have_attribute("data-step", "1")
     eventually(page, lambda: ratings() == [None, None])
 
 
-def test_ratings_outlive_a_dead_network_and_a_closed_tab(visit: Visit) -> None:
+def test_ratings_survive_a_network_failure_and_a_closed_tab(visit: Visit) -> None:
     day = RaterDay(["One.", "Two.", "Three.", "Four."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
@@ -102,29 +109,29 @@ def test_ratings_outlive_a_dead_network_and_a_closed_tab(visit: Visit) -> None:
     saved(page)
     page.context.set_offline(True)
     press(page, "32")
-    expect(page.locator("#save")).to_contain_text("2 ratings waiting for the network")
+    expect_waiting(page, 2)
     context = page.context
     page.close()
     context.set_offline(False)
     again = day.begin(context.new_page())
-    expect(again.locator("#where")).to_have_text("Step 4 of 4")
+    expect(again.locator("#where")).to_have_attribute("data-step", "4")
     eventually(again, lambda: ratings() == [1, 1, 0])
 
 
-def test_double_click_on_submit_makes_one_submission(visit: Visit) -> None:
+def test_double_click_submits_once(visit: Visit) -> None:
     day = RaterDay(["One."], ["Two."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
     page.locator("#submit").dblclick()
     expect(page.locator("#step-0")).to_contain_text("Two.")
-    # What a page sends goes in its order: whatever the second click sent is there before the next submit.
+    # Requests are sent in order, so the second click has arrived before the next submit.
     page.keyboard.press("3")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.values("assignment").distinct().count() == 2)
     assert Submission.objects.count() == 2
 
 
-def test_a_lapsed_lease_loses_nothing(visit: Visit) -> None:
+def test_expired_lease_loses_nothing(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
@@ -138,7 +145,7 @@ def test_a_lapsed_lease_loses_nothing(visit: Visit) -> None:
     assert ratings() == [1, 0]
 
 
-def test_closing_the_page_gives_back_what_was_fetched_ahead(visit: Visit) -> None:
+def test_closing_the_page_releases_the_prefetched_trace(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
@@ -147,27 +154,27 @@ def test_closing_the_page_gives_back_what_was_fetched_ahead(visit: Visit) -> Non
     eventually(page, lambda: not Assignment.objects.filter(state="held").exists())
 
 
-def test_two_tabs_meet_and_the_one_that_lost_is_shown_both(visit: Visit) -> None:
+def test_tab_whose_rating_was_overruled_shows_both_ratings(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     first = day.begin(visit(day.user))
     second = day.begin(first.context.new_page())
     first.keyboard.press("3")
-    saved(first)  # so that it knows what its first rating made of the trace
+    saved(first)  # so that it knows the new version
     first.keyboard.press("k")
-    first.keyboard.press("1")  # saw the higher version: it wins
+    first.keyboard.press("1")  # based on the higher version, so it wins
     saved(first)
     assert ratings() == [-1]
     second.keyboard.press("2")
-    expect(second.locator(".step__lost")).to_contain_text("says negative. You said neutral here.")
-    second.get_by_role("button", name="Use mine").click()
+    expect(second.locator(".step__lost[data-theirs='-1'][data-yours='0']")).to_be_visible()
+    second.locator(".step__lost button").click()
     eventually(second, lambda: ratings() == [0])
 
 
-# A browser in private mode refuses the store itself; a full disk refuses what is put there.
+# A browser in private mode refuses to open the store; a full disk refuses writes.
 NO_STORE = "IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };"
 FULL = "IDBObjectStore.prototype.add = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
-# What answers nothing: another page blocks the way to the store; the disk dies after it was opened, or in the middle.
+# No answer at all: another page blocks the store, or the disk fails.
 BLOCKED = "IDBFactory.prototype.open = () => ({});"
 DEAD = """
   const silent = { add: () => ({}), getAll: () => ({}), delete: () => ({}) };
@@ -176,17 +183,17 @@ DEAD = """
 
 
 @pytest.mark.parametrize("refusing", [NO_STORE, FULL, BLOCKED, DEAD])
-def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, visit: Visit) -> None:
+def test_rating_works_without_browser_storage(refusing: str, visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = visit(day.user)
     page.add_init_script(refusing)
     day.begin(page)
     page.context.set_offline(True)
     press(page, "3")
-    expect(page.locator("#save")).to_contain_text("1 rating waiting for the network: leave this tab open")
+    expect_waiting(page, 1, is_persistent=False)
     page.context.set_offline(False)
     saved(page)
-    expect(page.locator("#save")).to_contain_text("All saved, on the server only")
+    expect(page.locator("#save")).to_have_attribute("data-persistent", "false")
     assert ratings() == [1]
     press(page, "3")
     page.keyboard.press("Enter")
@@ -195,22 +202,22 @@ def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, vi
     assert ratings() == [1, 1]
 
 
-def test_a_disk_that_dies_in_the_middle_takes_nothing_with_it(visit: Visit) -> None:
+def test_storage_failure_loses_nothing(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], protocol="every_step")
     page = day.begin(visit(day.user))
     page.context.set_offline(True)
     press(page, "3")
-    expect(page.locator("#save")).to_contain_text("1 rating waiting for the network")
+    expect_waiting(page, 1)
     page.evaluate(DEAD)
     press(page, "1")
-    expect(page.locator("#save")).to_contain_text("2 ratings waiting for the network: leave this tab open")
+    expect_waiting(page, 2, is_persistent=False)
     page.context.set_offline(False)
     saved(page)
     assert ratings() == [1, -1]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_work_page_has_no_barrier_and_nothing_runs_off_the_side(width: int, dark: bool, visit: Visit) -> None:
+def test_work_page_is_accessible_and_does_not_overflow(width: int, dark: bool, visit: Visit) -> None:
     day = RaterDay([*MATHS, "x = " + "1 + " * 200 + "1"], asks_error_category=True, asks_reason=True)
     page = day.begin(visit(day.user, width=width, dark=dark))
     expect(page.locator(".katex").first).to_be_visible()
@@ -220,7 +227,7 @@ def test_work_page_has_no_barrier_and_nothing_runs_off_the_side(width: int, dark
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 
-def test_a_thumb_can_do_it_all(visit: Visit) -> None:
+def test_touch_rates_and_submits(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user, width=390))
     page.locator(".dock [data-rate='1']").tap()
@@ -230,17 +237,17 @@ def test_a_thumb_can_do_it_all(visit: Visit) -> None:
     eventually(page, lambda: Submission.objects.count() == 1)
 
 
-def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> None:
+def test_changed_keys_rate_and_are_shown(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     page = visit(day.user)
     page.goto("/keys/")
-    page.get_by_label("Rate positive").fill("f")
-    page.get_by_role("button", name="Keep these keys").click()
-    expect(page.get_by_role("status")).to_contain_text("Your keys are kept.")
+    page.locator("#id_positive").fill("f")
+    page.locator("main .btn--go").click()
+    expect(page.locator("[data-message=success]")).to_be_visible()
     day.begin(page)
     expect(page.locator(".dock__rate--pos kbd")).to_have_text("f")
-    press(page, "3F")  # the old key does nothing; a locked shift changes nothing
-    expect(page.locator("#where")).to_have_text("Step 2 of 2")
+    press(page, "3F")  # the old key does nothing, Caps Lock changes nothing
+    expect(page.locator("#where")).to_have_attribute("data-step", "2")
     eventually(page, lambda: ratings() == [1])
 
 
@@ -262,7 +269,7 @@ def test_a_mistaken_correction_is_canceled(visit: Visit) -> None:
     assert Judgment.objects.filter(turn__revision=2).count() == 0
 
 
-def test_own_work_is_corrected_and_the_history_tells_it(visit: Visit) -> None:
+def test_submission_is_edited_and_the_history_shows_it(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     page = day.begin(visit(day.user))
     press(page, "33")
@@ -270,15 +277,15 @@ def test_own_work_is_corrected_and_the_history_tells_it(visit: Visit) -> None:
     eventually(page, lambda: Submission.objects.count() == 1)
     page.goto("/")
     assert not accessibility_violations(page)
-    page.get_by_role("button", name="Correct").click()
+    page.locator("form[action$='/correct'] button").click()
     expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()
     page.keyboard.press("1")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="What you submitted")).to_be_visible()
-    expect(page.get_by_role("cell", name="First error, step 1")).to_be_visible()
+    expect(page.locator("[data-page=history]")).to_be_visible()
+    expect(page.locator("[data-result=found_error][data-steps='1']")).to_be_visible()
     assert not accessibility_violations(page)
     page.locator("tbody th a").click()
-    expect(page.locator(".verdict").first).to_contain_text("Negative")
+    expect(page.locator(".verdict .mark--neg")).to_have_count(1)
     assert not accessibility_violations(page)
     assert list(Submission.objects.order_by("revision").values_list("finish_reason", flat=True)) == [
         "solution",

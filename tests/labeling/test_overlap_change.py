@@ -1,4 +1,4 @@
-"""Changing the overlap: said before, done by a job, settled anew."""
+"""A change of the overlap: its impact, the job, and the new evaluation."""
 
 import datetime as dt
 
@@ -37,7 +37,7 @@ def test_change_reaches_every_open_trace(django_capture_on_commit_callbacks: obj
     assert (asked.kind, Job.objects.get().done) == (overlap_change.KIND, 45)
 
 
-def test_under_way_says_what_a_change_meets() -> None:
+def test_impact_counts_open_work() -> None:
     project = factories.make_project()
     one, other = factories.make_rater(project), factories.make_rater(project)
     begun = factories.make_assignment(one, factories.make_trace(project))
@@ -63,7 +63,7 @@ def test_under_way_says_what_a_change_meets() -> None:
 
 
 @pytest.mark.parametrize(("minutes", "after_a_rating"), [(10, 30), (60, 60)])
-def test_what_is_in_hand_keeps_its_lease_and_gets_a_longer_one_with_a_rating(minutes: int, after_a_rating: int) -> None:
+def test_open_assignment_gets_a_longer_lease_with_its_next_rating(minutes: int, after_a_rating: int) -> None:
     project = factories.make_project()
     assignment = factories.make_assignment(factories.make_rater(project), factories.make_trace(project))
     changed = {"overlap": 2, "overlap_limit": 5, "lease_seconds": 60 * minutes}
@@ -74,7 +74,7 @@ def test_what_is_in_hand_keeps_its_lease_and_gets_a_longer_one_with_a_rating(min
         WorkPageClient(assignment, f"window {kept}").rate([1], now=factories.NOW)
 
 
-def test_change_of_the_lease_alone_asks_for_no_work() -> None:
+def test_lease_change_needs_no_job() -> None:
     project = factories.make_project()
     changed = {"overlap": 2, "overlap_limit": 5, "lease_seconds": 600}
     assert overlap_change.change_overlap(project=project, by=None, now=factories.NOW, **changed) is None
@@ -85,7 +85,7 @@ def test_change_of_the_lease_alone_asks_for_no_work() -> None:
     assert project.lease_seconds == 600
 
 
-def test_protocol_stays_once_traces_were_given_out() -> None:
+def test_protocol_is_fixed_once_traces_were_assigned() -> None:
     project = factories.make_project()
     lifecycle.change_settings(project=project, protocol="every_step", by=None, now=factories.NOW)
     rater = factories.make_rater(project)

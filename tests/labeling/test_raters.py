@@ -21,7 +21,7 @@ def test_ensure_member_keeps_one_rater_and_one_pseudonym(now: dt.datetime) -> No
     assert "ann" not in str(first.labeler)
 
 
-def test_ensure_member_begins_with_the_screening_where_there_is_one(now: dt.datetime) -> None:
+def test_new_member_begins_with_the_screening(now: dt.datetime) -> None:
     project = factories.make_project()
     trace = factories.make_trace(project)
     Gold.objects.create(trace=trace, use="screening", accepted_first_errors=[None], made_at=now)
@@ -29,7 +29,7 @@ def test_ensure_member_begins_with_the_screening_where_there_is_one(now: dt.date
     assert rater.stage == RaterStage.SCREENING
 
 
-def test_for_labeler_gives_a_member_their_own_labels_back(now: dt.datetime) -> None:
+def test_imported_labels_of_a_member_belong_to_that_member(now: dt.datetime) -> None:
     project = factories.make_project()
     member = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     assert raters.ensure_labeler(project=project, labeler=str(member.labeler), now=now) == member
@@ -38,7 +38,7 @@ def test_for_labeler_gives_a_member_their_own_labels_back(now: dt.datetime) -> N
     assert raters.ensure_labeler(project=project, labeler="x", now=now) == stranger
 
 
-def test_unknown_and_machine_stand_once_in_a_project(now: dt.datetime) -> None:
+def test_unknown_rater_and_machine_exist_once_in_a_project(now: dt.datetime) -> None:
     project = factories.make_project()
     assert raters.ensure_unknown(project=project, now=now) == raters.ensure_unknown(project=project, now=now)
     judge = raters.ensure_machine(project=project, name="judge, prompt 3", now=now)

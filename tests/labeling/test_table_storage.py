@@ -6,7 +6,7 @@ from django.db import connection
 pytestmark = pytest.mark.django_db
 
 
-def test_on_migrated_left_room_for_claims() -> None:
+def test_fill_factor_is_set_after_migrate() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'labeling_queueentry'")
         assert cursor.fetchone() == (["fillfactor=80"],)

@@ -1,4 +1,4 @@
-"""The people that permission tests are told with."""
+"""The users of the permission tests."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from tests import factories
 
 
 class Personas(NamedTuple):
-    """A project with somebody of each role, somebody of another project, and a stranger."""
+    """A project with a user of each role, the owner of another project, and a stranger."""
 
     project: Project
     owner: User
@@ -43,17 +43,17 @@ def make_personas(prefix: str = "") -> Personas:
     )
 
 
-# The cast, each of them logged in, for walks through many doors.
+# The users with their logged-in clients, for tests that visit many URLs.
 
 
 OUTSIDERS = ("visitor", "stranger", "neighbour")
 MEMBERS = ("annotator", "engineer", "reviewer", "lead", "owner")
-# One for all walks: a client that comes with a handler of its own builds the whole row of middleware first.
+# Shared, because each new client handler would build the whole middleware chain.
 _HANDLERS = {checks_forms: ClientHandler(enforce_csrf_checks=checks_forms) for checks_forms in (False, True)}
 
 
 class LoggedInPersonas(NamedTuple):
-    """Who walks, and what each of them holds who has logged in."""
+    """The users, each with a logged-in client."""
 
     cast: Personas
     sessions: dict[str, str]

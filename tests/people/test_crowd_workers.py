@@ -1,4 +1,4 @@
-"""Workers of a crowd platform come in by the invitation and their id, and come back to the same account."""
+"""Crowd workers join with the invitation and their ID, and return to the same account."""
 
 import datetime as dt
 from functools import partial
@@ -32,11 +32,11 @@ def cast() -> Personas:
 
 
 @pytest.mark.django_db
-def test_enter_makes_one_account_and_leads_back_to_it(cast: Personas, now: dt.datetime) -> None:
+def test_worker_gets_one_account_and_returns_to_it(cast: Personas, now: dt.datetime) -> None:
     token = invite(cast, now)
-    first = crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+    first = crowd_workers.admit_worker(token=token, visit=ANN, now=now)
     again = crowd_workers.admit_worker(
-        token=token, arrival=ANN._replace(session="session-2"), now=now + dt.timedelta(days=1)
+        token=token, visit=ANN._replace(session="session-2"), now=now + dt.timedelta(days=1)
     )
     assert first.user == again.user
     assert (first.role, Invitation.objects.get().uses) == (Role.ANNOTATOR, 1)
@@ -47,34 +47,34 @@ def test_enter_makes_one_account_and_leads_back_to_it(cast: Personas, now: dt.da
 
 
 @pytest.mark.django_db
-def test_enter_takes_the_invitation_as_the_secret(cast: Personas, now: dt.datetime) -> None:
+def test_worker_id_needs_a_valid_invitation(cast: Personas, now: dt.datetime) -> None:
     token = invite(cast, now, days=1)
-    crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
-    with pytest.raises(invitations.InvitationInvalid):  # used up: it lets nobody else in
-        crowd_workers.admit_worker(token=token, arrival=CrowdVisit("other"), now=now)
+    crowd_workers.admit_worker(token=token, visit=ANN, now=now)
+    with pytest.raises(invitations.InvitationInvalid):  # used up, so no one else can join
+        crowd_workers.admit_worker(token=token, visit=CrowdVisit("other"), now=now)
     with pytest.raises(invitations.InvitationInvalid):  # guessed
-        crowd_workers.admit_worker(token="guess", arrival=ANN, now=now)
-    with pytest.raises(invitations.InvitationInvalid):  # too old, for who came by it too
-        crowd_workers.admit_worker(token=token, arrival=ANN, now=now + dt.timedelta(days=2))
+        crowd_workers.admit_worker(token="guess", visit=ANN, now=now)
+    with pytest.raises(invitations.InvitationInvalid):  # expired, for earlier workers too
+        crowd_workers.admit_worker(token=token, visit=ANN, now=now + dt.timedelta(days=2))
     Project.objects.update(takes_worker_ids=False)
     with pytest.raises(invitations.InvitationInvalid):
-        crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+        crowd_workers.admit_worker(token=token, visit=ANN, now=now)
     assert WorkerId.objects.count() == 1
 
 
 @pytest.mark.django_db
-def test_enter_takes_no_invitation_of_another_role(cast: Personas, now: dt.datetime) -> None:
+def test_worker_id_needs_an_invitation_for_annotators(cast: Personas, now: dt.datetime) -> None:
     Project.objects.update(takes_worker_ids=True)
     _, token = invitations.create_invitation(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
     with pytest.raises(invitations.InvitationInvalid):
-        crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+        crowd_workers.admit_worker(token=token, visit=ANN, now=now)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("what", ["left", "promoted", "staff", "lead elsewhere"])
-def test_enter_opens_no_account_that_may_do_more(what: str, cast: Personas, now: dt.datetime) -> None:
+def test_worker_id_opens_no_account_with_more_rights(what: str, cast: Personas, now: dt.datetime) -> None:
     token = invite(cast, now, uses_allowed=5)
-    user = crowd_workers.admit_worker(token=token, arrival=ANN, now=now).user
+    user = crowd_workers.admit_worker(token=token, visit=ANN, now=now).user
     if what == "left":
         members.leave_project(membership=cast.membership(user), now=now)
     elif what == "promoted":
@@ -85,18 +85,18 @@ def test_enter_opens_no_account_that_may_do_more(what: str, cast: Personas, now:
         elsewhere = Membership.objects.get(user=cast.neighbour).project
         members.add_member(project=elsewhere, user=user, role=Role.LEAD, now=now)
     with pytest.raises(crowd_workers.WorkerCannotReturn):
-        crowd_workers.admit_worker(token=token, arrival=ANN, now=now)
+        crowd_workers.admit_worker(token=token, visit=ANN, now=now)
 
 
 @pytest.mark.django_db
-def test_erasing_somebody_takes_the_worker_id_away(cast: Personas, now: dt.datetime) -> None:
-    user = crowd_workers.admit_worker(token=invite(cast, now), arrival=ANN, now=now).user
+def test_erasing_a_user_deletes_the_worker_id(cast: Personas, now: dt.datetime) -> None:
+    user = crowd_workers.admit_worker(token=invite(cast, now), visit=ANN, now=now).user
     members.erase_person(user=user, by=cast.owner, now=now)
     assert not WorkerId.objects.exists()
 
 
 @pytest.mark.django_db
-def test_arrival_reads_the_parameters_that_the_project_names(cast: Personas) -> None:
+def test_visit_reads_the_parameters_that_the_project_names(cast: Personas) -> None:
     project = cast.project
     values = QueryDict("PROLIFIC_PID=abc&STUDY_ID=s&SESSION_ID=t&workerId=def").getlist
     assert crowd_workers.read_visit(project=project, values_of=values) is None
@@ -124,17 +124,17 @@ def test_arrival_reads_the_parameters_that_the_project_names(cast: Personas) -> 
         "PROLIFIC_PID=abc&SESSION_ID=../..",
     ],
 )
-def test_arrival_refuses_what_is_no_id(query: str, cast: Personas) -> None:
+def test_visit_refuses_invalid_ids(query: str, cast: Personas) -> None:
     cast.project.takes_worker_ids = True
     with pytest.raises(crowd_workers.InvalidWorkerId):
         crowd_workers.read_visit(project=cast.project, values_of=QueryDict(query).getlist)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_visits_at_once_make_one_account(now: dt.datetime) -> None:
+def test_concurrent_visits_create_one_account(now: dt.datetime) -> None:
     cast = make_personas()
     token = invite(cast, now, uses_allowed=5)
-    come = partial(crowd_workers.admit_worker, token=token, arrival=ANN, now=now)
+    come = partial(crowd_workers.admit_worker, token=token, visit=ANN, now=now)
     came = run_at_once(come, come, come)
     assert len({one.user_id for one in came if isinstance(one, Membership)}) == 1
     assert (WorkerId.objects.count(), Invitation.objects.get().uses) == (1, 1)

@@ -1,4 +1,4 @@
-"""Links into a project."""
+"""Invitations."""
 
 import datetime as dt
 from functools import partial
@@ -23,7 +23,7 @@ def cast() -> Personas:
     return make_personas()
 
 
-def test_accept_makes_a_member_and_a_rater(cast: Personas, now: dt.datetime) -> None:
+def test_accept_creates_a_member_and_a_rater(cast: Personas, now: dt.datetime) -> None:
     _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
     membership = invitations.accept_invitation(token=token, user=cast.stranger, now=now)
     assert (membership.role, membership.joined_at) == (Role.ANNOTATOR, now)
@@ -34,7 +34,7 @@ def test_accept_makes_a_member_and_a_rater(cast: Personas, now: dt.datetime) -> 
     ]
 
 
-def test_invite_keeps_the_hash_alone(cast: Personas, now: dt.datetime) -> None:
+def test_only_the_hash_of_an_invitation_is_stored(cast: Personas, now: dt.datetime) -> None:
     invitation, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
     assert Invitation.objects.get().token_digest == secret_tokens.hash_token(token)
     assert token not in {str(value) for value in vars(invitation).values()}
@@ -51,17 +51,17 @@ def test_invite_keeps_the_hash_alone(cast: Personas, now: dt.datetime) -> None:
         ("annotator", Role.ANNOTATOR),
     ],
 )
-def test_invite_refuses_what_is_above(cast: Personas, now: dt.datetime, actor: str, role: Role) -> None:
+def test_invite_refuses_higher_roles(cast: Personas, now: dt.datetime, actor: str, role: Role) -> None:
     with pytest.raises(roles.NotAllowed):
         invitations.create_invitation(project=cast.project, role=role, by=getattr(cast, actor), now=now)
 
 
-def test_invite_refuses_people_from_outside(cast: Personas, now: dt.datetime) -> None:
+def test_invite_refuses_non_members(cast: Personas, now: dt.datetime) -> None:
     with pytest.raises(members.NotAMember):
         invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.neighbour, now=now)
 
 
-def test_accept_refuses_what_is_over(cast: Personas, now: dt.datetime) -> None:
+def test_accept_refuses_invalid_invitations(cast: Personas, now: dt.datetime) -> None:
     old, revoked, spent = (
         invitations.create_invitation(project=cast.project, role=Role.ENGINEER, by=cast.owner, now=now, days=2)
         for _ in range(3)
@@ -73,7 +73,7 @@ def test_accept_refuses_what_is_over(cast: Personas, now: dt.datetime) -> None:
             invitations.accept_invitation(token=token, user=cast.stranger, now=now + dt.timedelta(days=later))
 
 
-def test_accept_as_new_makes_both_or_neither(cast: Personas, now: dt.datetime) -> None:
+def test_accept_with_new_account_creates_both_or_neither(cast: Personas, now: dt.datetime) -> None:
     _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
     membership = invitations.accept_with_new_account(
         token=token, username="ines", password="seven green ladders", now=now
@@ -84,13 +84,13 @@ def test_accept_as_new_makes_both_or_neither(cast: Personas, now: dt.datetime) -
     assert not User.objects.filter(username="late").exists()
 
 
-def test_accept_leaves_a_member_as_they_are(cast: Personas, now: dt.datetime) -> None:
+def test_accept_does_not_change_a_member(cast: Personas, now: dt.datetime) -> None:
     _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=now)
     assert invitations.accept_invitation(token=token, user=cast.owner, now=now).role == Role.OWNER
     assert Invitation.objects.get().uses == 0
 
 
-def test_accept_brings_back_who_had_left(cast: Personas, now: dt.datetime) -> None:
+def test_accept_readmits_a_former_member(cast: Personas, now: dt.datetime) -> None:
     members.leave_project(membership=cast.membership(cast.lead), now=now)
     _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.owner, now=now)
     membership = invitations.accept_invitation(token=token, user=cast.lead, now=now)
@@ -98,7 +98,7 @@ def test_accept_brings_back_who_had_left(cast: Personas, now: dt.datetime) -> No
     assert Membership.objects.filter(project=cast.project, user=cast.lead).count() == 1
 
 
-def test_accept_lets_nobody_back_by_a_link_from_before_they_went(cast: Personas, now: dt.datetime) -> None:
+def test_accept_refuses_former_members_with_an_older_invitation(cast: Personas, now: dt.datetime) -> None:
     _, token = invitations.create_invitation(
         project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now
     )
@@ -110,14 +110,14 @@ def test_accept_lets_nobody_back_by_a_link_from_before_they_went(cast: Personas,
     assert Invitation.objects.get().uses == 1
 
 
-def test_revoke_refuses_whoever_could_not_have_made_it(cast: Personas, now: dt.datetime) -> None:
+def test_revoke_needs_the_right_to_invite(cast: Personas, now: dt.datetime) -> None:
     invitation, _ = invitations.create_invitation(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
     with pytest.raises(roles.NotAllowed):
         invitations.revoke_invitation(invitation=invitation, by=cast.lead, now=now)
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_accept_lets_as_many_in_as_it_says_at_once(now: dt.datetime) -> None:
+def test_concurrent_accepts_respect_the_use_limit(now: dt.datetime) -> None:
     cast = make_personas()
     _, token = invitations.create_invitation(
         project=cast.project, role=Role.ANNOTATOR, uses_allowed=2, by=cast.lead, now=now
@@ -132,7 +132,7 @@ def test_accept_lets_as_many_in_as_it_says_at_once(now: dt.datetime) -> None:
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_accept_twice_at_once_counts_a_person_once(now: dt.datetime) -> None:
+def test_concurrent_accepts_of_one_user_count_once(now: dt.datetime) -> None:
     cast = make_personas()
     _, token = invitations.create_invitation(
         project=cast.project, role=Role.ANNOTATOR, uses_allowed=9, by=cast.lead, now=now
@@ -143,8 +143,8 @@ def test_accept_twice_at_once_counts_a_person_once(now: dt.datetime) -> None:
     assert Rater.objects.filter(user=cast.stranger).count() == 1
 
 
-def test_accept_is_over_when_whoever_made_it_was_removed(cast: Personas, now: dt.datetime) -> None:
-    """Otherwise a link that they kept leads in again, under another name."""
+def test_invitation_of_a_removed_inviter_is_invalid(cast: Personas, now: dt.datetime) -> None:
+    """Otherwise they could return with an old link and a new account."""
     lead = cast.membership(cast.lead)
     _, token = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=lead.user, now=now)
     assert invitations.find_invitation(token=token, now=now) is not None
@@ -154,8 +154,8 @@ def test_accept_is_over_when_whoever_made_it_was_removed(cast: Personas, now: dt
         invitations.accept_invitation(token=token, user=factories.make_user(), now=now)
 
 
-def test_accept_is_over_when_whoever_made_it_no_longer_gives_the_role(cast: Personas, now: dt.datetime) -> None:
-    """Otherwise a link that they kept gives back, under another name, what was taken from them."""
+def test_invitation_of_a_demoted_inviter_is_invalid(cast: Personas, now: dt.datetime) -> None:
+    """Otherwise they could regain the role with an old link and a new account."""
     lead = cast.membership(cast.lead)
     _, token = invitations.create_invitation(project=cast.project, role=Role.REVIEWER, by=lead.user, now=now)
     members.change_role(membership=lead, role=Role.ENGINEER, by=cast.owner, now=now)
@@ -165,7 +165,7 @@ def test_accept_is_over_when_whoever_made_it_no_longer_gives_the_role(cast: Pers
         invitations.accept_invitation(token=token, user=cast.stranger, now=now)
 
 
-def test_invitation_of_an_owner_who_is_lead_now_makes_no_leads(cast: Personas, now: dt.datetime) -> None:
+def test_invitation_of_a_former_owner_cannot_grant_lead(cast: Personas, now: dt.datetime) -> None:
     tokens_of = {
         role: invitations.create_invitation(project=cast.project, role=role, by=cast.owner, now=now)[1]
         for role in (Role.LEAD, Role.ANNOTATOR)

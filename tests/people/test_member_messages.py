@@ -1,4 +1,4 @@
-"""Leads write to those who rate, who read, and answer once."""
+"""Messages from leads to raters, and their replies."""
 
 import datetime as dt
 from functools import partial
@@ -30,26 +30,26 @@ def events() -> list[tuple[str, str]]:
     return list(Event.objects.filter(what__startswith="message.").order_by("id").values_list("what", "subject"))
 
 
-def test_write_stands_with_its_reader_until_it_is_read(cast: Personas, now: dt.datetime) -> None:
+def test_message_is_unread_until_marked_read(cast: Personas, now: dt.datetime) -> None:
     message = write(cast, now)
     assert list(MemberMessage.objects.unread_by(cast.annotator)) == [message]
     assert MemberMessage.objects.unread_in(cast.project, cast.annotator) == message
     assert member_messages.mark_read(message=message, by=cast.annotator, now=now + LATER)
     assert not member_messages.mark_read(message=message, by=cast.annotator, now=now + 2 * LATER)
     assert not MemberMessage.objects.unread_by(cast.annotator).exists()
-    assert MemberMessage.objects.get().read_at == now + LATER  # when it was read first
+    assert MemberMessage.objects.get().read_at == now + LATER  # the time of the first read
     me = f"user:{cast.annotator.pk}"
     assert events() == [("message.written", me), ("message.read", me)]
 
 
-def test_log_holds_no_word_of_a_message(cast: Personas, now: dt.datetime) -> None:
+def test_log_does_not_contain_the_text(cast: Personas, now: dt.datetime) -> None:
     member_messages.answer_message(
         message=write(cast, now, "Secret one."), text="Secret two.", by=cast.annotator, now=now
     )
     assert "Secret" not in str(list(Event.objects.values()))
 
 
-def test_write_to_all_reaches_each_who_rates_but_the_writer(cast: Personas, now: dt.datetime) -> None:
+def test_send_to_all_reaches_all_raters_except_the_sender(cast: Personas, now: dt.datetime) -> None:
     members.begin_rating(project=cast.project, by=cast.lead, now=now)
     members.begin_rating(project=cast.project, by=cast.reviewer, now=now)
     gone = factories.make_user()
@@ -63,7 +63,7 @@ def test_write_to_all_reaches_each_who_rates_but_the_writer(cast: Personas, now:
     assert len(events()) == 2
 
 
-def test_answer_is_given_once_and_says_that_it_was_read(cast: Personas, now: dt.datetime) -> None:
+def test_reply_is_final_and_marks_the_message_read(cast: Personas, now: dt.datetime) -> None:
     message = write(cast, now)
     assert member_messages.answer_message(message=message, text="I did.", by=cast.annotator, now=now + LATER)
     assert not member_messages.answer_message(message=message, text="No.", by=cast.annotator, now=now + LATER)
@@ -72,7 +72,7 @@ def test_answer_is_given_once_and_says_that_it_was_read(cast: Personas, now: dt.
     assert [what for what, _ in events()] == ["message.written", "message.read", "message.answered"]
 
 
-def test_see_answers_is_for_leads(cast: Personas, now: dt.datetime) -> None:
+def test_only_leads_mark_replies_as_seen(cast: Personas, now: dt.datetime) -> None:
     member_messages.answer_message(message=write(cast, now), text="I did.", by=cast.annotator, now=now)
     theirs = cast.membership(cast.annotator)
     with pytest.raises(roles.NotAllowed):
@@ -82,7 +82,7 @@ def test_see_answers_is_for_leads(cast: Personas, now: dt.datetime) -> None:
     assert member_messages.mark_answers_seen(membership=theirs, by=cast.owner, now=now) == 0
 
 
-def test_nobody_reads_or_answers_for_another(cast: Personas, now: dt.datetime) -> None:
+def test_only_the_recipient_can_read_and_reply(cast: Personas, now: dt.datetime) -> None:
     message = write(cast, now)
     assert not member_messages.mark_read(message=message, by=cast.reviewer, now=now)
     assert not member_messages.answer_message(message=message, text="Me.", by=cast.reviewer, now=now)
@@ -90,7 +90,7 @@ def test_nobody_reads_or_answers_for_another(cast: Personas, now: dt.datetime) -
 
 
 @pytest.mark.parametrize("person", ["annotator", "reviewer", "engineer", "neighbour"])
-def test_write_is_for_leads(person: str, cast: Personas, now: dt.datetime) -> None:
+def test_only_leads_send_messages(person: str, cast: Personas, now: dt.datetime) -> None:
     membership, by = cast.membership(cast.annotator), getattr(cast, person)
     with pytest.raises(roles.NotAllowed):
         member_messages.send_message(membership=membership, text="x", by=by, now=now)
@@ -98,7 +98,7 @@ def test_write_is_for_leads(person: str, cast: Personas, now: dt.datetime) -> No
         member_messages.send_to_all(project=cast.project, text="x", by=by, now=now)
 
 
-def test_what_was_written_waits_no_more_for_who_has_left(cast: Personas, now: dt.datetime) -> None:
+def test_former_members_have_no_unread_messages(cast: Personas, now: dt.datetime) -> None:
     write(cast, now)
     theirs = cast.membership(cast.annotator)
     members.remove_member(membership=theirs, by=cast.lead, now=now)
@@ -108,7 +108,7 @@ def test_what_was_written_waits_no_more_for_who_has_left(cast: Personas, now: dt
         member_messages.send_message(membership=theirs, text="x", by=cast.lead, now=now)
 
 
-def test_erase_takes_the_words_of_both_sides_away(cast: Personas, now: dt.datetime) -> None:
+def test_erase_deletes_messages_of_both_sides(cast: Personas, now: dt.datetime) -> None:
     write(cast, now)
     member_messages.send_to_all(project=cast.project, text="x", by=cast.owner, now=now)
     members.erase_person(user=cast.lead, by=None, now=now)
@@ -126,7 +126,7 @@ def test_erase_takes_the_words_of_both_sides_away(cast: Personas, now: dt.dateti
         ("an_answer_is_there_to_be_seen", {"answer_seen_at": factories.NOW}),
     ],
 )
-def test_database_keeps_messages_in_order(
+def test_database_constraints_of_messages(
     rule: str, fields: dict[str, object], cast: Personas, now: dt.datetime
 ) -> None:
     message = write(cast, now)
@@ -135,7 +135,7 @@ def test_database_keeps_messages_in_order(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_answer_from_two_tabs_stands_once(cast: Personas, now: dt.datetime) -> None:
+def test_concurrent_replies_are_saved_once(cast: Personas, now: dt.datetime) -> None:
     message = write(cast, now)
     answers = run_at_once(
         *[

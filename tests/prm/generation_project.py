@@ -1,4 +1,4 @@
-"""A project in which labels and unread traces can be had by the hundred, and jobs that are done at once."""
+"""A project with many generated traces, and its jobs run in the foreground."""
 
 import datetime as dt
 import hashlib
@@ -23,8 +23,8 @@ HANDLERS: dict[str, Callable[[Job], Iterator[JobProgress | Chunk]]] = {
 }
 
 
-def make_record(number: int, *, is_labelled: bool, seed: int = 0, per_problem: int = 1) -> TraceRecord:
-    """Adds up, and gets it wrong in about every third trace; a wrong sum is often put in unsure words."""
+def make_record(number: int, *, is_labeled: bool, seed: int = 0, per_problem: int = 1) -> TraceRecord:
+    """Make a sum that is wrong in about every third trace; a wrong step often sounds unsure."""
     dice = random.Random(f"{seed} {number}")
     first, steps, total = None, [], dice.randint(2, 90)
     for place in range(dice.randint(2, 5)):
@@ -42,14 +42,14 @@ def make_record(number: int, *, is_labelled: bool, seed: int = 0, per_problem: i
         steps=labeled_steps.make_steps(steps),
         is_right=first is None,
         outcome_by="file",
-        submissions=[submission] if is_labelled else [],
+        submissions=[submission] if is_labeled else [],
         digest=hashlib.sha256(f"{seed} {number}".encode()).hexdigest(),
     )
 
 
 def import_records(project: Project, *, labelled: int, unread: int, seed: int = 0, per_problem: int = 1) -> None:
     rows = [
-        make_record(n, is_labelled=n < labelled, seed=seed, per_problem=per_problem) for n in range(labelled + unread)
+        make_record(n, is_labeled=n < labelled, seed=seed, per_problem=per_problem) for n in range(labelled + unread)
     ]
     source = sources.ensure_source(project=project, name=f"sums {seed}", format="generated", now=factories.NOW)
     load.load_records(project=project, source=source, records=rows, now=factories.NOW)
@@ -62,7 +62,7 @@ def make_project(*, labelled: int = 120, unread: int = 60) -> Project:
 
 
 def run_jobs(now: dt.datetime = factories.NOW, *, until: str = "") -> list[Job]:
-    """Every job that waits, in order, until none does; or until the first of a kind."""
+    """Run the queued jobs in order, up to the first job of the kind `until`."""
     done: list[Job] = []
     while job := Job.objects.filter(state=JobState.QUEUED, kind__in=HANDLERS).order_by("pk").first():
         if job.kind == until:

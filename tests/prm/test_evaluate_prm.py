@@ -1,4 +1,4 @@
-"""The command that judges a PRM on ProcessBench files."""
+"""The command that evaluates a PRM on ProcessBench files."""
 
 import io
 import json
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from prm.benchmark_files import BenchmarkUnreadable
 from tests.prm.backends import scorer_servers
 
 KEYS = (
@@ -19,12 +20,12 @@ KEYS = (
 def evaluate(*arguments: str) -> dict[str, Any]:
     out = io.StringIO()
     call_command("evaluate_prm", *arguments, "--json", stdout=out)
-    told: dict[str, Any] = json.loads(out.getvalue())
-    return told
+    result: dict[str, Any] = json.loads(out.getvalue())
+    return result
 
 
-def lines(path: Path, *, n: int = 40, problems: int = 20) -> Path:
-    """Every second trace says something false at its second step."""
+def write_records(path: Path, *, n: int = 40, problems: int = 20) -> Path:
+    """Write traces of which every second one has an error at its second step."""
     rows = []
     for number in range(n):
         wrong = number % 2
@@ -38,76 +39,76 @@ def lines(path: Path, *, n: int = 40, problems: int = 20) -> Path:
     return path
 
 
-def test_trained_on_gsm8k_it_beats_length_on_math(shared_data: Path) -> None:
-    """The contract: .05 above what length alone reaches on the same pairs, and better than chance beyond doubt."""
+def test_prm_trained_on_gsm8k_beats_length_on_math(shared_data: Path) -> None:
+    """At least 0.05 above length only on the same pairs, and significantly better than chance."""
     bench = shared_data / "processbench"
-    told = evaluate("--processbench", str(bench / "math.json"), "--train", str(bench / "gsm8k.json"))
-    assert tuple(told) == KEYS
-    assert told["risk_set_auc_length_matched"] >= told["risk_set_auc_length_only"] + 0.05
-    assert told["intervals"]["risk_set_auc_length_matched"][0] > 0.5
-    assert (told["counts"]["traces"], told["counts"]["erroneous"], told["problems_in_training"]) == (1000, 594, 0)
+    result = evaluate("--processbench", str(bench / "math.json"), "--train", str(bench / "gsm8k.json"))
+    assert tuple(result) == KEYS
+    assert result["risk_set_auc_length_matched"] >= result["risk_set_auc_length_only"] + 0.05
+    assert result["intervals"]["risk_set_auc_length_matched"][0] > 0.5
+    assert (result["counts"]["traces"], result["counts"]["erroneous"], result["problems_in_training"]) == (1000, 594, 0)
 
 
-def test_without_training_files_each_fold_is_judged_by_the_others(tmp_path: Path) -> None:
-    told = evaluate("--processbench", str(lines(tmp_path / "a.jsonl")))
-    assert told["auc"] > 0.9
-    assert told["problems_in_training"] == 0
+def test_without_training_files_each_fold_is_evaluated_by_the_others(tmp_path: Path) -> None:
+    result = evaluate("--processbench", str(write_records(tmp_path / "a.jsonl")))
+    assert result["auc"] > 0.9
+    assert result["problems_in_training"] == 0
 
 
-def test_contamination_is_counted_and_refused_when_strict(tmp_path: Path) -> None:
-    judged, other = lines(tmp_path / "a.jsonl"), lines(tmp_path / "b.jsonl")
+def test_contamination_is_counted_and_refused_by_strict(tmp_path: Path) -> None:
+    judged, other = write_records(tmp_path / "a.jsonl"), write_records(tmp_path / "b.jsonl")
     some = tmp_path / "some.jsonl"
     some.write_text("\n".join([*judged.read_text().splitlines()[:3], other.read_text()]))
     assert evaluate("--processbench", str(judged), "--train", str(some))["problems_in_training"] == 3
-    with pytest.raises(CommandError, match="3 of the judged problems"):
+    with pytest.raises(CommandError, match=r"^3 "):
         evaluate("--processbench", str(judged), "--train", str(some), "--strict")
     assert evaluate("--processbench", str(judged), "--train", str(other), "--strict")["problems_in_training"] == 0
 
 
-def test_vllm_backend_is_judged_without_training(tmp_path: Path) -> None:
+def test_vllm_backend_needs_no_training_files(tmp_path: Path) -> None:
     fake = scorer_servers.FakeVllmServer(
         rows=lambda prompt: [[0.9, 0.1] if "guess" in step else [0.1, 0.9] for step in _steps(prompt)]
     )
     with scorer_servers.running_scorer(fake) as address:
-        told = evaluate(
-            *("--processbench", str(lines(tmp_path / "a.jsonl")), "--backend", "vllm"),
+        result = evaluate(
+            *("--processbench", str(write_records(tmp_path / "a.jsonl")), "--backend", "vllm"),
             *("--address", address, "--model", "m"),
         )
-    assert (told["f1"], told["auc"]) == (1.0, 1.0)
+    assert (result["f1"], result["auc"]) == (1.0, 1.0)
 
 
 def _steps(prompt: str) -> list[str]:
     return prompt.rpartition("assistant\n")[2].split("<extra_0>")[:-1]
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [("", "no trace"), ('{"problem": "p", "steps": ["a"], "label": 7}', "label is 7"), ("not json", "records are bad")],
-)
-def test_file_that_cannot_be_judged_on_is_refused(tmp_path: Path, text: str, what: str) -> None:
+@pytest.mark.parametrize("text", ["", '{"problem": "p", "steps": ["a"], "label": 7}', "not json"])
+def test_invalid_benchmark_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text(text)
-    with pytest.raises(CommandError, match=what):
+    with pytest.raises(CommandError) as refused:
         evaluate("--processbench", str(file))
+    assert isinstance(refused.value.__cause__, BenchmarkUnreadable)
+    assert str(file) in str(refused.value)
 
 
-def test_file_that_is_not_there_and_backend_without_address_are_told(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="cannot be read"):
+def test_missing_file_and_missing_address_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError) as refused:
         evaluate("--processbench", str(tmp_path / "none.json"))
-    with pytest.raises(CommandError, match="needs --address"):
-        evaluate("--processbench", str(lines(tmp_path / "a.jsonl")), "--backend", "vllm")
+    assert isinstance(refused.value.__cause__, BenchmarkUnreadable)
+    with pytest.raises(CommandError, match="--address"):
+        evaluate("--processbench", str(write_records(tmp_path / "a.jsonl")), "--backend", "vllm")
 
 
 @pytest.mark.parametrize(
-    ("more", "what"),
+    ("options", "named"),
     [
-        (("--threshold", "7"), "no number from 0 to 1"),
-        (("--threshold", "nan"), "no number from 0 to 1"),
-        (("--threshold", "0.4"), "for vllm and http"),
-        (("--backend", "http", "--address", "http://127.0.0.1:1", "--secret-file", "/none"), "secret cannot be read"),
-        (("--backend", "vllm", "--address", "ftp://x"), "must look like https"),
+        (("--threshold", "7"), "--threshold"),
+        (("--threshold", "nan"), "--threshold"),
+        (("--threshold", "0.4"), "--threshold"),
+        (("--backend", "http", "--address", "http://127.0.0.1:1", "--secret-file", "/none"), "/none"),
+        (("--backend", "vllm", "--address", "ftp://x"), "ftp://x"),
     ],
 )
-def test_option_that_means_nothing_is_refused(tmp_path: Path, more: tuple[str, ...], what: str) -> None:
-    with pytest.raises(CommandError, match=what):
-        evaluate("--processbench", str(lines(tmp_path / "a.jsonl")), *more)
+def test_invalid_option_is_refused_and_named(tmp_path: Path, options: tuple[str, ...], named: str) -> None:
+    with pytest.raises(CommandError, match=named):
+        evaluate("--processbench", str(write_records(tmp_path / "a.jsonl")), *options)

@@ -1,4 +1,4 @@
-"""Every arm has its sentence: why a trace is read, for leads."""
+"""Every trace has a reason for its selection, as a code and as a sentence."""
 
 import pytest
 
@@ -6,54 +6,83 @@ from labeling import onboarding, queue
 from labeling.models import Project, Trace
 from labeling.models.queue import SamplingSource
 from prm import explanation
+from prm.explanation import SelectionExplanation, SelectionReason
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
-def words(trace: Trace) -> str:
-    read = Trace.objects.select_related("problem").get(pk=trace.pk)
-    entries = read.queue_entries.select_related("lane")
-    return explanation.explain_selection(
-        read, gold=list(read.gold.filter(retired_at=None)), entries=list(entries)
-    ).words
+def explain(trace: Trace) -> SelectionExplanation:
+    trace = Trace.objects.select_related("problem").get(pk=trace.pk)
+    entries = list(trace.queue_entries.select_related("lane"))
+    return explanation.explain_selection(trace, gold=list(trace.gold.filter(retired_at=None)), entries=entries)
 
 
-def in_lane(project: Project, arm: str, slots: int = 1) -> Trace:
+def enqueue_trace(project: Project, slots: int = 1) -> Trace:
     trace = factories.make_trace(project)
-    queue.enqueue(project_id=project.pk, arm=arm, trace_ids=[trace.pk], slots=slots, now=NOW)
+    queue.enqueue(project_id=project.pk, arm=SamplingSource.UNIFORM, trace_ids=[trace.pk], slots=slots, now=NOW)
     return trace
 
 
+def test_every_reason_has_its_own_sentence() -> None:
+    values = {"rank": 1, "batch": 1, "left": 2, "percent": "50"}
+    texts = [str(explanation._TEXTS[reason]) % values for reason in SelectionReason]
+    assert len(set(texts)) == len(texts)
+    assert all(texts)
+
+
 @pytest.mark.parametrize(
-    ("use", "told"), [("training", "in training"), ("screening", "screening set"), ("hidden", "hidden among the work")]
+    ("use", "reason"),
+    [
+        ("training", SelectionReason.TRAINING_GOLD),
+        ("screening", SelectionReason.SCREENING_GOLD),
+        ("hidden", SelectionReason.HIDDEN_GOLD),
+    ],
 )
-def test_why_of_a_known_answer_is_its_use(use: str, told: str) -> None:
-    trace = in_lane(factories.make_project(), "uniform", 2)
+def test_known_answer_is_the_only_reason(use: str, reason: SelectionReason) -> None:
+    trace = enqueue_trace(factories.make_project(), 2)
     onboarding.make_served_gold(trace=trace, use=use, accepted_first_errors=[0], by=None, now=NOW)  # type: ignore[arg-type]  # as a page sends it
-    assert told in words(trace)
-    assert "uniform" not in words(trace)
+    assert explain(trace).reasons == [reason]
 
 
-def test_why_tells_what_came_back_and_what_was_asked_for_since() -> None:
+def test_return_and_further_label_follow_the_first_reason() -> None:
     project = factories.make_project()
-    trace = in_lane(project, "uniform", 2)
-    assert words(trace) == "No batch has drawn it: it stands in the random order of the uniform lane."
+    trace = enqueue_trace(project, 2)
+    assert explain(trace).reasons == [SelectionReason.RANDOM_QUEUE]
     claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=NOW, opened=True)
     queue.release_assignment(assignment_id=claim.assignment_id, now=NOW, reason="", by=None)
-    assert "given back" in words(trace)
+    assert explain(trace).reasons == [SelectionReason.RANDOM_QUEUE, SelectionReason.RETURNED]
     assert queue.add_slot(trace_id=trace.pk, round=2, now=NOW)
-    assert words(trace).endswith("headline.")
-    assert "further opinion" in words(trace)
+    assert explain(trace).reasons == [
+        SelectionReason.RANDOM_QUEUE,
+        SelectionReason.RETURNED,
+        SelectionReason.FURTHER_LABEL,
+    ]
 
 
-def test_why_of_reserve_draws_and_what_nobody_is_given() -> None:
+def test_held_out_unqueued_and_withdrawn_traces_are_told_apart() -> None:
     project = factories.make_project()
-    reserve = factories.make_trace(project, problem=factories.make_problem(project, is_reserve=True))
-    assert "set aside" in words(reserve)
-    assert "stands in no lane" in words(factories.make_trace(project))
-    for rank, arm in enumerate((SamplingSource.UNIFORM, SamplingSource.POLICY)):
-        trace = factories.make_trace(project)
-        trace.draws.create(project=project, batch=1, rank=rank, arm=arm, q=0.25, pool_size=4, n_left=4, drawn_at=NOW)
-        assert {SamplingSource.UNIFORM: "the control", SamplingSource.POLICY: "25 %"}[arm] in words(trace)
+    held_out = factories.make_trace(project, problem=factories.make_problem(project, is_reserve=True))
+    assert explain(held_out).reasons == [SelectionReason.HELD_OUT]
+    trace = factories.make_trace(project)
+    assert explain(trace).reasons == [SelectionReason.NOT_QUEUED]
+    queue.withdraw_traces(trace_ids=[trace.pk], now=NOW, reason="", by=None)
+    assert explain(trace).reasons == [SelectionReason.WITHDRAWN]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "number"),
+    [
+        (SamplingSource.UNIFORM, SelectionReason.RANDOM_DRAW, "4"),
+        (SamplingSource.POLICY, SelectionReason.ACTIVE_DRAW, "25"),
+    ],
+)
+def test_draw_names_its_batch_and_its_chance(source: str, reason: SelectionReason, number: str) -> None:
+    project = factories.make_project()
+    trace = factories.make_trace(project)
+    trace.draws.create(project=project, batch=7, rank=3, arm=source, q=0.25, pool_size=4, n_left=4, drawn_at=NOW)
+    result = explain(trace)
+    assert result.reasons == [reason]
+    for value in ("3", "7", number):
+        assert value in result.words

@@ -1,4 +1,4 @@
-"""A whole round, on both engines: what it keeps, what it puts into the queue, and what it does when something fails."""
+"""A whole generation: what it stores, what it adds to the queue, and how it fails."""
 
 import datetime as dt
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 LATER = factories.NOW + dt.timedelta(days=1)
 
 
-def test_generation_goes_from_labels_to_a_served_batch() -> None:
+def test_generation_trains_scores_and_serves_a_batch() -> None:
     project = generation_project.make_project()
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=20)
     generation = generation_project.run_generation(project)
@@ -40,7 +40,7 @@ def test_generation_goes_from_labels_to_a_served_batch() -> None:
     assert all(entry.draw is not None and entry.key == -entry.draw.rank for entry in served.select_related("draw"))
 
 
-def test_second_generation_is_compared_with_the_first_and_draws_what_is_left() -> None:
+def test_second_generation_is_compared_with_the_first_and_replaces_its_batch() -> None:
     project = generation_project.make_project(labelled=80)
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=15)
     first = generation_project.run_generation(project)
@@ -50,19 +50,19 @@ def test_second_generation_is_compared_with_the_first_and_draws_what_is_left() -
     assert second.gate["before"]["auc"]["value"] is not None
     assert second.n_submissions > first.n_submissions
     open_lanes = QueueEntry.objects.filter(lane__project=project, lane__closed_at=None, lane__generation=1)
-    assert not open_lanes.exists()  # what nobody had begun went back, and could be drawn again
+    assert not open_lanes.exists()  # unopened traces could be drawn again
     assert Score.objects.filter(prm=first.candidate).count() > 0  # for a rollback
     if second.has_passed:
         assert registry.roll_back(project=project, by=None, now=LATER) == first.candidate
 
 
-def test_generation_without_an_error_to_learn_from_says_so_and_goes_on_after_a_retry() -> None:
+def test_generation_without_labels_fails_and_a_later_one_succeeds() -> None:
     project = generation_project.make_project(labelled=0, unread=20)
     generation = generation_project.run_generation(project)
     assert generation.stage == Stage.TRAIN
     (job,) = generations.jobs_of_generation(generation)
     assert job.state == JobState.FAILED
-    assert "Label more traces" in job.failure
+    assert job.failure
     with pytest.raises(generations.AlreadyRunning):
         generations.start_generation(project=project, by=None, now=LATER)
     generations.stop_generation(generation=generation, by=None, now=LATER)
@@ -70,7 +70,7 @@ def test_generation_without_an_error_to_learn_from_says_so_and_goes_on_after_a_r
     assert generation_project.run_generation(project, LATER).stage == Stage.DONE
 
 
-def test_evaluation_says_whether_choosing_the_best_candidate_pays() -> None:
+def test_evaluation_reports_best_of_n() -> None:
     project = factories.make_project(reserve_problem_share=0.5)
     generation_project.import_records(project, labelled=120, unread=0, per_problem=4)
     prm = generation_project.run_generation(project).candidate
@@ -80,7 +80,7 @@ def test_evaluation_says_whether_choosing_the_best_candidate_pays() -> None:
     assert four["by_chance"] < four["chosen"] <= four["possible"]
 
 
-def test_stopped_generation_keeps_nothing_more() -> None:
+def test_stopped_generation_does_nothing_more() -> None:
     project = generation_project.make_project(labelled=40, unread=10)
     generation = generations.start_generation(project=project, by=None, now=factories.NOW)
     generations.stop_generation(generation=generation, by=None, now=factories.NOW)
@@ -92,7 +92,7 @@ def test_stopped_generation_keeps_nothing_more() -> None:
         generations.stop_generation(generation=generation, by=None, now=factories.NOW)
 
 
-def test_rule_starts_a_generation_after_so_many_submissions() -> None:
+def test_rule_starts_a_generation_after_enough_submissions() -> None:
     project = generation_project.make_project(labelled=40, unread=10)
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=41)
     assert generations.start_due_generations(now=factories.NOW) == 0
@@ -102,11 +102,11 @@ def test_rule_starts_a_generation_after_so_many_submissions() -> None:
     assert generations.running_generation(project) is not None
 
 
-def test_what_people_do_stands_in_the_log() -> None:
+def test_generation_is_logged() -> None:
     project = generation_project.make_project(labelled=60, unread=10)
     user = factories.make_user()
     generations.start_generation(project=project, by=user, now=factories.NOW)
     generation_project.run_jobs()
-    said = set(Event.objects.filter(project=project.pk).values_list("what", flat=True))
-    assert {"generation.started", "prm.registered", "prm.made_current", "generation.done"} <= said
+    codes = set(Event.objects.filter(project=project.pk).values_list("what", flat=True))
+    assert {"generation.started", "prm.registered", "prm.made_current", "generation.done"} <= codes
     assert Job.objects.filter(asked_by=user).count() == 3

@@ -1,4 +1,4 @@
-"""Hazards of a PRM's traces: the value before the first step, and context that nobody rates."""
+"""Hazards of a PRM: the value before the first step, and context steps."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from prm.selection.semantics import UNKNOWN_VALUE
 CONTEXT = float("nan")
 
 
-def test_value_before_the_first_step_is_the_mean_after_it() -> None:
+def test_value_before_the_first_step_is_the_mean_after_the_first_step() -> None:
     prm = PRM(semantics="value")
     scores, lengths = np.array([0.9, 0.1, CONTEXT, 0.5, 0.4]), np.array([2, 2, 1])
     assert hazards.estimate_first_value(prm, scores, lengths) == pytest.approx(0.6)
@@ -18,15 +18,15 @@ def test_value_before_the_first_step_is_the_mean_after_it() -> None:
     assert hazards.estimate_first_value(prm, np.zeros(0), np.zeros(0, dtype=np.int64)) == UNKNOWN_VALUE
 
 
-def test_value_that_falls_over_context_falls_once_and_context_is_never_wrong() -> None:
+def test_fall_over_context_counts_once_and_context_is_never_wrong() -> None:
     prm = PRM(semantics="value", calibration={"first_value": 0.8})
     scores, lengths = np.array([CONTEXT, 0.4, CONTEXT, 0.2, 0.6]), np.array([4, 1])
     assert hazards.raw_hazards(prm, scores, lengths) == pytest.approx([0.0, 0.5, 0.0, 0.5, 0.25])
 
 
-def test_calibration_leaves_context_alone() -> None:
+def test_calibration_does_not_change_context() -> None:
     line = {"intercept": 1.0, "slope": 1.0, "n": 100, "is_fitted": True}
-    found = hazards.calibrated_hazards(
+    calibrated = hazards.calibrated_hazards(
         PRM(semantics="hazard", calibration=line), np.array([CONTEXT, 0.5]), np.array([2])
     )
-    assert found == pytest.approx([0.0, 1 / (1 + np.exp(-1))])
+    assert calibrated == pytest.approx([0.0, 1 / (1 + np.exp(-1))])

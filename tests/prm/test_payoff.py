@@ -1,4 +1,4 @@
-"""Does choosing pay? A policy that brings what can be learnt from is seen to gain, and one that does not is not."""
+"""Is active selection helping? A policy with better labels shows a gain, an equal one does not."""
 
 import datetime as dt
 
@@ -8,27 +8,30 @@ import pytest
 from prm import generations, loop_rules, payoff
 from prm.backends import builtin
 from prm.backends.base import ScorerInput
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.labeled_steps import JudgedTraces
 from prm.models import Generation
-from prm.payoff import BASE, POLICY, UNIFORM, HeldOutSteps, LabeledTraining
+from prm.payoff import BASE, POLICY, UNIFORM, HeldOutSteps, LabeledTraining, ShortageKind
 from stats.arrays import Ints
 from tests import factories
 from tests.prm import generation_project
 
+BOTH = np.array([UNIFORM, POLICY] * 40)
 
-def learnt(n: int, *, arms: Ints, wrong_share: dict[int, float]) -> LabeledTraining:
-    """One step a trace; a wrong one says "guess". Only some of an arm's traces are labelled truly."""
-    random = np.random.default_rng(3)
+
+def make_training(sources: Ints, *, true_share: dict[int, float]) -> LabeledTraining:
+    """Make one step per trace; a wrong one says "guess". Only a share of each source has true labels."""
+    random, n = np.random.default_rng(3), len(sources)
     is_wrong = random.random(n) < 0.4
-    told = np.where(random.random(n) < np.array([wrong_share[arm] for arm in arms.tolist()]), is_wrong, ~is_wrong)
-    told[:2] = [True, False]
-    seen = builtin.extract_features(
+    is_true = random.random(n) < np.array([true_share[source] for source in sources.tolist()])
+    labels = np.where(is_true, is_wrong, ~is_wrong)
+    labels[:2] = [True, False]
+    features = builtin.extract_features(
         [ScorerInput("p", ["we guess it" if wrong else "we know it"]) for wrong in is_wrong]
     )
-    return LabeledTraining(seen, told, np.arange(n), arms, np.full(n, 30.0))
+    return LabeledTraining(features, labels, np.arange(n), sources, np.full(n, 30.0))
 
 
-def reserve(n: int = 80) -> HeldOutSteps:
+def make_held_out(n: int = 80) -> HeldOutSteps:
     is_wrong = np.arange(n) % 2 == 0
     judged = JudgedTraces(
         p_wrong=np.zeros(n),
@@ -38,65 +41,65 @@ def reserve(n: int = 80) -> HeldOutSteps:
         problems=np.arange(n),
         sources=np.zeros(n, dtype=np.int64),
     )
-    seen = builtin.extract_features(
+    features = builtin.extract_features(
         [ScorerInput("p", ["we guess it" if wrong else "we know it"]) for wrong in is_wrong]
     )
-    return HeldOutSteps(seen, judged.labelled())
+    return HeldOutSteps(features, judged.labeled_steps())
 
 
-def test_arm_that_teaches_more_is_seen_to_gain() -> None:
-    arms = np.array([UNIFORM, POLICY] * 40)
-    *_, told = payoff.measure_payoff(
-        learnt(80, arms=arms, wrong_share={UNIFORM: 0.5, POLICY: 1.0}), reserve(), batch=20, seed=1
-    )
-    assert told["labels"]["gain"] > 0.1
-    assert told["labels"]["low"] > 0
-    assert told["hours"]["low"] > 0
-    assert [point["n"] for point in told["points"]] == [13, 27, 40]
-    assert told["seconds"] == {"policy": 30.0, "uniform": 30.0}
+def test_source_with_better_labels_shows_a_gain() -> None:
+    training = make_training(BOTH, true_share={UNIFORM: 0.5, POLICY: 1.0})
+    *_, result = payoff.measure_payoff(training, make_held_out(), batch=20, seed=1)
+    assert result["labels"]["gain"] > 0.1
+    assert result["labels"]["low"] > 0
+    assert result["hours"]["low"] > 0
+    assert [point["n"] for point in result["points"]] == [13, 27, 40]
+    assert result["seconds"] == {"policy": 30.0, "uniform": 30.0}
 
 
-def test_arms_that_teach_alike_show_no_gain_beyond_doubt() -> None:
-    arms = np.array([UNIFORM, POLICY] * 40)
-    *_, told = payoff.measure_payoff(
-        learnt(80, arms=arms, wrong_share={UNIFORM: 0.8, POLICY: 0.8}), reserve(), batch=20, seed=1
-    )
-    assert told["labels"]["low"] <= 0 <= told["labels"]["high"]
+def test_equal_sources_show_no_significant_gain() -> None:
+    training = make_training(BOTH, true_share={UNIFORM: 0.8, POLICY: 0.8})
+    *_, result = payoff.measure_payoff(training, make_held_out(), batch=20, seed=1)
+    assert result["labels"]["low"] <= 0 <= result["labels"]["high"]
 
 
-def test_too_little_is_not_measured_and_says_what_is_missing() -> None:
-    arms = np.array([BASE] * 30 + [UNIFORM, POLICY] * 5)
-    found = learnt(40, arms=arms, wrong_share={BASE: 1.0, UNIFORM: 1.0, POLICY: 1.0})
-    assert "5 labelled traces in the smaller arm" in payoff.why_unmeasurable(found, reserve())
-    enough = learnt(80, arms=np.array([UNIFORM, POLICY] * 40), wrong_share={UNIFORM: 1.0, POLICY: 1.0})
-    assert payoff.why_unmeasurable(enough, reserve()) == ""
-    assert "errors in the labelled reserve" in payoff.why_unmeasurable(enough, reserve(8))
+def test_shortage_of_labels_is_reported() -> None:
+    true_share = {BASE: 1.0, UNIFORM: 1.0, POLICY: 1.0}
+    small = make_training(np.array([BASE] * 30 + [UNIFORM, POLICY] * 5), true_share=true_share)
+    shortage = payoff.find_shortage(small, make_held_out())
+    assert shortage is not None
+    assert (shortage.kind, shortage.n) == (ShortageKind.FEW_TRACES, 5)
+    enough = make_training(BOTH, true_share=true_share)
+    assert payoff.find_shortage(enough, make_held_out()) is None
+    shortage = payoff.find_shortage(enough, make_held_out(8))
+    assert shortage is not None
+    assert (shortage.kind, shortage.n) == (ShortageKind.FEW_ERRORS, 4)
 
 
 GAIN, NO_GAIN = ({name: {"gain": gain} for name in ("labels", "hours")} for gain in (0.01, -0.01))
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("payoffs", "expected"),
     [
         ([NO_GAIN] * 3, True),
-        ([NO_GAIN, {"reason": "too few"}, NO_GAIN, NO_GAIN], True),
+        ([NO_GAIN, {"shortage": "few_traces"}, NO_GAIN, NO_GAIN], True),
         ([NO_GAIN, NO_GAIN, GAIN], False),
         ([NO_GAIN] * 2, False),
         ([], False),
     ],
 )
-def test_three_measured_generations_without_gain_are_enough(told: list[dict[str, object]], expected: bool) -> None:
-    assert payoff.has_no_gain(told, least=3) is expected
+def test_three_measured_generations_without_gain_are_enough(payoffs: list[dict[str, object]], expected: bool) -> None:
+    assert payoff.has_no_gain(payoffs, least=3) is expected
 
 
 @pytest.mark.django_db
-def test_queue_falls_back_to_random_and_a_person_ends_it() -> None:
+def test_project_falls_back_to_random_until_someone_chooses_again() -> None:
     project = generation_project.make_project(labelled=80, unread=60)
     loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=10)
     for number in range(1, 4):
-        ended = {"stage": "done", "started_at": factories.NOW, "ended_at": factories.NOW}
-        Generation.objects.create(project=project, number=number, payoff=NO_GAIN, **ended)
+        fields = {"stage": "done", "started_at": factories.NOW, "ended_at": factories.NOW}
+        Generation.objects.create(project=project, number=number, payoff=NO_GAIN, **fields)
     last = generation_project.run_generation(project, factories.NOW + dt.timedelta(hours=4))
     assert last.acquisition == "entropy_per_root_cost"
     assert loop_rules.load_loop_rules(project).fell_back_at is not None

@@ -1,4 +1,4 @@
-"""What draws tell of their pool, read from the rows."""
+"""The pool's error share, estimated from the labels of a batch."""
 
 import pytest
 
@@ -12,20 +12,20 @@ from tests.prm import generation_project
 pytestmark = pytest.mark.django_db
 
 
-def test_of_batch_weighs_what_was_read_down_to_the_first_gap() -> None:
+def test_estimate_uses_the_draws_before_the_first_unlabeled_one() -> None:
     project = generation_project.make_project(labelled=40, unread=3)
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="t", now=factories.NOW, by=None
     )
     shares = trace_labels.load_error_shares(frozen)
-    read, unread = sorted(shares)[:25], project.traces.exclude(pk__in=shares).values_list("pk", flat=True)[0]
-    for rank, trace in enumerate([*read, unread, sorted(shares)[25]], start=1):
-        told = {"batch": 1, "rank": rank, "q": 1 / (44 - rank), "pool_size": 43, "n_left": 44 - rank}
-        TraceDraw.objects.create(project=project, trace_id=trace, arm="uniform", drawn_at=factories.NOW, **told)
-    found = pool_estimates.estimate_from_batch(project_id=project.pk, batch=1, manifest=frozen)
-    losses = [shares[trace] for trace in read]
-    assert (found["n"], found["n_drawn"]) == (25, 27)
-    assert found["plain"] == pytest.approx(sum(losses) / 25)  # all were equally likely
-    assert set(found["domains"]) == {"sums", "totals"}
-    TraceDraw.objects.filter(rank=3).update(trace_id=project.traces.exclude(pk__in=[*shares, unread])[0].pk)
+    labeled, unlabeled = sorted(shares)[:25], project.traces.exclude(pk__in=shares).values_list("pk", flat=True)[0]
+    for rank, trace in enumerate([*labeled, unlabeled, sorted(shares)[25]], start=1):
+        numbers = {"batch": 1, "rank": rank, "q": 1 / (44 - rank), "pool_size": 43, "n_left": 44 - rank}
+        TraceDraw.objects.create(project=project, trace_id=trace, arm="uniform", drawn_at=factories.NOW, **numbers)
+    estimate = pool_estimates.estimate_from_batch(project_id=project.pk, batch=1, manifest=frozen)
+    losses = [shares[trace] for trace in labeled]
+    assert (estimate["n"], estimate["n_drawn"]) == (25, 27)
+    assert estimate["plain"] == pytest.approx(sum(losses) / 25)  # all draws were equally likely
+    assert set(estimate["domains"]) == {"sums", "totals"}
+    TraceDraw.objects.filter(rank=3).update(trace_id=project.traces.exclude(pk__in=[*shares, unlabeled])[0].pk)
     assert "plain" not in pool_estimates.estimate_from_batch(project_id=project.pk, batch=1, manifest=frozen)

@@ -1,4 +1,4 @@
-"""What reading costs, from the active time of what was read."""
+"""Reading rates, fitted to the active time of submissions."""
 
 import pytest
 
@@ -10,13 +10,13 @@ from tests import factories
 from tests.prm import generation_project
 
 pytestmark = pytest.mark.django_db
-WORDS = 8  # of each step
+WORDS = 8  # per step
 
 
 def make_timed_project(n: int) -> Project:
-    """A reading takes 20 s and 7 s a step."""
+    """Make submissions that took 20 s plus 7 s per step."""
     project = generation_project.make_project(labelled=0, unread=10)
-    records = [generation_project.make_record(number, is_labelled=True, seed=1) for number in range(n)]
+    records = [generation_project.make_record(number, is_labeled=True, seed=1) for number in range(n)]
     for record in records:
         record.submissions[0].total_ms = 20_000 + 7_000 * len(record.submissions[0].turns)
     source = sources.ensure_source(project=project, name="timed", format="generated", now=factories.NOW)
@@ -24,14 +24,14 @@ def make_timed_project(n: int) -> Project:
     return project
 
 
-def test_generation_takes_the_cost_from_timed_readings() -> None:
-    found = generation_project.run_generation(make_timed_project(120)).reading
-    assert (found["is_fitted"], found["n"]) == (True, 120)
-    assert found["opening"] == pytest.approx(20, abs=0.1)
-    assert found["step"] + WORDS * found["word"] == pytest.approx(7, abs=0.1)
+def test_generation_uses_fitted_rates() -> None:
+    rates = generation_project.run_generation(make_timed_project(120)).reading
+    assert (rates["is_fitted"], rates["n"]) == (True, 120)
+    assert rates["opening"] == pytest.approx(20, abs=0.1)
+    assert rates["step"] + WORDS * rates["word"] == pytest.approx(7, abs=0.1)
 
 
-def test_few_timed_readings_leave_the_usual_rates() -> None:
+def test_few_timed_submissions_leave_the_default_rates() -> None:
     generation = generation_project.run_generation(make_timed_project(60))
     assert generation.candidate is not None
     assert generation.manifest is not None

@@ -1,4 +1,4 @@
-"""The engineers' guide, word for word: every command that it shows is run, in its order."""
+"""Every command of the engineers' guide is run, in its order."""
 
 import json
 import re
@@ -14,7 +14,8 @@ from labeling.models import Project, TraceDraw
 from people import members
 from people.models import Role
 from prm import registry
-from prm.models import PRM, PRMUsage, Score
+from prm.models import PRM, Generation, PRMUsage, Score
+from prm.models.generation import Stage
 from tests import factories
 from tests.api import api_clients
 from tests.conventions.rule import ROOT
@@ -25,8 +26,8 @@ pytestmark = pytest.mark.django_db
 GUIDE = (ROOT / "docs" / "guides" / "engineer.md").read_text()
 
 
-def shown(program: str) -> Iterator[list[str]]:
-    """The lines of the guide that call a program, as a shell reads them."""
+def list_commands(program: str) -> Iterator[list[str]]:
+    """Yield the arguments of the guide's lines that call a program."""
     for block in re.findall(r"^```sh\n(.+?)^```", GUIDE, re.M | re.S):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
@@ -35,22 +36,22 @@ def shown(program: str) -> Iterator[list[str]]:
 
 
 def write_files(folder: Path) -> None:
-    rows = [generation_project.make_record(n, is_labelled=True) for n in range(220)]
-    told = [{"problem": each.problem.text, "steps": [step.options[0].text for step in each.steps]} for each in rows]
+    rows = [generation_project.make_record(n, is_labeled=True) for n in range(220)]
+    traces = [{"problem": each.problem.text, "steps": [step.options[0].text for step in each.steps]} for each in rows]
     errors = [
         next((turn.position for turn in each.submissions[0].turns if turn.shown and turn.shown[0].rating == -1), -1)
         for each in rows
     ]
-    lines = [json.dumps({**row, "label": error}) for row, error in zip(told, errors, strict=True)]
+    lines = [json.dumps({**row, "label": error}) for row, error in zip(traces, errors, strict=True)]
     (folder / "labelled.jsonl").write_text("\n".join(lines[:160]))
-    (folder / "traces.jsonl").write_text("\n".join(json.dumps(row) for row in told[160:]))
+    (folder / "traces.jsonl").write_text("\n".join(json.dumps(row) for row in traces[160:]))
     (folder / "secret.txt").write_text("s3cret")
     for name, part in (("math.json", lines[:80]), ("gsm8k.json", lines[80:160])):
         (folder / name).write_text("\n".join(part))
 
 
 def send(program: Client, words: list[str], body: Path) -> int:
-    """What curl would send."""
+    """Send the request that curl would send, and return its status."""
     address = words[0].replace("$STEPMARK", "")
     data = dict(zip(words[1::2], words[2::2], strict=True))
     kind = next(word.partition(": ")[2] for word in words if word.startswith("Content-Type"))
@@ -58,49 +59,55 @@ def send(program: Client, words: list[str], body: Path) -> int:
     return program.post(address, content, content_type=kind).status_code
 
 
-def test_every_command_of_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_of_the_guide_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
-    commands = list(shown("python manage.py"))
+    commands = list(list_commands("python manage.py"))
     assert len(commands) >= 11
     with (
         scorer_servers.running_scorer(scorer_servers.FakeVllmServer()) as gpu,
         scorer_servers.running_reference_scorer("s3cret") as reference,
     ):
-        served = {"http://gpu:8000": gpu, "http://127.0.0.1:9000/": reference}
+        addresses = {"http://gpu:8000": gpu, "http://127.0.0.1:9000/": reference}
         for name, *arguments in commands:
-            call_command(name, *(served.get(each, each) for each in arguments))
+            call_command(name, *(addresses.get(each, each) for each in arguments))
         project = Project.objects.get(slug="sums")
         current = registry.current_prm(project.pk)
         assert current is not None
         assert TraceDraw.objects.filter(project=project, batch=1).count() == 20
         assert set(TraceDraw.objects.filter(project=project, batch=2).values_list("prm", flat=True)) == {current.label}
         assert PRM.objects.filter(project=project).count() == 4
-        walk_the_api(project, tmp_path)
+        call_the_api(project, tmp_path)
 
 
-def walk_the_api(project: Project, folder: Path) -> None:
+def call_the_api(project: Project, folder: Path) -> None:
     user = factories.make_user()
     members.add_member(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
     trace = project.traces.order_by("pk")[0]
     lines = folder / "scores.ndjson"
     lines.write_text(json.dumps({"trace": trace.pk, "scores": [0.5] * trace.n_steps}))
-    answers = [send(api_clients.make_client(user), words, lines) for words in shown("curl")]
+    answers = [send(api_clients.make_client(user), words, lines) for words in list_commands("curl")]
     assert answers == [200, 200, 200]
     assert Score.objects.filter(prm__version=4, trace=trace).exists()
     assert PRMUsage.objects.count() == 2
 
 
-def test_generation_that_cannot_be_run_is_told() -> None:
-    with pytest.raises(CommandError, match="no project nowhere"):
+def test_impossible_generation_is_refused() -> None:
+    with pytest.raises(CommandError, match="nowhere"):
         call_command("run_generation", "--project", "nowhere")
     project = generation_project.make_project(labelled=0, unread=5)
-    with pytest.raises(CommandError, match="no PRM 7"):
+    with pytest.raises(CommandError, match="7"):
         call_command("run_generation", "--project", project.slug, "--prm", "7")
-    with pytest.raises(CommandError, match="Label more traces"):
+    assert not Generation.objects.exists()
+    with pytest.raises(CommandError):
         call_command("run_generation", "--project", project.slug)
-    with pytest.raises(CommandError, match="shared secret"):
-        call_command(
-            *("register_prm", "--project", project.slug, "--backend", "http", "--model", "m"),
-            *("--address", "http://127.0.0.1:1/"),
-        )
+    assert Generation.objects.get().stage == Stage.STOPPED
+
+
+def test_registration_without_a_secret_is_refused() -> None:
+    project = factories.make_project()
+    options = ("--backend", "http", "--model", "m", "--address", "http://127.0.0.1:1/")
+    with pytest.raises(CommandError) as refused:
+        call_command("register_prm", "--project", project.slug, *options)
+    assert isinstance(refused.value.__cause__, registry.NotRegistrable)
+    assert not PRM.objects.exists()

@@ -1,4 +1,4 @@
-"""The addresses of PRMs and generations, for the walk of `tests.test_permissions`: how each is asked, and by whom."""
+"""The URLs of PRMs and generations for `tests.test_permissions`: method, expected answers by persona, arguments."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Arguments = Callable[[Personas], dict[str, object]]
 
 
 def answers_for_readers(status: int) -> dict[str, int]:
-    """Whoever reads the project; annotators are told that they do not."""
+    """Everyone with read access to the project; annotators get 403."""
     return {**answers_for_trainers(status), "reviewer": status}
 
 
@@ -39,10 +39,10 @@ def prm_args(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "version": prm.version}
 
 
-def answers_for_nobody(status: int) -> dict[str, int]:
-    """A page's session counts for nothing where programs show a token."""
-    everybody = ("visitor", "stranger", "neighbour", "annotator", "engineer", "reviewer", "lead", "owner")
-    return dict.fromkeys(everybody, status)
+def answers_without_token(status: int) -> dict[str, int]:
+    """The API accepts tokens and no session."""
+    personas = ("visitor", "stranger", "neighbour", "annotator", "engineer", "reviewer", "lead", "owner")
+    return dict.fromkeys(personas, status)
 
 
 PRM_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
@@ -56,8 +56,8 @@ PRM_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:roll_back_prm": ("post", answers_for_trainers(422), project_args),
     "dashboard:score_stale_traces": ("post", answers_for_trainers(422), project_args),
     "dashboard:prm": ("get", answers_for_readers(200), prm_args),
-    "api:score_traces": ("post", answers_for_nobody(401), lambda cast: {}),
-    "api:rank_candidates": ("post", answers_for_nobody(401), lambda cast: {}),
-    "api:push_scores": ("post", answers_for_nobody(401), project_args),
+    "api:score_traces": ("post", answers_without_token(401), lambda cast: {}),
+    "api:rank_candidates": ("post", answers_without_token(401), lambda cast: {}),
+    "api:push_scores": ("post", answers_without_token(401), project_args),
     "dashboard:make_prm_current": ("post", answers_for_trainers(302), prm_args),
 }

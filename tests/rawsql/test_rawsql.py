@@ -1,6 +1,7 @@
-"""Hand-written statements are prepared, and are logged and refused like any other query."""
+"""Hand-written statements are prepared, counted, and refused like other queries."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -12,7 +13,7 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
-def test_rows_gives_back_what_a_statement_returns() -> None:
+def test_rows_of_a_statement_are_returned() -> None:
     project = factories.make_project()
     assert rawsql.fetch_rows("SELECT id, slug FROM labeling_project WHERE id = %s", [project.pk]) == [
         (project.pk, project.slug)
@@ -20,13 +21,13 @@ def test_rows_gives_back_what_a_statement_returns() -> None:
     assert rawsql.fetch_rows("UPDATE labeling_project SET name = %s WHERE id = %s", ["x", project.pk]) == []
 
 
-def test_rows_is_seen_by_query_counts() -> None:
+def test_statements_are_counted() -> None:
     with CaptureQueriesContext(connection) as queries:
         rawsql.fetch_rows("SELECT 1", [])
     assert len(queries) == 1
 
 
-def test_rows_prepares_once() -> None:
+def test_statement_is_prepared_once() -> None:
     sql = "SELECT slug FROM labeling_project WHERE id = %s"
     for number in range(3):
         rawsql.fetch_rows(sql, [number])
@@ -34,7 +35,7 @@ def test_rows_prepares_once() -> None:
     assert [text for (text,) in prepared].count(sql.replace("%s", "$1")) == 1
 
 
-def test_rows_takes_parameters_by_name() -> None:
+def test_parameters_are_bound_by_name() -> None:
     sql = "SELECT %(b)s::int, %(a)s::int, %(b)s::int, 7 %% 4"
     assert rawsql.fetch_rows(sql, {"a": 1, "b": 2, "unused": 3}) == [(2, 1, 2, 3)]
     with CaptureQueriesContext(connection):
@@ -50,13 +51,13 @@ def test_load_sql_reads_the_file_beside_a_module(tmp_path: Path) -> None:
     assert rawsql.sections(sql) == {"first": "SELECT 1\n", "second": "WHERE true\n"}
 
 
-def test_rows_raises_the_errors_of_django() -> None:
+def test_errors_are_those_of_django() -> None:
     factories.make_project("taken")
     with pytest.raises(IntegrityError), transaction.atomic():
         rawsql.fetch_rows("UPDATE labeling_project SET overlap = %s", [0])
 
 
-def test_several_change_many_rows_a_statement() -> None:
+def test_several_statements_are_executed() -> None:
     projects = [each.pk for each in (factories.make_project(f"p{n}") for n in range(3))]
     rawsql.execute_all(
         [
@@ -69,7 +70,7 @@ def test_several_change_many_rows_a_statement() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 16, 17, 40])
-def test_of_rows_inserts_all_in_few_statements(count: int) -> None:
+def test_rows_are_inserted_in_batches(count: int) -> None:
     project = factories.make_project()
     values = [(project.pk, "uniform", number) for number in range(count)]
     sql = "INSERT INTO labeling_lane (project_id, arm, generation) VALUES {rows}"
@@ -78,3 +79,16 @@ def test_of_rows_inserts_all_in_few_statements(count: int) -> None:
     found = rawsql.fetch_rows("SELECT project_id, arm, generation FROM labeling_lane ORDER BY generation", [])
     assert found == values
     assert len(work) == -(-count // 16)
+
+
+class ProjectRow(NamedTuple):
+    slug: str
+    overlap: int
+
+
+def test_fetch_named_binds_columns_by_name() -> None:
+    factories.make_project("sums", overlap=2)
+    sql = "SELECT slug, overlap FROM labeling_project WHERE slug = %(slug)s"
+    assert rawsql.fetch_named(ProjectRow, sql, {"slug": "sums"}) == [ProjectRow("sums", 2)]
+    with pytest.raises(TypeError, match="ProjectRow"):
+        rawsql.fetch_named(ProjectRow, "SELECT overlap, slug FROM labeling_project", {})

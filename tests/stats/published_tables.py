@@ -16,7 +16,7 @@ def load_tables(shared_data: Path) -> list[dict[str, Any]]:
 
 
 def table_patterns(table: dict[str, Any]) -> RatingPatterns:
-    """The patterns of a table, whichever of its two ways of writing it uses."""
+    """Return the patterns of a table, in either of its two notations."""
     if "unit_counts" in table:
         counts = table["unit_counts"]
         freq = table.get("freq", [1] * len(counts))

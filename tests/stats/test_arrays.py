@@ -1,4 +1,4 @@
-"""What the arithmetic passes around."""
+"""Array helpers."""
 
 import numpy as np
 from hypothesis import given
@@ -11,13 +11,13 @@ TABLES = arrays_of.arrays(np.float64, st.tuples(st.integers(0, 30), st.integers(
 
 
 @given(TABLES)
-def test_alike_finds_each_different_row_once(rows: Floats) -> None:
+def test_unique_rows_finds_each_row_once(rows: Floats) -> None:
     kinds, kind = unique_rows(rows)
     assert np.array_equal(kinds[kind], rows)
     assert len({tuple(row) for row in rows.tolist()}) == len(kinds)
 
 
-def test_alike_tells_rows_apart_whose_marks_are_the_same() -> None:
+def test_unique_rows_separates_rows_with_equal_hashes() -> None:
     """So large that what tells them apart is lost when it is added."""
     rows = np.array([[1e18, 1.0], [1e18, 2.0], [1e18, 1.0]])
     kinds, kind = unique_rows(rows)
@@ -25,6 +25,6 @@ def test_alike_tells_rows_apart_whose_marks_are_the_same() -> None:
     assert len(kinds) == 2
 
 
-def test_alike_does_not_depend_on_the_order() -> None:
+def test_unique_rows_does_not_depend_on_order() -> None:
     rows = np.random.default_rng(1).integers(0, 3, (200, 4)).astype(np.float64)
     assert np.array_equal(unique_rows(rows)[0], unique_rows(rows[::-1])[0])

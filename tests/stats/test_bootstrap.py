@@ -1,4 +1,4 @@
-"""The bootstrap beside the default interval: what is drawn, from how many problems on, and between which quantiles."""
+"""The bootstrap: draws, minimum number of problems, and quantiles."""
 
 import math
 

@@ -106,7 +106,7 @@ def test_threshold_keeps_equal_confidence_together() -> None:
     assert (found.threshold, found.n_accepted) == (0.9, 150)
 
 
-def test_threshold_says_why_there_is_none() -> None:
+def test_missing_threshold_has_a_reason() -> None:
     few = calibration.choose_acceptance_threshold(confidences=np.ones(49), is_right=np.ones(49, dtype=np.bool_))
     bad = calibration.choose_acceptance_threshold(confidences=np.ones(200), is_right=np.arange(200) % 2 == 0)
     assert (few.threshold, few.reason) == (None, Reason.FEW_GOLD)

@@ -71,7 +71,7 @@ def test_smoothing_is_added_to_what_was_counted() -> None:
     assert fit.errors[0] == pytest.approx(np.array([[1.6 / 1.7, 0.1 / 1.7], [0.1 / 0.7, 0.6 / 0.7]]))
 
 
-def test_one_voice_is_followed_where_there_is_no_other() -> None:
+def test_single_vote_decides() -> None:
     fit = dawid_skene.fit_votes(LabelVotes(np.array([0, 1, 2]), np.zeros(3, int), np.array([2, 0, 2]), 3))
     assert fit.labels.tolist() == [2, 0, 2]
 
@@ -82,7 +82,7 @@ def test_nothing_voted_gives_nothing() -> None:
     assert fit.posterior.shape == (0, 3)
 
 
-def test_votes_refuse_what_cannot_be() -> None:
+def test_invalid_votes_are_rejected() -> None:
     one = np.array([0])
     with pytest.raises(ValueError, match="vote"):
         LabelVotes(one, np.array([0, 1]), one, 2)

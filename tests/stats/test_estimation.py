@@ -1,4 +1,4 @@
-"""Intervals: where there is one, where there is none and why, and that it covers what it should."""
+"""Estimates: intervals, reasons for missing ones, and coverage."""
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ def rated(*, problems: int, steps: int = 6, accuracy: float = 0.85, seed: int = 
     )
 
 
-def test_interval_holds_the_value_and_a_bootstrap_stands_beside_it() -> None:
+def test_both_intervals_contain_the_value() -> None:
     for name, estimate in step_agreement.estimate_step_statistics(rated(problems=40)).items():
         assert estimate.value is not None
         for interval in (estimate.interval, estimate.bootstrap):
@@ -42,13 +42,13 @@ def test_number_of_problems_decides_which_intervals_there_are(problems: int, int
     assert estimate.counts.problems == problems
 
 
-def test_perfect_agreement_has_no_interval_and_says_why() -> None:
+def test_perfect_agreement_has_no_interval_but_a_reason() -> None:
     estimate = step_agreement.estimate_step_statistics(rated(problems=12, accuracy=9.0))["alpha_nominal"]
     assert estimate.value == 1.0
     assert (estimate.interval, estimate.interval_reason) == (None, Reason.NO_SPREAD)
 
 
-def test_value_that_rests_on_one_problem_has_no_interval_and_says_why() -> None:
+def test_value_that_depends_on_one_problem_has_no_interval_but_a_reason() -> None:
     rows = [(problem, (0, 0, 2), 5) for problem in range(9)] + [(9, (1, 0, 1), 1), (9, (2, 0, 0), 1)]
     estimate = step_agreement.estimate_step_statistics(rating_patterns.patterns_from_rows(rows))["alpha_nominal"]
     assert estimate.value is not None
@@ -81,7 +81,7 @@ def test_order_and_numbering_of_problems_changes_no_interval(seed: int) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(matrices())
-def test_units_of_one_kind_kept_once_say_what_they_say_one_by_one(matrix: npt.NDArray[np.int64]) -> None:
+def test_merged_units_give_the_same_estimates(matrix: npt.NDArray[np.int64]) -> None:
     rated, units = matrix != HOLE, np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
     labels, each = matrix[rated], np.arange(matrix.shape[1])
     once = step_agreement.estimate_step_statistics(rating_patterns.count_patterns(units=units[rated], labels=labels))
@@ -97,7 +97,7 @@ def test_units_of_one_kind_kept_once_say_what_they_say_one_by_one(matrix: npt.ND
             assert found == pytest.approx((other.interval.low, other.interval.high), abs=1e-9)
 
 
-def test_bootstrap_that_some_resamples_leave_undefined_says_so() -> None:
+def test_bootstrap_with_undefined_resamples_has_a_reason() -> None:
     """The value is there; without the one problem that varies, which a third of all draws leave out, it is not."""
     rows = [(problem, (0, 0, 2), 5) for problem in range(39)] + [(39, (1, 0, 1), 1), (39, (2, 0, 0), 1)]
     estimate = step_agreement.estimate_step_statistics(rating_patterns.patterns_from_rows(rows))["alpha_nominal"]
@@ -127,7 +127,7 @@ def test_random_raters_are_covered_at_zero() -> None:
 @pytest.mark.parametrize(
     ("value", "reason"), [(None, None), (0.5, Reason.NO_PAIRS), (float("nan"), None), (float("inf"), None)]
 )
-def test_estimate_says_a_number_or_a_reason(value: float | None, reason: Reason | None) -> None:
+def test_estimate_needs_a_number_or_a_reason(value: float | None, reason: Reason | None) -> None:
     with pytest.raises(ValueError, match="estimate"):
         Estimate(
             value=value,

@@ -1,4 +1,4 @@
-"""Shares by problem: the value is plain, the interval knows that cases of one problem are alike."""
+"""Shares by problem: a plain value, and an interval clustered by problem."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from stats import estimation
 from stats.estimates import Reason
 
 
-def test_share_says_why_it_has_no_interval_or_no_value() -> None:
+def test_missing_share_or_interval_has_a_reason() -> None:
     assert estimation.estimate_share_by_problem({}).reason == Reason.NO_CASES
     few = estimation.estimate_share_by_problem({1: (1, 2), 2: (0, 2)})
     assert (few.value, few.interval_reason) == (0.25, Reason.FEW_PROBLEMS)
@@ -22,7 +22,7 @@ def test_problem_without_a_case_is_none() -> None:
 
 
 @pytest.mark.parametrize("per_problem", [1, 10])
-def test_interval_covers_what_problems_have_in_common(per_problem: int) -> None:
+def test_interval_covers_clustered_cases(per_problem: int) -> None:
     """Problems differ in how often they are missed; a nominal 95 % interval holds the mean in about so many samples."""
     random, held, runs = np.random.default_rng(5), 0, 300
     for _ in range(runs):

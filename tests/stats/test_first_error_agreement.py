@@ -120,7 +120,7 @@ def test_has_error_kappa_has_an_interval_by_problem() -> None:
         assert estimate.counts.problems == 30
 
 
-def test_nothing_reported_says_so() -> None:
+def test_no_reports_give_a_reason() -> None:
     found = first_error_agreement.estimate_agreement(made([], []))
     assert found.exact.reason == found.has_error_kappa.reason == Reason.NO_PAIRS
 

@@ -95,7 +95,7 @@ def test_hazards_shrink_towards_the_domain_where_little_was_seen() -> None:
     assert found[0, 1] > 0.9
     assert found[0, 0] < 0.06
     assert found[1].max() < 0.05
-    assert 0.2 < found[0, 20] < 0.6  # a position nobody reached has the hazard of its domain
+    assert 0.2 < found[0, 20] < 0.6  # an unreached position has the hazard of its domain
 
 
 def test_hazard_of_nothing_seen_is_one_in_ten() -> None:
@@ -106,7 +106,7 @@ def test_hazard_of_nothing_seen_is_one_in_ten() -> None:
     assert found == pytest.approx(np.full((1, first_error_dawid_skene.LAST_POSITION + 1), 0.1))
 
 
-def test_rates_of_who_said_little_lie_near_those_of_all() -> None:
+def test_rates_with_few_data_shrink_to_the_pooled_rates() -> None:
     """One report of one step, an error: before anything is learned it is 11 to 1 that there is one. Ten occasions of
     the first guess weigh in the rates of all, and ten of those in the rater's own."""
     found = first_error_dawid_skene.fit_reports(one_report(end=0, length=1), max_rounds=0)

@@ -70,7 +70,7 @@ def test_models_over_steps_find_most_first_errors() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=9), st.randoms(use_true_random=False))
-def test_majority_of_places_says_its_margin_in_whatever_order(votes: list[int | None], random: Any) -> None:
+def test_leading_place_does_not_depend_on_order(votes: list[int | None], random: Any) -> None:
     found = label_votes.find_leading_place(votes)
     shuffled = list(votes)
     random.shuffle(shuffled)
@@ -85,8 +85,8 @@ def test_majority_of_places_says_its_margin_in_whatever_order(votes: list[int | 
     assert found.is_tied == (len(counted) > 1 and counted[0] == counted[1])
 
 
-def test_majority_of_places_takes_the_earlier_of_two_alike() -> None:
-    """An error that nobody outvoted is not passed over for "no error"."""
+def test_leading_place_is_the_earlier_one_of_a_tie() -> None:
+    """An error that ties with "no error" leads."""
     for votes, place in (([3, 1, 3, 1], 1), ([None, 2], 2), ([None, None, 2], None)):
         found = label_votes.find_leading_place(votes)
         assert found is not None

@@ -1,4 +1,4 @@
-"""The interval against its formula written out: each problem left out by reading the others alone."""
+"""The jackknife interval against its formula, recomputed without each problem."""
 
 import math
 
@@ -9,7 +9,7 @@ from stats import coefficients, rating_patterns, step_agreement
 from stats.estimates import Reason
 from stats.rating_patterns import RatingPatterns
 
-# (problem, how many ratings -1, 0, +1 a unit has, units). Problems 1 and 2 are alike; nobody read 7 and 8 twice.
+# (problem, how many ratings -1, 0, +1 a unit has, units). Problems 1 and 2 are equal; 7 and 8 have no pairs.
 ROWS = [
     *[(0, (2, 0, 0), 3), (0, (1, 0, 1), 1)],
     *[(1, (0, 0, 2), 4), (1, (0, 1, 1), 1)],
@@ -31,7 +31,7 @@ def value_of(name: str, made: RatingPatterns) -> float:
 
 
 def written_out(name: str, level: float) -> tuple[float, float]:
-    """Each problem left out by reading the others alone."""
+    """Recompute the statistic without each problem."""
     left = [
         value_of(name, rating_patterns.patterns_from_rows(row for row in ROWS if row[0] != one))
         for one in range(READ_TWICE)
@@ -61,8 +61,8 @@ def test_interval_is_the_jackknife_written_out(name: str, level: float) -> None:
     assert found.counts.problems == READ_TWICE
 
 
-def test_value_counts_what_was_read_once_too() -> None:
-    """Gwet's chance term reads single ratings: problems that nobody read twice are never left out, and stay in."""
+def test_value_includes_units_rated_once() -> None:
+    """Gwet's chance term uses single ratings, so problems without pairs always stay in the sums."""
     total = rating_patterns.sum_pairs(rating_patterns.patterns_from_rows(ROWS)).total()
     alone = rating_patterns.sum_pairs(
         rating_patterns.patterns_from_rows(row for row in ROWS if row[0] < READ_TWICE)
@@ -86,8 +86,8 @@ def test_value_without_a_fisher_scale_has_a_plain_interval() -> None:
     assert [found.interval.low, found.interval.high] == pytest.approx([27 / 28 - half, 1.0])
 
 
-def test_one_category_alone_leaves_alpha_undefined_and_ac1_at_one() -> None:
-    """A scale of one value, as a file has it in which everybody says the same."""
+def test_one_category_leaves_alpha_undefined_and_ac1_at_one() -> None:
+    """A scale of one value, as in a file with equal labels."""
     rows = [(problem, (2,), 3) for problem in range(6)]
     found = step_agreement.estimate_step_statistics(
         rating_patterns.patterns_from_rows(rows, values=(1.0,)), with_bootstrap=False

@@ -1,4 +1,4 @@
-"""Signs are raised where the whole interval lies on the wrong side, and random raters raise none."""
+"""Rater signals: raised by whole intervals only, and not by random raters."""
 
 from collections.abc import Hashable
 
@@ -43,7 +43,7 @@ def test_quickness_is_in_deviations_of_all() -> None:
     assert rater_signals.check_speed(everybody[:40], np.full(40, 2.0), least=10) is None  # no spread to measure by
 
 
-def test_run_knows_what_chance_gives() -> None:
+def test_run_is_compared_with_chance() -> None:
     usual: dict[Hashable, float] = {None: 0.7, 0: 0.3}
     found = rater_signals.check_longest_run([None] * 6 + [0] * 9 + [None] * 5, usual, least=20)
     assert found is not None
@@ -54,7 +54,7 @@ def test_run_knows_what_chance_gives() -> None:
 
 
 def test_run_of_few_is_no_straight_line_however_rare_its_end() -> None:
-    """Two traces in a row with an error at a step that nobody else has named yet: a coincidence, not a habit."""
+    """Two traces in a row with an error at a rare step are a coincidence."""
     found = rater_signals.check_longest_run([None, 12, 12, None, 0] * 5, {None: 0.7, 0: 0.3}, least=20)
     assert found is not None
     assert (found.value, found.is_raised) == (2, False)

@@ -49,7 +49,7 @@ def test_a_million_ratings_make_few_patterns() -> None:
     ("counts", "units", "problems"),
     [([[1, -1, 0]], [1], [0]), ([[1, 1, 0]], [-1], [0]), ([[1, 1, 0]], [1], [4]), ([[1, 1]], [1], [0])],
 )
-def test_patterns_refuse_what_cannot_be(counts: list[list[int]], units: list[int], problems: list[int]) -> None:
+def test_invalid_patterns_are_rejected(counts: list[list[int]], units: list[int], problems: list[int]) -> None:
     with pytest.raises(ValueError, match=r"pattern|counts|problems"):
         RatingPatterns((-1.0, 0.0, 1.0), np.array(counts), np.array(units), np.array(problems), np.ones(2, int))
 

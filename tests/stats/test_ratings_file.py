@@ -35,7 +35,7 @@ def bad_lines(data: bytes, **options: Any) -> list[int]:
         b'"label","junk","worker","task"\n1,,ann,t1\n-1,x,bob,t1\n" 1 ","a\nb",ann,t2\n',
     ],
 )
-def test_read_takes_every_ordinary_way_of_writing(data: bytes) -> None:
+def test_read_accepts_common_csv_variants(data: bytes) -> None:
     found = read(data)
     assert (found.task_names, found.worker_names) == (["t1", "t2"], ["ann", "bob"])
     assert (found.tasks.tolist(), found.workers.tolist(), found.labels) == ([0, 0, 1], [0, 1, 0], ["1", "-1", "1"])

@@ -81,7 +81,7 @@ def test_starting_point_is_the_lower_quarter_of_the_raters() -> None:
     )  # of 0, .25, .5, .75, 1
 
 
-def test_starting_point_says_why_there_is_none() -> None:
+def test_missing_baseline_has_a_reason() -> None:
     assert sequential_tests.baseline_accuracy(raters=[0] * 199, right=[True] * 199) == Reason.FEW_GOLD
     assert sequential_tests.baseline_accuracy(raters=[0, 1, 2, 3] * 50, right=[True] * 200) == Reason.FEW_RATERS
 
@@ -94,6 +94,6 @@ def test_starting_point_reads_on_until_a_fifth_rater_has_answered() -> None:
 
 
 @pytest.mark.parametrize(("p0", "drop"), [(0.1, 0.15), (1.0, 0.15), (0.8, -0.1)])
-def test_plan_refuses_what_cannot_be_tested(p0: float, drop: float) -> None:
+def test_invalid_plan_is_rejected(p0: float, drop: float) -> None:
     with pytest.raises(ValueError, match="p1"):
         sequential_tests.make_plan(p0=p0, drop=drop)

@@ -1,4 +1,4 @@
-"""Properties of the step statistics: what must not matter does not, what is perfect is 1, what is missing says why."""
+"""Properties of the step statistics: invariances, ranges, and reasons for missing values."""
 
 from typing import Any
 
@@ -41,14 +41,14 @@ def test_order_of_raters_and_units_changes_nothing(matrix: Matrix, random: Any) 
 
 @_LEAN
 @given(matrices())
-def test_ratings_of_a_unit_may_change_hands(matrix: Matrix) -> None:
-    """Which rater gave a rating does not matter, only that somebody did."""
+def test_ratings_of_a_unit_can_be_permuted(matrix: Matrix) -> None:
+    """It does not matter which rater gave a rating."""
     assert_same(values(matrix), values(np.sort(matrix, axis=0)))
 
 
 @_LEAN
 @given(matrices())
-def test_histogram_of_patterns_says_what_single_units_say(matrix: Matrix) -> None:
+def test_merged_patterns_give_the_same_values(matrix: Matrix) -> None:
     assert_same(values(matrix), values(matrix, compressed=True))
 
 
@@ -66,7 +66,7 @@ def test_unit_with_one_rating_changes_no_alpha(matrix: Matrix, label: int) -> No
 
 @_LEAN
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=12), st.integers(2, 4))
-def test_perfect_agreement_is_one_or_says_that_nothing_varied(labels: list[int], raters: int) -> None:
+def test_perfect_agreement_is_one_or_has_no_variation(labels: list[int], raters: int) -> None:
     found = values(np.tile(labels, (raters, 1)))
     varied = len(set(labels)) > 1
     for name, value in found.items():
@@ -90,7 +90,7 @@ def test_unit_in_which_labels_are_written_changes_nothing(matrix: Matrix, unit: 
 
 @_LEAN
 @given(matrices(k=2))
-def test_value_far_off_that_nobody_used_changes_no_alpha(matrix: Matrix) -> None:
+def test_unused_distant_value_changes_no_alpha(matrix: Matrix) -> None:
     """The two that were used are then next to each other, and still two."""
     near, far = values(matrix, scale=(0.0, 1.0)), values(matrix, scale=(0.0, 1.0, 1e9))
     for name in ("alpha_nominal", "alpha_ordinal", "alpha_interval"):
@@ -108,7 +108,7 @@ def test_renaming_categories_changes_nothing_that_knows_no_order(matrix: Matrix,
 
 @_LEAN
 @given(matrices(), st.floats(0.1, 10), st.floats(0.1, 10))
-def test_distances_change_nothing_that_knows_ranks_alone(matrix: Matrix, below: float, above: float) -> None:
+def test_distances_do_not_change_ordinal_alpha(matrix: Matrix, below: float, above: float) -> None:
     plain, stretched = values(matrix), values(matrix, scale=(-below, 0.0, above))
     assert_same({"alpha_ordinal": plain["alpha_ordinal"]}, {"alpha_ordinal": stretched["alpha_ordinal"]})
 
@@ -122,19 +122,19 @@ def test_doubling_every_unit_changes_no_percentage(matrix: Matrix) -> None:
         assert once[name] == (twice[name] if isinstance(once[name], Reason) else pytest.approx(twice[name]))
 
 
-def test_nothing_rated_twice_says_so() -> None:
+def test_units_rated_once_give_a_reason() -> None:
     found = step_agreement.estimate_step_statistics(matrix_patterns(np.array([[0, HOLE, 2], [HOLE, 1, HOLE]])))
     assert {estimate.reason for estimate in found.values()} == {Reason.NO_PAIRS}
     assert found["alpha_nominal"].counts.units == 3
     assert found["alpha_nominal"].counts.pairable == 0
 
 
-def test_no_ratings_at_all_says_so() -> None:
+def test_no_ratings_give_a_reason() -> None:
     found = step_agreement.estimate_step_statistics(rating_patterns.patterns_from_rows([]))
     assert {estimate.reason for estimate in found.values()} == {Reason.NO_PAIRS}
 
 
-def test_two_raters_who_always_contradict_each_other_are_below_chance() -> None:
+def test_constant_disagreement_is_below_chance() -> None:
     found = values(np.array([[0, 2] * 10, [2, 0] * 10]))
     assert found["pairwise_agreement"] == 0
     assert found["alpha_nominal"] == pytest.approx(-1 + 2 / 40)
@@ -145,11 +145,11 @@ def test_label_shares_count_every_rating() -> None:
     assert shares == {-1.0: 0.2, 0.0: 0.2, 1.0: 0.6}
 
 
-# Table 1 of K. Krippendorff (2011): four observers, twelve units, categories 1 to 5; a dot where nobody said anything.
+# Table 1 of K. Krippendorff (2011): four observers, twelve units, categories 1 to 5; a dot for no rating.
 PUBLISHED = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
 
 
-def test_each_name_stands_for_its_statistic() -> None:
+def test_each_name_is_its_statistic() -> None:
     rated = [(unit, int(label) - 1) for said in PUBLISHED for unit, label in enumerate(said) if label != "."]
     units, labels = np.array(rated).T
     found = step_agreement.estimate_step_statistics(

@@ -1,4 +1,4 @@
-"""Whoever does not read does not pass: a choice of known traces in which no habit is right often enough."""
+"""Stratified draws: no fixed answering habit passes a screening."""
 
 import functools
 import random as chance
@@ -40,20 +40,20 @@ def half_negative(random: np.random.Generator) -> int | None:
 
 @functools.cache
 def sets(run: int) -> tuple[list[GoldCandidate], list[GoldCandidate]]:
-    """What a screening would hold at the natural rate, and as it is drawn."""
+    """A screening set at the natural error rate, and a stratified one."""
     known = pool(240, run)
     return known[:N], strata.draw_stratified(known, strata.equal_quotas(N), seed=str(run))
 
 
 def passes(taken: list[GoldCandidate], habit: Habit, random: np.random.Generator) -> bool:
-    """By the place alone, which is kinder to whoever presses than the step would be."""
+    """Judged by stratum, which is more lenient than by step."""
     said = (habit(random) for _ in taken)
     right = sum(strata.stratum_of([each], 8) == one.place for one, each in zip(taken, said, strict=True))
     return right >= MARK
 
 
 @pytest.mark.parametrize("habit", [always_positive, half_negative])
-def test_draw_lets_nobody_in_who_does_not_read(habit: Habit) -> None:
+def test_screening_rejects_raters_who_do_not_read(habit: Habit) -> None:
     """At the natural rate an always-positive clicker passes one screening in three; of a drawn set none."""
     random = np.random.default_rng(3)
     natural = stratified = 0
@@ -66,7 +66,7 @@ def test_draw_lets_nobody_in_who_does_not_read(habit: Habit) -> None:
         assert 0.3 < natural / RUNS < 0.45
 
 
-def test_draw_of_hidden_gold_shows_who_does_not_read() -> None:
+def test_hidden_gold_reveals_raters_who_do_not_read() -> None:
     """Whatever the pool, in every beginning of the order a quarter is sound, and each domain has its turn."""
     order = strata.interleave_strata(pool(600, 1, sound=0.5), seed="x")
     for n in (4, 12, 60):
@@ -89,9 +89,7 @@ def test_draw_keeps_its_rules(rows: list[tuple[int, str, str, int]], n: int, ran
     taken = strata.draw_stratified(known, wanted, seed="s")
     shuffled = list(known)
     random.shuffle(shuffled)
-    assert (
-        strata.draw_stratified(shuffled, wanted, seed="s") == taken
-    )  # by the traces alone, in whatever order they come
+    assert strata.draw_stratified(shuffled, wanted, seed="s") == taken  # depends on the traces, not on their order
     counted, there = Counter(each.place for each in taken), Counter(each.place for each in known)
     assert len(set(taken)) == len(taken) <= n == sum(wanted.values())
     assert counted[strata.NONE] == min(wanted[strata.NONE], there[strata.NONE])
@@ -100,7 +98,7 @@ def test_draw_keeps_its_rules(rows: list[tuple[int, str, str, int]], n: int, ran
     assert sorted(strata.interleave_strata(known, seed="s")) == known
 
 
-def test_draw_takes_no_problem_twice_and_keeps_what_is_in_use() -> None:
+def test_draw_repeats_no_problem_and_keeps_the_current_set() -> None:
     alike = [GoldCandidate(n, 1, strata.EARLY, "a") for n in range(5)]
     others = [GoldCandidate(10 + n, 10 + n, strata.EARLY, "a", tier=1) for n in range(2)]
     taken = strata.draw_stratified([*alike, *others], {strata.EARLY: 3}, seed="s")

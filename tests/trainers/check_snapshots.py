@@ -1,5 +1,5 @@
-"""What trainers make of a snapshot: `datasets.load_dataset` reads every format, a tiny model is trained for two steps
-by TRL's PRM trainer, and the fields that axolotl asks for are there. Runs in an environment of its own, without Django:
+"""Check that trainers can use a snapshot: `datasets.load_dataset` reads every format, TRL's PRM trainer trains a tiny
+model for two steps, and the fields that axolotl needs exist. This runs in a separate environment, without Django:
 
     python tests/trainers/check_snapshots.py FOLDER …
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# What axolotl's `type: stepwise_supervised` asks of a row, and of what kind.
+# The fields and types that axolotl's `type: stepwise_supervised` needs.
 AXOLOTL = {"prompt": str, "completions": list, "labels": list}
 
 
@@ -20,7 +20,7 @@ def main(folders: list[str]) -> None:
     rows = load_format(Path(trained_on), "trl")
     check_fields(rows)
     train_two_steps(rows)
-    print("2 steps were trained")
+    print("trained 2 steps")
 
 
 def load_format(folder: Path, name: str) -> Any:
@@ -31,21 +31,21 @@ def load_format(folder: Path, name: str) -> Any:
 
 
 def read_all(folder: Path) -> None:
-    """Every format by its config, as many rows as the manifest says, under the features that the card names."""
+    """Read every format by its config, with the features of the card, and compare the number of rows."""
     described = json.loads((folder / "manifest.json").read_text())
     expected: dict[str, int] = {}
     for file in described["files"]:
         if not file["format"].endswith(".weights"):
             expected[file["format"]] = expected.get(file["format"], 0) + file["rows"]
     for name, rows in expected.items():
-        found = sum(len(split) for split in load_format(folder, name).values())
-        assert found == rows, f"{name}: {found} rows were read, {rows} are there"
+        n_rows = sum(len(split) for split in load_format(folder, name).values())
+        assert n_rows == rows, f"{name}: read {n_rows} of {rows} rows"
         check_columns(folder, name)
         print(f"{folder.name}: {name}, {rows} rows")
 
 
 def check_columns(folder: Path, name: str) -> None:
-    """The first and the last row as they were written, where that is known."""
+    """Compare the first and the last row with the expected ones, if there are any."""
     expected = folder / "expected" / f"{name}.json"
     if expected.exists():
         rows = load_format(folder, name)["train"]
@@ -77,7 +77,7 @@ def train_two_steps(rows: Any) -> None:
             pad_token_id=tokenizer.pad_token_id,
         )
     )
-    told = PRMConfig(
+    config = PRMConfig(
         output_dir="trained",
         max_steps=2,
         per_device_train_batch_size=2,
@@ -87,23 +87,23 @@ def train_two_steps(rows: Any) -> None:
         save_strategy="no",
         max_length=256,
     )
-    trainer = PRMTrainer(model=model, args=told, processing_class=tokenizer, train_dataset=rows["train"])
-    done = trainer.train()
-    assert done.global_step == 2
-    assert done.training_loss == done.training_loss, "the loss is not a number"
+    trainer = PRMTrainer(model=model, args=config, processing_class=tokenizer, train_dataset=rows["train"])
+    result = trainer.train()
+    assert result.global_step == 2
+    assert result.training_loss == result.training_loss, "the loss is not a number"
 
 
 def make_tokenizer(rows: Any) -> Any:
-    """A tokenizer made of the data itself: nothing is fetched."""
+    """Build a tokenizer from the data, without downloads."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     texts = [text for row in rows for text in (row["prompt"], *row["completions"])]
     words = ["<pad>", "<unk>", "<s>", "</s>", *sorted({word for text in texts for word in text.split()})]
-    made = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", bos_token="<s>", eos_token="</s>"
     )
 
 

@@ -1,5 +1,5 @@
-"""The trainers' own environment: torch and TRL are large, and no part of the platform. Made once under build/, in five
-minutes at most; where it cannot be had, why not is told.
+"""Run the trainer checks in a separate environment, because torch and TRL are large and not part of the platform. It is
+created once under build/, in at most five minutes. If that fails, the reason is printed.
 
     python -m tests.trainers.environment
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "trainers"
 PACKAGES = ("torch==2.13.0", "trl==1.13.0", "datasets", "zstandard")
-PATIENCE = 300  # seconds
+TIMEOUT = 300  # seconds
 QUIET = {
     "HF_HUB_OFFLINE": "1",
     "HF_DATASETS_OFFLINE": "1",
@@ -26,34 +26,36 @@ QUIET = {
 
 
 def main() -> int:
-    missing = ensure_environment()
-    if missing:
-        print(f"NOT TO BE HAD: {missing}")
+    reason = ensure_environment()
+    if reason:
+        print(f"SKIPPED: {reason}")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        own = {**os.environ, **QUIET, "STEPMARK_DATA": f"{folder}/data", "STEPMARK_LOG_LEVEL": "ERROR"}
+        environment = {**os.environ, **QUIET, "STEPMARK_DATA": f"{folder}/data", "STEPMARK_LOG_LEVEL": "ERROR"}
         Path(folder, "data").mkdir()
-        subprocess.run([sys.executable, "-m", "tests.trainers.make_snapshots", folder], cwd=ROOT, env=own, check=True)
-        made = sorted(str(path.parent) for path in Path(folder).glob("*/README.md"))
-        check = [str(FOLDER / "bin" / "python"), str(ROOT / "tests/trainers/check_snapshots.py"), *made]
-        return subprocess.run(check, cwd=folder, env=own, check=False).returncode
+        subprocess.run(
+            [sys.executable, "-m", "tests.trainers.make_snapshots", folder], cwd=ROOT, env=environment, check=True
+        )
+        folders = sorted(str(path.parent) for path in Path(folder).glob("*/README.md"))
+        check = [str(FOLDER / "bin" / "python"), str(ROOT / "tests/trainers/check_snapshots.py"), *folders]
+        return subprocess.run(check, cwd=folder, env=environment, check=False).returncode
 
 
 def ensure_environment() -> str:
-    """Nothing, once the environment is there; otherwise why it is not."""
-    is_whole = FOLDER / "is-whole"
-    if is_whole.exists() and is_whole.read_text() == " ".join(PACKAGES):
+    """Create the environment if needed. Return why it cannot be used, or an empty string."""
+    marker = FOLDER / "complete"
+    if marker.exists() and marker.read_text() == " ".join(PACKAGES):
         return ""
     shutil.rmtree(FOLDER, ignore_errors=True)
     venv.create(FOLDER, with_pip=True)
     install = [str(FOLDER / "bin" / "python"), "-m", "pip", "install", "--quiet", *PACKAGES]
     try:
-        done = subprocess.run(install, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        result = subprocess.run(install, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        return f"its packages did not come within {PATIENCE} seconds"
-    if done.returncode:
-        return (done.stderr.strip().splitlines() or ["pip failed"])[-1]
-    is_whole.write_text(" ".join(PACKAGES))
+        return f"pip took longer than {TIMEOUT} seconds"
+    if result.returncode:
+        return (result.stderr.strip().splitlines() or ["pip failed"])[-1]
+    marker.write_text(" ".join(PACKAGES))
     return ""
 
 

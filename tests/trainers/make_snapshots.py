@@ -1,4 +1,4 @@
-"""Make the snapshots that `tests/trainers/check_snapshots.py` reads, in a data folder of their own."""
+"""Make the snapshots that `tests/trainers/check_snapshots.py` reads, in a temporary data folder."""
 
 import json
 import os
@@ -34,25 +34,27 @@ def main(folder: Path) -> None:
             )
     call_command("import_traces", str(file), "--project", "trained-on")
     graded = folder / "graded.jsonl"
-    told = {"problem": "What is 1 + 1?", "steps": ["It is 2."], "final_answer": "2", "is_right": True, "policy": "m"}
-    plain = {"problem": "What is 2 + 1?", "steps": ["It is 2."], "is_right": False}
-    graded.write_text("".join(json.dumps(each) + "\n" for each in (plain, told)))
+    full = {"problem": "What is 1 + 1?", "steps": ["It is 2."], "final_answer": "2", "is_right": True, "policy": "m"}
+    minimal = {"problem": "What is 2 + 1?", "steps": ["It is 2."], "is_right": False}
+    graded.write_text("".join(json.dumps(each) + "\n" for each in (minimal, full)))
     call_command("import_traces", str(graded), "--project", "graded")
     formats = ("prm800k", "trl", "math_shepherd", "rlhflow", "processbench", "steps", "pairs", "first_errors")
-    asked = [word for name in formats for word in ("--format", name)]
+    all_formats = [word for name in formats for word in ("--format", name)]
     for ending in ("jsonl", "jsonl.gz", "jsonl.zst", "parquet"):
         out = folder / ending.replace(".", "-")
-        of = asked[2:] if ending == "parquet" else asked  # PRM800K has no Parquet
-        call_command("build_snapshot", "--project", "trained-on", "--out", str(out), "--ending", ending, *of)
+        formats_of_ending = all_formats[2:] if ending == "parquet" else all_formats  # PRM800K has no Parquet
+        call_command(
+            "build_snapshot", "--project", "trained-on", "--out", str(out), "--ending", ending, *formats_of_ending
+        )
         out = folder / f"outcomes-{out.name}"
-        asked_for = ("--format", "outcomes", "--ending", ending)
-        call_command("build_snapshot", "--project", "graded", "--out", str(out), *asked_for)
+        options = ("--format", "outcomes", "--ending", ending)
+        call_command("build_snapshot", "--project", "graded", "--out", str(out), *options)
         write_empty_and_full(folder / f"columns-{ending.replace('.', '-')}", ending)
 
 
 def write_empty_and_full(folder: Path, ending: str) -> None:
-    """Every format by its columns alone: hundreds of rows in which nothing is filled before the first in which all is.
-    Whoever guesses types from the beginning of a file guesses wrong; `expected` is what must be read."""
+    """Write every format with hundreds of empty rows before the first full one, so that types guessed from the
+    first rows are wrong. `expected` has the correct rows."""
     from exports import card
     from exports.files import JsonLinesFile, WrittenFile, write_json, write_text
     from exports.parquet_files import ParquetTableFile
@@ -66,9 +68,9 @@ def write_empty_and_full(folder: Path, ending: str) -> None:
         file = ParquetTableFile(path, of.columns) if ending == "parquet" else JsonLinesFile(path, ending)
         for rows in ([sample_value(of.columns, is_full=False)] * 500, [sample_value(of.columns, is_full=True)]):
             file.write_rows(rows)
-        done = file.close()
-        done.name, done.format, done.split = path.relative_to(folder).as_posix(), name, "train"
-        written.append(done)
+        closed = file.close()
+        closed.name, closed.format, closed.split = path.relative_to(folder).as_posix(), name, "train"
+        written.append(closed)
         write_json(folder / f"expected/{name}.json", [sample_value(of.columns, is_full=full) for full in (False, True)])
     write_text(folder / "README.md", card.write_front_matter("columns", "mit", len(written), written) + "\n")
     write_json(folder / "manifest.json", {"files": [msgspec.to_builtins(each) for each in written]})
@@ -78,7 +80,7 @@ VALUES = {"string": "text", "bool": True, "int64": 7, "float64": 0.5}
 
 
 def sample_value(kind: Any, *, is_full: bool) -> Any:
-    """A value of a column. What stands empty is null, but for what holds other columns, which has them all empty."""
+    """Return a value of a column. Empty values are null, except structures, whose fields are all empty."""
     if isinstance(kind, str):
         return VALUES[kind] if is_full else None
     if isinstance(kind, list):

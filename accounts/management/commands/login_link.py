@@ -1,4 +1,4 @@
-"""`manage.py login_link USER`: prints a link that logs USER in, once."""
+"""`manage.py login_link USER`: print a single-use link that logs USER in."""
 
 import datetime as dt
 from typing import Any
@@ -13,16 +13,16 @@ from accounts.models import User
 
 
 class Command(BaseCommand):
-    help = "Print a link that logs a user in. It works once, and for a quarter of an hour unless told otherwise."
+    help = "Print a link that logs a user in. It works once, and for 15 minutes by default."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", help="user name or e-mail address")
-        parser.add_argument("--origin", default=settings.ORIGIN, help="where the platform is reached (%(default)s)")
-        parser.add_argument("--minutes", type=int, default=15, help="how long the link works (%(default)s)")
+        parser.add_argument("user", help="username or email address")
+        parser.add_argument("--origin", default=settings.ORIGIN, help="URL of the platform (%(default)s)")
+        parser.add_argument("--minutes", type=int, default=15, help="minutes until the link expires (%(default)s)")
 
     def handle(self, *args: Any, user: str, origin: str, minutes: int, **options: Any) -> None:
         if minutes < 1:
-            raise CommandError(f"--minutes {minutes}: a link works for one minute at least.")
+            raise CommandError(f"--minutes {minutes}: must be at least 1.")
         token = login_links.create_login_link(
             user=_find_user(user), by=None, now=timezone.now(), lasts=dt.timedelta(minutes=minutes)
         )
@@ -34,7 +34,7 @@ def _find_user(name: str) -> User:
         User.objects.filter(username=name).first() or User.objects.filter(email__iexact=name).exclude(email="").first()
     )
     if user is None:
-        raise CommandError(f"There is no user {name!r}. Write a user name or an e-mail address.")
+        raise CommandError(f"No user {name!r}. Give a username or an email address.")
     if not user.is_active:
-        raise CommandError(f"{name!r} may not log in: the account is inactive.")
+        raise CommandError(f"The account of {name!r} is inactive and cannot log in.")
     return user

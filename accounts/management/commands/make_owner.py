@@ -1,4 +1,4 @@
-"""`manage.py make_owner USER`: an account that may create projects, and owns those; prints a link that logs it in."""
+"""`manage.py make_owner USER`: create an account that may create projects, and print a link that logs it in."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ from accounts import login_links, users
 
 
 class Command(BaseCommand):
-    help = "Make an account that may create projects, and print a link that logs it in, once."
+    help = "Create an account that may create projects, and print a single-use link that logs it in."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", help="user name of the new account")
-        parser.add_argument("--email", default="", help="e-mail address of the new account")
-        parser.add_argument("--origin", default=settings.ORIGIN, help="where the platform is reached (%(default)s)")
+        parser.add_argument("user", help="username of the new account")
+        parser.add_argument("--email", default="", help="email address of the new account")
+        parser.add_argument("--origin", default=settings.ORIGIN, help="URL of the platform (%(default)s)")
 
     def handle(self, *args: Any, user: str, email: str, origin: str, **options: Any) -> None:
         now = timezone.now()
         try:
             owner = users.create_user(username=user, email=email, is_staff=True, now=now)
         except users.NameIsTaken as error:
-            raise CommandError(f"{error} A link for an account that exists: manage.py login_link {user}") from error
+            raise CommandError(f"{error} To log in to an existing account, run: manage.py login_link {user}") from error
         token = login_links.create_login_link(user=owner, by=None, now=now)
         self.stdout.write(origin.rstrip("/") + reverse("login_link", args=[token]))

@@ -1,4 +1,4 @@
-"""`manage.py restore FILE [--yes]`: the database as it was when the backup was made."""
+"""`manage.py restore FILE [--yes]`: replace the database with a backup."""
 
 import fcntl
 from argparse import ArgumentParser
@@ -15,34 +15,34 @@ from django.utils.translation import gettext_lazy
 
 from events import backup
 
-_THERE_IS_DATA = gettext_lazy(
-    "There is data here, and restoring replaces all of it by what stood in the backup of %(made_at)s."
-    " Back it up, then say --yes."
+_DATABASE_NOT_EMPTY = gettext_lazy(
+    "The database has data, and restoring replaces all of it with the backup of %(made_at)s. Back it up first, then"
+    " repeat the command with --yes."
 )
 
 
 class Command(BaseCommand):
-    help = "Replaces the whole database by a backup. Stop the platform first."
+    help = "Replace the database with a backup. Stop the platform first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="what `backup` wrote")
-        parser.add_argument("--yes", action="store_true", help="replace the data that is there")
+        parser.add_argument("file", type=Path, help="a file that `backup` wrote")
+        parser.add_argument("--yes", action="store_true", help="replace existing data")
 
     def handle(self, *args: Any, file: Path, yes: bool, **options: Any) -> None:
         try:
             facts = backup.read_backup(file)
             if backup.has_users() and not yes:
-                raise CommandError(_THERE_IS_DATA % facts)
+                raise CommandError(_DATABASE_NOT_EMPTY % facts)
             with _platform_stopped():
                 backup.restore_backup(file=file, now=timezone.now())
         except (backup.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(_("Restored what stood here on %(made_at)s.") % facts)
+        self.stdout.write(_("Restored the backup of %(made_at)s.") % facts)
 
 
 @contextmanager
 def _platform_stopped() -> Iterator[None]:
-    """On one machine the supervisor holds its data folder: hold it instead, so that nobody works on it meanwhile."""
+    """Hold the supervisor's lock, so that the platform cannot start during the restore."""
     if not settings.EMBEDDED:
         yield
         return
@@ -50,5 +50,5 @@ def _platform_stopped() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise CommandError(_("The platform is running on this data: stop ./run first.")) from error
+            raise CommandError(_("The platform is running. Stop ./run first.")) from error
         yield

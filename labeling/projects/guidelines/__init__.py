@@ -1,5 +1,5 @@
-"""Guidelines to begin with, and their rendering. A lead takes one over and makes it their own: the text is copied into
-the project, and what comes with the program afterwards changes no project."""
+"""Built-in guideline templates. Publishing one copies its text into the project, so that later versions of the
+program do not change any project."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -13,45 +13,45 @@ _FOLDER = Path(__file__).parent
 
 
 class GuidelineTemplate(NamedTuple):
-    """A guideline that comes with the program."""
-
     name: str | Promise
-    what: str | Promise  # for which traces it is made
-    protocol: Protocol  # the one that its text explains
+    what: str | Promise  # for which traces
+    protocol: Protocol  # that the text explains
 
 
 TEMPLATES = {
-    "maths": GuidelineTemplate(
-        _("Step-by-step maths"),
-        _("Solutions of problems that have one answer, up to the first error."),
+    "math": GuidelineTemplate(
+        _("Step-by-step math"),
+        _("Solutions to problems with one answer, rated up to the first error."),
         Protocol.FIRST_ERROR,
     ),
     "agents": GuidelineTemplate(
-        _("Agents that use tools"),
-        _("Runs of assistants that call tools: everything that the agent does."),
+        _("Agents with tools"),
+        _("Runs of assistants that call tools, with every step rated."),
         Protocol.EVERY_STEP,
     ),
     "policy": GuidelineTemplate(
         _("A written policy"),
-        _("Answers that have to keep to the rules of an organisation, up to the first breach."),
+        _("Answers that must follow the rules of an organization, rated up to the first violation."),
         Protocol.FIRST_ERROR,
     ),
 }
 
 
 class GuidelineTemplateUnknown(Exception):
-    """No guideline of this name comes with the program."""
+    """There is no guideline template of this name."""
+
+    def __init__(self, template: str) -> None:
+        super().__init__(f"There is no guideline template {template!r}. Available: {', '.join(TEMPLATES)}.")
+        self.template = template
 
 
 def load_guideline_template(template: str) -> str:
-    """The Markdown of a template, as a lead finds it before changing it."""
+    """Return the Markdown of a template. Raises GuidelineTemplateUnknown."""
     if template not in TEMPLATES:
-        raise GuidelineTemplateUnknown(
-            f"There is no guideline template {template!r}. There are: {', '.join(TEMPLATES)}."
-        )
+        raise GuidelineTemplateUnknown(template)
     return (_FOLDER / f"{template}.md").read_text(encoding="utf-8")
 
 
 def load_consent_template() -> str:
-    """A text to agree to, with places for the project to fill in."""
+    """Return a consent text with placeholders for the project to fill in."""
     return (_FOLDER / "consent.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Markdown that people of a project wrote, as HTML that cannot do harm: what the allow-list does not name is gone."""
+"""Render Markdown of a project as safe HTML: tags and attributes outside the allow-list are removed."""
 
 from functools import cache
 
@@ -25,13 +25,13 @@ _ATTRIBUTES = {
     "th": {"scope"},
 }
 
-# A line of code may be wider than the page: the keyboard reaches what scrolls.
+# A line of code can be wider than the page, so the box must be scrollable by keyboard.
 _SCROLLING_PRE = '<pre tabindex="0" role="group">'
 
 
 def to_html(markdown: str) -> str:
-    """Headings come one level down: the page has its own first one. Formulas keep their source until a script typesets
-    them; without one they can still be read."""
+    """Render Markdown. Headings are lowered by one level, because the page has its own first one. Formulas show their
+    source until a script typesets them."""
     html = nh3.clean(
         _markdown().render(markdown),
         tags=_TAGS,
@@ -44,17 +44,17 @@ def to_html(markdown: str) -> str:
 
 @cache
 def _markdown() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-    made.use(footnote_plugin).use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
-    made.add_render_rule("math_inline", _formula)
-    made.add_render_rule("math_inline_double", _display)
-    made.add_render_rule("math_block", _display)
-    made.add_render_rule("heading_open", _heading)
-    made.add_render_rule("heading_close", _heading)
-    made.add_render_rule("table_open", _table)
-    made.add_render_rule("table_close", _table)
-    made.add_render_rule("th_open", _header_cell)
-    return made
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    parser.use(footnote_plugin).use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
+    parser.add_render_rule("math_inline", _formula)
+    parser.add_render_rule("math_inline_double", _display)
+    parser.add_render_rule("math_block", _display)
+    parser.add_render_rule("heading_open", _heading)
+    parser.add_render_rule("heading_close", _heading)
+    parser.add_render_rule("table_open", _table)
+    parser.add_render_rule("table_close", _table)
+    parser.add_render_rule("th_open", _header_cell)
+    return parser
 
 
 def _formula(self: RendererProtocol, tokens: list[Token], at: int, options: object, env: object) -> str:
@@ -73,7 +73,7 @@ def _heading(self: RendererProtocol, tokens: list[Token], at: int, options: obje
 
 
 def _table(self: RendererProtocol, tokens: list[Token], at: int, options: object, env: object) -> str:
-    """What may be wider than the page scrolls in a box of its own, which the keyboard can reach."""
+    """Wrap wide tables in a box that can be scrolled by keyboard."""
     if tokens[at].nesting > 0:
         return '<div class="tablewrap" tabindex="0" role="group"><table>\n'
     return "</table></div>\n"

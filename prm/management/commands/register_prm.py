@@ -1,4 +1,4 @@
-"""Registers a PRM that runs elsewhere as the next version of a project."""
+"""Register an external PRM as the next version of a project."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -16,24 +16,26 @@ from prm.registry import PRMIdentity
 
 
 class Command(BaseCommand):
-    help = "Register a PRM behind vLLM, behind our own HTTP contract, or one whose scores are pushed."
+    help = "Register a PRM behind vLLM or another HTTP server, or one with pushed scores."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         kinds = [each.value for each in BackendKind if each is not BackendKind.BUILTIN]
         parser.add_argument("--project", required=True)
         parser.add_argument("--backend", required=True, choices=kinds)
-        parser.add_argument("--model", required=True, help="its name where it runs")
+        parser.add_argument("--model", required=True, help="the name that its server knows")
         parser.add_argument("--digest", default="", help="a hash of its weights")
         parser.add_argument("--address", default="")
-        parser.add_argument("--style", choices=sorted(PROMPT_STYLES), default="qwen", help="of a vllm backend")
+        parser.add_argument(
+            "--style", choices=sorted(PROMPT_STYLES), default="qwen", help="prompt style of a vllm backend"
+        )
         parser.add_argument("--semantics", choices=SemanticsKind.values, default="hazard")
-        parser.add_argument("--snapshot", help="what it was trained on, by its name: audits then look into it")
+        parser.add_argument("--snapshot", help="the snapshot that it was trained on, for audits")
         parser.add_argument("--secret-file", type=Path, help="bearer token (vllm) or signing secret (http)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(f"no project {options['project']}")
+            raise CommandError(f"There is no project {options['project']!r}.")
         secret = read_secret(options["secret_file"])
         names = ("backend", "model", "digest", "address", "semantics")
         style = {"style": options["style"]} if options["backend"] == BackendKind.VLLM else {}
@@ -44,18 +46,18 @@ class Command(BaseCommand):
                 identity=identity,
                 by=None,
                 now=timezone.now(),
-                manifest=_manifest(project, options["snapshot"]),
+                manifest=_find_manifest(project, options["snapshot"]),
             )
-        except registry.NotRegistrable as refused:
-            raise CommandError(str(refused)) from None
-        self.stdout.write(f"registered as version {prm.version}")
+        except registry.NotRegistrable as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Registered as version {prm.version}.")
 
 
-def _manifest(project: Project, snapshot: str | None) -> Manifest | None:
-    """What a snapshot was frozen as. Snapshots belong to a room above: this one knows their manifests."""
+def _find_manifest(project: Project, snapshot: str | None) -> Manifest | None:
+    """Find the manifest by its snapshot's name; this package may not import snapshots."""
     if snapshot is None:
         return None
-    found = Manifest.objects.filter(project=project, snapshot__name=snapshot).first()
-    if found is None:
-        raise CommandError(f"no snapshot {snapshot} in {project.slug}")
-    return found
+    manifest = Manifest.objects.filter(project=project, snapshot__name=snapshot).first()
+    if manifest is None:
+        raise CommandError(f"The project {project.slug} has no snapshot {snapshot!r}.")
+    return manifest

@@ -1,4 +1,4 @@
-"""One whole generation in the foreground: snapshot, train or take a registered PRM, judge, gate, score, select."""
+"""Run a whole generation in the foreground: snapshot, training, evaluation, gate, scoring, selection."""
 
 import json
 import time
@@ -14,39 +14,37 @@ from labeling.models import Project
 from prm import generations, loop_rules
 from prm.models import PRM, Generation
 
-_LOOK_EVERY = 0.3  # seconds
+_POLL_SECONDS = 0.3
 
 
 class Command(BaseCommand):
-    help = "Run a generation of a project to its end, without a worker, and print what came of it as JSON."
+    help = "Run a generation of a project to its end without a worker, and print the result as JSON."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, help="the project's address, as in its links")
+        parser.add_argument("--project", required=True, help="the project's slug, as in its links")
+        parser.add_argument("--prm", type=int, help="version of a registered PRM; by default a builtin one is trained")
+        parser.add_argument("--batch-size", type=int, help="saved in the project's settings")
         parser.add_argument(
-            "--prm", type=int, help="the version of a registered PRM; without, a builtin one is trained"
-        )
-        parser.add_argument("--batch-size", type=int, help="kept as the project's rule")
-        parser.add_argument(
-            "--acquisition", help="what chooses: a name, or module:function; kept as the project's rule"
+            "--acquisition", help="name of an acquisition function, or module:function; saved in the project's settings"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(f"no project {options['project']}")
-        candidate = _candidate(project, options["prm"])
+            raise CommandError(f"There is no project {options['project']!r}.")
+        candidate = _find_candidate(project, options["prm"])
         try:
-            if chosen := {name: options[name] for name in ("batch_size", "acquisition") if options[name] is not None}:
-                loop_rules.change_loop_rules(project=project, by=None, now=timezone.now(), **chosen)
+            if changed := {name: options[name] for name in ("batch_size", "acquisition") if options[name] is not None}:
+                loop_rules.change_loop_rules(project=project, by=None, now=timezone.now(), **changed)
             generation = generations.start_generation(project=project, by=None, now=timezone.now(), candidate=candidate)
-        except (generations.AlreadyRunning, loop_rules.InvalidLoopRule) as refused:
-            raise CommandError(str(refused)) from None
-        self._work_off(generation)
+        except (generations.AlreadyRunning, loop_rules.InvalidLoopRule) as error:
+            raise CommandError(str(error)) from error
+        self._run_jobs(generation)
         generation.refresh_from_db()
-        self.stdout.write(json.dumps(_told(generation), indent=2))
+        self.stdout.write(json.dumps(_summarize(generation), indent=2))
 
-    def _work_off(self, generation: Generation) -> None:
-        """Its jobs one after the other. A worker that takes one up first does no harm: it is waited for."""
+    def _run_jobs(self, generation: Generation) -> None:
+        """Run the generation's jobs one after the other; wait for those that a worker has already started."""
         from prm import batch_job, scoring, training_job  # scikit-learn takes a second to load: not for --help
 
         handlers = {
@@ -61,47 +59,47 @@ class Command(BaseCommand):
                 job.refresh_from_db()
             if job.state == JobState.FAILED:
                 generations.stop_generation(generation=generation, by=None, now=timezone.now())
-                raise CommandError(f"{job.failure} The old scores and the queue are as they were.")
+                raise CommandError(f"{job.failure} Earlier scores and the queue are unchanged.")
             if job.state == JobState.RUNNING:
-                time.sleep(_LOOK_EVERY)
+                time.sleep(_POLL_SECONDS)
 
 
 def _next_job(generation: Generation) -> Job | None:
-    """What failed, else what waits, else what a worker has in hand; None where all is done."""
+    """Return a failed job, else a queued one, else a running one; None if all are done."""
     jobs = Job.objects.filter(subject=generation.subject).order_by("pk")
     for state in (JobState.FAILED, JobState.QUEUED, JobState.RUNNING):
-        if (found := jobs.filter(state=state).first()) is not None:
-            return found
+        if (job := jobs.filter(state=state).first()) is not None:
+            return job
     return None
 
 
-def _candidate(project: Project, version: int | None) -> PRM | None:
+def _find_candidate(project: Project, version: int | None) -> PRM | None:
     if version is None:
         return None
-    found = PRM.objects.filter(project=project, version=version).first()
-    if found is None:
-        raise CommandError(f"no PRM {version} in {project.slug}")
-    return found
+    prm = PRM.objects.filter(project=project, version=version).first()
+    if prm is None:
+        raise CommandError(f"The project {project.slug} has no PRM version {version}.")
+    return prm
 
 
-def _contamination(told: dict[str, Any]) -> dict[str, int] | None:
-    """How many problems of what judges it was trained on; null where that is not stated."""
-    if not told.get("is_stated"):
+def _count_contamination(contamination: dict[str, Any]) -> dict[str, int] | None:
+    """Count the evaluated problems in the training set by kind; None if the training set is not stated."""
+    if not contamination.get("is_stated"):
         return None
-    found = ((each["name"] or each["kind"], each["n_equal"] + each["n_overlapping"]) for each in told["judges"])
-    return {name: n for name, n in found if n}
+    counts = {each["name"] or each["kind"]: each["n_equal"] + each["n_overlapping"] for each in contamination["judges"]}
+    return {name: n for name, n in counts.items() if n}
 
 
-def _told(generation: Generation) -> dict[str, Any]:
-    candidate = generation.candidate
+def _summarize(generation: Generation) -> dict[str, Any]:
+    candidate, gate = generation.candidate, generation.gate
     return {
         "generation": generation.number,
         "prm": candidate.label if candidate else None,
         "has_passed": generation.has_passed,
-        "why": generation.gate.get("why"),
-        "alarms": generation.gate.get("alarms"),
-        "contamination": _contamination(generation.gate.get("contamination", {})),
-        "figures": {name: each["value"] for name, each in generation.gate.get("figures", {}).items()},
+        "why": gate.get("why"),
+        "alarms": gate.get("alarms"),
+        "contamination": _count_contamination(gate.get("contamination", {})),
+        "figures": {name: figure["value"] for name, figure in gate.get("figures", {}).items()},
         "acquisition": generation.acquisition,
         "drawn": {"policy": generation.n_policy, "uniform": generation.n_uniform},
         "payoff": generation.payoff,

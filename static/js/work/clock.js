@@ -1,7 +1,7 @@
-// Active time: counts only while the page is visible and the person has done something lately, in one page at a time.
-// It is measured by a clock that nobody can set. The server believes no more than the trace was in the person's hands.
+// Active time: counts while the page is visible and was used recently, in one page at a time.
+// The clock is monotonic. The server caps active time at the time the trace was assigned.
 
-export const IDLE_AFTER = 30_000; // reading a long step takes a while without touching anything
+export const IDLE_AFTER = 30_000; // reading a long step takes a while without any input
 const BROADCAST_EVERY_MS = 500;
 
 export class ActiveClock {
@@ -14,19 +14,19 @@ export class ActiveClock {
     this.visible = visible;
   }
 
-  // No scrolling: the page scrolls by itself. Who touches one page is not at another one, seen beside it or not.
+  // Scrolling does not count as input, because the page scrolls itself. Input in one page pauses the clock of the others.
   listen(target = document) {
     const others = new BroadcastChannel("stepmark-clock");
     others.onmessage = () => this.pause();
-    let toldAt = -Infinity;
-    const touched = () => {
+    let broadcastAt = -Infinity;
+    const onTouch = () => {
       this.touch();
-      if (this.now() - toldAt < BROADCAST_EVERY_MS) return;
-      toldAt = this.now();
+      if (this.now() - broadcastAt < BROADCAST_EVERY_MS) return;
+      broadcastAt = this.now();
       others.postMessage("here");
     };
     for (const kind of ["keydown", "pointerdown", "pointermove", "wheel", "touchstart", "touchmove"]) {
-      target.addEventListener(kind, touched, { passive: true, capture: true });
+      target.addEventListener(kind, onTouch, { passive: true, capture: true });
     }
     document.addEventListener("visibilitychange", () => (this.visible() ? this.touch() : this.pause()));
     return this;
@@ -43,7 +43,7 @@ export class ActiveClock {
     this.#since = null;
   }
 
-  // Milliseconds since the last call, to be given to one step. What was counted is never counted twice.
+  // Return the active milliseconds since the last call. None are counted twice.
   take() {
     this.#settle();
     const whole = Math.round(this.#counted);

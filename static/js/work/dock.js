@@ -1,16 +1,15 @@
-// The dock below the trace: where one is, the track of marks, what submitting would say, and whether all is saved.
+// The dock below the trace: position, progress track, submit button and save state.
 
-const TRACK = { "-1": "n", 0: "o", 1: "p" };
-const QUIET_AFTER = 2600;
-const SPINNER_AFTER = 400; // a state that lasts less is not worth a flicker
+const TOAST_MS = 2600;
+const SAVING_DELAY_MS = 400; // do not show "saving" for shorter times
 
 export class Dock {
-  #fading = null;
-  #pending = null;
+  #toastTimer = null;
+  #stateTimer = null;
 
-  constructor(root, { say }) {
+  constructor(root, { getString }) {
     this.root = root;
-    this.say = say;
+    this.getString = getString;
     this.where = root.querySelector("#where");
     this.track = root.querySelector(".track");
     this.submit = root.querySelector("#submit");
@@ -18,27 +17,30 @@ export class Dock {
     this.toast = document.getElementById("toast");
   }
 
-  paint(work, now) {
+  paint(work, current) {
     const stops = work.rateable();
     const rated = stops.filter((step) => work.cell(step.position).rating !== null).length;
-    this.#paintTrack(work, stops, now);
-    this.track.setAttribute("aria-label", this.say("rated_of", { count: rated, total: stops.length }));
-    this.where.textContent = now ? this.#place(work, stops, now) : "";
+    this.#paintTrack(work, stops, current);
+    this.track.setAttribute("aria-label", this.getString("rated_of", { count: rated, total: stops.length }));
+    this.#paintPosition(stops, current);
     this.#paintSubmit(work);
   }
 
-  #place(work, stops, now) {
-    const number = stops.findIndex((step) => step.position === now.step) + 1;
-    if (now.option === 0) return this.say("step_of", { number, total: stops.length });
-    return this.say("step_alternative", { number, letter: String.fromCharCode(64 + now.option) });
+  #paintPosition(stops, current) {
+    const number = stops.findIndex((step) => step.position === current?.step) + 1;
+    this.where.dataset.step = number || "";
+    if (!current) this.where.textContent = "";
+    else if (current.option === 0) this.where.textContent = this.getString("step_of", { number, total: stops.length });
+    else this.where.textContent = this.getString("step_alternative", { number, letter: String.fromCharCode(64 + current.option) });
   }
 
-  #paintTrack(work, stops, now) {
+  #paintTrack(work, stops, current) {
     while (this.track.childElementCount < stops.length) this.track.append(document.createElement("i"));
     while (this.track.childElementCount > stops.length) this.track.lastElementChild.remove();
     stops.forEach((step, n) => {
-      const mark = TRACK[work.cell(step.position).rating] ?? "";
-      this.track.children[n].className = step.position === now?.step ? `${mark} now` : mark;
+      const mark = this.track.children[n];
+      mark.dataset.rating = work.cell(step.position).rating;
+      mark.classList.toggle("is-now", step.position === current?.step);
     });
   }
 
@@ -47,34 +49,36 @@ export class Dock {
     this.submit.dataset.state = code;
     this.submit.setAttribute("aria-disabled", String(missing > 0));
     this.submit.classList.toggle("btn--go", missing === 0);
-    this.submit.textContent = this.say(`submit_${code}`, { count: missing, number });
+    this.submit.textContent = this.getString(`submit_${code}`, { count: missing, number });
   }
 
-  hit(rating) {
+  flashButton(rating) {
     const button = this.root.querySelector(`[data-rate="${rating}"]`);
-    button.classList.add("hit");
-    setTimeout(() => button.classList.remove("hit"), 140);
+    button.classList.add("is-pressed");
+    setTimeout(() => button.classList.remove("is-pressed"), 140);
   }
 
-  // Quiet while all goes well; amber and with a clock only when a person may want to know.
-  showState({ state, waiting, detail }) {
-    clearTimeout(this.#pending);
-    const calm = state === "saving" || state === "saved";
-    this.save.dataset.state = state; // what is so, at once; the words follow when it lasts
+  // Highlighted only for states that the annotator should know about.
+  showState({ state, waiting, detail, isPersistent }) {
+    clearTimeout(this.#stateTimer);
+    const isQuiet = state === "saving" || state === "saved";
+    this.save.dataset.state = state; // immediately; the text follows if the state lasts
+    this.save.dataset.waiting = waiting;
+    this.save.dataset.persistent = isPersistent;
     const paint = () => {
-      this.save.classList.toggle("save--wait", !calm);
-      this.save.querySelector("[data-slot=text]").textContent = this.say(`save_${state.replace("-", "_")}`, { count: waiting, detail });
+      this.save.classList.toggle("save--wait", !isQuiet);
+      this.save.querySelector("[data-slot=text]").textContent = this.getString(`save_${state.replace("-", "_")}`, { count: waiting, detail });
       this.save.querySelector("[data-slot=login]").hidden = state !== "logged-out";
     };
-    if (state === "saving") this.#pending = setTimeout(paint, SPINNER_AFTER);
+    if (state === "saving") this.#stateTimer = setTimeout(paint, SAVING_DELAY_MS);
     else paint();
   }
 
-  tell(text, { undo = false } = {}) {
+  showToast(text, { undo = false } = {}) {
     this.toast.firstElementChild.textContent = text;
     this.toast.lastElementChild.hidden = !undo;
     this.toast.hidden = false;
-    clearTimeout(this.#fading);
-    this.#fading = setTimeout(() => (this.toast.hidden = true), QUIET_AFTER);
+    clearTimeout(this.#toastTimer);
+    this.#toastTimer = setTimeout(() => (this.toast.hidden = true), TOAST_MS);
   }
 }

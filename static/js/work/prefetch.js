@@ -1,86 +1,83 @@
-// Where the next trace comes from: fetched ahead while the present one is rated, typeset while hidden, and given back
-// when the page closes.
+// Claims traces, prefetches the next one while the current one is rated, and releases it when the page closes.
 
 import { Unreachable, post } from "./network.js";
 import { TraceState } from "./trace_state.js";
 
-const stopId = (assignment, revision) => `${assignment}.${revision}`;
-const STALE_BEFORE = 60_000; // a held trace whose lease ends within a minute is asked for again
+const revisionKey = (assignment, revision) => `${assignment}.${revision}`;
+const STALE_BEFORE = 60_000; // claim again if the lease of a held trace ends within a minute
 
 export class TraceSupply {
-  #ahead = null;
-  #left = new Set(); // "assignment.revision" of what was submitted, skipped or given up in this browser
+  #prefetched = null;
+  #left = new Set(); // "assignment.revision" of traces that were submitted, skipped or given up in this browser
   current = null; // the assignment on the page
 
-  constructor(store, outbox, { urls, ladder }) {
+  constructor(store, outbox, { urls, buildView }) {
     this.store = store;
     this.outbox = outbox;
     this.urls = urls;
-    this.ladder = ladder;
+    this.buildView = buildView;
   }
 
-  leave(trace) {
-    this.#left.add(stopId(trace.assignment, trace.revision));
+  markLeft(trace) {
+    this.#left.add(revisionKey(trace.assignment, trace.revision));
   }
 
-  // Whether this page is at a trace, or has left it.
   isCurrentOrLeft(assignment) {
     return this.current === assignment || [...this.#left].some((id) => id.startsWith(`${assignment}.`));
   }
 
-  // The server has refused it for good: it is to be done after all.
+  // The server refused the ending permanently, so the trace is open again.
   unmarkLeft(assignment, revision) {
-    this.#left.delete(stopId(assignment, revision));
+    this.#left.delete(revisionKey(assignment, revision));
   }
 
-  // What a page that was closed has left is known to the store alone, and only until it is sent. A claim that the
-  // server answers just before must find it noted.
+  // Endings of a page that was closed are only in the store, and only until they are sent. Read them before each claim,
+  // which the server may answer before it gets them.
   async #loadLeftFromStore() {
     for (const item of await this.store.all()) {
-      if (item.verb) this.#left.add(stopId(item.assignment, item.body.revision));
+      if (item.verb) this.#left.add(revisionKey(item.assignment, item.body.revision));
     }
   }
 
-  async fetch(opened = true) {
+  async claim(opened = true) {
     await this.#loadLeftFromStore();
-    return this.prepared(await post(this.urls.claim, { opened }));
+    return this.prepare(await post(this.urls.claim, { opened }));
   }
 
-  // When half of the present trace is done: early enough to be there, late enough not to keep it from others for long.
+  // Called when half of the current trace is rated: early enough to be ready, and late enough not to hold it for long.
   prefetch() {
-    this.#ahead ??= this.fetch(false)
-      .then((ladder) => ladder.typeset(0))
+    this.#prefetched ??= this.claim(false)
+      .then((view) => view.typeset(0))
       .catch(() => null);
   }
 
-  // What was fetched ahead, if it is still ours.
-  async ahead() {
-    const ready = await this.#ahead;
-    this.#ahead = null;
+  // Return the prefetched trace if its lease is still valid.
+  async takePrefetched() {
+    const ready = await this.#prefetched;
+    this.#prefetched = null;
     const ends = ready?.work.trace.lease_ends_at;
     return ready && (!ends || Date.parse(ends) - Date.now() > STALE_BEFORE) ? ready : null;
   }
 
-  // The page closes: what was only fetched ahead goes back to others at once.
   releasePrefetched() {
-    if (this.#ahead) post(this.urls.release_held, {}, { keepalive: true }).catch(() => {});
+    if (this.#prefetched) post(this.urls.release_held, {}, { keepalive: true }).catch(() => {});
   }
 
-  // What this browser still holds for the trace is laid over what the server knew. A server that has not heard yet
-  // that a trace was begun or left here gives the same one again: that is no next one.
-  async prepared(trace) {
-    await this.outbox.written();
+  // Apply unsent edits of this browser to the trace. A server that does not know yet that a trace was begun or left here
+  // assigns the same one again; that is an error here.
+  async prepare(trace) {
+    await this.outbox.whenStored();
     const items = (await this.store.all()).filter((item) => item.assignment === trace.assignment);
-    const isLeft = this.#left.has(stopId(trace.assignment, trace.revision)) || items.some((item) => item.verb);
-    if (isLeft || this.current === trace.assignment) throw new Unreachable("on its way");
+    const isLeft = this.#left.has(revisionKey(trace.assignment, trace.revision)) || items.some((item) => item.verb);
+    if (isLeft || this.current === trace.assignment) throw new Unreachable("not sent yet");
     const work = new TraceState(trace);
-    this.outbox.knows(trace.assignment, trace.version);
+    this.outbox.noteVersion(trace.assignment, trace.version);
     for (const item of items) {
-      this.outbox.clients.add(item.client); // a tab that was closed, perhaps: its writes are shown here now
+      this.outbox.clients.add(item.client); // edits of a closed tab are now shown here
       if (item.kind === "comment") work.comments.set(item.step, item.text);
       else if (item.kind === "write_step") work.written.set(item.step, item.text);
       else work.applyServerCell(item.step, item.option, { ...item, reason: item.text });
     }
-    return this.ladder(work);
+    return this.buildView(work);
   }
 }

@@ -1,9 +1,9 @@
-// Turns hostile text into nodes. Nothing is ever parsed as HTML: text nodes, and KaTeX with trust switched off.
+// Turns untrusted text into nodes. Nothing is parsed as HTML: only text nodes, and KaTeX with trust switched off.
 
 const FENCE = /```[^\n]*\n([\s\S]*?)(?:```|$)/g;
 // $$…$$, \[…\], \begin{align}…, \(…\), and $…$ by the rule that keeps prices out: no space inside the dollars, no digit
-// after them. Bounded, so that a text of openings alone is not searched to its end from each of them.
-const MATHS = new RegExp(
+// after them. Lengths are bounded, so that many unclosed openings do not make the search quadratic.
+const MATH = new RegExp(
   [
     /\$\$([\s\S]{1,4000}?)\$\$/,
     /\\\[([\s\S]{1,4000}?)\\\]/,
@@ -16,17 +16,17 @@ const MATHS = new RegExp(
     .join("|"),
   "g",
 );
-export const FOLD_AT = 6000; // characters; longer texts show their beginning until they are asked for
-const LINES = 40; // of what a tool answered
-const TAIL = 1200;
-const LONGEST = 8000; // characters of a formula: a longer one is no formula, and would hold up the hand
+export const FOLD_AT = 6000; // characters; only the beginning of a longer text is shown at first
+const FOLD_LINES = 40; // of tool output
+const TAIL = 1200; // characters
+const MAX_FORMULA = 8000; // characters; typesetting a longer one would block the page
 const CODE = /`([^`\n]+)`/g;
-const BARE = /\\[a-zA-Z]{2,}|[\w)}]\^[\w({-]/; // what only a formula has
+const BARE = /\\[a-zA-Z]{2,}|[\w)}]\^[\w({-]/; // occurs only in formulas
 const NAMES = /\\(?:(?:begin|end|text\w*|math\w+|operatorname)\s*\{[^{}]*\}|[a-zA-Z]+)/g;
 const WORD = /(?:^|\s)\p{L}{2,}[.,;:]?(?=\s|$)/u;
 
-// What reaches beyond its formula (links, images, classes) is not typeset: KaTeX alone would show the command's name and
-// drop what stands in it.
+// Commands that reach beyond the formula (links, images, classes) make typesetting fail, so that the source is shown.
+// KaTeX by itself would show the command's name without its argument.
 const refuse = () => {
   throw new RangeError();
 };
@@ -39,7 +39,7 @@ const element = (tag, className, ...children) => {
   return node;
 };
 
-// A place for a formula: its source now, typeset when KaTeX is there.
+// Create the element of a formula: it shows the source until KaTeX typesets it.
 const formula = (source, tex, display) => {
   const node = element("span", display ? "tex tex--display" : "tex", source);
   node.dataset.tex = tex;
@@ -47,7 +47,7 @@ const formula = (source, tex, display) => {
   return node;
 };
 
-// Words between backticks are code, where no formula claims them.
+// Mark text between backticks as code; formulas take precedence.
 function withCode(text) {
   const out = document.createDocumentFragment();
   let from = 0;
@@ -62,7 +62,7 @@ function withCode(text) {
 function withMath(text) {
   const out = document.createDocumentFragment();
   let from = 0;
-  for (const found of text.matchAll(MATHS)) {
+  for (const found of text.matchAll(MATH)) {
     const [source, dollars, brackets, lines, , parens, single, boxed] = found;
     const displayed = dollars ?? brackets ?? lines;
     const tex = displayed ?? parens ?? single ?? boxed;
@@ -86,7 +86,7 @@ function prose(text) {
   return out;
 }
 
-// What may be wider than the page scrolls in its own box, so the keyboard must be able to reach it.
+// Create an element that scrolls horizontally and is focusable, so that the keyboard can scroll it.
 function scrolling(tag, className, content, name) {
   const node = element(tag, className, content);
   node.tabIndex = 0;
@@ -95,14 +95,14 @@ function scrolling(tag, className, content, name) {
   return node;
 }
 
-// JSON as people read it, or null where it is none. Only the spaces between its parts change: numbers and names stay as
-// the model wrote them, and texts of several lines stand in several.
+// Format JSON for reading, or return null for other text. Only the whitespace changes; numbers and names stay as the model
+// wrote them, and long strings with line breaks are shown on several lines.
 function json(source) {
   if (!/^\s*[{[]/.test(source)) return null;
   try {
     JSON.parse(source);
   } catch {
-    return null; // what is not JSON is shown as it was written
+    return null;
   }
   const parts = source.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
   const flat = parts.map((part) => ({ ",": ", ", ":": ": " })[part] ?? part).join("");
@@ -127,7 +127,7 @@ function indented(parts) {
 function diff(text) {
   const node = scrolling("pre", "code diff", "");
   for (const line of text.split("\n")) {
-    const kind = { "+": "a", "-": "d", "@": "h" }[line[0]];
+    const kind = { "+": "diff__added", "-": "diff__removed", "@": "diff__header" }[line[0]];
     node.append(element("span", kind ?? "", line || " "));
   }
   return node;
@@ -138,13 +138,12 @@ const size = (text) => {
   return bytes < 1000 ? `${bytes} B` : `${(bytes / 1000).toFixed(1)} kB`;
 };
 
-// Long text: its first part now, the whole in its place when it is opened. The telling last lines of an output stay in
-// sight.
-function folded(text, say, render, { tail = false, lines = Infinity } = {}) {
+// Fold a long text: show a part of it, and the whole when it is opened. Output shows its last lines, which matter most.
+function folded(text, getString, render, { tail = false, lines = Infinity } = {}) {
   const count = text.split("\n").length;
   if (text.length <= FOLD_AT && count <= lines) return render(text);
   const part = element("div", "", render(tail ? text.slice(-TAIL).split("\n").slice(-12).join("\n") : beginning(text, lines)));
-  const whole = element("details", "fold", element("summary", "", say("show_all", { size: size(text), lines: count })));
+  const whole = element("details", "fold", element("summary", "", getString("show_all", { size: size(text), lines: count })));
   whole.addEventListener("toggle", () => {
     if (whole.open && whole.childElementCount === 1) {
       whole.append(render(text));
@@ -162,33 +161,33 @@ const beginning = (text, lines) => {
   return lines === Infinity ? cut : cut.split("\n").slice(0, lines / 2).join("\n");
 };
 
-// What came back from a tool.
-function output(text, say) {
+
+function output(text, getString) {
   const read = json(text);
-  return folded(read ?? text, say, (shown) => scrolling("pre", "", shown), { tail: read === null, lines: LINES });
+  return folded(read ?? text, getString, (shown) => scrolling("pre", "", shown), { tail: read === null, lines: FOLD_LINES });
 }
 
-function part(item, say) {
-  if (item.kind === "call") return folded(json(item.text) ?? item.text, say, (text) => scrolling("pre", "code", text, item.name));
-  if (item.kind === "diff") return folded(item.text, say, diff);
-  if (item.kind === "image") return image(item, say);
-  if (item.kind === "result") return output(item.text, say);
-  return folded(item.text, say, prose);
+function part(item, getString) {
+  if (item.kind === "call") return folded(json(item.text) ?? item.text, getString, (text) => scrolling("pre", "code", text, item.name));
+  if (item.kind === "diff") return folded(item.text, getString, diff);
+  if (item.kind === "image") return image(item, getString);
+  if (item.kind === "result") return output(item.text, getString);
+  return folded(item.text, getString, prose);
 }
 
-function image(item, say) {
+function image(item, getString) {
   const node = element("img", "step__image");
   node.src = item.url;
-  node.alt = item.name || say("image");
+  node.alt = item.name || getString("image");
   node.loading = "lazy";
   return node;
 }
 
-export function optionBody(step, option, say) {
+export function optionBody(step, option, getString) {
   const body = document.createDocumentFragment();
-  if (option.parts?.length) body.append(...option.parts.map((item) => part(item, say)));
-  else if (step.kind === "observation") body.append(output(option.text, say));
-  else body.append(folded(option.text, say, prose));
+  if (option.parts?.length) body.append(...option.parts.map((item) => part(item, getString)));
+  else if (step.kind === "observation") body.append(output(option.text, getString));
+  else body.append(folded(option.text, getString, prose));
   return body;
 }
 
@@ -196,9 +195,9 @@ export function problemBody(text) {
   return prose(text);
 }
 
-// An answer as it is kept beside its problem: datasets of maths leave the dollars out. Among words it is no formula.
+// A reference answer: math datasets often omit the dollar signs, so a bare formula is typeset; text with words is not.
 export function answerBody(text) {
-  const isBare = BARE.test(text) && !/[`\n]/.test(text) && text.search(MATHS) < 0 && !WORD.test(text.replace(NAMES, ""));
+  const isBare = BARE.test(text) && !/[`\n]/.test(text) && text.search(MATH) < 0 && !WORD.test(text.replace(NAMES, ""));
   if (!isBare) return prose(text);
   const out = document.createDocumentFragment();
   out.append(element("p", "", formula(text, text, false)));
@@ -207,7 +206,7 @@ export function answerBody(text) {
 
 let loading = null;
 
-// KaTeX comes after the page can be used: a rating never waits for it.
+// Load KaTeX after the page is usable: a rating never waits for it.
 export function loadMath({ css, js }) {
   loading ??= new Promise((resolve) => {
     const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href: css });
@@ -222,26 +221,25 @@ function typesetOne(node) {
   const source = node.textContent;
   delete node.dataset.tex;
   try {
-    if (tex.length > LONGEST) throw new RangeError();
+    if (tex.length > MAX_FORMULA) throw new RangeError();
     globalThis.katex.render(tex, node, { ...KATEX, displayMode: "display" in node.dataset });
   } catch {
-    node.replaceChildren(source); // KaTeX empties the place before it reads the formula
+    node.replaceChildren(source); // KaTeX empties the node before it parses the formula
     node.classList.add("tex-source");
   }
 }
 
-const AT_ONCE = 80; // formulas: more than a screen shows
-const SLICE = 8; // ms: the hand is not to wait for the rest
+const IMMEDIATE_COUNT = 80; // formulas; more than a screen shows
+const SLICE_MS = 8; // keeps the page responsive
 
-// Typesets what waits inside `root`: what is seen first at once, the rest between two strokes of the hand. Broken LaTeX
-// keeps its source.
-export async function typeset(root, atOnce = AT_ONCE) {
+// Typeset the formulas inside `root`: the first ones immediately, the rest in short slices. Broken LaTeX keeps its source.
+export async function typeset(root, immediateCount = IMMEDIATE_COUNT) {
   if (!globalThis.katex) return;
   const waiting = [...root.querySelectorAll("[data-tex]")];
-  waiting.splice(0, atOnce).forEach(typesetOne);
+  waiting.splice(0, immediateCount).forEach(typesetOne);
   let began = performance.now();
   for (const node of waiting) {
-    if (performance.now() - began > SLICE) {
+    if (performance.now() - began > SLICE_MS) {
       await new Promise((done) => setTimeout(done));
       began = performance.now();
     }

@@ -1,54 +1,54 @@
-// The browser's own store. What a person typed is here before it goes anywhere, and stays until the server has it.
-// A browser that stores nothing (private mode, a full or dying disk) has it kept by this tab alone: `isPersistent` then says no.
+// The browser's store (IndexedDB). Edits are written here first and stay until the server has them.
+// If the browser cannot store them (private mode, full or failing disk), they are kept in memory: `isPersistent` is false.
 
 const NAME = "stepmark";
 const VERSION = 1;
 
-const settled = (request) =>
+const requestDone = (request) =>
   new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
 
-const done = (work) =>
+const transactionDone = (work) =>
   new Promise((resolve, reject) => {
     work.oncomplete = resolve;
     work.onabort = work.onerror = () => reject(work.error);
   });
 
-// A disk that dies, or another page that blocks the way, answers nothing at all: that is a refusal too.
-const PATIENCE = 2500;
-const TO_OPEN = 5000; // a machine at its limit is slow to read what is on its disk
+// A failing disk, or another page that blocks the database, never answers. A timeout counts as a refusal.
+const TIMEOUT_MS = 2500;
+const OPEN_TIMEOUT_MS = 5000; // a busy machine opens the database slowly
 
-const within = (answering, patience = PATIENCE) => {
+const withTimeout = (answering, timeout = TIMEOUT_MS) => {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error("the store does not answer")), patience);
+    timer = setTimeout(() => reject(new Error("the store does not answer")), timeout);
   });
   return Promise.race([answering, late]).finally(() => clearTimeout(timer));
 };
 
-async function opened(user) {
+async function openDatabase(user) {
   const opening = indexedDB.open(`${NAME}-${user}`, VERSION);
   opening.onupgradeneeded = () => {
     const items = opening.result.createObjectStore("items", { keyPath: "id", autoIncrement: true });
     items.createIndex("assignment", "assignment");
   };
-  return settled(opening);
+  return requestDone(opening);
 }
 
-// Above all ids of the disk: what it refused was typed after what it took.
+// Higher than all IDs of the database: items in memory are newer than items in the database.
 const FIRST_MEMORY_ID = 2 ** 50;
 
 export class Store {
-  #here = []; // what the disk has refused
-  #taken = new Map(); // what it took from this page: should it die, this page still has it
-  #last = FIRST_MEMORY_ID;
+  #memory = []; // items that the database refused
+  #stored = new Map(); // copies of this page's items in the database, in case it fails later
+  #lastId = FIRST_MEMORY_ID;
 
   static async open(user) {
-    const opening = opened(user);
-    const store = new Store(await within(opening, TO_OPEN).catch(() => null)); // no disk: it works all the same, and says so
-    // Late: what an earlier page left there can be sent now. What is typed here stays here, where the rest of it is.
+    const opening = openDatabase(user);
+    const store = new Store(await withTimeout(opening, OPEN_TIMEOUT_MS).catch(() => null));
+    // If the database opens late, send what an earlier page left in it. New items stay in memory, which keeps their order.
     if (!store.database) opening.then((database) => store.#use(database), () => {});
     return store;
   }
@@ -63,47 +63,47 @@ export class Store {
     if (database) database.onclose = () => this.#stopUsingDatabase();
   }
 
-  // Resolves when the item is on disk as far as the browser can tell, not before. After the first that it refuses all
-  // stay here: they keep their order.
+  // Resolve when the item is on disk, as far as the browser can tell. After the first refusal, all items stay in memory,
+  // which keeps their order.
   async put(item) {
     if (this.isPersistent) {
       try {
-        const id = await within(this.#write(item));
-        this.#taken.set(id, { ...item, id });
+        const id = await withTimeout(this.#write(item));
+        this.#stored.set(id, { ...item, id });
         return id;
       } catch {
         this.isPersistent = false;
       }
     }
-    this.#here.push({ ...item, id: ++this.#last });
-    return this.#last;
+    this.#memory.push({ ...item, id: ++this.#lastId });
+    return this.#lastId;
   }
 
   async all() {
-    return [...(await this.#onDisk()), ...this.#here];
+    return [...(await this.#readDatabase()), ...this.#memory];
   }
 
   async drop(ids) {
-    this.#here = this.#here.filter((item) => !ids.includes(item.id));
-    for (const id of ids) this.#taken.delete(id);
-    const kept = ids.filter((id) => id < FIRST_MEMORY_ID);
-    if (!kept.length || !this.database) return;
+    this.#memory = this.#memory.filter((item) => !ids.includes(item.id));
+    for (const id of ids) this.#stored.delete(id);
+    const onDisk = ids.filter((id) => id < FIRST_MEMORY_ID);
+    if (!onDisk.length || !this.database) return;
     try {
       const work = this.database.transaction("items", "readwrite");
-      for (const id of kept) work.objectStore("items").delete(id);
-      await within(done(work));
+      for (const id of onDisk) work.objectStore("items").delete(id);
+      await withTimeout(transactionDone(work));
     } catch {
-      this.#stopUsingDatabase(); // what stays there is sent once more some day, and the server knows it
+      this.#stopUsingDatabase(); // items left in the database are sent again later; the server ignores duplicates
     }
   }
 
-  async #onDisk() {
-    if (!this.database) return this.#taken.values();
+  async #readDatabase() {
+    if (!this.database) return this.#stored.values();
     try {
-      return await within(settled(this.database.transaction("items").objectStore("items").getAll()));
+      return await withTimeout(requestDone(this.database.transaction("items").objectStore("items").getAll()));
     } catch {
       this.#stopUsingDatabase();
-      return this.#taken.values();
+      return this.#stored.values();
     }
   }
 
@@ -115,7 +115,7 @@ export class Store {
   async #write(item) {
     const work = this.database.transaction("items", "readwrite", { durability: "strict" });
     const adding = work.objectStore("items").add(item);
-    await done(work);
+    await transactionDone(work);
     return adding.result;
   }
 }

@@ -1,8 +1,9 @@
-// One line of text, asked for below the trace and never in a dialogue that blocks it.
+// Ask for a text below the trace. A dialog would cover the steps.
 
-export function ask(question, text, done) {
+export function promptText(question, confirmLabel, text, done) {
   const form = document.getElementById("ask");
   form.querySelector("label span").textContent = question;
+  form.querySelector("[type=submit]").textContent = confirmLabel;
   const field = form.querySelector("textarea");
   field.value = text;
   form.hidden = false;

@@ -1,5 +1,5 @@
-// The trace on the page: builds it once, hidden if it comes early, and repaints marks when ratings change.
-// The markup stands in <template>s of the page, so that its words are translated where all words are.
+// Builds a trace once, hidden if it was prefetched, and repaints it when ratings change.
+// The markup is in <template> elements of the page, so that its text is translated like all other text.
 
 import { answerBody, optionBody, problemBody, size, typeset } from "./rendering.js";
 
@@ -9,39 +9,38 @@ const slot = (node, name) => node.querySelector(`[data-slot="${name}"]`);
 export const stopId = ({ step, option }) => `${step}.${option}`;
 
 export class TraceView {
-  constructor(work, { say, root }) {
+  constructor(work, { getString, root }) {
     this.work = work;
-    this.say = say;
+    this.getString = getString;
     this.rows = new Map(); // "step.option" -> row
     this.node = root ?? clone("t-trace");
     this.node.dataset.assignment = work.trace.assignment;
     this.#build();
   }
 
-  // Typesetting a hidden trace ahead costs the hand nothing; the page swaps it in whole.
-  typeset(atOnce) {
-    typeset(this.node, atOnce).then(() => this.#reachWideFormulas());
+  typeset(immediateCount) {
+    typeset(this.node, immediateCount).then(() => this.#reachWideFormulas());
     return this;
   }
 
-  // What scrolls sideways must be within reach of the keyboard.
+  // Elements that scroll horizontally must be focusable, so that the keyboard can scroll them.
   #reachWideFormulas() {
     for (const wide of this.node.querySelectorAll(".tex--display")) {
-      if (wide.scrollWidth > wide.clientWidth) Object.assign(wide, { tabIndex: 0, role: "group", ariaLabel: this.say("formula") });
+      if (wide.scrollWidth > wide.clientWidth) Object.assign(wide, { tabIndex: 0, role: "group", ariaLabel: this.getString("formula") });
     }
   }
 
   #build() {
     const { problem } = this.work.trace;
     slot(this.node, "problem").replaceChildren(problemBody(problem.text));
-    slot(this.node, "domain").textContent = problem.domain || this.say("problem");
-    slot(this.node, "count").textContent = this.say("steps", { count: this.work.rateable().length });
+    slot(this.node, "domain").textContent = problem.domain || this.getString("problem");
+    slot(this.node, "count").textContent = this.getString("steps", { count: this.work.rateable().length });
     const verdict = slot(this.node, "verdict");
     verdict.hidden = problem.is_answer_right === null;
-    if (!verdict.hidden) verdict.textContent = this.say(problem.is_answer_right ? "answer_right" : "answer_wrong");
+    if (!verdict.hidden) verdict.textContent = this.getString(problem.is_answer_right ? "answer_right" : "answer_wrong");
     const answer = slot(this.node, "answer");
     answer.hidden = !problem.reference_answer;
-    if (problem.reference_answer) answer.replaceChildren(this.say("reference_answer"), " ", answerBody(problem.reference_answer));
+    if (problem.reference_answer) answer.replaceChildren(this.getString("reference_answer"), " ", answerBody(problem.reference_answer));
     const list = slot(this.node, "steps");
     let number = 0;
     for (const step of this.work.trace.steps) {
@@ -51,7 +50,7 @@ export class TraceView {
   }
 
   #rateable(step, number) {
-    const row = this.#row(step, step.options[0], number, this.say("step", { number }));
+    const row = this.#row(step, step.options[0], number, this.getString("step", { number }));
     row.id = `step-${step.position}`;
     this.rows.set(stopId({ step: step.position, option: 0 }), row);
     row.dataset.number = number;
@@ -66,8 +65,8 @@ export class TraceView {
     const row = clone("t-step");
     row.dataset.stop = stopId({ step: step.position, option: option?.position ?? 0 });
     slot(row, "number").textContent = label;
-    slot(row, "body").append(optionBody(step, option ?? { text: "" }, this.say));
-    row.querySelector("legend").textContent = this.say("rating_of", { name });
+    slot(row, "body").append(optionBody(step, option ?? { text: "" }, this.getString));
+    row.querySelector("legend").textContent = this.getString("rating_of", { name });
     for (const input of row.querySelectorAll("input")) input.name = `r${row.dataset.stop}`;
     return row;
   }
@@ -85,11 +84,11 @@ export class TraceView {
     const text = step.options[0]?.text ?? "";
     slot(row, "head").prepend(this.#kind(step));
     slot(row, "size").textContent = size(text);
-    slot(row, "body").append(optionBody(step, step.options[0] ?? { text }, this.say));
+    slot(row, "body").append(optionBody(step, step.options[0] ?? { text }, this.getString));
     return row;
   }
 
-  // The box that grows out of the first negative: kind of error, a reason, alternatives.
+  // The box below a negative step: kind of error, reason, corrected step, alternatives.
   #errorBox(step) {
     const { trace } = this.work;
     const box = clone("t-error");
@@ -100,11 +99,11 @@ export class TraceView {
     box.querySelector("[name=corrected]").value = this.work.written.get(step.position) ?? "";
     const alternatives = this.work.alternatives(step);
     slot(box, "title").hidden = alternatives.length === 0;
-    slot(box, "title").firstChild.textContent = this.say("alternatives_to", { number: this.#numberOf(step) });
+    slot(box, "title").firstChild.textContent = this.getString("alternatives_to", { number: this.#numberOf(step) });
     alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
     const cell = this.work.cell(step.position);
     for (const input of box.querySelectorAll("[name=category]")) {
-      input.name = `category${step.position}`; // a group of its own for each box
+      input.name = `category${step.position}`; // a radio group per box
       input.checked = input.value === cell.category;
     }
     box.querySelector("[name=reason]").value = cell.reason;
@@ -112,7 +111,7 @@ export class TraceView {
   }
 
   #alternative(step, option, letter) {
-    const row = this.#row(step, option, letter, this.say("alternative", { letter }));
+    const row = this.#row(step, option, letter, this.getString("alternative", { letter }));
     row.classList.add("alt");
     this.rows.set(stopId({ step: step.position, option: option.position }), row);
     return row;
@@ -122,14 +121,14 @@ export class TraceView {
     return this.rows.get(stopId({ step: step.position, option: 0 }))?.dataset.number ?? step.position + 1;
   }
 
-  // Brings the page to what the work says, with `now` lit.
-  paint(now) {
-    const bad = this.work.end();
+  // Repaint all rows, with `current` highlighted.
+  paint(current) {
+    const end = this.work.end();
     this.#placeErrorBoxes(this.work.stepsToExplain());
-    this.#placeAfter(bad);
-    for (const [id, row] of this.rows) this.#paintRow(id, row, now, bad);
+    this.#placeAfter(end);
+    for (const [id, row] of this.rows) this.#paintRow(id, row, current, end);
     if (!this.work.trace.reveals_one_step_at_a_time) return;
-    for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", this.#isVeiled(Number(row.dataset.position), now));
+    for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", this.#isVeiled(Number(row.dataset.position), current));
   }
 
   #placeErrorBoxes(negatives) {
@@ -147,35 +146,35 @@ export class TraceView {
     }
   }
 
-  #placeAfter(bad) {
-    if (!bad) return this.after.remove();
-    const row = this.rows.get(stopId({ step: bad.position, option: 0 }));
+  #placeAfter(end) {
+    if (!end) return this.after.remove();
+    const row = this.rows.get(stopId({ step: end.position, option: 0 }));
     const box = row.nextElementSibling?.matches(".errorbox") ? row.nextElementSibling : row;
     if (box.nextElementSibling !== this.after) box.after(this.after);
-    this.after.hidden = bad.position === this.work.rateable().at(-1).position;
+    this.after.hidden = end.position === this.work.rateable().at(-1).position;
     return undefined;
   }
 
-  #paintRow(id, row, now, bad) {
+  #paintRow(id, row, current, end) {
     const [step, option] = id.split(".").map(Number);
     const cell = this.work.cell(step, option);
-    const isNow = now !== null && id === stopId(now);
-    row.classList.toggle("is-now", isNow);
-    if (isNow) row.setAttribute("aria-current", "step");
+    const isCurrent = current !== null && id === stopId(current);
+    row.classList.toggle("is-now", isCurrent);
+    if (isCurrent) row.setAttribute("aria-current", "step");
     else row.removeAttribute("aria-current");
     row.classList.toggle("is-rated", cell.rating !== null);
-    row.classList.toggle("is-neg", Boolean(bad) && option === 0 && step === bad.position);
-    row.classList.toggle("is-past", Boolean(bad) && step > bad.position);
-    row.classList.toggle("is-veiled", this.#isVeiled(step, now));
+    row.classList.toggle("is-neg", Boolean(end) && option === 0 && step === end.position);
+    row.classList.toggle("is-past", Boolean(end) && step > end.position);
+    row.classList.toggle("is-veiled", this.#isVeiled(step, current));
     for (const input of row.querySelectorAll(".rate input")) input.checked = input.value === String(cell.rating);
     this.#paintNotes(row, cell, option === 0 ? this.work.comments.get(step) : "");
   }
 
-  // One step revealed at a time: what comes after the furthest rated step stays veiled.
-  #isVeiled(step, now) {
+  // Steps after the first unrated one are hidden if the project reveals one step at a time.
+  #isVeiled(step, current) {
     if (!this.work.trace.reveals_one_step_at_a_time) return false;
     const open = this.work.unrated()[0]?.step ?? Infinity;
-    return step > Math.max(open, now?.step ?? 0);
+    return step > Math.max(open, current?.step ?? 0);
   }
 
   #paintNotes(row, cell, comment) {

@@ -1,15 +1,15 @@
-// From the work page to another one, once the server has what was submitted here: those pages know of nothing else.
-// Without a network the page stays, and says what waits.
+// Leave the work page for another one once the server has everything that was submitted here.
+// Without a network the page stays and shows what is unsent.
 
-// After a trace of training its answer is looked at, after the last one of a screening its result.
+// Go to the page that follows this trace: the answer to a training trace, or the result of the screening.
 export function goWhenAnswered(outbox, { assignment, after }) {
   outbox.addEventListener("answer", ({ detail }) => {
     if (detail.assignment === assignment && detail.verb !== "record") location.assign(after);
   });
-  outbox.hurry();
+  outbox.sendNow();
 }
 
-// Links to pages that count what was submitted.
+// Delay links to pages that show what was submitted.
 export function delayLinksUntilSaved(page, outbox) {
   for (const link of page.querySelectorAll("a[data-when-saved]")) {
     link.addEventListener("click", (event) => {
@@ -19,14 +19,14 @@ export function delayLinksUntilSaved(page, outbox) {
   }
 }
 
-// Something comes before the next trace.
+// Go to `url` as soon as everything is saved.
 export function goWhenSaved(outbox, url) {
   if (outbox.state === "saved") return location.assign(url);
   outbox.addEventListener("state", ({ detail }) => detail.state === "saved" && location.assign(url));
-  outbox.hurry();
+  outbox.sendNow();
 }
 
-// Where the browser stores nothing, closing the tab would lose what the server does not have yet.
+// If the browser cannot store ratings, closing the tab would lose unsent ones.
 export function warnBeforeUnload(outbox, store) {
   addEventListener("beforeunload", (event) => {
     if (!store.isPersistent && outbox.state !== "saved") event.preventDefault();

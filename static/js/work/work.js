@@ -1,10 +1,10 @@
-// The work page: one keystroke a rating, the next trace on screen before the finger is up.
+// The work page: one keystroke per rating, and the next trace appears without waiting for the network.
 
-import { ask } from "./text_prompt.js";
+import { promptText } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
 import { goWhenAnswered, goWhenSaved, delayLinksUntilSaved, warnBeforeUnload } from "./unload.js";
-import { listen } from "./keyboard.js";
+import { bindActions } from "./keyboard.js";
 import { MessagePanel } from "./messages.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
@@ -12,16 +12,16 @@ import { Store } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
 import { loadMath } from "./rendering.js";
 
-const read = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
-const config = read("work-config");
+const readJson = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
+const config = readJson("work-config");
 const store = await Store.open(config.user);
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const QUICK_PRESS_MS = 250; // quick presses jump, or the scroll lags behind the hand
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+const QUICK_PRESS_MS = 250; // after a shorter interval, jump instead of scrolling smoothly
 const RETRY_MS = 2000;
 
-function say(name, values = {}) {
-  const word = (store.isPersistent ? null : config.words.without_store[name]) ?? config.words[name];
-  const text = typeof word === "string" ? word : values.count === 1 ? word.one : word.other;
+function getString(name, values = {}) {
+  const forms = (store.isPersistent ? null : config.strings.memory_only[name]) ?? config.strings[name];
+  const text = typeof forms === "string" ? forms : values.count === 1 ? forms.one : forms.other;
   return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
 }
 
@@ -31,86 +31,85 @@ const RECLAIMED_STATES = new Set(["released", "lapsed"]);
 
 class WorkPage {
   #movedAt = 0;
-  #leaving = false;
-  #reclaimedNotice = null; // what is said of a trace that is no longer kept for the rater
+  #isLeaving = false;
+  #reclaimedNotice = null;
 
   constructor(store) {
     this.stage = document.getElementById("stage");
-    this.dock = new Dock(document.querySelector(".dock"), { say });
+    this.dock = new Dock(document.querySelector(".dock"), { getString });
     this.clock = new ActiveClock().listen();
     const client = crypto.getRandomValues(new Uint8Array(12)).reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
     this.outbox = new Outbox(store, { client, urlOf });
-    this.supply = new TraceSupply(store, this.outbox, { urls: config.urls, ladder: (work) => new TraceView(work, { say }) });
+    this.supply = new TraceSupply(store, this.outbox, { urls: config.urls, buildView: (work) => new TraceView(work, { getString }) });
     this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
-    this.outbox.addEventListener("answer", (event) => this.#answered(event.detail));
-    this.outbox.addEventListener("refused", (event) => this.#refused(event.detail));
-    this.letters = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
-    this.now = null;
+    this.outbox.addEventListener("answer", (event) => this.#handleAnswer(event.detail));
+    this.outbox.addEventListener("refused", (event) => this.#handleRefusal(event.detail));
+    this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
+    this.current = null;
   }
 
-  // --- one trace after another ---------------------------------------------------------------------------------
+  // --- showing traces --------------------------------------------------------------------------------------------
 
   async start(trace) {
-    const ready = trace && (await this.supply.prepared(trace).catch(() => null)); // before the outbox forgets what it has sent
-    this.outbox.hurry();
+    const ready = trace && (await this.supply.prepare(trace).catch(() => null)); // first: sending removes items from the store
+    this.outbox.sendNow();
     if (ready) this.show(ready);
-    else await this.#next();
+    else await this.#showNext();
   }
 
-  show(ladder) {
-    this.#leaving = false;
+  show(view) {
+    this.#isLeaving = false;
     this.#reclaimedNotice?.remove();
     this.#reclaimedNotice = null;
-    this.ladder = ladder;
-    this.work = ladder.work;
+    this.view = view;
+    this.work = view.work;
     this.supply.current = this.work.trace.assignment;
-    this.stage.replaceChildren(ladder.node);
-    ladder.typeset();
-    document.title = say("title", { project: config.project });
+    this.stage.replaceChildren(view.node);
+    view.typeset();
+    document.title = getString("title", { project: config.project });
     this.#showLeaseEnd(this.work.trace.lease_ends_at);
     if (RECLAIMED_STATES.has(this.work.trace.state)) this.#showReclaimed();
     if (this.work.trace.is_correction) this.#showCorrection();
     this.clock.take();
-    // The first rating opens a held trace as well; this tells the server when reading begins.
-    if (ladder.work.trace.state === "held") post(urlOf(ladder.work.trace.assignment, "open"), {}).catch((error) => this.#handleOpenRefused(ladder, error));
-    const first = this.work.unrated()[0] ?? this.work.stops()[0] ?? null;
-    this.now = first;
+    // The first rating would open a held trace too, but the time of reading starts now.
+    if (view.work.trace.state === "held") post(urlOf(view.work.trace.assignment, "open"), {}).catch((error) => this.#handleOpenRefused(view, error));
+    this.current = this.work.unrated()[0] ?? this.work.stops()[0] ?? null;
     this.paint();
     this.#scroll(false);
-    document.documentElement.dataset.ready = ladder.node.dataset.assignment;
-    // After what a rating needs. A place for each formula stands there already, with its source in it.
-    setTimeout(() => loadMath(config.katex).then(() => ladder.typeset()));
+    document.documentElement.dataset.ready = view.node.dataset.assignment;
+    // Load KaTeX last: formulas show their source until then.
+    setTimeout(() => loadMath(config.katex).then(() => view.typeset()));
   }
 
-  // It went back meanwhile, or something comes first: the guideline has changed. What was rated here is kept.
-  #handleOpenRefused(ladder, error) {
-    if (error instanceof Refused && this.ladder === ladder) this.#fetchNext();
+  // The trace was reclaimed in the meantime, or an onboarding step is due. Ratings made here are kept.
+  #handleOpenRefused(view, error) {
+    if (error instanceof Refused && this.view === view) this.#fetchNext();
   }
 
-  async #next() {
-    this.letters.look();
-    await this.outbox.written(); // whoever sees the next trace may close the tab
-    const ready = await this.supply.ahead();
+  async #showNext() {
+    this.messages.refresh();
+    await this.outbox.whenStored(); // the annotator may close the tab as soon as the next trace is visible
+    const ready = await this.supply.takePrefetched();
     return ready ? this.show(ready) : this.#fetchNext();
   }
 
   async #fetchNext() {
     this.stage.setAttribute("aria-busy", "true");
     try {
-      this.show(await this.supply.fetch());
+      this.show(await this.supply.claim());
     } catch (error) {
-      this.#nothing(error);
+      this.#showNothing(error);
     } finally {
       this.stage.removeAttribute("aria-busy");
     }
   }
 
-  #nothing(error) {
-    if (error.answer?.station) return goWhenSaved(this.outbox, config.urls.enter);
-    this.ladder = this.work = this.now = this.supply.current = null;
+  #showNothing(error) {
+    if (error.answer?.gate) return goWhenSaved(this.outbox, config.urls.enter);
+    this.view = this.work = this.current = this.supply.current = null;
     const page = document.getElementById("t-nothing").content.cloneNode(true);
-    const kind = error instanceof Refused ? error.message : say(error instanceof LoggedOut ? "save_logged_out" : "no_network");
-    page.querySelector("[data-slot=why]").textContent = kind;
+    const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
+    page.querySelector("[data-slot=reason]").textContent = reason;
     page.querySelector("button").addEventListener("click", () => this.#fetchNext());
     delayLinksUntilSaved(page, this.outbox);
     this.stage.replaceChildren(page);
@@ -121,120 +120,120 @@ class WorkPage {
   // --- rating --------------------------------------------------------------------------------------------------
 
   paint() {
-    this.ladder.paint(this.now);
-    this.dock.paint(this.work, this.now);
+    this.view.paint(this.current);
+    this.dock.paint(this.work, this.current);
   }
 
-  #keep(write) {
-    this.outbox.keep(this.work.trace.assignment, { ...write, active_ms: this.clock.take() });
+  #enqueue(write) {
+    this.outbox.enqueue(this.work.trace.assignment, { ...write, active_ms: this.clock.take() });
     if (!this.work.trace.after && this.work.unrated().length <= this.work.stops().length / 2) this.supply.prefetch();
   }
 
   rate(rating) {
-    if (!this.now || this.#leaving) return;
-    const at = this.now;
-    this.#keep(this.work.rate(at, rating));
-    this.dock.hit(rating);
+    if (!this.current || this.#isLeaving) return;
+    const stop = this.current;
+    this.#enqueue(this.work.rate(stop, rating));
+    this.dock.flashButton(rating);
     const stops = this.work.stops();
-    const here = stops.findIndex((stop) => stopId(stop) === stopId(at));
-    this.now = stops[here + 1] ?? at;
+    const index = stops.findIndex((each) => stopId(each) === stopId(stop));
+    this.current = stops[index + 1] ?? stop;
     this.paint();
-    if (stopId(this.now) !== stopId(at)) this.#scroll();
-    if (at.option === 0 && this.work.end()?.position === at.step) {
-      this.dock.tell(say("first_negative", { number: this.ladder.rowFor(at).dataset.number }), { undo: true });
+    if (stopId(this.current) !== stopId(stop)) this.#scroll();
+    if (stop.option === 0 && this.work.end()?.position === stop.step) {
+      this.dock.showToast(getString("first_negative", { number: this.view.rowFor(stop).dataset.number }), { undo: true });
     }
   }
 
   move(by) {
     const stops = this.work?.stops() ?? [];
-    const here = stops.findIndex((stop) => stopId(stop) === stopId(this.now));
-    const to = stops[Math.max(0, Math.min(stops.length - 1, here + by))];
-    if (to) this.light(to);
+    const index = stops.findIndex((stop) => stopId(stop) === stopId(this.current));
+    const to = stops[Math.max(0, Math.min(stops.length - 1, index + by))];
+    if (to) this.goTo(to);
   }
 
-  light(stop) {
-    if (!this.work.stops().some((one) => stopId(one) === stopId(stop))) return;
-    this.now = stop;
+  goTo(stop) {
+    if (!this.work.stops().some((each) => stopId(each) === stopId(stop))) return;
+    this.current = stop;
     this.paint();
     this.#scroll();
   }
 
   #scroll(smooth = true) {
-    const row = this.now && this.ladder.rowFor(this.now);
-    const hurried = performance.now() - this.#movedAt < QUICK_PRESS_MS;
+    const row = this.current && this.view.rowFor(this.current);
+    const isQuick = performance.now() - this.#movedAt < QUICK_PRESS_MS;
     this.#movedAt = performance.now();
-    row?.scrollIntoView({ block: "center", behavior: !smooth || hurried || calm.matches ? "auto" : "smooth" });
+    row?.scrollIntoView({ block: "center", behavior: !smooth || isQuick || reducedMotion.matches ? "auto" : "smooth" });
   }
 
-  unsure() {
-    if (!this.now) return;
-    this.#keep(this.work.toggleUnsure(this.now));
+  toggleUnsure() {
+    if (!this.current) return;
+    this.#enqueue(this.work.toggleUnsure(this.current));
     this.paint();
   }
 
   undo() {
     const undone = this.work?.undo();
-    if (!undone) return this.dock.tell(say("nothing_to_undo"));
-    this.#keep(undone.write);
-    this.now = this.work.stops().find((stop) => stopId(stop) === stopId(undone.stop)) ?? this.work.stops()[0];
+    if (!undone) return this.dock.showToast(getString("nothing_to_undo"));
+    this.#enqueue(undone.write);
+    this.current = this.work.stops().find((stop) => stopId(stop) === stopId(undone.stop)) ?? this.work.stops()[0];
     this.paint();
     return this.#scroll();
   }
 
   comment() {
-    if (!this.now) return;
-    const { step } = this.now;
-    ask(say("ask_comment"), this.work.comments.get(step) ?? "", (text) => {
-      this.#keep(this.work.comment(step, text));
+    if (!this.current) return;
+    const { step } = this.current;
+    promptText(getString("ask_comment"), getString("confirm_comment"), this.work.comments.get(step) ?? "", (text) => {
+      this.#enqueue(this.work.comment(step, text));
       this.paint();
     });
   }
 
-  fold() {
+  toggleProblem() {
     const problem = this.stage.querySelector(".problem");
     const isFolded = problem.classList.toggle("is-folded");
     problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
   }
 
-  explain(box) {
+  saveExplanation(box) {
     const stop = { step: Number(box.dataset.step), option: 0 };
     const category = box.querySelector("[name^=category]:checked")?.value ?? "";
     const reason = box.querySelector("[name=reason]").value;
     const corrected = box.querySelector("[name=corrected]").value;
     const cell = this.work.cell(stop.step);
-    if (category !== cell.category || reason !== cell.reason) this.#keep(this.work.explain(stop, category, reason));
-    if (corrected !== (this.work.written.get(stop.step) ?? "")) this.#keep(this.work.write(stop.step, corrected));
+    if (category !== cell.category || reason !== cell.reason) this.#enqueue(this.work.explain(stop, category, reason));
+    if (corrected !== (this.work.written.get(stop.step) ?? "")) this.#enqueue(this.work.write(stop.step, corrected));
   }
 
   // --- leaving a trace -----------------------------------------------------------------------------------------
 
   submit() {
-    if (!this.work || this.#leaving) return;
-    if (this.work.submitState().missing) this.dock.tell(this.dock.submit.textContent);
-    else this.#leave("submit", {});
+    if (!this.work || this.#isLeaving) return;
+    if (this.work.submitState().missing) this.dock.showToast(this.dock.submit.textContent);
+    else this.#finish("submit", {});
   }
 
   leaveWithReason(verb) {
-    if (!this.work || this.#leaving) return;
-    ask(say(`ask_${verb}`), "", (reason) => reason.trim() && this.#leave(verb, { reason }));
+    if (!this.work || this.#isLeaving) return;
+    promptText(getString(`ask_${verb}`), getString(`confirm_${verb}`), "", (reason) => reason.trim() && this.#finish(verb, { reason }));
   }
 
-  // The edits go along: the history keeps them, the submission does not change.
+  // The edits are sent for the history; the submission does not change.
   discardCorrection() {
-    if (this.work && !this.#leaving) this.#leave("discard", {});
+    if (this.work && !this.#isLeaving) this.#finish("discard", {});
   }
 
-  #leave(verb, body) {
-    this.#leaving = true;
-    this.supply.leave(this.work.trace);
-    this.outbox.keep(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision, active_ms: this.clock.take() } });
+  #finish(verb, body) {
+    this.#isLeaving = true;
+    this.supply.markLeft(this.work.trace);
+    this.outbox.enqueue(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision, active_ms: this.clock.take() } });
     if (this.work.trace.after) goWhenAnswered(this.outbox, this.work.trace);
-    else this.#next();
+    else this.#showNext();
   }
 
-  // --- what the server says --------------------------------------------------------------------------------------
+  // --- answers of the server --------------------------------------------------------------------------------------
 
-  #answered({ assignment, answer, writes }) {
+  #handleAnswer({ assignment, answer, writes }) {
     if (this.work?.trace.assignment !== assignment) return;
     for (const lost of answer.lost ?? []) {
       if (lost.part === "rating") this.#showLost({ ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
@@ -243,10 +242,10 @@ class WorkPage {
     else if (RECLAIMED_STATES.has(answer.state)) this.#showReclaimed();
   }
 
-  // A lead took it, or its lease ended. Whoever is in the middle of it may finish: what is submitted is kept.
+  // A lead reclaimed the trace, or its lease expired. The annotator can still finish and submit it.
   #showReclaimed() {
     this.#showLeaseEnd(null);
-    if (!this.#reclaimedNotice) this.#reclaimedNotice = this.#notice(say("went_back"));
+    if (!this.#reclaimedNotice) this.#reclaimedNotice = this.#showNotice(getString("reclaimed"), "reclaimed");
   }
 
   #showCorrection() {
@@ -258,15 +257,19 @@ class WorkPage {
     document.getElementById("lease").textContent = shown;
   }
 
-  // Another tab or device won: the page shows what stands, and keeps what was meant here in sight.
-  #showLost({ step, option, stands, yours }) {
-    this.work.applyServerCell(step, option, { ...stands, reason: stands.reason });
-    const row = this.ladder.rowFor({ step, option });
+  // Another tab or device overruled a rating: show the current one, and offer to restore the rating made here.
+  #showLost({ step, option, current, yours }) {
+    this.work.applyServerCell(step, option, current);
+    const row = this.view.rowFor({ step, option });
     const note = document.getElementById("t-lost").content.firstElementChild.cloneNode(true);
-    note.querySelector("[data-slot=text]").textContent = say("lost", { theirs: say(`rating_${stands.rating}`), yours: say(`rating_${yours.rating}`) });
-    note.querySelector("button").addEventListener("click", () => {
-      this.now = { step, option };
-      this.#keep(this.work.rate(this.now, yours.rating));
+    const names = { theirs: getString(`rating_${current.rating}`), yours: getString(`rating_${yours.rating}`) };
+    Object.assign(note.dataset, { theirs: current.rating, yours: yours.rating });
+    note.querySelector("[data-slot=text]").textContent = getString("lost", names);
+    const button = note.querySelector("button");
+    button.textContent = getString("keep_rating", { rating: names.yours });
+    button.addEventListener("click", () => {
+      this.current = { step, option };
+      this.#enqueue(this.work.rate(this.current, yours.rating));
       note.remove();
       this.paint();
     });
@@ -274,13 +277,14 @@ class WorkPage {
     this.paint();
   }
 
-  #refused({ assignment, error, items }) {
+  #handleRefusal({ assignment, error, items }) {
     for (const item of items) if (item.verb) this.supply.unmarkLeft(assignment, item.body.revision);
-    this.#notice(error.message);
+    this.#showNotice(error.message, "refused");
   }
 
-  #notice(text) {
-    const notice = document.getElementById("t-refused").content.firstElementChild.cloneNode(true);
+  #showNotice(text, kind) {
+    const notice = document.getElementById("t-notice").content.firstElementChild.cloneNode(true);
+    notice.dataset.notice = kind;
     notice.querySelector("[data-slot=text]").textContent = text;
     notice.querySelector("button").addEventListener("click", () => notice.remove());
     document.getElementById("notices").append(notice);
@@ -290,5 +294,5 @@ class WorkPage {
 
 const page = new WorkPage(store);
 warnBeforeUnload(page.outbox, store);
-listen(page, config.keys);
-await page.start(read("first-trace"));
+bindActions(page, config.keys);
+await page.start(readJson("first-trace"));

@@ -1,4 +1,4 @@
-"""What somebody is asked to look at again, and what went back from their hands, stands at home until it is read."""
+"""Correction requests and reclaimed traces are shown until they are handled."""
 
 import pytest
 from django.test import Client
@@ -15,7 +15,7 @@ from tests.labeling.quality import submitted_work
 pytestmark = pytest.mark.django_db
 
 
-def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> None:
+def test_home_shows_a_correction_request_until_it_is_answered(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     assignment = submitted_work.submit_trace(project.raters.get(), factories.make_trace(project), [1, 1, 1])
@@ -31,7 +31,7 @@ def test_home_shows_what_is_asked_for_until_it_is_answered(client: Client) -> No
     assert "7 × 8" not in client.get(reverse("annotate:home")).content.decode()
 
 
-def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client: Client) -> None:
+def test_correction_request_is_shown_beside_its_trace_until_answered(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     rater = project.raters.get()
@@ -41,7 +41,7 @@ def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client:
     )
     client.force_login(user)
     unread = reverse("annotate:unread", args=[project.slug])
-    assert "Is 7 × 8" not in client.get(unread).content.decode()  # beside other traces it would mislead
+    assert "Is 7 × 8" not in client.get(unread).content.decode()  # not beside other traces
     assert (
         "Is 7 × 8 &lt;b&gt;56" in client.get(reverse("annotate:submitted_one", args=[assignment.pk])).content.decode()
     )
@@ -55,18 +55,16 @@ def test_what_is_asked_for_stands_beside_the_trace_until_it_is_corrected(client:
 
 
 def pages(client: Client, project: Project) -> list[str]:
-    """Home, the work page, and what the work page asks for between two traces."""
-    addresses = [reverse("annotate:home"), *(reverse(f"annotate:{name}", args=[project.slug]) for name in SAYING)]
+    """Return the home page, the work page, and the notices it loads between traces."""
+    addresses = [
+        reverse("annotate:home"),
+        *(reverse(f"annotate:{each}", args=[project.slug]) for each in ("work", "unread")),
+    ]
     return [client.get(address).content.decode() for address in addresses]
 
 
-SAYING = ("work", "unread")
-
-
-@pytest.mark.parametrize(
-    ("pay", "says"), [(None, "with all your active time on it"), (18, "all your active time on it is paid")]
-)
-def test_a_trace_that_was_taken_back_is_told_until_it_is_read(pay: int | None, says: str, client: Client) -> None:
+@pytest.mark.parametrize(("pay", "is_paid"), [(None, "no"), (18, "yes")])
+def test_reclaimed_trace_is_announced_until_acknowledged(pay: int | None, is_paid: str, client: Client) -> None:
     project, user = factories.make_project(pay_per_hour=pay, currency="EUR"), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     problem = factories.make_problem(project, "What is 7 × 8 <b>?")
@@ -74,17 +72,19 @@ def test_a_trace_that_was_taken_back_is_told_until_it_is_read(pay: int | None, s
     Rating(taken).rate([1, -1])
     queue.reclaim_assignment(assignment_id=taken.pk, now=factories.NOW, by=factories.make_user())
     client.force_login(user)
+    notice = f'data-reclaimed="{taken.pk}" data-reason="released" data-rated="2"'
     for page in pages(client, project):
-        for word in ("A lead took it", "7 × 8 &lt;b&gt;?", "The 2 steps that you rated are kept.", says):
-            assert word in page
+        assert notice in page
+        assert f'data-paid="{is_paid}"' in page
+        assert "7 × 8 &lt;b&gt;?" in page
         assert f"?assignment={taken.pk}" in page
     at_it = client.get(reverse("annotate:work", args=[project.slug]), {"assignment": taken.pk}).content.decode()
-    assert "A lead took it" not in at_it
+    assert "data-reclaimed" not in at_it
     client.post(reverse("annotate:know_end", args=[taken.pk]))
-    assert not any("A lead took it" in page for page in pages(client, project))
+    assert not any("data-reclaimed" in page for page in pages(client, project))
 
 
-def test_a_trace_that_was_finished_all_the_same_is_no_news(client: Client) -> None:
+def test_reclaimed_trace_that_was_submitted_is_not_announced(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
     taken = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
@@ -93,4 +93,4 @@ def test_a_trace_that_was_finished_all_the_same_is_no_news(client: Client) -> No
     rating.rate([1, 1, 1])
     assignments.submit(**rating.place, now=factories.NOW, by=user)
     client.force_login(user)
-    assert not any("A lead took it" in page for page in pages(client, project))
+    assert not any("data-reclaimed" in page for page in pages(client, project))

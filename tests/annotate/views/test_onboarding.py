@@ -1,4 +1,6 @@
-"""The stations as plain pages: what they ask, what they refuse, and whose they are."""
+"""The onboarding pages."""
+
+import re
 
 import pytest
 from django.test import Client
@@ -41,12 +43,12 @@ def page(client: Client, name: str = "enter", argument: object = "circles") -> s
     return client.get(reverse(f"annotate:{name}", args=[argument])).content.decode()
 
 
-def post(client: Client, name: str, argument: object = "circles", **told: str) -> int:
-    return client.post(reverse(f"annotate:{name}", args=[argument]), told).status_code
+def post(client: Client, name: str, argument: object = "circles", **data: str) -> int:
+    return client.post(reverse(f"annotate:{name}", args=[argument]), data).status_code
 
 
 @pytest.mark.parametrize(
-    ("told", "status"),
+    ("data", "status"),
     [
         ({}, 302),
         ({"agrees": "no", "version": "1"}, 302),
@@ -54,36 +56,38 @@ def post(client: Client, name: str, argument: object = "circles", **told: str) -
         ({"agrees": "yes", "version": "2"}, 404),
     ],
 )
-def test_consent_takes_a_clear_yes_to_a_version_that_exists(
-    told: dict[str, str], status: int, client: Client, rater: Rater
+def test_consent_needs_a_checked_box_and_an_existing_version(
+    data: dict[str, str], status: int, client: Client, rater: Rater
 ) -> None:
-    assert post(client, "consent", **told) == status
+    assert post(client, "consent", **data) == status
     assert not Consent.objects.exists()
     assert post(client, "consent", agrees="yes", version="1") == 302
     assert Consent.objects.get().rater == rater
 
 
 @pytest.mark.parametrize("version", ["", "x", "-1", "9" * 30, "²"])
-def test_read_guideline_refuses_what_is_no_version(version: str, client: Client, rater: Rater) -> None:
+def test_read_guideline_refuses_invalid_versions(version: str, client: Client, rater: Rater) -> None:
     assert post(client, "read_guideline", version=version) == 404
     assert client.get(reverse("annotate:guideline", args=["circles"]), {"version": version or "x"}).status_code == 404
     assert not GuidelineAcknowledgment.objects.exists()
 
 
-def test_replaced_guideline_is_shown_anew(client: Client, rater: Rater, project: Project) -> None:
+def test_new_guideline_version_is_shown_before_it_can_be_confirmed(
+    client: Client, rater: Rater, project: Project
+) -> None:
     post(client, "consent", agrees="yes", version="1")
     lifecycle.publish_guideline(project=project, body="# Rate\n\nWell.", by=None, now=timezone.now())
     assert post(client, "read_guideline", version="1") == 302
-    told = page(client)
-    assert "The guideline has changed while you were reading." in told
-    assert "Well." in told
+    shown = page(client)
+    assert 'data-message="warning"' in shown
+    assert "Well." in shown
 
 
-def test_work_page_and_claim_lead_to_the_station(client: Client, rater: Rater) -> None:
+def test_work_page_and_claim_lead_to_the_gate(client: Client, rater: Rater) -> None:
     response = client.get(reverse("annotate:work", args=["circles"]))
     assert response["Location"] == reverse("annotate:enter", args=["circles"])
     claim = client.post(reverse("annotate:claim", args=["circles"]), "{}", content_type="application/json")
-    assert (claim.status_code, claim.json()["code"], claim.json()["station"]) == (409, "onboarding_required", "consent")
+    assert (claim.status_code, claim.json()["code"], claim.json()["gate"]) == (409, "onboarding_required", "consent")
 
 
 def walk_in(rater: Rater) -> None:
@@ -95,27 +99,27 @@ def walk_in(rater: Rater) -> None:
     onboarding.acknowledge_guideline(rater=rater, guideline=project.guideline, by=rater.user, now=timezone.now())
 
 
-def test_trace_says_which_of_its_set_it_is_and_what_comes_after(client: Client, rater: Rater) -> None:
+def test_payload_has_the_position_in_the_set_and_the_next_page(client: Client, rater: Rater) -> None:
     walk_in(rater)
     claim = reverse("annotate:claim", args=["circles"])
-    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
-    assert told["problem"]["domain"] == "Training, trace 1 of 2"
-    assert told["after"] == reverse("annotate:lesson", args=[told["assignment"]])
-    onboarding_project.submit_assignment(told["assignment"], rater, timezone.now())
-    post(client, "read_lesson", told["assignment"])
+    data = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert re.findall(r"\d", data["problem"]["domain"]) == ["1", "2"]
+    assert data["after"] == reverse("annotate:lesson", args=[data["assignment"]])
+    onboarding_project.submit_assignment(data["assignment"], rater, timezone.now())
+    post(client, "read_lesson", data["assignment"])
     onboarding_project.finish_training_trace(rater, timezone.now())
-    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
-    assert (told["problem"]["domain"], told["after"]) == ("Screening, trace 1 of 2", None)
-    onboarding_project.submit_assignment(told["assignment"], rater, timezone.now())
-    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
-    assert told["after"] == reverse("annotate:enter", args=["circles"])
-    onboarding_project.submit_assignment(told["assignment"], rater, timezone.now())
-    told = client.post(claim, '{"opened": true}', content_type="application/json").json()
-    assert (told["problem"]["domain"], told["after"]) == ("", None)  # work says nothing of where it comes from
+    data = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert (re.findall(r"\d", data["problem"]["domain"]), data["after"]) == (["1", "2"], None)
+    onboarding_project.submit_assignment(data["assignment"], rater, timezone.now())
+    data = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert data["after"] == reverse("annotate:enter", args=["circles"])
+    onboarding_project.submit_assignment(data["assignment"], rater, timezone.now())
+    data = client.post(claim, '{"opened": true}', content_type="application/json").json()
+    assert (data["problem"]["domain"], data["after"]) == ("", None)  # regular work does not reveal its source
 
 
-def test_nothing_of_screening_or_hidden_gold_has_an_answer_page(client: Client, rater: Rater) -> None:
-    """Feedback is for training alone: the answer to any other trace is nobody's to see."""
+def test_screening_and_hidden_gold_have_no_answer_page(client: Client, rater: Rater) -> None:
+    """Gold is shown only for training traces."""
     walk_in(rater)
     for _ in range(2):
         onboarding_project.finish_training_trace(rater, timezone.now())
@@ -128,7 +132,7 @@ def test_nothing_of_screening_or_hidden_gold_has_an_answer_page(client: Client, 
         assert post(client, "read_lesson", assignment.pk) == 404
 
 
-def test_answer_belongs_to_its_rater(client: Client, rater: Rater, project: Project) -> None:
+def test_answer_page_is_only_for_its_rater(client: Client, rater: Rater, project: Project) -> None:
     walk_in(rater)
     assignment = onboarding_project.rate_next(rater, timezone.now())
     other = factories.make_user()
@@ -139,7 +143,7 @@ def test_answer_belongs_to_its_rater(client: Client, rater: Rater, project: Proj
 
 
 @pytest.mark.parametrize("n", [1, 6])
-def test_stations_cost_the_same_for_large_sets(
+def test_query_count_does_not_depend_on_the_set_size(
     n: int, client: Client, rater: Rater, project: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     walk_in(rater)
@@ -149,7 +153,7 @@ def test_stations_cost_the_same_for_large_sets(
         page(client, "lesson", assignment.pk)
 
 
-def test_done_gives_no_code_to_who_has_done_nothing(client: Client, rater: Rater) -> None:
+def test_completion_code_needs_a_submission(client: Client, rater: Rater) -> None:
     Project.objects.update(completion_code="C1X9", screened_out_code="OUT7")
     assert "C1X9" not in page(client, "done")
     onboarding.admit_rater(rater_id=rater.pk, by=None, now=timezone.now())
@@ -157,17 +161,18 @@ def test_done_gives_no_code_to_who_has_done_nothing(client: Client, rater: Rater
     assert "C1X9" not in page(client, "done")
     onboarding_project.rate_next(rater, timezone.now())
     assert "C1X9" in page(client, "done")
-    assert "Completion code" not in client.get("/").content.decode()
+    link = f'href="{reverse("annotate:done", args=["circles"])}"'
+    assert link not in client.get("/").content.decode()
     Project.objects.update(state="closed")
-    assert "Completion code" in client.get("/").content.decode()
+    assert link in client.get("/").content.decode()
     Rater.objects.update(stage="failed")
-    told = page(client, "done")
-    assert "OUT7" in told
-    assert "C1X9" not in told
+    data = page(client, "done")
+    assert "OUT7" in data
+    assert "C1X9" not in data
 
 
 @pytest.mark.parametrize("query", ["PROLIFIC_PID=%3Cscript%3E", "PROLIFIC_PID=a&PROLIFIC_PID=b", "PROLIFIC_PID=%00"])
-def test_hostile_worker_id_is_refused_in_words_and_makes_nothing(query: str, client: Client) -> None:
+def test_hostile_worker_id_is_refused_and_creates_nothing(query: str, client: Client) -> None:
     cast = make_personas()
     Project.objects.filter(pk=cast.project.pk).update(takes_worker_ids=True)
     _, token = invitations.create_invitation(
@@ -177,35 +182,33 @@ def test_hostile_worker_id_is_refused_in_words_and_makes_nothing(query: str, cli
     address = f"{reverse('annotate:join', args=[token])}?{query}"
     for response in (client.get(address), client.post(address)):
         assert response.status_code == 422
-        assert "Open the link from the platform again." in response.content.decode()
+        assert 'data-page="worker-rejected"' in response.content.decode()
         assert "<script>" not in response.content.decode()
     assert User.objects.count() == before
 
 
-def test_worker_id_means_nothing_where_the_project_takes_none(client: Client) -> None:
+def test_worker_id_is_ignored_if_the_project_does_not_use_them(client: Client) -> None:
     cast = make_personas()
     _, token = invitations.create_invitation(
         project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=timezone.now()
     )
-    told = client.get(f"{reverse('annotate:join', args=[token])}?PROLIFIC_PID=abc").content.decode()
-    assert "Make the account and join" in told
+    shown = client.get(f"{reverse('annotate:join', args=[token])}?PROLIFIC_PID=abc").content.decode()
+    assert 'data-join="new-account"' in shown
     assert not WorkerId.objects.exists()
     assert not Assignment.objects.exists()
 
 
-def test_a_new_guideline_takes_nothing_of_the_way_back(rater: Rater, project: Project) -> None:
+def test_new_guideline_keeps_the_progress_of_later_steps(rater: Rater, project: Project) -> None:
     text = project.consent_text_id
     Rater.objects.filter(pk=rater.pk).update(stage="working", agreed_text=text, read_guideline=None)
     rater.refresh_from_db()
     project = Project.objects.get(pk=project.pk)
-    told = {step.key: step.state for step in onboarding_progress.load_onboarding_path(rater, project).steps}
-    assert told == {"reading": "here", "training": "done", "screening": "done", "work": "ahead"}
+    states = {step.key: step.state for step in onboarding_progress.load_onboarding_path(rater, project).steps}
+    assert states == {"reading": "here", "training": "done", "screening": "done", "work": "ahead"}
 
 
-def test_nobody_who_was_screened_out_is_told_of_attempts(rater: Rater, project: Project) -> None:
+def test_failed_rater_has_no_attempts_left(rater: Rater, project: Project) -> None:
     Rater.objects.filter(pk=rater.pk).update(stage="failed")
     rater.refresh_from_db()
-    (screening,) = [
-        step for step in onboarding_progress.load_onboarding_path(rater, project).steps if step.key == "screening"
-    ]
-    assert (screening.state, "attempt" in screening.says) == ("here", False)
+    path = onboarding_progress.load_onboarding_path(rater, project)
+    assert (path.attempts_left, [step.state for step in path.steps if step.key == "screening"]) == (0, ["here"])

@@ -1,4 +1,4 @@
-"""The work page and the messages of its scripts, as a browser sends them."""
+"""The work page and the requests of its scripts."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 class AtWork:
-    """A rater with a browser."""
+    """A rater with a test client."""
 
     def __init__(self, project: Project, user: User | None = None) -> None:
         self.project = project
@@ -56,29 +56,29 @@ def batch(*writes: dict[str, Any]) -> dict[str, Any]:
     return {"client": "c1", "writes": list(writes)}
 
 
-def test_claim_gives_the_trace_with_its_content_and_nothing_that_a_rater_may_not_know(project: Project) -> None:
+def test_claim_returns_the_trace_without_hidden_facts(project: Project) -> None:
     trace = AtWork(project).claim()
     assert [step["options"][0]["text"] for step in trace["steps"]] == ["One.", "Two.", "Three."]
     assert trace["state"] == "opened"
-    told = json.dumps(trace)
-    assert not any(word in told for word in ("gold", "purpose", "arm", "score", "lane", "verifier"))
+    data = json.dumps(trace)
+    assert not any(word in data for word in ("gold", "purpose", "arm", "score", "lane", "verifier"))
 
 
-@pytest.mark.parametrize(("shows", "is_right", "told"), [(False, True, None), (True, None, None), (True, False, False)])
-def test_claim_tells_whether_the_answer_is_right_where_the_project_shows_it(
-    shows: bool, is_right: bool | None, told: bool | None, project: Project
+@pytest.mark.parametrize(("shows", "is_right", "data"), [(False, True, None), (True, None, None), (True, False, False)])
+def test_claim_shows_the_verdict_if_the_project_does(
+    shows: bool, is_right: bool | None, data: bool | None, project: Project
 ) -> None:
     Project.objects.update(shows_final_verdict=shows)
     Trace.objects.update(is_right=is_right, outcome_by="" if is_right is None else "file")
     me = AtWork(project)
-    assert me.claim()["problem"]["is_answer_right"] is told
+    assert me.claim()["problem"]["is_answer_right"] is data
     assert Assignment.objects.get().saw_final_verdict is shows
-    Project.objects.update(shows_final_verdict=not shows)  # what was fixed at opening stays
+    Project.objects.update(shows_final_verdict=not shows)  # fixed when the trace was opened
     content = me.client.get(f"/work/{Assignment.objects.get().pk}/content").json()
-    assert content["problem"]["is_answer_right"] is told
+    assert content["problem"]["is_answer_right"] is data
 
 
-def test_claim_gives_the_images_of_any_trace_not_of_agents_alone(project: Project) -> None:
+def test_claim_includes_images_of_plain_traces(project: Project) -> None:
     for option in Option.objects.filter(step__position=0):
         OptionPart.objects.create(
             option=option, position=0, kind="image", name="Plot", media_type="image/png", data=b"x"
@@ -88,32 +88,32 @@ def test_claim_gives_the_images_of_any_trace_not_of_agents_alone(project: Projec
     assert [part["kind"] for part in trace["steps"][0]["options"][0]["parts"]] == ["image"]
 
 
-def test_claim_says_in_words_when_nothing_is_left(project: Project) -> None:
+def test_claim_on_an_empty_queue_is_refused_with_a_message(project: Project) -> None:
     Assignment.objects.all().delete()
     empty = AtWork(factories.make_project())
-    status, told = empty.post(f"{empty.project.slug}/claim")
-    assert (status, told["code"]) == (409, "nothing_left")
-    assert told["message"]
+    status, data = empty.post(f"{empty.project.slug}/claim")
+    assert (status, data["code"]) == (409, "nothing_left")
+    assert data["message"]
 
 
-def test_record_keeps_ratings_and_answers_with_the_version(project: Project) -> None:
+def test_record_saves_ratings_and_returns_the_version(project: Project) -> None:
     me = AtWork(project)
     assignment = me.claim()["assignment"]
-    status, told = me.post(f"{assignment}/record", batch(rating(1, 0, 1), rating(2, 1, -1, active_ms=800)))
-    assert (status, told["version"], told["lost"]) == (200, 1, [])
+    status, data = me.post(f"{assignment}/record", batch(rating(1, 0, 1), rating(2, 1, -1, active_ms=800)))
+    assert (status, data["version"], data["lost"]) == (200, 1, [])
     assert set(Judgment.objects.values_list("rating", flat=True)) == {1, -1}
 
 
-def test_record_refuses_a_batch_whole_and_says_where(project: Project) -> None:
+def test_record_refuses_a_whole_batch_and_names_the_edit(project: Project) -> None:
     me = AtWork(project)
     assignment = me.claim()["assignment"]
-    status, told = me.post(f"{assignment}/record", batch(rating(1, 0, 1), rating(2, 7, 1)))
-    assert (status, told["index"], told["field"]) == (422, 1, "step")
+    status, data = me.post(f"{assignment}/record", batch(rating(1, 0, 1), rating(2, 7, 1)))
+    assert (status, data["index"], data["field"]) == (422, 1, "step")
     assert not RatingEdit.objects.exists()
 
 
 @pytest.mark.parametrize("body", ["{", '{"client": 3}', '{"client": "c", "writes": [{"step": "one"}]}', "[]", "\x00"])
-def test_record_answers_nonsense_with_422(project: Project, body: str) -> None:
+def test_record_answers_invalid_bodies_with_422(project: Project, body: str) -> None:
     me = AtWork(project)
     assignment = me.claim()["assignment"]
     response = me.client.post(f"/work/{assignment}/record", body, content_type="application/json")
@@ -121,7 +121,7 @@ def test_record_answers_nonsense_with_422(project: Project, body: str) -> None:
     assert json.loads(response.content)["message"]
 
 
-def test_submit_carries_the_last_ratings_and_a_second_one_finds_the_first(project: Project) -> None:
+def test_submit_includes_the_last_ratings_and_is_idempotent(project: Project) -> None:
     me = AtWork(project)
     assignment = me.claim()["assignment"]
     content = batch(rating(1, 0, 1), rating(2, 1, 1), rating(3, 2, 0))
@@ -130,22 +130,22 @@ def test_submit_carries_the_last_ratings_and_a_second_one_finds_the_first(projec
     assert Submission.objects.count() == 1
 
 
-def test_submit_of_unfinished_work_keeps_the_ratings_and_says_what_is_missing(project: Project) -> None:
+def test_incomplete_submit_is_refused_and_keeps_the_ratings(project: Project) -> None:
     me = AtWork(project)
     assignment = me.claim()["assignment"]
-    status, told = me.post(f"{assignment}/submit", batch(rating(1, 0, 1)))
-    assert (status, told["code"]) == (409, "submission_incomplete")
+    status, data = me.post(f"{assignment}/submit", batch(rating(1, 0, 1)))
+    assert (status, data["code"]) == (409, "submission_incomplete")
     assert Judgment.objects.count() == 1
 
 
-def test_skip_gives_the_trace_back_and_the_next_one_is_another(project: Project) -> None:
+def test_skip_returns_the_trace_and_the_next_claim_gives_another(project: Project) -> None:
     me = AtWork(project)
     first = me.claim()
     assert me.post(f"{first['assignment']}/skip", {"client": "c1", "reason": "too long"})[0] == 200
     assert me.claim()["assignment"] != first["assignment"]
 
 
-def test_reopen_brings_the_ratings_back_for_correction(project: Project) -> None:
+def test_reopen_restores_the_ratings(project: Project) -> None:
     me = AtWork(project)
     assignment = me.claim()["assignment"]
     me.post(f"{assignment}/submit", batch(rating(1, 0, 1), rating(2, 1, -1), rating(3, 1, 1, option=1)))
@@ -168,13 +168,13 @@ def test_discard_ends_a_correction_and_keeps_its_edits(project: Project) -> None
 
 
 @pytest.mark.parametrize("verb", ["record", "submit", "give-up", "report", "skip", "reopen", "discard", "open"])
-def test_somebody_elses_assignment_does_not_exist(project: Project, verb: str) -> None:
+def test_assignment_of_another_user_is_not_found(project: Project, verb: str) -> None:
     assignment = AtWork(project).claim()["assignment"]
-    status, told = AtWork(project).post(f"{assignment}/{verb}", {"client": "c2", "writes": [], "reason": "x"})
-    assert (status, told["code"]) == (404, "unknown")
+    status, data = AtWork(project).post(f"{assignment}/{verb}", {"client": "c2", "writes": [], "reason": "x"})
+    assert (status, data["code"]) == (404, "unknown")
 
 
-def test_page_shows_the_trace_in_hand_and_only_to_its_rater(project: Project) -> None:
+def test_page_shows_the_open_trace_only_to_its_rater(project: Project) -> None:
     me = AtWork(project)
     trace = me.claim()
     shown = me.client.get(f"/work/{project.slug}/")

@@ -1,4 +1,4 @@
-"""Hidden gold is work like any other: no answer, page or count that a rater can get tells the two apart."""
+"""Hidden gold looks like regular work in every response, page and count that a rater can get."""
 
 import json
 import re
@@ -8,39 +8,39 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from labeling import quality
 from labeling.models import Assignment, Project, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import enqueue_gold, make_gold
 from tests import factories
 from tests.annotate.views.test_work import AtWork, batch, rating
 
 pytestmark = pytest.mark.django_db
 
-# What is another number for each trace, or each answer, whatever the trace is.
+# Values that differ for every trace or response.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)|\d\d?:\d\d")
 _NUMBER = re.compile(r'((?:work|submitted|lessons|^)/?|(?:assignment|user)"?[=:] ?)\d+')
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|nonce="[^"]+"|X-CSRFToken[^}]+')
 
 
 def place(gold_share: float) -> Project:
-    """One trace of work and one of gold that read alike, and one or the other comes first."""
+    """One trace of work and one of gold with the same text, in either order."""
     project = factories.make_project(name="Sums", gold_share=gold_share, reserve_share=0.0, overlap=2, pay_per_hour=30)
     problem = factories.make_problem(project, "How much is it?")
     work, gold = (factories.make_trace(project, ["One.", ["Two.", "Too."], "Three."], problem=problem) for _ in "ab")
     factories.make_entry(factories.make_lane(project), work, slots=2, key=2)
     factories.make_entry(factories.make_lane(project, arm="reserve"), more(project), slots=2, key=1)
-    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
-    quality.enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[gold.pk], now=factories.NOW)
+    make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
+    enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[gold.pk], now=factories.NOW)
     return project
 
 
 def more(project: Project) -> Trace:
-    """What still waits when the one trace of work is in hand."""
+    """Traces that wait while the work trace is open."""
     return factories.make_trace(project, ["Another."])
 
 
-def told(me: AtWork, ending: str) -> Iterator[tuple[str, Any]]:
-    """Everything that a rater can ask for on the way through one trace, each with its name."""
+def responses(me: AtWork, ending: str) -> Iterator[tuple[str, Any]]:
+    """Return every response that a rater gets while working on a trace, by name."""
     slug = me.project.slug
 
     def post(path: str, content: Any = None) -> tuple[str, Any]:
@@ -74,21 +74,21 @@ def told(me: AtWork, ending: str) -> Iterator[tuple[str, Any]]:
 
 
 def normal(name: str, answer: HttpResponse, me: AtWork) -> list[str]:
-    """What is left, line by line, when this assignment's own number and what names its project are taken away."""
+    """Return the lines of a response without the assignment's ID and the project's name."""
     text = _TOKEN.sub("", _TIME.sub("TIME", answer.content.decode()))
     for word in (me.project.slug, str(me.rater.user)):
         name, text = name.replace(word, "WORD"), text.replace(word, "WORD")
-    told = [str(answer.status_code), *sorted(answer.headers), *text.splitlines()]
-    return [_NUMBER.sub(r"\1N", line) for line in (name, *told)]
+    responses = [str(answer.status_code), *sorted(answer.headers), *text.splitlines()]
+    return [_NUMBER.sub(r"\1N", line) for line in (name, *responses)]
 
 
 @pytest.mark.parametrize("ending", ["submit", "give_up", "report", "skip"])
-def test_gold_and_work_are_told_alike(ending: str) -> None:
+def test_gold_and_work_look_the_same(ending: str) -> None:
     walked = []
     for gold_share, purpose in ((0.0, "work"), (1.0, "gold")):
         me = AtWork(place(gold_share))
         ending = ending.replace("_", "-")
-        answers = list(told(me, ending))
+        answers = list(responses(me, ending))
         assert Assignment.objects.get(project=me.project).purpose == purpose
         walked.append([normal(name, answer, me) for name, answer in answers])
     for work, gold in zip(*walked, strict=True):

@@ -1,1 +1,1 @@
-"""Endpoints, by view."""
+"""API views."""

@@ -1,4 +1,4 @@
-"""The current PRM over HTTP, and scores that come in bulk."""
+"""Scoring, ranking and score uploads over HTTP."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def push(program: Any, prm: PRM, *lines: Any) -> Any:
     return program.post(address, body, content_type="application/x-ndjson")
 
 
-def test_current_prm_scores_flags_and_ranks_and_is_counted() -> None:
+def test_current_prm_scores_and_ranks_and_calls_are_counted() -> None:
     project = generation_project.make_project(labelled=120, unread=5)
     program = program_of(project)
     asked = {"project": project.slug, "purpose": "flag", "traces": [{"problem": "Add up.", "steps": SUMS}]}
@@ -57,7 +57,7 @@ def test_current_prm_scores_flags_and_ranks_and_is_counted() -> None:
     ]
 
 
-def test_request_that_cannot_be_used_is_told() -> None:
+def test_invalid_request_is_refused() -> None:
     project = factories.make_project()
     program = program_of(project)
     score = reverse("api:score_traces")
@@ -67,7 +67,7 @@ def test_request_that_cannot_be_used_is_told() -> None:
     assert program.post(score, asked, content_type="application/json").status_code == 404
 
 
-def test_pushed_scores_stand_once_and_bad_lines_are_told_by_number() -> None:
+def test_pushed_scores_are_stored_once_and_bad_lines_are_reported() -> None:
     project, other = factories.make_project(), factories.make_project()
     one, two = factories.make_trace(project), factories.make_trace(project)
     foreign = factories.make_trace(other)
@@ -90,12 +90,12 @@ def test_pushed_scores_stand_once_and_bad_lines_are_told_by_number() -> None:
     told = answer.json()
     assert (answer.status_code, told["added"], told["known"], told["steps"], told["bad"]) == (200, 2, 1, 6, 6)
     assert [each["line"] for each in told["bad_lines"]] == [4, 5, 6, 7, 8, 10]
-    assert scores.load_step_scores_of_trace(prm, one.pk) == pytest.approx([0.9, 0.8, 0.1])
+    assert scores.load_step_scores(prm.pk, [one.pk])[one.pk] == pytest.approx([0.9, 0.8, 0.1])
     assert push(program, prm, good).json()["known"] == 1
     assert Score.objects.count() == 2
 
 
-def test_scores_are_pushed_to_a_version_that_takes_them() -> None:
+def test_scores_need_a_version_that_accepts_them() -> None:
     project = factories.make_project()
     identity = PRMIdentity("vllm", "m", address="http://127.0.0.1:1")
     elsewhere = registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)

@@ -11,8 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from events.models import Event
-from labeling import quality
 from labeling.models import Consensus, Gold, Settlement, Trace
+from labeling.quality.adjudication import list_contested
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.factories import NOW
 from tests.labeling.quality import submitted_work
@@ -73,13 +74,13 @@ def test_decision_becomes_consensus_and_is_logged(client: Client, cast: Personas
     assert consensus.note == "Two is wrong."
     assert consensus.made_by == cast.reviewer
     assert Event.objects.filter(what="trace.decided", by=cast.reviewer.pk).count() == 1
-    assert not quality.list_contested(project_id=cast.project.pk).exists()
+    assert not list_contested(project_id=cast.project.pk).exists()
     assert not Gold.objects.exists()
 
 
 def test_decision_can_create_or_correct_gold(client: Client, cast: Personas) -> None:
     fresh, known = contest(cast), contest(cast)
-    quality.make_gold(trace=known, use="training", accepted_first_errors=[None], by=cast.lead, now=NOW)  # type: ignore[arg-type]  # its value
+    make_gold(trace=known, use="training", accepted_first_errors=[None], by=cast.lead, now=NOW)  # type: ignore[arg-type]  # its value
     client.force_login(cast.lead)
     for trace in (fresh, known):
         assert decide(client, cast, trace, first_error="2", becomes_gold="on").status_code == 302

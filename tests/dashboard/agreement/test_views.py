@@ -12,11 +12,11 @@ from charts import number_format
 from dashboard import statistics
 from jobs import runner
 from jobs.models import Job, JobState
-from labeling import quality
 from labeling.models import ProjectStats, RaterModelFit, ReportCount, SettlementDay
 from labeling.models.gold import GoldUse
 from labeling.models.rater_model import FitBasis
 from labeling.quality import project_stats, recount_job
+from labeling.quality.gold import make_gold
 from stats.estimates import Reason
 from tests import factories
 from tests.dashboard.labeled_project import label_traces, read_csv
@@ -138,9 +138,7 @@ def test_bias_charts_have_missed_errors_before_false_alarms(client: Client, cast
     for number in range(6):
         for accepted, ratings in ([1], [1, -1] if number else [1, 1, 1]), ([None], [1, 1, 1] if number else [-1]):
             trace = factories.make_trace(cast.project)
-            quality.make_gold(
-                trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=factories.NOW
-            )
+            make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=factories.NOW)
             submitted_work.submit_trace(rater, trace, ratings, purpose="gold")
     project_stats.compute_project_stats(project_id=cast.project.pk, now=factories.NOW)
     assert [chart.table.key for chart in client.get(address).context["agreement"].bias] == ["missed", "blamed"]

@@ -8,9 +8,10 @@ from django.urls import reverse
 
 from charts import number_format
 from events.models import Event
-from labeling import onboarding, quality
+from labeling import onboarding
 from labeling.models import Gold
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import correct_gold, make_gold
 from tests import factories
 from tests.people.personas import Personas, make_personas
 
@@ -23,7 +24,7 @@ def cast() -> Personas:
     return make_personas()
 
 
-def make_gold(cast: Personas, *accepted: int | None) -> Gold:
+def add_gold(cast: Personas, *accepted: int | None) -> Gold:
     trace = factories.make_trace(cast.project)
     return onboarding.make_served_gold(
         trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=cast.reviewer, now=NOW
@@ -45,11 +46,11 @@ def answer(gold: Gold, first_error: int | None, verdict: str) -> None:
 
 
 def test_list_has_the_answers_of_each_gold_trace(client: Client, cast: Personas) -> None:
-    answered, unanswered = make_gold(cast, 1, None), make_gold(cast, 0)
+    answered, unanswered = add_gold(cast, 1, None), add_gold(cast, 0)
     for first_error, verdict in ((1, "right"), (None, "right"), (0, "blamed"), (None, "gave_up")):
         answer(answered, first_error, verdict)
     elsewhere = factories.make_trace(factories.make_project())
-    quality.make_gold(trace=elsewhere, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    make_gold(trace=elsewhere, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.lead)
     response = client.get(reverse("dashboard:gold", args=[cast.project.slug]))
     rows = response.context["golds"].rows
@@ -77,7 +78,7 @@ def test_list_costs_the_same_for_many(client: Client, cast: Personas) -> None:
 
 
 def test_correction_scores_answers_again_and_is_logged(client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 0)
+    gold = add_gold(cast, 0)
     answer(gold, 1, "missed")
     client.force_login(cast.reviewer)
     data = {"accepted_first_errors": ["1"], "explanation": "The <b>sign</b>."}
@@ -94,7 +95,7 @@ def test_correction_scores_answers_again_and_is_logged(client: Client, cast: Per
 
 
 def test_correction_saves_step_ratings_for_training(client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 1)
+    gold = add_gold(cast, 1)
     first, second = (step.options.get(position=0).pk for step in gold.trace.steps.order_by("position")[:2])
     address = reverse("dashboard:correct_gold_trace", args=[cast.project.slug, gold.pk])
     client.force_login(cast.lead)
@@ -111,7 +112,7 @@ def test_correction_saves_step_ratings_for_training(client: Client, cast: Person
     }
     html = client.get(reverse("dashboard:gold_trace", args=[cast.project.slug, gold.pk])).content.decode()
     assert "It counts." in html
-    quality.correct_gold(gold=gold, accepted_first_errors=[0], by=None, now=NOW)  # as adjudication does
+    correct_gold(gold=gold, accepted_first_errors=[0], by=None, now=NOW)  # as adjudication does
     assert list(gold.ratings.values_list("option", "rating")) == [(second, -1)]
     client.post(address, {"accepted_first_errors": ["none"]})
     assert not gold.ratings.exists()
@@ -124,7 +125,7 @@ def test_correction_saves_step_ratings_for_training(client: Client, cast: Person
 def test_correction_refuses_contradictions(
     accepted: str, rating: str, why: str, client: Client, cast: Personas
 ) -> None:
-    gold = make_gold(cast, 1)
+    gold = add_gold(cast, 1)
     first = gold.trace.steps.get(position=0).options.get(position=0).pk
     data = {"accepted_first_errors": [accepted], f"rating_{first}": rating, f"why_{first}": why}
     client.force_login(cast.lead)
@@ -135,7 +136,7 @@ def test_correction_refuses_contradictions(
 
 @pytest.mark.parametrize("data", [{}, {"accepted_first_errors": ["99"]}, {"accepted_first_errors": ["x"]}])
 def test_correction_refuses_invalid_first_errors(data: dict[str, list[str]], client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 0)
+    gold = add_gold(cast, 0)
     client.force_login(cast.lead)
     response = client.post(reverse("dashboard:correct_gold_trace", args=[cast.project.slug, gold.pk]), data)
     gold.refresh_from_db()
@@ -143,7 +144,7 @@ def test_correction_refuses_invalid_first_errors(data: dict[str, list[str]], cli
 
 
 def test_retired_gold_leaves_the_queue_once(client: Client, cast: Personas) -> None:
-    gold = make_gold(cast, 0)
+    gold = add_gold(cast, 0)
     assert gold.trace.queue_entries.filter(is_open=True).exists()
     client.force_login(cast.lead)
     address = reverse("dashboard:retire_gold_trace", args=[cast.project.slug, gold.pk])
@@ -160,7 +161,7 @@ def test_retired_gold_leaves_the_queue_once(client: Client, cast: Personas) -> N
 @pytest.mark.parametrize("name", ["gold_trace", "correct_gold_trace", "retire_gold_trace"])
 def test_gold_of_another_project_is_not_found(name: str, client: Client, cast: Personas) -> None:
     trace = factories.make_trace(factories.make_project())
-    gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    gold = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     client.force_login(cast.owner)
     address = reverse(f"dashboard:{name}", args=[cast.project.slug, gold.pk])
     data = {"accepted_first_errors": ["none"]}
@@ -174,7 +175,7 @@ def test_page_costs_the_same_for_many_steps(client: Client, cast: Personas) -> N
     costs = []
     for n in (1, 8):
         trace = factories.make_trace(cast.project, ["<script>alert(1)</script> $x^2$"] * n)
-        gold = quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+        gold = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
         with CaptureQueriesContext(connection) as queries:
             html = client.get(reverse("dashboard:gold_trace", args=[cast.project.slug, gold.pk])).content.decode()
         costs.append(len(queries))

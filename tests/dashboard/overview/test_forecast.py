@@ -1,4 +1,4 @@
-"""Forecasts hold what they promise, and say nothing where nothing can be said."""
+"""The forecast: its coverage, and when there is none."""
 
 import datetime as dt
 
@@ -10,19 +10,19 @@ from dashboard.overview import forecast
 TODAY = dt.date(2026, 11, 18)
 
 
-def test_end_needs_some_days_and_something_left() -> None:
+def test_forecast_needs_active_days_and_remaining_traces() -> None:
     assert forecast.forecast_completion([5, 5, 5, 5], remaining=10, today=TODAY) is None
     assert forecast.forecast_completion([5] * 10, remaining=0, today=TODAY) is None
     assert forecast.forecast_completion([], remaining=10, today=TODAY) is None
 
 
-def test_end_of_a_steady_pace_is_a_day() -> None:
+def test_steady_pace_has_one_completion_date() -> None:
     found = forecast.forecast_completion([5] * 21, remaining=50, today=TODAY)
     assert found is not None
     assert {found.first, found.on, found.last} == {TODAY + dt.timedelta(days=10)}
 
 
-def test_end_counts_the_last_weeks_and_never_fails_on_far_ones() -> None:
+def test_forecast_uses_the_last_weeks_and_accepts_huge_projects() -> None:
     assert forecast.forecast_completion(
         [1000] * 40 + [1] * 21, remaining=21, today=TODAY
     ) == forecast.forecast_completion([1] * 21, remaining=21, today=TODAY)
@@ -30,8 +30,8 @@ def test_end_counts_the_last_weeks_and_never_fails_on_far_ones() -> None:
 
 
 @pytest.mark.parametrize("rate", [1.0, 8.0])
-def test_end_lies_in_its_span_in_most_futures(rate: float) -> None:
-    """Days of the same kind go on until the work is done; the span is drawn before."""
+def test_range_covers_most_simulated_futures(rate: float) -> None:
+    """Continue at the same daily rate until all traces are settled."""
     dice = np.random.default_rng(3)
     remaining, hits, runs = 30 * rate, 0, 200
     for _ in range(runs):

@@ -5,9 +5,10 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.overview.todo import TodoItem
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Project, Rater, Settlement
 from labeling.projects import lifecycle
+from labeling.quality.withdrawal import withdraw_traces
 from people import members
 from tests import factories
 from tests.labeling.quality import submitted_work
@@ -47,9 +48,7 @@ def test_contested_trace_is_listed_until_it_is_withdrawn(client: Client, cast: P
         is_due=False,
     )
     assert todo(client, cast)["contested"].count == "1"
-    quality.withdraw_traces(
-        project=cast.project, trace_ids=[trace.pk], reason="broken", by=cast.lead, now=factories.NOW
-    )
+    withdraw_traces(project=cast.project, trace_ids=[trace.pk], reason="broken", by=cast.lead, now=factories.NOW)
     assert "contested" not in todo(client, cast)
 
 

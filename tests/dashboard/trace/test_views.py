@@ -11,12 +11,13 @@ from django.urls import reverse
 from charts import number_format
 from dashboard import rater_names
 from events.models import Event
-from labeling import assignments, onboarding, quality
+from labeling import assignments, onboarding
 from labeling.models import Gold, Provenance, Rater, RaterModelFit, Trace
 from labeling.models.assignment import AssignmentState
 from labeling.models.gold import GoldUse
 from labeling.models.rater_model import FitBasis
 from labeling.quality import background_refresh
+from labeling.quality.adjudication import decide_trace
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient
 from tests.labeling.quality import submitted_work
@@ -163,7 +164,7 @@ def test_steps_have_the_numbers_that_annotators_see(client: Client, cast: Person
     onboarding.make_served_gold(
         trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[3], by=cast.lead, now=factories.NOW
     )
-    quality.decide_trace(trace_id=trace.pk, first_error=3, by=cast.lead, now=factories.NOW)
+    decide_trace(trace_id=trace.pk, first_error=3, by=cast.lead, now=factories.NOW)
     response = client.get(trace_url(cast, trace))
     assert [step.number for step in response.context["steps"]] == [None, 1, None, 2]
     assert response.context["trace_state"].error == 2

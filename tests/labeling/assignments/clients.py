@@ -41,7 +41,7 @@ class WorkPageClient:
 
 
 def current_ratings(assignment: Assignment, revision: int = 1) -> dict[tuple[int, int], int | None]:
-    """What stands, by step and option."""
+    """Return the current ratings by step and option."""
     rows = Judgment.objects.filter(turn__assignment=assignment, turn__revision=revision)
     return {
         (step, option): rating

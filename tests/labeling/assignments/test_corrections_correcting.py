@@ -1,4 +1,4 @@
-"""A correction is a copy; what was submitted stays."""
+"""A correction works on a copy and leaves the submission unchanged."""
 
 import datetime as dt
 
@@ -48,13 +48,13 @@ def test_reopen_works_on_a_copy(client: WorkPageClient, now: dt.datetime) -> Non
     assert Submission.objects.get(revision=1).finish_reason == "found_error"
 
 
-def test_reopen_again_goes_on(client: WorkPageClient, now: dt.datetime) -> None:
+def test_reopen_twice_returns_the_open_correction(client: WorkPageClient, now: dt.datetime) -> None:
     first = reopen(client, now)
     assert reopen(client, now + dt.timedelta(hours=1)).reopened_at == first.reopened_at
     assert Event.objects.filter(what="assignment.reopened").count() == 1
 
 
-def test_a_submit_that_was_long_on_its_way_does_not_end_a_correction(client: WorkPageClient, now: dt.datetime) -> None:
+def test_delayed_submit_does_not_end_a_correction(client: WorkPageClient, now: dt.datetime) -> None:
     assignment = reopen(client, now)
     made = assignments.submit(**client.place, now=now, by=None, revision=1)
     assert made.revision == 1
@@ -62,7 +62,7 @@ def test_a_submit_that_was_long_on_its_way_does_not_end_a_correction(client: Wor
     assert assignment.reopened_at is not None
 
 
-def test_discard_correction_leaves_what_was_submitted(client: WorkPageClient, now: dt.datetime) -> None:
+def test_discarded_correction_leaves_the_submission_unchanged(client: WorkPageClient, now: dt.datetime) -> None:
     client.seen = reopen(client, now).version
     client.rate([-1])
     n_writes = len(rating_history(client.assignment))
@@ -78,34 +78,38 @@ def test_discard_correction_leaves_what_was_submitted(client: WorkPageClient, no
     assert current_ratings(assignment, revision=2) == {(0, 0): 0, (1, 0): -1}
 
 
-def test_reopen_refuses_what_is_not_submitted(now: dt.datetime) -> None:
+def test_only_a_submission_can_be_reopened(now: dt.datetime) -> None:
     project = factories.make_project()
     open_one = WorkPageClient(factories.make_assignment(factories.make_rater(project), factories.make_trace(project)))
-    with pytest.raises(assignments.CorrectionRefused, match="not submitted"):
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         reopen(open_one, now)
+    assert refusal.value.code == "not_submitted"
 
 
-def test_reopen_ends_with_the_days_of_correction(client: WorkPageClient, now: dt.datetime) -> None:
-    with pytest.raises(assignments.CorrectionRefused, match="7 days"):
+def test_reopen_is_refused_after_the_correction_days(client: WorkPageClient, now: dt.datetime) -> None:
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         reopen(client, now + dt.timedelta(days=7, seconds=1))
+    assert refusal.value.code == "too_late"
     assert reopen(client, now + dt.timedelta(days=7)).revision == 2
 
 
-def test_reopen_ends_with_the_project(client: WorkPageClient, now: dt.datetime) -> None:
+def test_reopen_is_refused_in_a_closed_project(client: WorkPageClient, now: dt.datetime) -> None:
     client.assignment.project.state = "closed"
     client.assignment.project.save()
-    with pytest.raises(assignments.CorrectionRefused, match="closed"):
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         reopen(client, now)
+    assert refusal.value.code == "project_closed"
 
 
-def test_reopen_ends_with_the_rater(client: WorkPageClient, now: dt.datetime) -> None:
-    """Whoever was taken out could otherwise change what they had submitted before."""
+def test_removed_rater_cannot_reopen(client: WorkPageClient, now: dt.datetime) -> None:
+    """Removed raters must not change their earlier submissions."""
     raters.remove_rater(rater=client.assignment.rater, now=now)
-    with pytest.raises(assignments.CorrectionRefused, match="no longer rate"):
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         reopen(client, now)
+    assert refusal.value.code == "rater_removed"
 
 
-def test_reopen_is_for_the_rater_alone(client: WorkPageClient, now: dt.datetime) -> None:
+def test_reopen_is_only_for_the_rater(client: WorkPageClient, now: dt.datetime) -> None:
     stranger = factories.make_rater(client.assignment.project)
     with pytest.raises(assignments.AssignmentUnknown):
         assignments.reopen_submission(assignment_id=client.assignment.pk, rater_id=stranger.pk, now=now, by=None)

@@ -33,7 +33,7 @@ def user_of(assignment: Assignment) -> User:
     return assignment.rater.user
 
 
-def test_ask_correction_shows_it_to_its_rater_and_to_nobody_else(submitted: Assignment, lead: User) -> None:
+def test_correction_request_is_shown_only_to_its_rater(submitted: Assignment, lead: User) -> None:
     assignments.request_correction(assignment_id=submitted.pk, note=" Look at step 2. ", by=lead, now=NOW)
     request = assignments.open_correction_requests(user=user_of(submitted)).get()
     assert (request.note, request.revision, request.assignment) == ("Look at step 2.", 1, submitted)
@@ -41,9 +41,10 @@ def test_ask_correction_shows_it_to_its_rater_and_to_nobody_else(submitted: Assi
     assert Event.objects.get(what="correction.asked").by == lead.pk
 
 
-def test_a_correction_answers_it_long_after_the_last_day(submitted: Assignment, lead: User) -> None:
-    with pytest.raises(assignments.CorrectionRefused, match="7 days"):
+def test_requested_correction_is_possible_after_the_correction_days(submitted: Assignment, lead: User) -> None:
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         submitted_work.correct_step(submitted, 1, -1, now=LATER)
+    assert refusal.value.code == "too_late"
     assignments.request_correction(assignment_id=submitted.pk, note="Look at step 2.", by=lead, now=LATER)
     submitted_work.correct_step(submitted, 1, -1, now=LATER)
     request = CorrectionRequest.objects.get()
@@ -51,7 +52,7 @@ def test_a_correction_answers_it_long_after_the_last_day(submitted: Assignment, 
     assert Event.objects.get(what="correction.answered").detail == {"was_corrected": True}
 
 
-def test_leave_as_is_answers_it_too(submitted: Assignment, lead: User) -> None:
+def test_declining_answers_a_request(submitted: Assignment, lead: User) -> None:
     assignments.request_correction(assignment_id=submitted.pk, note="Sure?", by=lead, now=NOW)
     mine: dict[str, Any] = {
         "assignment_id": submitted.pk,
@@ -65,20 +66,24 @@ def test_leave_as_is_answers_it_too(submitted: Assignment, lead: User) -> None:
     assert not assignments.decline_correction(**{**mine, "rater_id": submitted.rater_id + 1})
 
 
-def test_ask_correction_refuses_what_it_cannot_ask(submitted: Assignment, lead: User) -> None:
+def test_impossible_correction_requests_are_refused(submitted: Assignment, lead: User) -> None:
     def ask(note: str = "Look.") -> None:
         assignments.request_correction(assignment_id=submitted.pk, note=note, by=lead, now=NOW)
 
-    with pytest.raises(assignments.CorrectionRefused, match="Say what"):
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         ask(" ")
+    assert refusal.value.code == "no_note"
     ask()
-    with pytest.raises(assignments.CorrectionRefused, match="already"):
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         ask()
+    assert refusal.value.code == "already_requested"
     Assignment.objects.update(purpose="gold")
-    with pytest.raises(assignments.CorrectionRefused, match="give it away"):
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         ask()
+    assert refusal.value.code == "gold"
     submitted.rater.removed_at = NOW
     submitted.rater.save()
     Assignment.objects.update(purpose="work")
-    with pytest.raises(assignments.CorrectionRefused, match="no longer here"):
+    with pytest.raises(assignments.CorrectionRefused) as refusal:
         ask()
+    assert refusal.value.code == "rater_removed"

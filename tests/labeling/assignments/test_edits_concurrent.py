@@ -1,4 +1,4 @@
-"""Windows of one rater that really write at the same moment, while leases lapse: nothing is lost, nobody deadlocks."""
+"""Windows of one rater write concurrently while leases lapse: nothing is lost, and nothing deadlocks."""
 
 import datetime as dt
 from collections import Counter
@@ -53,7 +53,7 @@ def failures(outcomes: Sequence[object]) -> list[object]:
     return [each for each in outcomes if isinstance(each, Exception)]
 
 
-def test_record_from_four_windows_at_once_loses_nothing(assignment: Assignment, now: dt.datetime) -> None:
+def test_four_concurrent_windows_lose_no_edit(assignment: Assignment, now: dt.datetime) -> None:
     windows = [WorkPageClient(assignment, f"window {number}") for number in range(4)]
     outcomes = run_at_once(*[partial(rate_on, window, number % 3 - 1, now) for number, window in enumerate(windows)])
     assert failures(outcomes) == []
@@ -62,7 +62,7 @@ def test_record_from_four_windows_at_once_loses_nothing(assignment: Assignment, 
     assert assignment.version == len(windows) * N_BATCHES
 
 
-def test_record_of_the_same_message_at_once_keeps_it_once(assignment: Assignment, now: dt.datetime) -> None:
+def test_concurrent_copies_of_a_message_are_stored_once(assignment: Assignment, now: dt.datetime) -> None:
     client = WorkPageClient(assignment)
     writes = [client.write(step, 1, active_ms=1) for step in range(N_STEPS)]
     send = partial(assignments.record_edits, **client.place, writes=writes, now=now)
@@ -78,13 +78,13 @@ def test_record_while_the_lease_lapses_keeps_every_rating(assignment: Assignment
     outcomes = run_at_once(partial(rate_on, client, 1, now), partial(rate_on, other, 0, now), lapse, lapse)
     assert failures(outcomes) == []
     assert_is_whole(assignment, 2)
-    lapse()  # what was just being written was left alone
+    lapse()  # edits in progress were skipped
     assignment.refresh_from_db()
     assert assignment.state == "lapsed"
     assert QueueEntry.objects.get().slots_left == 1
 
 
-def test_submit_twice_while_the_lease_lapses_is_one_submission(assignment: Assignment, now: dt.datetime) -> None:
+def test_two_submits_while_the_lease_lapses_make_one_submission(assignment: Assignment, now: dt.datetime) -> None:
     client = WorkPageClient(assignment)
     client.rate([1] * N_STEPS)
     later = now + dt.timedelta(hours=2)
@@ -100,7 +100,7 @@ def test_submit_twice_while_the_lease_lapses_is_one_submission(assignment: Assig
     assert RatingEdit.objects.count() == (1 + N_BATCHES) * N_STEPS
 
 
-def test_submit_and_claim_of_another_at_once_share_the_one_slot(assignment: Assignment, now: dt.datetime) -> None:
+def test_concurrent_late_submit_and_claim_share_one_slot(assignment: Assignment, now: dt.datetime) -> None:
     client = WorkPageClient(assignment)
     client.rate([1] * N_STEPS)
     later = now + dt.timedelta(hours=2)

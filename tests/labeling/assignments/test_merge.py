@@ -1,4 +1,4 @@
-"""Whatever two clients do in whatever order it arrives, what stands is what the rule says.
+"""For any edits of two clients in any order of arrival, the result follows the rule.
 
 The oracle knows nothing of the code: it keeps every write that arrived in a list and asks the rule pair by pair.
 """
@@ -30,23 +30,23 @@ marks = st.builds(EditStamp, st.sampled_from(NAMES), st.integers(1, 5), st.integ
 
 
 @given(new=marks, standing=marks, newest=st.integers(0, 5))
-def test_stands_never_lets_a_client_go_back(new: EditStamp, standing: EditStamp, newest: int) -> None:
+def test_edit_wins_never_lets_a_client_go_back(new: EditStamp, standing: EditStamp, newest: int) -> None:
     assert not (edit_wins(new, standing, newest) and new.sequence <= newest)
 
 
 @given(new=marks, standing=marks)
-def test_stands_lets_more_be_seen_between_clients(new: EditStamp, standing: EditStamp) -> None:
+def test_edit_that_saw_more_wins_between_clients(new: EditStamp, standing: EditStamp) -> None:
     if new.client != standing.client:
         assert edit_wins(new, standing, 0) == (new.seen >= standing.seen)
 
 
-def test_stands_in_an_empty_cell() -> None:
+def test_first_edit_of_a_target_wins() -> None:
     assert edit_wins(EditStamp("one", 1, 0), None, 0)
 
 
 @dataclass
 class Oracle:
-    """What should stand: the cells, whose write stands there, and everything that ever arrived."""
+    """The expected values of all targets, the origin of each, and everything that has arrived."""
 
     cells: dict[tuple[int, int], int | None] = field(default_factory=dict)
     marks: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)

@@ -30,7 +30,7 @@ def skip(rater: Rater, now: dt.datetime, assignment: Assignment | None = None) -
     return assignment
 
 
-def test_skip_gives_back_and_keeps_what_was_rated(rater: Rater, now: dt.datetime) -> None:
+def test_skip_releases_the_trace_and_keeps_its_ratings(rater: Rater, now: dt.datetime) -> None:
     assignment = factories.make_assignment(rater, factories.make_trace(rater.project))
     WorkPageClient(assignment).rate([1])
     skip(rater, now, assignment)
@@ -43,16 +43,17 @@ def test_skip_gives_back_and_keeps_what_was_rated(rater: Rater, now: dt.datetime
     assert Event.objects.get(what="assignment.skipped").detail == {"reason": "too long"}
 
 
-def test_skip_ends_at_the_limit_of_the_day(rater: Rater, now: dt.datetime) -> None:
+def test_skip_is_refused_at_the_daily_limit(rater: Rater, now: dt.datetime) -> None:
     skip(rater, now)
     skip(rater, now)
-    with pytest.raises(assignments.SkipLimitReached, match="2 traces today"):
+    with pytest.raises(assignments.SkipLimitReached) as refusal:
         skip(rater, now)
+    assert refusal.value.limit == 2
     assert assignments.count_skips_today(rater_id=rater.pk, now=now) == 2
     skip(rater, now + dt.timedelta(days=1))
 
 
-def test_skip_needs_a_trace_in_hand(rater: Rater, now: dt.datetime) -> None:
+def test_skip_needs_an_open_assignment(rater: Rater, now: dt.datetime) -> None:
     skipped = skip(rater, now)
     with pytest.raises(assignments.AssignmentNotOpen):
         skip(rater, now, skipped)

@@ -1,4 +1,4 @@
-"""A submit keeps what came with it, asks the protocol, and makes one revision that never changes."""
+"""A submit records its edits, applies the protocol, and makes one immutable revision."""
 
 import datetime as dt
 
@@ -60,7 +60,7 @@ def test_submit_of_an_error_ends_there_and_has_its_alternatives(assignment: Assi
     assert RatingEdit.objects.filter(step=2).exists()
 
 
-def test_submit_of_every_step_goes_past_an_error(assignment: Assignment) -> None:
+def test_every_step_protocol_continues_after_an_error(assignment: Assignment) -> None:
     assignment.project.protocol = "every_step"
     assignment.project.save()
     client = WorkPageClient(assignment)
@@ -69,7 +69,7 @@ def test_submit_of_every_step_goes_past_an_error(assignment: Assignment) -> None
     assert turns(assignment) == [(0, "0", 0), (1, "0", 0), (2, "0", 0)]
 
 
-def test_submit_refuses_what_is_incomplete_and_keeps_what_came(assignment: Assignment) -> None:
+def test_incomplete_submit_is_refused_and_keeps_its_edits(assignment: Assignment) -> None:
     client = WorkPageClient(assignment)
     with pytest.raises(assignments.SubmissionIncomplete) as refusal:
         submit(client, client.write(0, 1), client.write(1, 1))
@@ -79,7 +79,7 @@ def test_submit_refuses_what_is_incomplete_and_keeps_what_came(assignment: Assig
     assert (assignment.state, assignment.version) == ("opened", 1)
 
 
-def test_submit_again_gives_the_same_submission(assignment: Assignment) -> None:
+def test_second_submit_returns_the_same_submission(assignment: Assignment) -> None:
     client = WorkPageClient(assignment)
     writes = [client.write(step, 1) for step in range(3)]
     first = submit(client, *writes)
@@ -89,7 +89,7 @@ def test_submit_again_gives_the_same_submission(assignment: Assignment) -> None:
     assert RatingEdit.objects.count() == 3
 
 
-def test_submit_keeps_late_writes_apart(assignment: Assignment) -> None:
+def test_late_edits_are_stored_and_not_applied(assignment: Assignment) -> None:
     client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
     client.rate([1, 1, 1])
     submit(client)
@@ -104,14 +104,14 @@ def test_submit_keeps_late_writes_apart(assignment: Assignment) -> None:
     assert (kept.was_late, kept.was_applied) == (True, False)
 
 
-def test_submit_waits_when_another_window_stands_unseen(assignment: Assignment) -> None:
+def test_submit_is_refused_while_edits_of_another_window_are_unseen(assignment: Assignment) -> None:
     client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
     offline = [client.write(step, 1) for step in range(3)]
     other.rate([1, 0, 1])
     other.rate([1, 0, 1])
-    with pytest.raises(assignments.ConflictingEdits, match="at step 1, 2, 3") as refused:
+    with pytest.raises(assignments.ConflictingEdits) as refused:
         submit(client, *offline)
-    assert [each.judgment.rating for each in refused.value.lost] == [1, 0, 1]
+    assert [(each.target.step, each.judgment.rating) for each in refused.value.lost] == [(0, 1), (1, 0), (2, 1)]
     assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 0, (2, 0): 1}
     client.seen = Assignment.objects.get().version
     assert submit(client, client.write(1, 1)).finish_reason == "solution"
@@ -119,9 +119,7 @@ def test_submit_waits_when_another_window_stands_unseen(assignment: Assignment) 
 
 
 @pytest.mark.parametrize("state", ["released", "lapsed"])
-def test_submit_of_what_went_back_is_extra_where_no_slot_is_free(
-    assignment: Assignment, now: dt.datetime, state: str
-) -> None:
+def test_late_submission_without_a_free_slot_is_extra(assignment: Assignment, now: dt.datetime, state: str) -> None:
     Assignment.objects.update(state=state, holds_slot=False, ended_at=now)
     client = WorkPageClient(assignment)
     submit(client, *(client.write(step, 1) for step in range(3)))
@@ -129,7 +127,7 @@ def test_submit_of_what_went_back_is_extra_where_no_slot_is_free(
     assert (assignment.state, assignment.population, assignment.holds_slot) == ("submitted", "extra", False)
 
 
-def test_submit_of_what_lapsed_takes_its_slot_back(assignment: Assignment, now: dt.datetime) -> None:
+def test_late_submission_takes_a_free_slot(assignment: Assignment, now: dt.datetime) -> None:
     entry = factories.make_entry(factories.make_lane(assignment.project), assignment.trace, slots=1)
     Assignment.objects.update(state="lapsed", holds_slot=False, ended_at=now)
     client = WorkPageClient(assignment)
@@ -140,7 +138,7 @@ def test_submit_of_what_lapsed_takes_its_slot_back(assignment: Assignment, now: 
     assert entry.slots_left == 0
 
 
-def test_submit_of_a_removed_rater_leaves_the_slot_to_others(assignment: Assignment, now: dt.datetime) -> None:
+def test_submission_of_a_removed_rater_takes_no_slot(assignment: Assignment, now: dt.datetime) -> None:
     entry = factories.make_entry(factories.make_lane(assignment.project), assignment.trace, slots=1)
     Assignment.objects.update(state="lapsed", holds_slot=False, ended_at=now)
     assignment.rater.removed_at = now
@@ -153,7 +151,7 @@ def test_submit_of_a_removed_rater_leaves_the_slot_to_others(assignment: Assignm
     assert entry.slots_left == 1
 
 
-def test_give_up_and_report_ask_no_protocol(assignment: Assignment, now: dt.datetime) -> None:
+def test_give_up_and_report_need_no_ratings(assignment: Assignment, now: dt.datetime) -> None:
     client = WorkPageClient(assignment)
     by = assignment.rater.user
     made = assignments.give_up(**client.place, writes=[client.write(0, 1)], reason="Too long.", now=now, by=by)
@@ -164,7 +162,7 @@ def test_give_up_and_report_ask_no_protocol(assignment: Assignment, now: dt.date
     assert list(Event.objects.order_by("id").values_list("what", flat=True)) == ["trace.given_up", "problem.reported"]
 
 
-def test_report_problem_opens_what_was_fetched_ahead(assignment: Assignment, now: dt.datetime) -> None:
+def test_report_problem_opens_a_held_trace(assignment: Assignment, now: dt.datetime) -> None:
     Assignment.objects.update(state="held", opened_at=None)
     assignments.report_problem(**WorkPageClient(assignment).place, reason="Unclear.", now=now, by=None)
     assignment.refresh_from_db()
@@ -182,14 +180,14 @@ def test_submit_takes_few_statements(assignment: Assignment) -> None:
 
 
 def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:
-    """Somebody who looks it all over, or gives up after minutes without a rating, has worked."""
+    """A rater who checks everything, or gives up after minutes without a rating, has worked."""
     client = WorkPageClient(assignment)
     client.send(client.write(0, 1, active_ms=900))
     submission = assignments.give_up(**client.place, reason="No figure.", now=factories.NOW, by=None, active_ms=2_000)
     assert submission.total_ms == 2_900
 
 
-def test_submit_believes_no_more_time_than_the_trace_was_in_hand(assignment: Assignment, now: dt.datetime) -> None:
+def test_submission_time_is_at_most_the_time_since_the_claim(assignment: Assignment, now: dt.datetime) -> None:
     client = WorkPageClient(assignment)
     writes = [client.write(step, 1, active_ms=40_000) for step in range(3)]
     submission = submit(client, *writes, now=now + dt.timedelta(minutes=1), active_ms=86_400_000)

@@ -1,4 +1,4 @@
-"""Lists of problems that judge models."""
+"""Lists of benchmark problems."""
 
 import datetime as dt
 import json
@@ -14,8 +14,8 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
-def test_lists_of_knows_what_ships(shared_data: Path) -> None:
-    """The problems of a real benchmark file are found on its list, whatever else they stand on."""
+def test_shipped_lists_contain_a_real_benchmark_file(shared_data: Path) -> None:
+    """Every problem of the file is found on its list."""
     records = json.loads((shared_data / "processbench/gsm8k.json").read_text())
     found = benchmarks.find_lists([digest_normalized(record["problem"]) for record in records])
     assert all("ProcessBench gsm8k" in names for names in found.values())
@@ -31,7 +31,7 @@ def test_lists_of_knows_what_ships(shared_data: Path) -> None:
     }
 
 
-def test_register_once_and_for_every_project(now: dt.datetime) -> None:
+def test_registered_problems_count_once_per_list(now: dt.datetime) -> None:
     ours, theirs = (factories.make_source(factories.make_project(), name) for name in ("ours", "theirs"))
     one, other, free = digest_normalized("What is 1?"), digest_normalized("What is 2?"), digest_normalized("What is 3?")
     assert benchmarks.register_problems(source=ours, normal_digests=[one, other, one], now=now) == 2
@@ -40,7 +40,7 @@ def test_register_once_and_for_every_project(now: dt.datetime) -> None:
     assert benchmarks.find_lists([one, other, free]) == {one: ("ours", "theirs"), other: ("ours",)}
 
 
-def test_forget_takes_one_list_away(now: dt.datetime) -> None:
+def test_forget_deletes_one_list(now: dt.datetime) -> None:
     ours, theirs = (factories.make_source(factories.make_project(), name) for name in ("ours", "theirs"))
     one = digest_normalized("What is 1?")
     for source in (ours, theirs):

@@ -1,4 +1,4 @@
-"""What a snapshot read, frozen."""
+"""Frozen manifests."""
 
 import datetime as dt
 import json
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from formats import prm800k
-from formats import prm800k as writer
 from formats.records import TraceRecord
 from labeling import assignments
 from labeling.datasets import manifest
@@ -32,12 +31,12 @@ def freeze(project: Project, **filters: Any) -> Manifest:
     )
 
 
-def built(frozen: Manifest) -> bytes:
-    return b"".join(writer.write(manifest.stream_records(frozen, chunk=2)))
+def export(frozen: Manifest) -> bytes:
+    return b"".join(prm800k.write(manifest.stream_records(frozen, chunk=2)))
 
 
 def relabel(assignment: Assignment) -> None:
-    """The same steps again, all rated positive, as the next revision."""
+    """Add a revision with the same steps, all rated positive."""
     for turn in StepReview.objects.filter(assignment=assignment, revision=1):
         judgments = list(turn.judgments.all())
         turn.pk, turn.revision = None, 2
@@ -53,26 +52,26 @@ def relabel(assignment: Assignment) -> None:
     Assignment.objects.filter(pk=assignment.pk).update(revision=2, submitted_revision=2)
 
 
-def test_stream_gives_the_same_bytes_after_relabelling() -> None:
+def test_stream_is_the_same_after_relabeling() -> None:
     project = factories.make_project()
-    spaced = prm.make_line(labeler="ben").replace(b": ", b" : ")  # comes back by its residue
+    spaced = prm.make_line(labeler="ben").replace(b": ", b" : ")  # stored with its residue
     bring_in(project, prm.make_line(), spaced, prm.make_line(labeler="cid"))
     before = freeze(project)
-    first = built(before)
+    first = export(before)
     for assignment in Assignment.objects.filter(rater__labeler__in=["ann", "ben"]):
         relabel(assignment)
     after = freeze(project)
     assert (
-        built(before)
+        export(before)
         == first
         == b"".join(line + b"\n" for line in (prm.make_line(), spaced, prm.make_line(labeler="cid")))
     )
-    lines = built(after).splitlines()
+    lines = export(after).splitlines()
     assert [b'"rating": -1' in line for line in lines] == [True, False, False]
     assert after.n_rows == before.n_rows == 3
 
 
-def test_freeze_takes_what_its_filters_name() -> None:
+def test_filters_select_submissions() -> None:
     project = factories.make_project()
     bring_in(
         project,
@@ -96,27 +95,27 @@ def test_freeze_takes_what_its_filters_name() -> None:
     "filters",
     [{"domains": []}, {"labelers": []}, {"generations": []}, {"guideline_from": 2**40}, {"min_raters": 2**63 - 1}],
 )
-def test_freeze_of_what_cannot_be_is_empty(filters: dict[str, Any]) -> None:
-    """Django knows without looking that nothing is like this, and makes no query."""
+def test_filters_that_match_nothing_give_an_empty_manifest(filters: dict[str, Any]) -> None:
+    """For some of them, Django makes no query at all."""
     project = factories.make_project()
     bring_in(project, prm.make_line())
     assert freeze(project, **filters).n_rows == 0
 
 
-def test_freeze_leaves_other_projects_alone() -> None:
+def test_other_projects_are_not_included() -> None:
     project, other = factories.make_project(), factories.make_project()
     bring_in(other, prm.make_line())
     assert freeze(project).n_rows == 0
 
 
-def test_stream_begins_where_it_is_told() -> None:
+def test_stream_starts_at_a_position() -> None:
     project = factories.make_project()
     bring_in(project, *(prm.make_line(labeler=name) for name in ("ann", "ben", "cid", "dan")))
     records = manifest.stream_records(freeze(project), start=2, chunk=1)
     assert [record.submissions[0].labeler for record in records] == ["cid", "dan"]
 
 
-def test_stream_needs_few_queries_a_chunk(
+def test_a_chunk_takes_three_queries(
     django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
 ) -> None:
     project = factories.make_project()
@@ -126,7 +125,7 @@ def test_stream_needs_few_queries_a_chunk(
         assert len(list(manifest.stream_records(frozen, chunk=9))) == 9
 
 
-def test_stream_gives_the_record_that_was_read() -> None:
+def test_stream_gives_the_imported_record() -> None:
     project = factories.make_project()
     bring_in(project, prm.make_line())
     (record,) = manifest.stream_records(freeze(project))
@@ -136,7 +135,7 @@ def test_stream_gives_the_record_that_was_read() -> None:
 
 
 def judge(assignment: Assignment, *ratings: int, first: int) -> None:
-    """Rate steps one after the other and submit; `first` numbers the client's writes."""
+    """Rate the steps in order and submit. `first` is the number of the client's first write."""
     version = Assignment.objects.get(pk=assignment.pk).version
     writes = [
         assignments.IncomingEdit(sequence=first + step, seen=version, kind="rate", step=step, option=0, rating=rating)
@@ -152,17 +151,17 @@ def judge(assignment: Assignment, *ratings: int, first: int) -> None:
     )
 
 
-def test_stream_gives_own_labels_in_the_same_shape_and_keeps_them_after_a_correction() -> None:
+def test_own_submission_is_exported_in_the_same_format_and_kept_after_a_correction() -> None:
     project = factories.make_project()
     trace = factories.make_trace(project, ["One.", "Two.", "Three."])
     assignment = factories.make_assignment(factories.make_rater(project), trace)
     judge(assignment, 1, -1, first=1)
     before = freeze(project)
-    first = built(before)
+    first = export(before)
     assignments.reopen_submission(assignment_id=assignment.pk, rater_id=assignment.rater_id, now=factories.NOW, by=None)
     judge(assignment, 1, 0, 1, first=10)
-    assert built(before) == first
-    (old,), (new,) = first.splitlines(), built(freeze(project)).splitlines()
+    assert export(before) == first
+    (old,), (new,) = first.splitlines(), export(freeze(project)).splitlines()
     for line, ratings, reason in ((old, [1, -1], "found_error"), (new, [1, 0, 1], "solution")):
         record = json.loads(line)
         assert [step["completions"][0]["rating"] for step in record["label"]["steps"]] == ratings

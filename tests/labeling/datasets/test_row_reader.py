@@ -1,4 +1,4 @@
-"""Chunks that are read ahead, by connections of their own; and turns that lie in one stretch, or between others."""
+"""Reading ahead in threads, and submissions whose rows are consecutive or interleaved with others."""
 
 import json
 import threading
@@ -9,8 +9,7 @@ import pytest
 from django.db import connection
 
 from formats import prm800k
-from formats.rows import RowFacts
-from labeling.datasets import manifest, row_reader
+from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Judgment, Project, StepReview, Submission
 from tests import factories, servers
@@ -18,13 +17,9 @@ from tests.formats import prm800k_lines as prm
 from tests.labeling.traces.test_load import bring_in
 
 
-def test_each_field_of_a_row_is_read_by_its_name() -> None:
-    assert set(row_reader._COLUMNS) == set(RowFacts._fields)
-
-
 @pytest.mark.django_db(transaction=True)
-def test_chunks_come_in_order_and_leave_nothing_open() -> None:
-    """Outside of a transaction chunks are read ahead; whoever stops early leaves no connection behind."""
+def test_chunks_are_in_order_and_leave_no_connection_open() -> None:
+    """Outside of a transaction, chunks are read ahead. Stopping early closes the connections too."""
     project = factories.make_project()
     names = [f"rater {number:02}" for number in range(20)]
     bring_in(project, *(prm.make_line(labeler=name) for name in names), chunk=20)
@@ -38,25 +33,25 @@ def test_chunks_come_in_order_and_leave_nothing_open() -> None:
     assert [each.facts.labeler for each in next(early)] == names[:3]
     early.close()  # type: ignore[attr-defined]  # it is a generator
     assert threading.active_count() == before
-    servers.wait_until(lambda: _links() == 1, what="the end of the others")
+    servers.wait_until(lambda: _count_connections() == 1, what="closed connections")
 
 
-def _links() -> int:
+def _count_connections() -> int:
     clients = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type LIKE 'client%'"
     with connection.cursor() as cursor:
         cursor.execute(clients)
         return int(cursor.fetchone()[0])
 
 
-def written(project: Project) -> list[bytes]:
+def export_lines(project: Project) -> list[bytes]:
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
     return [line for chunk in manifest.read_row_chunks(frozen) for line in prm800k.write(chunk)]
 
 
-def judge_by_turns(ratings: dict[str, int]) -> None:
-    """The steps once more as another revision, by these raters one after the other on each step."""
+def relabel_in_turns(ratings: dict[str, int]) -> None:
+    """Add another revision in which these raters take turns at each step, so that their rows interleave."""
     assignments = list(Assignment.objects.filter(rater__labeler__in=ratings).order_by("pk"))
     turns = StepReview.objects.filter(assignment__in=assignments).select_related("assignment__rater")
     for turn in turns.order_by("step__position", "assignment").prefetch_related("judgments"):
@@ -73,23 +68,23 @@ def judge_by_turns(ratings: dict[str, int]) -> None:
 
 
 @pytest.mark.django_db
-def test_turns_between_those_of_others_are_read_as_each_rater_gave_them(
+def test_interleaved_submissions_are_read_separately(
     django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
 ) -> None:
     project = factories.make_project()
     bring_in(project, *(prm.make_line(labeler=name) for name in ("ann", "ben", "cid")))
-    judge_by_turns({"ann": 0, "ben": -1})
+    relabel_in_turns({"ann": 0, "ben": -1})
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="archive", now=factories.NOW, by=None
     )
-    # Those of the file lie in one stretch; the others are looked up by one query more.
+    # One more query looks up the interleaved submissions.
     with django_assert_num_queries(4):
         (chunk,) = manifest.read_row_chunks(frozen)
-    found = [(each["labeler"], ratings_of(each)) for each in map(json.loads, prm800k.write(chunk))]
-    assert sorted(found) == [("ann", [0, 0]), ("ben", [-1, -1]), ("cid", [1, -1])]
+    ratings = [(line["labeler"], get_ratings(line)) for line in map(json.loads, prm800k.write(chunk))]
+    assert sorted(ratings) == [("ann", [0, 0]), ("ben", [-1, -1]), ("cid", [1, -1])]
 
 
-def ratings_of(line: dict[str, dict[str, list[dict[str, list[dict[str, int]]]]]]) -> list[int]:
+def get_ratings(line: dict[str, dict[str, list[dict[str, list[dict[str, int]]]]]]) -> list[int]:
     return [each["completions"][0]["rating"] for each in line["label"]["steps"]]
 
 
@@ -97,7 +92,7 @@ def ratings_of(line: dict[str, dict[str, list[dict[str, list[dict[str, int]]]]]]
 @pytest.mark.parametrize(
     "steps",
     [
-        [prm.make_step("a", 1), prm.make_step("b", None), prm.make_step("c", -1)],  # a turn without a judgment
+        [prm.make_step("a", 1), prm.make_step("b", None), prm.make_step("c", -1)],  # a step review without a judgment
         [prm.make_step("a", None), prm.make_step("b", None)],
         [prm.make_step("a", 1), prm.make_step("b", 0, "other", chosen=1), prm.make_step("c", 1)],
         [{**prm.make_step("a"), "chosen_completion": None}, prm.make_step("b", 0)],
@@ -107,13 +102,13 @@ def ratings_of(line: dict[str, dict[str, list[dict[str, list[dict[str, int]]]]]]
         ],
     ],
 )
-def test_what_lies_beside_plain_turns_does_not_shift_them(steps: list[dict[str, object]]) -> None:
+def test_rows_next_to_general_ones_are_exported_unchanged(steps: list[dict[str, object]]) -> None:
     project = factories.make_project()
     others = {"pre_generated_steps": ["a", "b", "c"], "finish_reason": "solution"}
-    given = [
+    lines = [
         prm.make_line(labeler="ann"),
         prm.make_line(labeler="ben", steps=steps, **others),
         prm.make_line(labeler="cid"),
     ]
-    bring_in(project, *given)
-    assert written(project) == [line + b"\n" for line in given]
+    bring_in(project, *lines)
+    assert export_lines(project) == [line + b"\n" for line in lines]

@@ -1,11 +1,12 @@
-"""A project with a training set and a screening set, and somebody who walks the way in."""
+"""A project with a training set and a screening set, and a rater who goes through onboarding."""
 
 import datetime as dt
 from typing import Any
 
-from labeling import assignments, onboarding, quality, queue
+from labeling import assignments, onboarding, queue
 from labeling.models import Assignment, Project, Rater, Trace
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from labeling.queue import Claim
 from tests import factories
 
@@ -25,7 +26,7 @@ def make_project(*, training: int = 0, screening: int = 0, work: int = 0, **fiel
 def add_gold_trace(project: Project, use: GoldUse, number: int) -> list[Trace]:
     traces = [factories.make_trace(project, ["One.", "Two.", "Three."]) for _ in range(number)]
     for trace in traces:
-        quality.make_gold(trace=trace, use=use, accepted_first_errors=[ERROR], by=None, now=factories.NOW)
+        make_gold(trace=trace, use=use, accepted_first_errors=[ERROR], by=None, now=factories.NOW)
     if traces:
         onboarding.serve_gold_set(project=project, use=use, now=factories.NOW)
     return traces
@@ -69,7 +70,7 @@ def refusal_of_claim(rater: Rater, now: dt.datetime) -> str:
     try:
         claim_next(rater, now)
     except queue.OnboardingRequired as first:
-        return first.station
+        return first.gate
     except queue.QueueRefusal as refusal:
         return type(refusal).__name__
     return ""

@@ -1,4 +1,4 @@
-"""What is agreed to and read is a row with version and time, and comes before the next trace."""
+"""Consents and guidelines read are rows with version and time, and are required before the next trace."""
 
 import datetime as dt
 from functools import partial
@@ -53,7 +53,7 @@ def test_consent_and_guideline_come_before_the_first_trace(project: Project, rat
     assert (reading.guideline.version, reading.read_at) == (1, now + LATER)
 
 
-def test_saying_so_twice_is_one_row_and_one_event(project: Project, rater: Rater, now: dt.datetime) -> None:
+def test_agreeing_twice_is_one_row_and_one_event(project: Project, rater: Rater, now: dt.datetime) -> None:
     lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=now)
     read(rater, now)
     read(rater, now + LATER)
@@ -80,14 +80,14 @@ def test_changed_version_is_read_again_before_the_next_trace(
     publish(project=project, by=None, now=now)
     assert Assignment.objects.filter(state="held").count() == 0
     assert onboarding_project.refusal_of_claim(rater, now) == station
-    # What was begun is finished as it was begun.
+    # An open trace keeps its guideline.
     onboarding_project.submit_assignment(in_hand, rater, now)
     assert Assignment.objects.filter(pk=in_hand, guideline__version=1, state="submitted").exists()
     (agree if station == "consent" else read)(rater, now)
     assert onboarding_project.refusal_of_claim(rater, now) == ""
 
 
-def test_reading_what_has_just_been_replaced_does_not_count(project: Project, rater: Rater, now: dt.datetime) -> None:
+def test_superseded_version_cannot_be_acknowledged(project: Project, rater: Rater, now: dt.datetime) -> None:
     old = lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=now)
     lifecycle.publish_guideline(project=project, body="Rate well.", by=None, now=now)
     assert rater.user is not None
@@ -97,7 +97,7 @@ def test_reading_what_has_just_been_replaced_does_not_count(project: Project, ra
     assert not GuidelineAcknowledgment.objects.exists()
 
 
-def test_empty_consent_text_asks_nothing_any_more(project: Project, rater: Rater, now: dt.datetime) -> None:
+def test_empty_consent_text_needs_no_consent(project: Project, rater: Rater, now: dt.datetime) -> None:
     lifecycle.publish_consent_text(project=project, body="Yes?", by=None, now=now)
     assert lifecycle.publish_consent_text(project=project, body="  ", by=None, now=now) is None
     assert onboarding_project.refusal_of_claim(rater, now) == ""

@@ -1,13 +1,14 @@
-"""What is gold is handed out as such, and no longer as work."""
+"""Gold is served as gold and no longer as work."""
 
 import datetime as dt
 
 import pytest
 
-from labeling import onboarding, quality, queue, raters
+from labeling import onboarding, queue, raters
 from labeling.models import Gold, QueueEntry
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import InvalidGold, retire_gold
 from tests import factories
 from tests.labeling.onboarding import onboarding_project
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(("use", "arm"), [("training", "training"), ("screening", "screening"), ("hidden", "gold")])
-def test_make_gold_hands_it_out_at_once_and_takes_it_out_of_the_work(use: str, arm: str, now: dt.datetime) -> None:
+def test_new_gold_is_served_and_is_no_longer_work(use: str, arm: str, now: dt.datetime) -> None:
     project = onboarding_project.make_project(work=1)
     trace = project.traces.get()
     onboarding.make_served_gold(trace=trace, use=GoldUse(use), accepted_first_errors=[1], by=None, now=now)
@@ -23,7 +24,7 @@ def test_make_gold_hands_it_out_at_once_and_takes_it_out_of_the_work(use: str, a
     assert list(entries.values_list("lane__arm", flat=True)) == [arm]
 
 
-def test_make_gold_of_a_canary_shows_it_to_nobody(now: dt.datetime) -> None:
+def test_canary_is_never_served(now: dt.datetime) -> None:
     project = onboarding_project.make_project(work=1)
     onboarding.make_served_gold(
         trace=project.traces.get(), use=GoldUse.CANARY, accepted_first_errors=[1], by=None, now=now
@@ -31,9 +32,9 @@ def test_make_gold_of_a_canary_shows_it_to_nobody(now: dt.datetime) -> None:
     assert not QueueEntry.objects.filter(is_open=True).exists()
 
 
-def test_make_gold_that_cannot_be_known_leaves_the_trace_at_work(now: dt.datetime) -> None:
+def test_refused_gold_stays_work(now: dt.datetime) -> None:
     project = onboarding_project.make_project(work=1)
-    with pytest.raises(quality.InvalidGold):
+    with pytest.raises(InvalidGold):
         onboarding.make_served_gold(
             trace=project.traces.get(), use=GoldUse.TRAINING, accepted_first_errors=[99], by=None, now=now
         )
@@ -42,14 +43,14 @@ def test_make_gold_that_cannot_be_known_leaves_the_trace_at_work(now: dt.datetim
 
 def test_retired_gold_leaves_the_set(now: dt.datetime) -> None:
     project = onboarding_project.make_project(training=2)
-    quality.retire_gold(gold=Gold.objects.order_by("pk")[0], by=None, now=now)
+    retire_gold(gold=Gold.objects.order_by("pk")[0], by=None, now=now)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     assert onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING) == (0, 1)
     onboarding_project.finish_training_trace(rater, now)
     assert onboarding_project.current_stage(rater) == "working"
 
 
-def test_place_counts_what_was_fetched_ahead_after_what_is_in_hand(now: dt.datetime) -> None:
+def test_position_counts_held_traces_last(now: dt.datetime) -> None:
     project = onboarding_project.make_project(screening=3)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     in_hand = onboarding_project.claim_next(rater, now).assignment_id

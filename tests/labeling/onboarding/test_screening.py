@@ -6,10 +6,11 @@ from functools import partial
 import pytest
 
 from events.models import Event
-from labeling import assignments, onboarding, quality, queue, raters
+from labeling import assignments, onboarding, queue, raters
 from labeling.models import Gold, Project, QueueEntry, Rater, ScreeningResult
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
+from labeling.quality.gold import make_gold
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.onboarding import onboarding_project
@@ -18,13 +19,13 @@ WRONG = 0  # a step before the error
 
 
 @pytest.mark.django_db
-def test_mix_says_whom_the_set_lets_in(now: dt.datetime) -> None:
-    """A set of sound traces alone is passed by whoever presses one key; half of them wrong is not."""
+def test_mix_shows_who_passes_without_reading(now: dt.datetime) -> None:
+    """Constant answers pass a set of sound traces, but not a set with errors in half of them."""
     project = onboarding_project.make_project(screening=2, screening_pass_share=0.75)
     assert onboarding.load_screening_mix(project) == (2, 0, 2)
     for _ in range(8):
         trace = factories.make_trace(project)
-        quality.make_gold(trace=trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
+        make_gold(trace=trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
     mix = onboarding.load_screening_mix(project)
     assert mix == (10, 8, 8)
     assert mix is not None
@@ -44,7 +45,7 @@ def screen(rater: Rater, now: dt.datetime, *, right: int, wrong: int = 0) -> Non
 @pytest.mark.parametrize(
     ("n_traces", "share", "mark"), [(30, 0.75, 23), (4, 0.75, 3), (10, 0.7, 7), (3, 0.1, 1), (5, 0.0, 0), (5, 1.0, 5)]
 )
-def test_needed_is_the_share_rounded_up(n_traces: int, share: float, mark: int) -> None:
+def test_pass_mark_is_rounded_up(n_traces: int, share: float, mark: int) -> None:
     assert onboarding.pass_mark(n_traces, share) == mark
 
 
@@ -62,7 +63,7 @@ def test_screening_is_passed_at_the_mark(now: dt.datetime) -> None:
 
 
 @pytest.mark.django_db
-def test_screening_that_fails_gives_another_attempt_with_the_same_traces_and_then_ends(now: dt.datetime) -> None:
+def test_failed_screening_gives_another_attempt_with_the_same_traces(now: dt.datetime) -> None:
     project = onboarding_project.make_project(screening=2, work=1, screening_attempts=2)
     rater = make_rater(project, now)
     assert rater.user is not None
@@ -103,7 +104,7 @@ def test_lead_allows_another_attempt(now: dt.datetime) -> None:
 
 
 @pytest.mark.django_db
-def test_giving_up_counts_as_not_right(now: dt.datetime) -> None:
+def test_giving_up_counts_as_wrong(now: dt.datetime) -> None:
     rater = make_rater(onboarding_project.make_project(screening=1), now)
     claimed = onboarding_project.claim_next(rater, now).assignment_id
     assignments.give_up(assignment_id=claimed, rater_id=rater.pk, client="t", reason="hard", now=now, by=rater.user)
@@ -111,7 +112,7 @@ def test_giving_up_counts_as_not_right(now: dt.datetime) -> None:
 
 
 @pytest.mark.django_db
-def test_set_that_was_taken_away_is_no_dead_end(now: dt.datetime) -> None:
+def test_removed_set_does_not_block_raters(now: dt.datetime) -> None:
     project = onboarding_project.make_project(training=2, screening=2, work=1)
     rater = make_rater(project, now)
     onboarding_project.finish_training_trace(rater, now)
@@ -121,7 +122,7 @@ def test_set_that_was_taken_away_is_no_dead_end(now: dt.datetime) -> None:
 
 
 @pytest.mark.django_db
-def test_screening_gold_that_nobody_put_up_keeps_nobody_out(now: dt.datetime) -> None:
+def test_screening_gold_that_is_not_served_blocks_no_one(now: dt.datetime) -> None:
     project = onboarding_project.make_project(work=1)
     trace = factories.make_trace(project)
     Gold.objects.create(trace=trace, use="screening", accepted_first_errors=[None], made_at=now)
@@ -129,7 +130,7 @@ def test_screening_gold_that_nobody_put_up_keeps_nobody_out(now: dt.datetime) ->
 
 
 @pytest.mark.django_db
-def test_trace_fetched_ahead_does_not_end_the_screening(now: dt.datetime) -> None:
+def test_held_trace_does_not_end_the_screening(now: dt.datetime) -> None:
     rater = make_rater(onboarding_project.make_project(screening=2), now)
     first = onboarding_project.claim_next(rater, now).assignment_id
     queue.claim_trace(rater_id=rater.pk, now=now)
@@ -140,7 +141,7 @@ def test_trace_fetched_ahead_does_not_end_the_screening(now: dt.datetime) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_pressing_begin_twice_at_once_begins_one_attempt(now: dt.datetime) -> None:
+def test_two_concurrent_starts_begin_one_attempt(now: dt.datetime) -> None:
     rater = make_rater(onboarding_project.make_project(screening=1, screening_attempts=3), now)
     screen(rater, now, right=0, wrong=1)
     begin = partial(onboarding.begin_next_attempt, rater_id=rater.pk, by=rater.user, now=now)  # type: ignore[arg-type]  # it has one

@@ -1,4 +1,4 @@
-"""A screening set is drawn from what is known, shown, and taken as it was adjusted."""
+"""A screening set is drawn from known answers, adjusted by a lead, and replaced."""
 
 import datetime as dt
 from collections import Counter
@@ -7,12 +7,15 @@ import pytest
 
 from accounts.models import User
 from events.models import Event
-from labeling import onboarding, quality, raters
+from labeling import onboarding, raters
 from labeling.models import Gold, GoldRating, Option, Project, QueueEntry, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.onboarding.screening_set import AGREED, DECIDED
 from labeling.quality import project_stats
+from labeling.quality.adjudication import decide_trace
+from labeling.quality.gold import MAX_GOLD_EXPOSURES, InvalidGold, retire_gold
+from labeling.quality.resolve import resolve_traces
 from tests import factories
 from tests.labeling.onboarding import onboarding_project
 from tests.labeling.quality import submitted_work
@@ -42,30 +45,34 @@ def chosen(proposal: onboarding.ScreeningProposal) -> list[int]:
     return [each.known.trace for each in proposal.chosen]
 
 
-def test_propose_draws_each_place_alike_and_the_same_each_time() -> None:
+def test_proposal_is_stratified_and_reproducible() -> None:
     project = factories.make_project()
     hidden(project, 3)
     first = onboarding.propose_screening_set(project=project, wanted=dict.fromkeys(QUARTERS, 2))
     assert Counter(each.known.place for each in first.chosen) == dict.fromkeys(QUARTERS, 2)
-    assert (first.there, first.mix.n_sound, first.mix.passes_without_reading) == (dict.fromkeys(QUARTERS, 3), 2, False)
+    assert (first.available, first.mix.n_sound, first.mix.passes_without_reading) == (
+        dict.fromkeys(QUARTERS, 3),
+        2,
+        False,
+    )
     assert onboarding.propose_screening_set(project=project, wanted=first.wanted) == first
     others = [onboarding.propose_screening_set(project=project, wanted=first.wanted, round=n) for n in range(2, 6)]
     assert any(set(chosen(each)) != set(chosen(first)) for each in others)
     assert not Gold.objects.filter(use=GoldUse.SCREENING).exists()  # it was shown, and nothing else
 
 
-def test_propose_leaves_out_what_may_not_be_in_a_set(lead: User) -> None:
+def test_proposal_leaves_out_unsuitable_traces(lead: User) -> None:
     """What shows its answers, what nobody is shown, what was taken out of use, the reserve, and a consensus of two."""
     project = factories.make_project(overlap=2)
     for use in (GoldUse.TRAINING, GoldUse.CANARY):
         known(project, use, 0)
-    quality.retire_gold(gold=Gold.objects.get(trace=known(project, GoldUse.HIDDEN, 0)), by=lead, now=NOW)
+    retire_gold(gold=Gold.objects.get(trace=known(project, GoldUse.HIDDEN, 0)), by=lead, now=NOW)
     settle(factories.make_trace(project), [[-1]] * 2)
     reserve = factories.make_trace(project, problem=factories.make_problem(project, is_reserve=True))
     settle(reserve, [[-1]] * 3)
     agreed, decided = settle(factories.make_trace(project), [[-1], [-1], [1, -1]]), factories.make_trace(project)
     settle(decided, [[-1], [1, -1]])
-    quality.decide_trace(trace_id=decided.pk, first_error=2, by=lead, now=NOW)
+    decide_trace(trace_id=decided.pk, first_error=2, by=lead, now=NOW)
     found = onboarding.propose_screening_set(project=project, wanted=dict.fromkeys(QUARTERS, 9))
     assert {each.known.trace: (each.known.tier, each.known.place) for each in found.chosen} == {
         agreed.pk: (AGREED, "early"),
@@ -77,11 +84,11 @@ def test_propose_leaves_out_what_may_not_be_in_a_set(lead: User) -> None:
 def settle(trace: Trace, readings: list[list[int]]) -> Trace:
     for ratings in readings:
         submitted_work.submit_trace(factories.make_rater(trace.project), trace, ratings)
-        quality.resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=NOW)
+        resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=NOW)
     return trace
 
 
-def test_take_makes_the_set_of_what_was_chosen_and_nothing_else(lead: User) -> None:
+def test_replaced_set_has_exactly_the_chosen_traces(lead: User) -> None:
     project = factories.make_project(overlap=2)
     stays, leaves = (known(project, GoldUse.SCREENING, place) for place in (0, 1))
     moved = known(project, GoldUse.HIDDEN, None)
@@ -107,17 +114,17 @@ def test_take_makes_the_set_of_what_was_chosen_and_nothing_else(lead: User) -> N
     assert (told["traces"], told["of"]) == (1, 2)  # what was settled is done, though it is gold besides
 
 
-def test_take_refuses_what_is_no_longer_to_be_had(lead: User) -> None:
+def test_unavailable_trace_cannot_be_in_a_set(lead: User) -> None:
     project = factories.make_project()
     there, gone = known(project, GoldUse.HIDDEN, 0), known(project, GoldUse.HIDDEN, 1)
-    quality.retire_gold(gold=Gold.objects.get(trace=gone), by=lead, now=NOW)
+    retire_gold(gold=Gold.objects.get(trace=gone), by=lead, now=NOW)
     for wanted in ([], [there.pk, gone.pk], [known(factories.make_project(), GoldUse.HIDDEN, 0).pk]):
-        with pytest.raises(quality.InvalidGold):
+        with pytest.raises(InvalidGold):
             onboarding.replace_screening_set(project=project, trace_ids=wanted, by=lead, now=NOW)
     assert not Gold.objects.filter(trace__project=project, use=GoldUse.SCREENING).exists()
 
 
-def test_who_presses_one_key_fails_a_drawn_set_and_passes_one_at_the_natural_rate(lead: User, now: dt.datetime) -> None:
+def test_constant_answers_fail_a_stratified_set(lead: User, now: dt.datetime) -> None:
     """Through the claims and submits of the way in."""
     natural, drawn = (
         onboarding_project.make_project(screening_pass_share=0.75, screening_attempts=1) for _ in range(2)
@@ -137,10 +144,10 @@ def test_who_presses_one_key_fails_a_drawn_set_and_passes_one_at_the_natural_rat
     assert stages == ["working", "failed"]
 
 
-def test_gold_that_was_retired_is_handed_out_when_it_is_gold_again(lead: User) -> None:
+def test_retired_gold_is_served_when_it_is_gold_again(lead: User) -> None:
     project = factories.make_project()
     trace = known(project, GoldUse.HIDDEN, 0)
-    quality.retire_gold(gold=Gold.objects.get(), by=lead, now=NOW)
+    retire_gold(gold=Gold.objects.get(), by=lead, now=NOW)
     assert not QueueEntry.objects.filter(is_open=True).exists()
     onboarding.make_served_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=lead, now=NOW)
-    assert QueueEntry.objects.get(is_open=True).slots_left == quality.MAX_GOLD_EXPOSURES
+    assert QueueEntry.objects.get(is_open=True).slots_left == MAX_GOLD_EXPOSURES

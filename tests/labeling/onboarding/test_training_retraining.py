@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("has_set", [True, False])
-def test_train_again_puts_guideline_and_screening_before_the_work(has_set: bool) -> None:
+def test_retraining_requires_guideline_and_screening(has_set: bool) -> None:
     project = factories.make_project()
     by = factories.make_user()
     guideline = lifecycle.publish_guideline(project=project, body="Read.", by=None, now=factories.NOW)
@@ -33,8 +33,8 @@ def test_train_again_puts_guideline_and_screening_before_the_work(has_set: bool)
     assert Event.objects.filter(what="training.asked_again", by=by.pk).exists()
 
 
-def test_train_again_serves_training_and_screening_a_second_time(now: dt.datetime) -> None:
-    """Every trace of both sets comes again, and each attempt is told apart."""
+def test_retraining_serves_both_sets_again(now: dt.datetime) -> None:
+    """Every trace of both sets is served again, as a new attempt."""
     project = onboarding_project.make_project(training=2, screening=1, work=2, screening_attempts=1)
     rater = factories.make_rater(project, stage="training")
     assert rater.user is not None
@@ -64,8 +64,8 @@ def test_train_again_serves_training_and_screening_a_second_time(now: dt.datetim
     assert list(told) == [{"n_traces": 2, "attempt": 1}, {"n_traces": 2, "attempt": 2}]
 
 
-def test_train_again_in_the_middle_of_training_begins_it_anew(now: dt.datetime) -> None:
-    """What is open before the rater is finished, and handed out once more afterwards."""
+def test_retraining_during_training_starts_over(now: dt.datetime) -> None:
+    """An open trace is finished first, and served again afterwards."""
     project = onboarding_project.make_project(training=2)
     rater = factories.make_rater(project, stage="training")
     assert rater.user is not None

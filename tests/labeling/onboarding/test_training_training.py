@@ -15,7 +15,7 @@ from tests.labeling.onboarding import onboarding_project
 pytestmark = pytest.mark.django_db
 
 
-def test_training_goes_lesson_by_lesson_into_the_work(now: dt.datetime) -> None:
+def test_training_gives_feedback_after_each_trace(now: dt.datetime) -> None:
     project = onboarding_project.make_project(training=2, work=1)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     first = onboarding_project.rate_next(rater, now, first_error=0)
@@ -31,13 +31,13 @@ def test_training_goes_lesson_by_lesson_into_the_work(now: dt.datetime) -> None:
     assert onboarding_project.current_stage(rater) == "working"
     assert onboarding_project.claim_next(rater, now).purpose == "work"
     assert Event.objects.get(what="training.finished").detail == {"n_traces": 2, "attempt": 1}
-    # Looking at an answer again moves nobody.
+    # Reading feedback again does not change the stage.
     onboarding.acknowledge_feedback(assignment_id=first.pk, rater_id=rater.pk, by=rater.user, now=now + dt.timedelta(1))
     assert onboarding_project.current_stage(rater) == "working"
     assert set(TrainingFeedback.objects.values_list("read_at", flat=True)) == {now}
 
 
-def test_training_leads_to_the_screening_where_there_is_one(now: dt.datetime) -> None:
+def test_training_leads_to_the_screening(now: dt.datetime) -> None:
     project = onboarding_project.make_project(training=1, screening=2)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     onboarding_project.finish_training_trace(rater, now)
@@ -56,7 +56,7 @@ def test_every_rater_gets_the_same_traces(now: dt.datetime) -> None:
 
 
 def test_trace_of_a_set_neither_lapses_nor_is_skipped_nor_reopened(now: dt.datetime) -> None:
-    """Nobody else waits for it, and it comes once: what lapsed would be a dead end."""
+    """No one else waits for it, and it is served once: a lapse would block the rater."""
     project = onboarding_project.make_project(training=1)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     claimed = onboarding_project.claim_next(rater, now).assignment_id
@@ -70,14 +70,14 @@ def test_trace_of_a_set_neither_lapses_nor_is_skipped_nor_reopened(now: dt.datet
         assignments.reopen_submission(assignment_id=claimed, rater_id=rater.pk, now=tomorrow, by=rater.user)
 
 
-def test_who_works_already_goes_on_when_a_set_is_put_up(now: dt.datetime) -> None:
+def test_new_set_does_not_interrupt_working_raters(now: dt.datetime) -> None:
     project = onboarding_project.make_project(work=1)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     onboarding_project.add_gold_trace(project, GoldUse.TRAINING, 1)
     assert onboarding_project.claim_next(rater, now).purpose == "work"
 
 
-def test_lead_admits_somebody_without_training(now: dt.datetime) -> None:
+def test_lead_admits_a_rater_without_training(now: dt.datetime) -> None:
     project = onboarding_project.make_project(training=1, work=1)
     rater = raters.ensure_member(project=project, user=factories.make_user(), now=now)
     onboarding.admit_rater(rater_id=rater.pk, by=None, now=now)

@@ -1,4 +1,4 @@
-"""Projects, their guidelines and whether work goes on."""
+"""Projects, their guidelines and their states."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.concurrency import run_at_once
 pytestmark = pytest.mark.django_db
 
 
-def test_create_says_that_an_address_is_taken(now: dt.datetime) -> None:
+def test_create_refuses_a_taken_slug(now: dt.datetime) -> None:
     lifecycle.create_project(name="Sums", slug="sums", by=None, now=now)
     with pytest.raises(lifecycle.ProjectSlugTaken):
         lifecycle.create_project(name="Sums again", slug="sums", by=None, now=now)
@@ -42,7 +42,7 @@ def test_publish_guideline_makes_the_next_version(now: dt.datetime) -> None:
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_publish_guideline_at_once_makes_one_version_each(now: dt.datetime) -> None:
+def test_concurrent_publishes_make_one_version_each(now: dt.datetime) -> None:
     project = factories.make_project()
     run_at_once(
         *[partial(lifecycle.publish_guideline, project=project, body=str(n), by=None, now=now) for n in range(4)]
@@ -61,7 +61,7 @@ def test_publish_guideline_at_once_makes_one_version_each(now: dt.datetime) -> N
         (lifecycle.archive_project, "closed", "archived"),
     ],
 )
-def test_states_move(verb: Callable[..., Any], before: str, after: str, now: dt.datetime) -> None:
+def test_allowed_state_changes(verb: Callable[..., Any], before: str, after: str, now: dt.datetime) -> None:
     project = factories.make_project(state=before)
     verb(project=project, by=None, now=now)
     project.refresh_from_db()
@@ -72,14 +72,14 @@ def test_states_move(verb: Callable[..., Any], before: str, after: str, now: dt.
 @pytest.mark.parametrize(
     ("verb", "before"),
     [
-        (lifecycle.archive_project, ProjectState.OPEN),  # closed first: corrections end, and somebody looks
+        (lifecycle.archive_project, ProjectState.OPEN),  # it must be closed first
         (lifecycle.resume_project, ProjectState.ARCHIVED),
         (lifecycle.pause_project, ProjectState.PAUSED),
     ],
 )
-def test_states_do_not_jump(verb: Callable[..., Any], before: str, now: dt.datetime) -> None:
+def test_other_state_changes_are_refused(verb: Callable[..., Any], before: str, now: dt.datetime) -> None:
     project = factories.make_project(state=before)
-    with pytest.raises(lifecycle.ProjectTransitionRefused, match="cannot become"):
+    with pytest.raises(lifecycle.ProjectTransitionRefused):
         verb(project=project, by=None, now=now)
     project.refresh_from_db()
     assert project.state == before
@@ -89,7 +89,7 @@ def test_states_do_not_jump(verb: Callable[..., Any], before: str, now: dt.datet
 @pytest.mark.parametrize(
     "verb", [lifecycle.pause_project, lifecycle.close_project, partial(lifecycle.publish_guideline, body="Rate.")]
 )
-def test_what_was_fetched_ahead_goes_back(verb: Callable[..., Any], now: dt.datetime) -> None:
+def test_held_traces_are_released(verb: Callable[..., Any], now: dt.datetime) -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
     factories.make_entry(factories.make_lane(project), factories.make_trace(project))

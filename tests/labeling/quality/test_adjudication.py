@@ -1,17 +1,20 @@
-"""A person decides where raters differ; what was decided stays until it is sent back."""
+"""Adjudication: decisions are final until the trace is sent back."""
 
 import datetime as dt
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
 
 from accounts.models import User
 from events.models import Event
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import AddedSlot, Consensus, ProjectStats, QueueEntry, Settlement, Trace
 from labeling.quality import consensus, project_stats, resolution_state
+from labeling.quality.adjudication import CannotDecide, decide_trace, list_contested, send_back_trace
+from labeling.quality.resolve import resolve_traces
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.quality import submitted_work
@@ -19,6 +22,13 @@ from tests.labeling.quality import submitted_work
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 LATER = NOW + dt.timedelta(minutes=1)
+
+
+@contextmanager
+def refuses(code: str) -> Iterator[None]:
+    with pytest.raises(CannotDecide) as caught:
+        yield
+    assert caught.value.code == code
 
 
 @pytest.fixture
@@ -32,7 +42,7 @@ def trace() -> Trace:
 
 
 def contest() -> Trace:
-    """Contested: two readings, and none more allowed."""
+    """A contested trace: two submissions that differ, and no more allowed."""
     project = factories.make_project(overlap=2, overlap_limit=2)
     trace = factories.make_trace(project)
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace.pk], slots=2, now=NOW)
@@ -42,26 +52,26 @@ def contest() -> Trace:
 
 
 def look(trace: Trace) -> Settlement:
-    quality.resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=NOW)
+    resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=NOW)
     return Settlement.objects.select_related("trace").get(pk=trace.pk)
 
 
-def test_contested_are_those_that_wait_for_a_person(trace: Trace) -> None:
-    assert [row.trace for row in quality.list_contested(project_id=trace.project_id)] == [trace]
+def test_contested_traces_are_listed(trace: Trace) -> None:
+    assert [row.trace for row in list_contested(project_id=trace.project_id)] == [trace]
     assert look(trace).differs_at == 1
 
 
-def test_decide_makes_a_revision_that_says_who(trace: Trace, lead: User) -> None:
-    assert quality.decide_trace(trace_id=trace.pk, first_error=1, note="7 × 8 is 56.", by=lead, now=NOW) == 1
+def test_decision_makes_a_revision_with_its_author(trace: Trace, lead: User) -> None:
+    assert decide_trace(trace_id=trace.pk, first_error=1, note="7 × 8 is 56.", by=lead, now=NOW) == 1
     found = consensus.current_revisions(project_id=trace.project_id).get()
     assert (found.first_error, found.source, found.made_by, found.note) == (1, "person", lead, "7 × 8 is 56.")
     assert found.labels == [[0, 0, 1, 1.0, 2], [1, 0, -1, 1.0, 2]]
-    assert not quality.list_contested(project_id=trace.project_id).exists()
+    assert not list_contested(project_id=trace.project_id).exists()
     event = Event.objects.get(what="trace.decided")
     assert (event.by, event.detail["first_error"], event.detail["revision"]) == (lead.pk, 1, 1)
 
 
-def test_decide_and_send_back_are_told_in_the_figures_at_once(trace: Trace, lead: User) -> None:
+def test_decide_and_send_back_update_the_totals_immediately(trace: Trace, lead: User) -> None:
     def told() -> tuple[int, int]:
         submitted_work.refresh_quality(now=NOW + dt.timedelta(hours=next(hours)))
         content = ProjectStats.objects.get(pk=trace.project_id).content
@@ -70,29 +80,29 @@ def test_decide_and_send_back_are_told_in_the_figures_at_once(trace: Trace, lead
     hours = itertools.count()
     project_stats.compute_project_stats(project_id=trace.project_id, now=NOW - dt.timedelta(hours=1))
     assert told() == (0, 1)
-    quality.decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
     assert told() == (1, 0)
-    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
+    send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
     assert told() == (0, 0)
 
 
-def test_decide_where_nobody_saw_the_error(trace: Trace, lead: User) -> None:
-    quality.decide_trace(trace_id=trace.pk, first_error=2, by=lead, now=NOW)
+def test_decide_an_error_that_no_rater_reported(trace: Trace, lead: User) -> None:
+    decide_trace(trace_id=trace.pk, first_error=2, by=lead, now=NOW)
     labels = consensus.current_revisions(project_id=trace.project_id).get().labels
     assert labels == [[0, 0, 1, 1.0, 2], [1, 0, 1, 1.0, 2], [2, 0, -1, 1.0, 1]]
-    quality.decide_trace(trace_id=trace.pk, first_error=None, by=lead, now=NOW)
+    decide_trace(trace_id=trace.pk, first_error=None, by=lead, now=NOW)
     assert consensus.current_revisions(project_id=trace.project_id).get().revision == 2
 
 
-def test_decide_stays_when_more_is_submitted(trace: Trace, lead: User) -> None:
-    quality.decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+def test_decision_is_kept_after_later_submissions(trace: Trace, lead: User) -> None:
+    decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
     submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, 1, 1], population="extra")
     row = look(trace)
     assert (row.state, row.n_readings, row.consensus_revision) == ("decided", 3, 1)
 
 
-def test_send_back_asks_beyond_the_limit_and_settles_by_what_comes(trace: Trace, lead: User) -> None:
-    quality.send_back_trace(trace_id=trace.pk, note="Read step 2 again.", by=lead, now=NOW)
+def test_send_back_exceeds_the_limit_and_settles_by_the_new_submission(trace: Trace, lead: User) -> None:
+    send_back_trace(trace_id=trace.pk, note="Read step 2 again.", by=lead, now=NOW)
     assert (look(trace).state, look(trace).reason) == ("asked", "sent_back")
     assert sum(QueueEntry.objects.filter(lane__arm="opinion").values_list("slots_left", flat=True)) == 1
     assert Event.objects.get(what="trace.sent_back").by == lead.pk
@@ -101,14 +111,14 @@ def test_send_back_asks_beyond_the_limit_and_settles_by_what_comes(trace: Trace,
     assert consensus.current_revisions(project_id=trace.project_id).get().first_error == 1
 
 
-def test_send_back_takes_a_decision_back(trace: Trace, lead: User) -> None:
-    quality.decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
-    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
+def test_send_back_discards_a_decision(trace: Trace, lead: User) -> None:
+    decide_trace(trace_id=trace.pk, first_error=1, by=lead, now=NOW)
+    send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
     assert not consensus.current_revisions(project_id=trace.project_id).exists()
     assert consensus.all_revisions(trace_id=trace.pk).count() == 1
 
 
-def test_send_back_waits_for_the_reading_that_was_asked_for(lead: User) -> None:
+def test_send_back_waits_for_the_requested_submission(lead: User) -> None:
     """Two agree, and a person wants a third: a correction that says the same settles nothing before it has come."""
     project = factories.make_project(overlap=2, overlap_limit=2)
     trace = factories.make_trace(project)
@@ -116,7 +126,7 @@ def test_send_back_waits_for_the_reading_that_was_asked_for(lead: User) -> None:
     one = submitted_work.submit_trace(first, trace, [1, -1])
     submitted_work.submit_trace(second, trace, [1, -1])
     assert look(trace).state == "settled"
-    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
+    send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
     submitted_work.correct_step(one, 0, 0)
     assert resolution_state.mark_unsettled_due(project_id=project.pk, now=NOW) == 1
     row = look(trace)
@@ -126,59 +136,59 @@ def test_send_back_waits_for_the_reading_that_was_asked_for(lead: User) -> None:
     assert (row.state, row.reason, row.n_votes) == ("settled", "most_agree", 3)
 
 
-def test_send_back_beside_a_submit_waits_for_another_reading(trace: Trace, lead: User) -> None:
-    """What was submitted and not looked at yet is not the reading that a person asks for."""
+def test_send_back_during_a_submit_waits_for_another_submission(trace: Trace, lead: User) -> None:
+    """A submission that was not evaluated yet does not fulfill the request."""
     submitted_work.submit_trace(factories.make_rater(trace.project), trace, [1, -1], population="extra")
-    quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
+    send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
     assert (look(trace).reason, look(trace).n_votes) == ("sent_back", 3)
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_of_two_who_decide_at_once_one_is_told(lead: User) -> None:
-    """Both look at the same page; whoever is later is refused, and nothing of what the other said is lost."""
+def test_one_of_two_concurrent_decisions_is_refused(lead: User) -> None:
+    """Both act on the same page; the later one is refused, and the first decision is kept."""
     contested, other = contest(), factories.make_user("other")
     seen = Settlement.objects.get(pk=contested.pk).changed_at
     acts: list[Callable[[], object]] = [
-        partial(quality.decide_trace, trace_id=contested.pk, first_error=1, seen=seen, by=lead, now=LATER),
-        partial(quality.decide_trace, trace_id=contested.pk, first_error=None, seen=seen, by=other, now=LATER),
-        partial(quality.send_back_trace, trace_id=contested.pk, seen=seen, by=other, now=LATER),
-        partial(quality.send_back_trace, trace_id=contested.pk, seen=seen, by=lead, now=LATER),
+        partial(decide_trace, trace_id=contested.pk, first_error=1, seen=seen, by=lead, now=LATER),
+        partial(decide_trace, trace_id=contested.pk, first_error=None, seen=seen, by=other, now=LATER),
+        partial(send_back_trace, trace_id=contested.pk, seen=seen, by=other, now=LATER),
+        partial(send_back_trace, trace_id=contested.pk, seen=seen, by=lead, now=LATER),
     ]
-    told = run_at_once(*acts)
-    refused = [each for each in told if isinstance(each, quality.CannotDecide)]
-    assert len(refused) == 3, told
-    assert "opened it" in str(refused[0])
+    results = run_at_once(*acts)
+    refused = [result for result in results if isinstance(result, CannotDecide)]
+    assert len(refused) == 3, results
+    assert {error.code for error in refused} == {"changed"}
     assert Event.objects.filter(what__in=["trace.decided", "trace.sent_back"]).count() == 1
     assert Consensus.objects.count() + AddedSlot.objects.count() == 1
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_decide_beside_submits_and_a_settling_stands(lead: User) -> None:
-    """A late submission and the settling of it come at the same moment as a decision: it stands, and they are heard."""
+def test_decision_during_submits_and_resolution_is_final(lead: User) -> None:
+    """Late submissions and their resolution run concurrently with a decision: it is final, and they are counted."""
     contested = contest()
     everybody = submitted_work.make_raters(contested.project, 2)
-    settle = partial(quality.resolve_traces, project_id=contested.project_id, trace_ids=[contested.pk], now=LATER)
-    told = run_at_once(
-        partial(quality.decide_trace, trace_id=contested.pk, first_error=2, by=lead, now=LATER),
+    settle = partial(resolve_traces, project_id=contested.project_id, trace_ids=[contested.pk], now=LATER)
+    results = run_at_once(
+        partial(decide_trace, trace_id=contested.pk, first_error=2, by=lead, now=LATER),
         *(partial(submitted_work.submit_trace, rater, contested, [1, -1], population="extra") for rater in everybody),
         settle,
         settle,
     )
-    assert not [each for each in told if isinstance(each, Exception)], told
+    assert not [result for result in results if isinstance(result, Exception)], results
     row = look(contested)
     assert (row.state, row.n_readings, row.is_due) == ("decided", 4, False)
     assert consensus.current_revisions(project_id=contested.project_id).get().first_error == 2
 
 
 @pytest.mark.parametrize("first_error", [3, 99])
-def test_decide_refuses_a_step_that_is_not_there(trace: Trace, lead: User, first_error: int) -> None:
-    with pytest.raises(quality.CannotDecide, match="no step"):
-        quality.decide_trace(trace_id=trace.pk, first_error=first_error, by=lead, now=NOW)
+def test_decide_refuses_a_missing_step(trace: Trace, lead: User, first_error: int) -> None:
+    with refuses("no_such_step"):
+        decide_trace(trace_id=trace.pk, first_error=first_error, by=lead, now=NOW)
 
 
-def test_decide_refuses_what_nobody_has_read_and_send_back_what_was_withdrawn(trace: Trace, lead: User) -> None:
-    with pytest.raises(quality.CannotDecide, match="Nobody"):
-        quality.decide_trace(trace_id=factories.make_trace(trace.project).pk, first_error=0, by=lead, now=NOW)
+def test_unsubmitted_trace_cannot_be_decided_and_withdrawn_trace_cannot_be_sent_back(trace: Trace, lead: User) -> None:
+    with refuses("not_submitted"):
+        decide_trace(trace_id=factories.make_trace(trace.project).pk, first_error=0, by=lead, now=NOW)
     queue.withdraw_traces(trace_ids=[trace.pk], now=NOW, reason="bad", by=lead)
-    with pytest.raises(quality.CannotDecide, match="withdrawn"):
-        quality.send_back_trace(trace_id=trace.pk, by=lead, now=NOW)
+    with refuses("withdrawn"):
+        send_back_trace(trace_id=trace.pk, by=lead, now=NOW)

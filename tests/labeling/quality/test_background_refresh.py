@@ -1,13 +1,14 @@
-"""Every trace and every project has its turn: what cannot be settled or computed keeps no other waiting."""
+"""Background refresh: failing traces and projects do not block others."""
 
 import datetime as dt
 from functools import partial
 
 import pytest
 
-from labeling import quality
 from labeling.models import AgreementTally, Assignment, DailyProjectStats, Project, ProjectStats, Settlement, Trace
 from labeling.quality import background_refresh, project_stats, resolve
+from labeling.quality.project_stats import list_daily_stats, load_project_stats
+from labeling.quality.resolution_state import mark_unsettled_due
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.quality import submitted_work
@@ -22,7 +23,7 @@ def project() -> Project:
     return submitted_work.project_with_two_submissions()
 
 
-def test_refresh_rests_between_two_rounds(project: Project) -> None:
+def test_refresh_waits_between_two_rounds(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     trace = factories.make_trace(project)
     submitted_work.submit_trace(factories.make_rater(project), trace, [-1])
@@ -32,19 +33,19 @@ def test_refresh_rests_between_two_rounds(project: Project) -> None:
     row = ProjectStats.objects.get()
     assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
     assert DailyProjectStats.objects.get().content["n_traces"] == 13
-    assert [each.day for each in quality.list_daily_stats(project_id=project.pk)] == [NOW.date()]
+    assert [each.day for each in list_daily_stats(project_id=project.pk)] == [NOW.date()]
 
 
-def test_look_again_marks_what_is_not_settled(project: Project) -> None:
+def test_mark_unsettled_due_marks_only_unsettled_traces(project: Project) -> None:
     background_refresh.resolve_due_traces(now=NOW)
     Settlement.objects.filter(state="asked").update(state="contested")
     waiting = Settlement.objects.filter(state="contested").count()
     assert waiting
-    assert quality.mark_unsettled_due(project_id=project.pk, now=NOW) == waiting
+    assert mark_unsettled_due(project_id=project.pk, now=NOW) == waiting
     assert Settlement.objects.filter(is_due=True).count() == waiting
 
 
-def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Project) -> None:
+def test_failing_trace_does_not_block_others(project: Project) -> None:
     broken, *others = Trace.objects.filter(project=project).order_by("pk")
     Assignment.objects.filter(trace=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
     background_refresh.resolve_due_traces(now=NOW)
@@ -52,9 +53,7 @@ def test_settle_due_goes_on_beside_a_trace_that_cannot_be_settled(project: Proje
     assert Settlement.objects.filter(is_due=False).count() == len(others)
 
 
-def test_settle_due_gives_every_trace_its_turn_behind_more_broken_ones_than_a_round_takes(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_failing_traces_do_not_block_others(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolve, "CHUNK", 2)
     broken = list(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:8])
     Assignment.objects.filter(trace__in=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
@@ -73,7 +72,7 @@ def test_settle_due_gives_every_trace_its_turn_behind_more_broken_ones_than_a_ro
     assert not Settlement.objects.exclude(n_failures=0, retry_at=None).exists()
 
 
-def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_project_gets_its_share_of_a_round(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolve, "CHUNK", 2)
     small = factories.make_project()
     trace = factories.make_trace(small)
@@ -85,37 +84,37 @@ def test_settle_due_gives_every_project_its_share(project: Project, monkeypatch:
     assert Settlement.objects.filter(project=project, is_due=True).exists()
 
 
-def test_refresh_computes_the_others_beside_a_project_that_cannot_be(project: Project) -> None:
+def test_failing_project_does_not_block_others(project: Project) -> None:
     AgreementTally.objects.filter(project=project).update(first_end=99)  # behind the end of its trace
     other = factories.make_project()
     submitted_work.submit_trace(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
     submitted_work.refresh_quality(now=NOW)
-    assert quality.load_project_stats(project_id=other.pk) is not None
-    assert quality.load_project_stats(project_id=project.pk) is None
+    assert load_project_stats(project_id=other.pk) is not None
+    assert load_project_stats(project_id=project.pk) is None
     assert background_refresh.list_stale_projects(now=LATER) == []  # not every three seconds
     assert project.pk in background_refresh.list_stale_projects(now=NOW + 2 * project_stats.LOST_AFTER)
 
 
-def test_compute_is_done_by_one_of_several_who_ask(project: Project) -> None:
+def test_one_of_several_callers_claims_the_computation(project: Project) -> None:
     background_refresh.resolve_due_traces(now=NOW)
     assert project_stats.claim_computation(project_id=project.pk, now=NOW)
     later = NOW + dt.timedelta(seconds=30)
     assert not project_stats.claim_computation(project_id=project.pk, now=later)
-    project_stats.mark_stats_stale(project_id=project.pk, now=later)  # somebody submits meanwhile
+    project_stats.mark_stats_stale(project_id=project.pk, now=later)  # a submit during the computation
     assert project.pk not in background_refresh.list_stale_projects(now=later)
     background_refresh.refresh_project_stats(project_id=project.pk, now=later)
-    assert quality.load_project_stats(project_id=project.pk) is None
+    assert load_project_stats(project_id=project.pk) is None
     project_stats.compute_project_stats(project_id=project.pk, now=NOW)
 
 
-def test_compute_is_taken_over_where_a_worker_was_killed(project: Project) -> None:
+def test_computation_of_a_killed_worker_is_taken_over(project: Project) -> None:
     background_refresh.resolve_due_traces(now=NOW)
     assert project_stats.claim_computation(project_id=project.pk, now=NOW)
     late = NOW + project_stats.LOST_AFTER + dt.timedelta(seconds=1)
     assert background_refresh.list_stale_projects(now=late) == [project.pk]
     background_refresh.refresh_project_stats(project_id=project.pk, now=late)
     project_stats.compute_project_stats(project_id=project.pk, now=NOW)  # who was slow, and not dead, comes too late
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert (shown.computed_at, ProjectStats.objects.get().began_at) == (late, None)
     assert background_refresh.list_stale_projects(now=late + LONG) == []
@@ -125,7 +124,7 @@ LONG = dt.timedelta(hours=1)
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_begin_at_the_same_moment_is_the_work_of_one() -> None:
+def test_one_of_two_concurrent_callers_claims_the_computation() -> None:
     project = submitted_work.project_with_two_submissions()
     background_refresh.resolve_due_traces(now=NOW)
     began = run_at_once(*[partial(project_stats.claim_computation, project_id=project.pk, now=NOW)] * 4)

@@ -1,13 +1,14 @@
-"""Gold is right where the first error lies in the accepted set, by the first revision, once."""
+"""Scoring of gold answers."""
 
 import datetime as dt
 
 import pytest
 
-from labeling import quality
 from labeling.models import GoldAnswer, Rater, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality import gold_scoring, submitted_readings
+from labeling.quality.gold import make_gold
+from labeling.quality.gold_scoring import load_gold_accuracy
 from labeling.quality.submitted_readings import RevisionReport
 from tests import factories
 from tests.labeling.quality import submitted_work
@@ -30,14 +31,14 @@ RIGHT, MISSED, BLAMED, GAVE_UP = "right", "missed", "blamed", "gave_up"
         ([2, None], 3, BLAMED),
     ],
 )
-def test_verdict_tells_a_missed_error_from_a_blamed_step(
+def test_verdict_distinguishes_missed_errors_and_false_alarms(
     accepted: list[int | None], said: int | None, verdict: str
 ) -> None:
     reason = "solution" if said is None else "found_error"
     assert gold_scoring.judge_first_error(accepted=accepted, report=RevisionReport(1, 1, said, 4, reason)) == verdict
 
 
-def test_verdict_of_who_gave_up_is_never_right() -> None:
+def test_giving_up_is_never_right() -> None:
     assert gold_scoring.judge_first_error(accepted=[None], report=RevisionReport(1, 1, None, 4, "give_up")) == GAVE_UP
     assert gold_scoring.judge_first_error(accepted=[1], report=RevisionReport(1, 1, 1, 1, "bad_problem")) == RIGHT
 
@@ -45,7 +46,7 @@ def test_verdict_of_who_gave_up_is_never_right() -> None:
 @pytest.fixture
 def gold_trace() -> Trace:
     trace = factories.make_trace(factories.make_project())
-    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
+    make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=factories.NOW)
     return trace
 
 
@@ -55,7 +56,7 @@ def rater(gold_trace: Trace) -> Rater:
 
 
 @pytest.mark.django_db
-def test_score_is_kept_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+def test_gold_answer_is_scored_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
     submitted_work.submit_trace(rater, gold_trace, [1, -1], purpose="gold")
     answer = GoldAnswer.objects.get()
     assert (answer.verdict, answer.first_error, answer.use, answer.answered_at) == (RIGHT, 1, "hidden", now)
@@ -63,7 +64,7 @@ def test_score_is_kept_with_the_submit(gold_trace: Trace, rater: Rater, now: dt.
 
 
 @pytest.mark.django_db
-def test_score_reads_the_first_revision_alone(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+def test_only_the_first_revision_is_scored(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
     assignment = submitted_work.submit_trace(rater, gold_trace, [1, 1, -1], purpose="gold")
     submitted_work.correct_step(assignment, 1, -1, now=now + dt.timedelta(days=1))
     assert [
@@ -74,24 +75,24 @@ def test_score_reads_the_first_revision_alone(gold_trace: Trace, rater: Rater, n
 
 
 @pytest.mark.django_db
-def test_score_leaves_work_alone(gold_trace: Trace, rater: Rater) -> None:
+def test_work_is_not_scored(gold_trace: Trace, rater: Rater) -> None:
     submitted_work.submit_trace(rater, gold_trace, [1, -1])
     assert not GoldAnswer.objects.exists()
 
 
 @pytest.mark.django_db
-def test_score_counts_screening_apart_by_attempt(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
-    quality.make_gold(trace=gold_trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
+def test_screening_is_scored_by_attempt(gold_trace: Trace, rater: Rater, now: dt.datetime) -> None:
+    make_gold(trace=gold_trace, use=GoldUse.SCREENING, accepted_first_errors=[None], by=None, now=now)
     submitted_work.submit_trace(rater, gold_trace, [1, 1, 1], purpose="screening")
     submitted_work.submit_trace(rater, gold_trace, [-1], purpose="screening", attempt=2)
-    assert quality.load_gold_accuracy(rater_id=rater.pk).n == 0
-    assert quality.load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING).n == 2
-    second = quality.load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=2)
+    assert load_gold_accuracy(rater_id=rater.pk).n == 0
+    assert load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING).n == 2
+    second = load_gold_accuracy(rater_id=rater.pk, use=GoldUse.SCREENING, attempt=2)
     assert (second.n, second.right, second.blamed, second.share) == (1, 0, 1, 0.0)
 
 
 @pytest.mark.django_db
-def test_score_of_who_gave_up(gold_trace: Trace, rater: Rater) -> None:
+def test_giving_up_is_scored_as_such(gold_trace: Trace, rater: Rater) -> None:
     assignment = submitted_work.give_up(rater, gold_trace, [1], purpose="gold")
     assert submitted_readings.load_revision_reports([(assignment.pk, 1)]) == [
         RevisionReport(assignment.pk, 1, None, 1, "give_up")
@@ -99,6 +100,6 @@ def test_score_of_who_gave_up(gold_trace: Trace, rater: Rater) -> None:
     assert GoldAnswer.objects.get().verdict == GAVE_UP
 
 
-def test_accuracy_of_nothing_says_so() -> None:
-    nothing = gold_scoring.summarize_verdicts([])
+def test_accuracy_without_answers_is_undefined() -> None:
+    nothing = gold_scoring.GoldAccuracy(n=0, right=0, missed=0, blamed=0, gave_up=0)
     assert (nothing.share, nothing.interval.low, nothing.interval.high) == (None, 0.0, 1.0)

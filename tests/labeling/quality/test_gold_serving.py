@@ -1,13 +1,14 @@
-"""Hidden gold is met in an order that tells who does not read, by everybody, once."""
+"""The order in which hidden gold is served."""
 
 import datetime as dt
 
 import pytest
 
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Project, QueueEntry, Trace
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
+from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -16,8 +17,8 @@ NOW = factories.NOW
 
 def gold(project: Project, *accepted: int | None) -> Trace:
     trace = factories.make_trace(project)
-    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
-    quality.enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=NOW)
+    make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
+    enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=[trace.pk], now=NOW)
     return trace
 
 
@@ -26,18 +27,18 @@ def order(project: Project) -> list[int]:
     return list(entries.order_by("-key", "-trace_id").values_list("trace_id", flat=True))
 
 
-def test_arrange_hidden_balances_every_beginning_and_writes_nothing_twice() -> None:
+def test_hidden_gold_order_is_balanced_in_every_prefix_and_stable() -> None:
     project = factories.make_project()
     sound = {gold(project, None).pk for _ in range(9)}
     for place in (0, 1, 2):
         gold(project, place)
-    assert quality.arrange_hidden_gold(project_id=project.pk, now=NOW)
+    assert arrange_hidden_gold(project_id=project.pk, now=NOW)
     assert sum(trace in sound for trace in order(project)[:4]) == 1
-    assert quality.arrange_hidden_gold(project_id=project.pk, now=NOW) == 0
+    assert arrange_hidden_gold(project_id=project.pk, now=NOW) == 0
 
 
-def test_arrange_hidden_shows_nobody_a_trace_twice_and_hides_none() -> None:
-    """Readers begin at the top of the new order; what each has met stays met."""
+def test_reordering_hidden_gold_neither_repeats_nor_skips_traces() -> None:
+    """Raters start at the top of the new order, and skip traces they had before."""
     project = factories.make_project(gold_share=1)
     factories.make_entry(factories.make_lane(project), factories.make_trace(project))
     traces = {gold(project, place).pk for place in (None, None, None, 0, 1, 2)}
@@ -54,7 +55,7 @@ def test_arrange_hidden_shows_nobody_a_trace_twice_and_hides_none() -> None:
     assert sorted(met) == sorted(traces)
 
 
-def test_arrange_tells_traces_apart_that_came_at_one_moment() -> None:
+def test_reordering_handles_traces_added_at_the_same_time() -> None:
     project = factories.make_project()
     lane = factories.make_lane(project, "screening")
     first, second = (factories.make_entry(lane, factories.make_trace(project), key=7).trace_id for _ in range(2))
@@ -65,11 +66,11 @@ def test_arrange_tells_traces_apart_that_came_at_one_moment() -> None:
     assert order(project) == [first, second]
 
 
-def test_hand_out_takes_a_trace_out_of_the_work_and_a_canary_out_of_everything() -> None:
+def test_gold_leaves_the_work_lanes_and_canaries_leave_all() -> None:
     project = factories.make_project()
     lane = factories.make_lane(project)
     for use, left in ((GoldUse.TRAINING, "training"), (GoldUse.CANARY, None)):
         entry = factories.make_entry(lane, factories.make_trace(project))
-        quality.enqueue_gold(project_id=project.pk, use=use, trace_ids=[entry.trace_id], now=NOW)
+        enqueue_gold(project_id=project.pk, use=use, trace_ids=[entry.trace_id], now=NOW)
         found = QueueEntry.objects.filter(trace=entry.trace_id, is_open=True).values_list("lane__arm", flat=True)
         assert list(found) == ([left] if left else [])

@@ -1,4 +1,4 @@
-"""The figures of a project are those that one computes from its ratings by hand."""
+"""Project statistics against statistics computed from the ratings."""
 
 import datetime as dt
 import json
@@ -12,12 +12,16 @@ import pytest
 from events.models import Event
 from jobs import runner
 from jobs.models import Job, JobState
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import AgreementTally, Judgment, Project, Rater, Settlement, Step, Trace, TraceDraw
 from labeling.models.gold import GoldUse
 from labeling.quality import background_refresh, project_stats, recount_job, tallies, tally_arrays
+from labeling.quality.gold import make_gold
+from labeling.quality.project_stats import load_project_stats
+from labeling.quality.resolve import resolve_traces
 from rawsql import integer_columns
 from stats import estimation, rating_patterns, step_agreement
+from stats.estimates import Reason
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -32,7 +36,7 @@ def project() -> Project:
 
 
 def by_hand(project: Project, **only: Any) -> dict[str, float | None]:
-    """Every step statistic from the ratings themselves."""
+    """Every step statistic, computed from the ratings."""
     rows = list(
         Judgment.objects.filter(turn__assignment__project=project, **only).values_list(
             "option_id", "rating", "option__step__trace__problem_id"
@@ -51,9 +55,9 @@ def values(estimates: dict[str, Any]) -> dict[str, float | None]:
     return {name: estimate["value"] for name, estimate in estimates.items()}
 
 
-def test_compute_gives_what_the_ratings_give(project: Project) -> None:
+def test_step_statistics_equal_those_from_the_ratings(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert not shown.is_stale
     found = shown.content
@@ -68,7 +72,7 @@ def test_compute_gives_what_the_ratings_give(project: Project) -> None:
     json.dumps(found)
 
 
-def test_compute_tells_first_errors_and_raters(project: Project) -> None:
+def test_content_has_first_errors_and_raters(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     content = project_stats.build_stats_content(project_id=project.pk, now=NOW)
     same = Settlement.objects.filter(state="settled").count()
@@ -83,7 +87,7 @@ def test_compute_tells_first_errors_and_raters(project: Project) -> None:
     over_credit = content["confusion"]["over_credit"]
     assert (over_credit["value"], over_credit["reason"]) in (
         (0.0, None),
-        (None, "nothing to count: no case of this kind"),
+        (None, Reason.NO_CASES),
     )
     negative, *others = content["confusion"]["counts"]
     assert over_credit["n_paired"] == sum(negative)  # the steps that it is a share of, no others
@@ -93,7 +97,7 @@ def test_compute_tells_first_errors_and_raters(project: Project) -> None:
     assert content["days"] == [{"day": "2026-11-18", "readings": 24, "active_ms": 0, "paid_ms": 0}]
 
 
-def test_withdrawn_traces_count_nowhere(project: Project) -> None:
+def test_withdrawn_traces_are_not_counted(project: Project) -> None:
     trace = Trace.objects.filter(project=project).order_by("pk")[0]
     queue.withdraw_traces(trace_ids=[trace.pk], now=NOW, reason="broken", by=None)
     found = project_stats.build_stats_content(project_id=project.pk, now=NOW)["headline"]
@@ -103,7 +107,7 @@ def test_withdrawn_traces_count_nowhere(project: Project) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 5])
-def test_figures_read_in_stretches_are_those_read_in_one(
+def test_statistics_do_not_depend_on_the_block_size(
     project: Project, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     told = project_stats.build_stats_content(project_id=project.pk, now=NOW)
@@ -112,19 +116,19 @@ def test_figures_read_in_stretches_are_those_read_in_one(
     assert told["headline"]["n_traces"] == 12
 
 
-def test_figures_of_nothing_say_why() -> None:
+def test_empty_project_gives_reasons() -> None:
     empty = factories.make_project()
-    assert quality.load_project_stats(project_id=empty.pk) is None
+    assert load_project_stats(project_id=empty.pk) is None
     found = project_stats.compute_project_stats(project_id=empty.pk, now=NOW)
-    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == "no unit has two ratings"
+    assert found["headline"]["steps"]["alpha_nominal"]["reason"] == Reason.NO_PAIRS
     assert found["headline"]["first_error"]["exact"]["value"] is None
-    assert found["confusion"]["over_credit"]["reason"] == "nothing to count: no case of this kind"
+    assert found["confusion"]["over_credit"]["reason"] == Reason.NO_CASES
 
 
-def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
+def test_gold_accuracy_of_raters_has_an_interval(project: Project) -> None:
     rater = Rater.objects.all()[0]
     gold = factories.make_trace(project)
-    quality.make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+    make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     submitted_work.submit_trace(rater, gold, [1, 1, 1], purpose="gold")
     background_refresh.resolve_due_traces(now=NOW)
     told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(rater.pk)]["gold"]
@@ -136,7 +140,7 @@ def test_gold_of_raters_is_told_with_its_interval(project: Project) -> None:
     assert (watching["reason"], watching["screens"]) == (None, False)
 
 
-def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
+def test_recount_reports_and_corrects_drift(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     first = AgreementTally.objects.order_by("pk")[0]
     AgreementTally.objects.filter(pk=first.pk).update(positive_positive=9)
@@ -153,7 +157,7 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
         "proven": 0,
         "work_days": 0,
     }
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert (shown.drifted_traces, shown.is_stale) == (1, True)
     assert Event.objects.filter(what="figures.drifted").count() == 1
@@ -161,14 +165,14 @@ def test_recounting_reports_drift_and_puts_it_right(project: Project) -> None:
 
 @pytest.fixture
 def kept(project: Project) -> Iterator[set[int]]:
-    """The traces that whoever draws calls the audit slice."""
+    """The traces of the registered audit slice."""
     traces = set(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:5])
     others, tally_arrays._audit_slices[:] = tally_arrays._audit_slices[:], [lambda project_id: traces]
     yield traces
     tally_arrays._audit_slices[:] = others
 
 
-def test_headline_rests_on_the_audit_slice_where_a_policy_chose(project: Project, kept: set[int]) -> None:
+def test_headline_uses_the_audit_slice_if_a_policy_drew_traces(project: Project, kept: set[int]) -> None:
     whole = project_stats.build_stats_content(project_id=project.pk, now=NOW)["headline"]
     assert (whole["is_audit_slice"], whole["n_traces"]) == (False, 12)
     numbers: dict[str, Any] = {"batch": 1, "rank": 0, "q": 0.5, "pool_size": 12, "n_left": 12, "drawn_at": NOW}
@@ -181,7 +185,7 @@ def test_headline_rests_on_the_audit_slice_where_a_policy_chose(project: Project
     assert sum(row["first_error"]["pairs"] for row in found["pair"]) == 12
 
 
-def test_positions_compare_those_who_had_come_so_far(project: Project) -> None:
+def test_positions_compare_raters_still_at_risk(project: Project) -> None:
     rows = project_stats.build_stats_content(project_id=project.pk, now=NOW)["position"]
     assert [row["step"] for row in rows] == [0, 1, 2]
     assert rows[0]["n"] == 12
@@ -206,8 +210,8 @@ def test_positions_compare_those_who_had_come_so_far(project: Project) -> None:
     assert any(row["low"] is not None for row in rows)
 
 
-def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt.datetime) -> None:
-    """Also right after the nightly recount; a trace whose readings differ counts for both kinds."""
+def test_first_errors_by_step_kind_use_traces_with_an_error_of_that_kind(now: dt.datetime) -> None:
+    """Also after the nightly recount. A trace with two different first errors counts for both kinds."""
     project = factories.make_project()
     raters = submitted_work.make_raters(project, 2)
     for ends in ((0, 0), (0, 1), (1, 1), (None, 1), (None, None), (2, 2)):
@@ -225,15 +229,15 @@ def test_first_errors_by_kind_are_of_traces_in_which_either_saw_it_there(now: dt
         assert {key: (one["value"], one["n_paired"]) for key, one in exact.items()} == expected
         assert {row["key"]: row["n_traces"] for row in found} == {"action": 3, "reasoning": 3}
         assert "has_error_kappa" not in found[0]["first_error"]
-        assert exact["action"]["interval_reason"] == "fewer than 5 problems"
+        assert exact["action"]["interval_reason"] == Reason.FEW_PROBLEMS
 
 
-def test_what_one_reading_settled_is_no_yardstick_for_it(now: dt.datetime) -> None:
+def test_consensus_of_a_single_vote_is_not_compared_with_it(now: dt.datetime) -> None:
     project = factories.make_project(overlap=1)
     trace = factories.make_trace(project, ["One.", "Two."])
     rater = factories.make_rater(project)
     submitted_work.submit_trace(rater, trace, [1, -1])
-    quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=now)
+    resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=now)
     told = project_stats.build_stats_content(project_id=project.pk, now=now)
     assert told["settled"]["traces"] == 1
     assert "consensus" not in told["raters"][str(rater.pk)]

@@ -1,4 +1,4 @@
-"""Submit, and what beat sends: a worker process settles and computes the figures, by everything they are told by."""
+"""A worker process resolves traces and computes statistics after a submit."""
 
 import datetime as dt
 from functools import partial
@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from labeling import quality, tasks
+from labeling import tasks
 from labeling.models import Project, ProjectStats, Rater, Step
 from labeling.projects import lifecycle
+from labeling.quality.project_stats import load_project_stats
 from tests import factories, servers
 from tests.labeling.quality import submitted_work
 
@@ -31,7 +32,7 @@ def read_one(project: Project, raters: list[Rater], domain: str) -> None:
 
 
 def content(project: Project) -> dict[str, Any]:
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     return shown.content if shown else {"headline": {"n_traces": 0}}
 
 
@@ -39,7 +40,7 @@ def is_told(project: Project, n_traces: int) -> bool:
     return bool(content(project)["headline"]["n_traces"] == n_traces)
 
 
-def test_figures_follow_each_submit_by_everything_they_are_told_by(broker: str, tmp_path: Path) -> None:
+def test_worker_updates_statistics_after_a_submit(broker: str, tmp_path: Path) -> None:
     project = factories.make_project()
     lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=factories.NOW)
     raters = submitted_work.make_raters(project, 2)

@@ -1,4 +1,4 @@
-"""Raters' errors are learned by night, held against gold, and say how probable a consensus is."""
+"""The rater model: fits, posteriors, and settling by probability."""
 
 import random
 
@@ -23,6 +23,7 @@ from labeling.models.gold import GoldUse
 from labeling.models.rater_model import FitBasis
 from labeling.quality import background_refresh, posteriors, rater_model
 from labeling.quality.posteriors import ObservedFirstError, TraceShape
+from stats.estimates import Reason
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -33,7 +34,7 @@ GOOD, CARELESS = 0.95, 0.5
 
 
 class Crowd:
-    """Three raters of known quality whose reports are put down without their ratings: a fit reads nothing else."""
+    """Three raters of known quality, with reports but no ratings, which a fit does not use."""
 
     def __init__(self, project: Project, seed: int = 0) -> None:
         self.project, self.random = project, random.Random(seed)
@@ -111,19 +112,19 @@ def crowd() -> Crowd:
     return Crowd(factories.make_project(overlap=2, overlap_limit=3))
 
 
-def test_learn_waits_until_there_is_enough(crowd: Crowd) -> None:
+def test_fit_needs_enough_data(crowd: Crowd) -> None:
     crowd.read(rater_model.MIN_TRACES - 1)
     assert rater_model.fit_raters(project_id=crowd.project.pk, now=NOW) is None
     crowd.read(1)
     made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
     assert made is not None
     assert (made.number, made.n_gold, made.temperature, made.threshold) == (1, 0, 1.0, None)
-    assert made.temperature_reason == made.threshold_reason == "too few gold traces"
+    assert made.temperature_reason == made.threshold_reason == Reason.FEW_GOLD
     detail = {"basis": "blind", "fit": 1, "gold": 0, "threshold": None}
     assert Event.objects.get(what="raters.fitted").detail == detail
 
 
-def test_learn_tells_careful_raters_from_careless_ones_and_cools_on_gold(crowd: Crowd) -> None:
+def test_fit_separates_careful_and_careless_raters_and_calibrates_on_gold(crowd: Crowd) -> None:
     crowd.read(120)
     crowd.meet_gold(110)
     made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
@@ -140,7 +141,7 @@ def test_learn_tells_careful_raters_from_careless_ones_and_cools_on_gold(crowd: 
     assert rater_model.load_current_fit(crowd.project.pk) == made
 
 
-def test_posterior_follows_whoever_errs_less_and_says_p_of_survival(crowd: Crowd) -> None:
+def test_posterior_follows_the_better_rater(crowd: Crowd) -> None:
     crowd.read(150)
     made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
     assert made is not None
@@ -148,16 +149,16 @@ def test_posterior_follows_whoever_errs_less_and_says_p_of_survival(crowd: Crowd
     seen = [ObservedFirstError(7, careful.pk, 1, 1, False), ObservedFirstError(7, careless.pk, None, 3, False)]
     found = posteriors.compute_posteriors(made, {7: SHAPE}, seen)[7]
     assert found.leading == 1
-    assert found.of(1) > 0.5
+    assert found.probability_at(1) > 0.5
     assert sum(found.places) == pytest.approx(1)
-    assert found.after(0) == pytest.approx(1 - found.of(0))
-    assert [round(each, 6) for each in found.places] == found.listed()
+    assert found.probability_after(0) == pytest.approx(1 - found.probability_at(0))
+    assert [round(each, 6) for each in found.places] == found.as_list()
     stranger = posteriors.compute_posteriors(made, {7: SHAPE}, [ObservedFirstError(7, 10**9, 1, 1, False)])
     assert stranger[7].leading == 1
 
 
-def test_consensus_carries_the_probability_of_its_place(crowd: Crowd) -> None:
-    """Also what was settled before the first fit: it is looked at anew, once."""
+def test_consensus_stores_its_probability(crowd: Crowd) -> None:
+    """Traces settled before the first fit are resolved again once."""
     crowd.read(60)
     trace = factories.make_trace(crowd.project)
     for rater in crowd.raters[:2]:
@@ -185,8 +186,8 @@ def test_consensus_carries_the_probability_of_its_place(crowd: Crowd) -> None:
     assert Consensus.objects.count() == 2  # another fit makes no revision by itself
 
 
-def test_assisted_readings_are_learned_and_stored_apart(crowd: Crowd) -> None:
-    """What machines and whoever saw scores said moves nothing of what people are held for, and settles nothing."""
+def test_assisted_submissions_have_their_own_fit(crowd: Crowd) -> None:
+    """Assisted submissions change neither the blind fit nor the settlement."""
     crowd.read(60)
     judge = factories.make_machine_rater(crowd.project)
     trace = factories.make_trace(crowd.project)
@@ -197,7 +198,7 @@ def test_assisted_readings_are_learned_and_stored_apart(crowd: Crowd) -> None:
     assert blind is not None
     assert (
         rater_model.fit_raters(project_id=crowd.project.pk, now=NOW, basis=FitBasis.ASSISTED) is None
-    )  # nobody was assisted
+    )  # no assisted submissions
     Settlement.objects.update(is_due=True)
     background_refresh.resolve_due_traces(now=NOW)
     machine = submitted_work.submit_trace(judge, trace, [-1])
@@ -225,7 +226,7 @@ def test_assisted_readings_are_learned_and_stored_apart(crowd: Crowd) -> None:
 
 
 def make_fit(project: Project, threshold: float | None) -> RaterModelFit:
-    """Everybody finds nine of ten errors and sees few where none are."""
+    """A fit in which all raters detect nine of ten errors and raise few false alarms."""
     return RaterModelFit.objects.create(
         project=project,
         number=1,
@@ -240,7 +241,7 @@ def make_fit(project: Project, threshold: float | None) -> RaterModelFit:
 
 
 @pytest.mark.parametrize("accepts", [True, False])
-def test_settle_by_probability_where_the_project_says_so(accepts: bool) -> None:
+def test_settle_by_probability_if_enabled(accepts: bool) -> None:
     project = factories.make_project(overlap=2, overlap_limit=3, uses_probability=accepts)
     make_fit(project, 0.6)
     trace = factories.make_trace(project)
@@ -255,7 +256,7 @@ def test_settle_by_probability_where_the_project_says_so(accepts: bool) -> None:
         assert (Consensus.objects.get().first_error, Consensus.objects.get().confidence) == (1, 0.5)
 
 
-def test_settle_by_probability_asks_again_where_agreement_is_not_sure_enough() -> None:
+def test_settle_by_probability_requests_more_if_agreement_is_too_uncertain() -> None:
     project = factories.make_project(overlap=2, overlap_limit=3, uses_probability=True)
     make_fit(project, 0.9999999)
     trace = factories.make_trace(project)
@@ -275,7 +276,7 @@ def test_settle_by_probability_asks_again_where_agreement_is_not_sure_enough() -
     ]
 
 
-def test_settle_by_probability_without_a_threshold_goes_by_the_votes() -> None:
+def test_settle_by_votes_without_a_threshold() -> None:
     project = factories.make_project(overlap=1, uses_probability=True)
     make_fit(project, None)
     submitted_work.submit_trace(factories.make_rater(project), factories.make_trace(project), [1, 1, 1])

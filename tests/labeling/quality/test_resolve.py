@@ -1,4 +1,4 @@
-"""Two readings, a third where first errors differ, up to the limit, then contested; each trace says why."""
+"""Resolution of traces: settled, further label requested, or contested, with the reason."""
 
 import datetime as dt
 from functools import partial
@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from events.models import Event
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Consensus, FirstErrorReport, Project, QueueEntry, Settlement, Trace
 from labeling.quality import consensus, resolution_reasons, resolution_state
+from labeling.quality.adjudication import send_back_trace
+from labeling.quality.resolve import resolve_traces
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.quality import submitted_work
@@ -27,13 +29,13 @@ def make(limit: int = 5, **fields: Any) -> tuple[Project, Trace]:
 
 
 def read(project: Project, trace: Trace, ratings: list[int], **fields: Any) -> Settlement:
-    """One more reading by somebody new, and what is made of it."""
+    """Submit as a new rater, and resolve the trace."""
     submitted_work.submit_trace(factories.make_rater(project), trace, ratings, **fields)
     return settled(project, trace)
 
 
 def settled(project: Project, trace: Trace) -> Settlement:
-    quality.resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=NOW)
+    resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=NOW)
     row = Settlement.objects.get(pk=trace.pk)
     assert not row.is_due
     assert resolution_reasons.describe_resolution_reason(row.reason)
@@ -44,7 +46,7 @@ def opinions(trace: Trace) -> int:
     return sum(QueueEntry.objects.filter(trace=trace, lane__arm="opinion").values_list("slots", flat=True))
 
 
-def test_settle_where_two_agree() -> None:
+def test_two_agreeing_submissions_settle() -> None:
     project, trace = make()
     assert read(project, trace, SOUND).state == "reading"
     row = read(project, trace, SOUND)
@@ -55,7 +57,7 @@ def test_settle_where_two_agree() -> None:
     assert opinions(trace) == 0
 
 
-def test_settle_asks_a_third_where_first_errors_differ_and_follows_the_majority() -> None:
+def test_third_label_is_requested_when_two_differ_and_the_majority_settles() -> None:
     project, trace = make()
     read(project, trace, SOUND)
     row = read(project, trace, [-1])
@@ -69,7 +71,7 @@ def test_settle_asks_a_third_where_first_errors_differ_and_follows_the_majority(
     assert found.labels == [[0, 0, -1, pytest.approx(2 / 3), 3]]
 
 
-def test_settle_contests_at_the_limit_and_tells_it_once() -> None:
+def test_trace_is_contested_at_the_limit_and_logged_once() -> None:
     project, trace = make(limit=3)
     read(project, trace, SOUND)
     read(project, trace, [-1])
@@ -80,14 +82,14 @@ def test_settle_contests_at_the_limit_and_tells_it_once() -> None:
     assert Event.objects.filter(what="trace.contested").count() == 1
 
 
-def test_settle_counts_a_late_extra_as_an_opinion() -> None:
+def test_late_submission_votes() -> None:
     project, trace = make()
     read(project, trace, SOUND)
     read(project, trace, [-1])
     assert read(project, trace, SOUND, population="extra").state == "settled"
 
 
-def test_settle_waits_for_whoever_has_the_place_of_a_late_extra() -> None:
+def test_late_submission_does_not_replace_the_awaited_one() -> None:
     """Somebody lapsed, somebody else has the trace, the first one submits all the same, and differs: nobody further is
     asked before the one who has it has spoken."""
     project, trace = make()
@@ -105,7 +107,7 @@ def test_settle_waits_for_whoever_has_the_place_of_a_late_extra() -> None:
 
 
 @pytest.mark.parametrize(("state", "second"), [("contested", [-1]), ("settled", SOUND)])
-def test_settle_asks_no_first_reading_more_of_what_was_through(state: str, second: list[int]) -> None:
+def test_higher_overlap_does_not_reopen_finished_traces(state: str, second: list[int]) -> None:
     """The project asks for three from the start now: what was contested after two is asked one more, and what was
     settled by two stays so when one of them is corrected and says the same."""
     project, trace = make(limit=2)
@@ -118,7 +120,7 @@ def test_settle_asks_no_first_reading_more_of_what_was_through(state: str, secon
     assert (row.state, opinions(trace)) == (("asked", 1) if state == "contested" else ("settled", 0))
 
 
-def test_settle_by_fewer_looks_at_what_waits_for_one_more() -> None:
+def test_lower_overlap_settles_waiting_traces() -> None:
     project, trace = make()
     Project.objects.update(overlap=3)
     queue.resize_slots(project_id=project.pk, overlap=3, after=0, now=NOW)
@@ -132,7 +134,7 @@ def test_settle_by_fewer_looks_at_what_waits_for_one_more() -> None:
     assert (row.state, row.reason) == ("settled", "all_agree")
 
 
-def test_settle_by_fewer_waits_for_the_opinion_that_was_asked_for() -> None:
+def test_lower_overlap_still_waits_for_a_requested_submission() -> None:
     """Three readings differ and a fourth is asked for; two from the start are enough now. It is still to come: nobody
     is to decide before it, and nobody further is asked."""
     project, trace = make()
@@ -140,7 +142,7 @@ def test_settle_by_fewer_waits_for_the_opinion_that_was_asked_for() -> None:
     queue.resize_slots(project_id=project.pk, overlap=3, after=0, now=NOW)
     for ratings in (SOUND, [-1], [1, 1, -1]):
         row = read(project, trace, ratings)
-    QueueEntry.objects.filter(lane__arm="uniform").update(slots_left=0)  # whoever claims takes one
+    QueueEntry.objects.filter(lane__arm="uniform").update(slots_left=0)  # a claim takes one slot
     assert (row.state, opinions(trace)) == ("asked", 1)
     Project.objects.update(overlap=2)
     queue.resize_slots(project_id=project.pk, overlap=2, after=0, now=NOW)
@@ -149,13 +151,13 @@ def test_settle_by_fewer_waits_for_the_opinion_that_was_asked_for() -> None:
     assert (row.state, row.reason, opinions(trace)) == ("asked", "differ", 1)
 
 
-def test_settle_goes_on_up_to_the_limit_behind_a_reading_that_a_person_asked_for() -> None:
-    """That reading is in, nothing else is to come, and they differ still: contested at the limit alone."""
+def test_requests_continue_up_to_the_limit_after_a_request_by_a_person() -> None:
+    """After the requested submission, the votes still differ: contested only at the limit."""
     project, trace = make(limit=3)
     for ratings in (SOUND, [-1], [1, 1, -1]):
         row = read(project, trace, ratings)
     assert (row.state, row.reason) == ("contested", "differ_at_limit")
-    quality.send_back_trace(trace_id=trace.pk, by=factories.make_user(), now=NOW)
+    send_back_trace(trace_id=trace.pk, by=factories.make_user(), now=NOW)
     row = read(project, trace, SOUND)
     assert (row.state, opinions(trace)) == ("contested", 2)
     Project.objects.update(overlap_limit=5)
@@ -165,7 +167,7 @@ def test_settle_goes_on_up_to_the_limit_behind_a_reading_that_a_person_asked_for
     assert settled(project, trace) == row
 
 
-def test_settle_asks_again_for_what_was_cut_off_and_contests_bad_problems() -> None:
+def test_censored_submissions_are_replaced_and_bad_problems_contested() -> None:
     project, trace = make()
     read(project, trace, SOUND)
     submitted_work.give_up(factories.make_rater(project), trace, [1])
@@ -179,7 +181,7 @@ def test_settle_asks_again_for_what_was_cut_off_and_contests_bad_problems() -> N
     assert (row.state, row.reason) == ("contested", "bad_problem")
 
 
-def test_settle_follows_a_correction_with_a_new_revision() -> None:
+def test_correction_makes_a_new_revision() -> None:
     project, trace = make()
     first, second = submitted_work.make_raters(project, 2)
     one = submitted_work.submit_trace(first, trace, [-1])
@@ -195,7 +197,7 @@ def test_settle_follows_a_correction_with_a_new_revision() -> None:
     assert list(FirstErrorReport.objects.values_list("first_error", "revision")) == [(None, 2), (None, 2)]
 
 
-def test_settle_of_the_same_readings_makes_no_new_revision() -> None:
+def test_same_submissions_make_no_new_revision() -> None:
     project, trace = make()
     read(project, trace, SOUND)
     read(project, trace, SOUND)
@@ -204,7 +206,7 @@ def test_settle_of_the_same_readings_makes_no_new_revision() -> None:
     assert Consensus.objects.count() == 1
 
 
-def test_settle_of_every_step_labels_each_by_its_majority() -> None:
+def test_every_step_protocol_labels_by_majority() -> None:
     project, trace = make(protocol="every_step")
     read(project, trace, [1, -1, 1])
     read(project, trace, [1, -1, 0])
@@ -213,7 +215,7 @@ def test_settle_of_every_step_labels_each_by_its_majority() -> None:
     assert found.labels == [[0, 0, 1, 1.0, 2], [1, 0, -1, 1.0, 2]]
 
 
-def test_settle_leaves_machines_and_assisted_readings_out() -> None:
+def test_machines_and_assisted_submissions_do_not_vote() -> None:
     project, trace = make()
     read(project, trace, SOUND)
     row = read(project, trace, SOUND, is_assisted=True)
@@ -221,11 +223,11 @@ def test_settle_leaves_machines_and_assisted_readings_out() -> None:
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_settle_at_once_asks_for_one_opinion(now: dt.datetime) -> None:
+def test_concurrent_resolution_requests_one_submission(now: dt.datetime) -> None:
     project, trace = make()
     for ratings in (SOUND, [-1]):
         submitted_work.submit_trace(factories.make_rater(project), trace, ratings)
-    look = partial(quality.resolve_traces, project_id=project.pk, trace_ids=[trace.pk], now=now)
+    look = partial(resolve_traces, project_id=project.pk, trace_ids=[trace.pk], now=now)
     add = partial(queue.add_slot, trace_id=trace.pk, round=2, now=now)
     outcomes = run_at_once(look, look, add, look, add, look)
     assert not [each for each in outcomes if isinstance(each, Exception)], outcomes

@@ -1,4 +1,4 @@
-"""What is counted as traces move is what one finds by going through all of them."""
+"""Running totals against a recount."""
 
 import datetime as dt
 import random
@@ -6,9 +6,10 @@ from functools import partial
 
 import pytest
 
-from labeling import quality, queue
+from labeling import queue
 from labeling.models import Project, ProjectStats, ReportCount, Settlement, SettlementDay, Trace
 from labeling.quality import background_refresh, consensus, project_stats, resolve, running_totals, trace_counts
+from labeling.quality.adjudication import decide_trace, list_contested, send_back_trace
 from tests import concurrency, factories
 from tests.labeling.quality import submitted_work
 
@@ -19,7 +20,7 @@ NOTHING: running_totals.TotalsDrift = {"labeling_settlementday": {}, "labeling_r
 
 
 def read_by_two(project: Project, *readings: tuple[int | None, int | None]) -> list[Trace]:
-    """Traces of three steps; each of two raters sees the first error there, or none."""
+    """Traces of three steps, each with the first errors of two raters."""
     raters = submitted_work.make_raters(project, 2)
     made = [factories.make_trace(project, ["One.", "Two.", "Three."]) for _ in readings]
     for trace, ends in zip(made, readings, strict=True):
@@ -28,14 +29,14 @@ def read_by_two(project: Project, *readings: tuple[int | None, int | None]) -> l
     return made
 
 
-def test_counts_follow_a_trace_through_settling_correcting_and_deciding() -> None:
+def test_totals_follow_resolution_correction_and_decision() -> None:
     project = factories.make_project()
     same, apart = read_by_two(project, (1, 1), (None, 2))
     background_refresh.resolve_due_traces(now=NOW)
     assert running_totals.count_by_state(project.pk) == {"settled": 1, "asked": 1}
     assert running_totals.count_resolved(project.pk) == (1, 2)
     lead = factories.make_user()
-    quality.decide_trace(trace_id=apart.pk, first_error=2, by=lead, now=TOMORROW)
+    decide_trace(trace_id=apart.pk, first_error=2, by=lead, now=TOMORROW)
     assert running_totals.count_by_state(project.pk) == {"settled": 1, "decided": 1}
     assert running_totals.count_by_day(project.pk) == [
         {"day": "2026-11-18", "settled": 1, "contested": 0, "steps": 2},
@@ -44,7 +45,7 @@ def test_counts_follow_a_trace_through_settling_correcting_and_deciding() -> Non
     first, second = ReportCount.objects.order_by("rater")
     assert (first.readings, first.steps, first.compared, first.same, first.missed) == (2, 5, 2, 1, 1)
     assert (second.readings, second.steps, second.compared, second.same, second.missed) == (2, 5, 2, 2, 0)
-    quality.send_back_trace(trace_id=apart.pk, by=lead, now=TOMORROW)
+    send_back_trace(trace_id=apart.pk, by=lead, now=TOMORROW)
     assert running_totals.count_by_state(project.pk) == {"settled": 1, "asked": 1}
     submitted_work.correct_step(same.assignments.order_by("pk")[0], 1, 1, more={2: 1})
     background_refresh.resolve_due_traces(now=TOMORROW)
@@ -52,7 +53,7 @@ def test_counts_follow_a_trace_through_settling_correcting_and_deciding() -> Non
     assert running_totals.compute_drift(project_id=project.pk) == NOTHING
 
 
-def test_counts_are_those_of_all_rows_whatever_happens() -> None:
+def test_totals_equal_a_recount_after_any_changes() -> None:
     dice = random.Random(5)
     project = factories.make_project()
     lead = factories.make_user()
@@ -61,15 +62,15 @@ def test_counts_are_those_of_all_rows_whatever_happens() -> None:
         at = NOW + dt.timedelta(hours=7 * n)
         chosen = dice.choice(traces)
         if n % 3 == 1:
-            quality.send_back_trace(trace_id=chosen.pk, by=lead, now=at)
+            send_back_trace(trace_id=chosen.pk, by=lead, now=at)
         elif n:
-            quality.decide_trace(trace_id=chosen.pk, first_error=dice.choice([None, 0, 2]), by=lead, now=at)
+            decide_trace(trace_id=chosen.pk, first_error=dice.choice([None, 0, 2]), by=lead, now=at)
             Settlement.objects.filter(pk=dice.choice(traces).pk).update(is_due=True)
         background_refresh.resolve_due_traces(now=at)
         assert running_totals.compute_drift(project_id=project.pk) == NOTHING
 
 
-def test_drift_is_said_and_put_right() -> None:
+def test_drift_is_reported_and_corrected() -> None:
     project = factories.make_project()
     read_by_two(project, (1, 1), (None, 2))
     background_refresh.resolve_due_traces(now=NOW)
@@ -83,7 +84,7 @@ def test_drift_is_said_and_put_right() -> None:
     assert running_totals.count_resolved(project.pk) == (1, 2)
 
 
-def test_counts_below_zero_are_told_as_none() -> None:
+def test_negative_totals_are_reported_as_zero() -> None:
     project = factories.make_project()
     read_by_two(project, (1, 1), (None, 2))
     background_refresh.resolve_due_traces(now=NOW)
@@ -94,7 +95,7 @@ def test_counts_below_zero_are_told_as_none() -> None:
     assert {tuple(each["consensus"].values()) for each in told["raters"].values()} == {(2, 2, 0, 0)}
 
 
-def test_withdrawn_traces_count_nowhere_until_they_are_brought_in_again() -> None:
+def test_withdrawn_traces_are_not_counted_until_imported_again() -> None:
     project = factories.make_project(overlap_limit=2)
     agreed, other, apart = read_by_two(project, (1, 1), (None, None), (None, 2))
     background_refresh.resolve_due_traces(now=NOW)
@@ -114,7 +115,7 @@ def test_withdrawn_traces_count_nowhere_until_they_are_brought_in_again() -> Non
     )
     assert running_totals.count_by_day(project.pk) == [{"day": "2026-11-18", "settled": 1, "contested": 0, "steps": 3}]
     assert [each.trace for each in consensus.current_revisions(project_id=project.pk)] == [other]
-    assert not quality.list_contested(project_id=project.pk).exists()
+    assert not list_contested(project_id=project.pk).exists()
     assert running_totals.compute_drift(project_id=project.pk) == NOTHING
     queue.reinstate_traces(trace_ids=gone, now=NOW, reason="brought in again", by=None)
     assert (
@@ -125,19 +126,19 @@ def test_withdrawn_traces_count_nowhere_until_they_are_brought_in_again() -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_counts_stay_right_where_many_settle_at_once() -> None:
+def test_totals_are_correct_after_concurrent_resolution() -> None:
     project = factories.make_project()
     traces = [each.pk for each in read_by_two(project, *[(n % 3, n % 2) for n in range(12)])]
     parts = [traces[start::4] for start in range(4)]
     concurrency.run_at_once(
         *[partial(resolve.resolve_traces, project_id=project.pk, trace_ids=part, now=NOW) for part in parts]
     )
-    background_refresh.resolve_due_traces(now=NOW)  # whoever had to skip a trace
+    background_refresh.resolve_due_traces(now=NOW)  # traces that were locked before
     assert sum(running_totals.count_by_state(project.pk).values()) == 12
     assert running_totals.compute_drift(project_id=project.pk) == NOTHING
 
 
-def test_arrivals_are_counted_once_they_are_an_hour_old() -> None:
+def test_new_traces_are_counted_after_an_hour() -> None:
     project = factories.make_project()
     old = [factories.make_trace(project).pk for _ in range(3)]
     factories.make_trace(factories.make_project())
@@ -148,7 +149,7 @@ def test_arrivals_are_counted_once_they_are_an_hour_old() -> None:
     assert trace_counts.count_traces(project_id=project.pk) == 5
     trace_counts.advance_trace_count(project_id=project.pk, now=NOW + dt.timedelta(hours=2))
     row = ProjectStats.objects.get()
-    assert (row.n_traces, row.last_trace) == (3, old[-1])  # the last is old too, and stands behind a young one
+    assert (row.n_traces, row.last_trace) == (3, old[-1])  # the last one is old too, but has a higher id than a new one
     queue.withdraw_traces(trace_ids=[late, old[0]], now=NOW, reason="broken", by=None)
     assert trace_counts.count_traces(project_id=project.pk) == 3
     ProjectStats.objects.update(n_traces=7)
@@ -157,8 +158,8 @@ def test_arrivals_are_counted_once_they_are_an_hour_old() -> None:
     assert trace_counts.count_traces(project_id=project.pk) == 3
 
 
-def test_who_was_cut_off_is_held_against_nothing() -> None:
-    """Giving up says nothing of what comes behind: it is no error missed, and no agreement that there is none."""
+def test_censored_reports_are_not_compared() -> None:
+    """Giving up is neither a missed error nor agreement that there is no error."""
     project = factories.make_project()
     wrong, sound = read_by_two(project, (1, 1), (None, None))
     rater = factories.make_rater(project)
@@ -171,7 +172,7 @@ def test_who_was_cut_off_is_held_against_nothing() -> None:
     assert sorted(counted.values())[1:] == [[2, 2, 2, 0]] * 2
 
 
-def test_what_one_reading_settled_is_not_held_against_it() -> None:
+def test_single_vote_consensus_is_not_compared() -> None:
     project = factories.make_project(overlap=1)
     trace = factories.make_trace(project, ["One.", "Two."])
     submitted_work.submit_trace(factories.make_rater(project), trace, [1, -1])

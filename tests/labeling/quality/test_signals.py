@@ -1,14 +1,14 @@
-"""Whose work is to be looked at, in figures with intervals and in words."""
+"""Signals of raters: values, intervals and descriptions."""
 
 import datetime as dt
 from collections.abc import Sequence
 
 import pytest
 
-from labeling import quality
 from labeling.models import FirstErrorReport, Rater, StepReview, Trace
 from labeling.models.gold import GoldUse
-from labeling.quality import background_refresh, error_breakdowns, gold_monitor, project_stats, signals
+from labeling.quality import background_refresh, error_breakdowns, project_stats, signals
+from labeling.quality.gold import make_gold
 from stats import intervals
 from stats.estimates import Reason
 from tests import factories
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
-def test_flags_tell_who_hurries_and_who_finds_little() -> None:
-    """Each sign says its figure, its interval and what is usual, and in words what it is."""
+def test_flags_for_hasty_raters() -> None:
+    """Each signal has a value, an interval, the usual value and a description."""
     project = factories.make_project()
     hasty, careful = submitted_work.make_raters(project, 2)
     for number in range(20):
@@ -36,20 +36,20 @@ def test_flags_tell_who_hurries_and_who_finds_little() -> None:
     assert (sign.value, sign.low, sign.n, sign.usual) == (0.0, 0.0, 20, 0.5)
     told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(hasty.pk)]
     assert told["flags"] == ["fast", "unread", "alike", "no_errors"]
-    shown = gold_monitor.describe_signals(told)
+    shown = signals.describe_signals(told)
     assert [each.is_raised for each in shown[:4]] == [True, True, True, True]
     assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
 
 
-def test_flags_tell_who_tires() -> None:
+def test_flag_for_declining_accuracy() -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
     for n in range(24):
         trace = factories.make_trace(project)
-        quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
+        make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
         at = NOW + dt.timedelta(minutes=5.5 * n)  # one sitting of two hours
         submitted_work.submit_trace(rater, trace, [-1] if n < 12 else [1, 1, 1], purpose="gold", now=at)
-    assert signals.compute_signals(project_id=project.pk) == {}  # nobody is told of who has read no work
+    assert signals.compute_signals(project_id=project.pk) == {}  # no work submitted
     submitted_work.submit_trace(rater, factories.make_trace(project), [1, 1, 1], now=NOW)
     background_refresh.resolve_due_traces(now=NOW)
     sign = signals.compute_signals(project_id=project.pk)[rater.pk]["falling"]
@@ -57,7 +57,7 @@ def test_flags_tell_who_tires() -> None:
     assert sign.value == pytest.approx(-1, abs=0.1)
 
 
-def test_bias_tells_misses_by_step_and_blame_by_length() -> None:
+def test_bias_has_misses_by_step_and_false_alarms_by_length() -> None:
     project = factories.make_project()
     raters = submitted_work.make_raters(project, 2)
     for accepted, said in (([2], ([1, 1, -1], [1, 1, 1])), ([None], ([1, 1, 1], [-1])), ([0, None], ([-1], [-1]))):
@@ -70,12 +70,12 @@ def test_bias_tells_misses_by_step_and_blame_by_length() -> None:
 
 
 def meet(raters: list[Rater], trace: Trace, accepted: Sequence[int | None], said: Sequence[list[int]]) -> None:
-    quality.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
+    make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=accepted, by=None, now=NOW)
     for rater, ratings in zip(raters, said, strict=True):
         submitted_work.submit_trace(rater, trace, ratings, purpose="gold")
 
 
-def test_bias_takes_problems_not_answers_for_its_interval() -> None:
+def test_bias_intervals_cluster_by_problem() -> None:
     """Six problems of two traces each, two of them missed by both raters: by answers the interval would be narrower."""
     project = factories.make_project()
     raters = submitted_work.make_raters(project, 2)
@@ -90,8 +90,8 @@ def test_bias_takes_problems_not_answers_for_its_interval() -> None:
     assert row["high"] - row["low"] > 1.5 * (around.high - around.low)
 
 
-def test_flags_hold_each_against_the_others_and_nobody_against_themselves() -> None:
-    """One reads most of the project, in a line and in a hurry; alone in a project nobody is unlike the others."""
+def test_signals_compare_each_rater_with_the_others() -> None:
+    """One rater does most of the work, fast and in runs. A single rater in a project has no one to be compared with."""
     project = factories.make_project()
     most, careful = submitted_work.make_raters(project, 2)
     for number in range(24):

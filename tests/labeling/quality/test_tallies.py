@@ -1,4 +1,4 @@
-"""The tally is what one gets by counting the ratings oneself, whatever was submitted, corrected or came late."""
+"""Tallies against counts of the ratings."""
 
 import datetime as dt
 from functools import partial
@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from labeling import quality
 from labeling.models import AgreementTally, Assignment, Project, Rater, Settlement, Trace
-from labeling.quality.tallies import COUNTERS
+from labeling.quality.tallies import COUNTERS, recount_tallies
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.labeling.quality import submitted_work
@@ -27,7 +26,7 @@ def trace(project: Project) -> Trace:
 
 
 def counted(trace: Trace) -> dict[str, int]:
-    """The counters that are not nothing, over all kinds of step."""
+    """The nonzero counters, over all kinds of steps."""
     rows = AgreementTally.objects.filter(trace=trace).values(*COUNTERS)
     totals = {name: sum(row[name] for row in rows) for name in COUNTERS}
     return {name: total for name, total in totals.items() if total}
@@ -39,7 +38,7 @@ def ends(trace: Trace) -> tuple[object, ...]:
     )[0]
 
 
-def test_count_of_one_and_of_two_readings(project: Project, trace: Trace) -> None:
+def test_tally_of_one_and_two_submissions(project: Project, trace: Trace) -> None:
     first, second = submitted_work.make_raters(project, 2)
     submitted_work.submit_trace(first, trace, [1, 0, 1, -1])
     assert counted(trace) == {"neutral": 1, "positive": 2, "negative": 1}
@@ -51,7 +50,7 @@ def test_count_of_one_and_of_two_readings(project: Project, trace: Trace) -> Non
     assert (tally.first_rater, tally.second_rater, tally.problem_id) == (first, second, trace.problem_id)
 
 
-def test_count_leaves_out_what_is_no_headline(project: Project, trace: Trace) -> None:
+def test_tally_uses_headline_submissions_only(project: Project, trace: Trace) -> None:
     everybody = submitted_work.make_raters(project, 6)
     kinds: list[dict[str, Any]] = [
         {"population": "opinion"},
@@ -71,10 +70,10 @@ def test_count_leaves_out_what_is_no_headline(project: Project, trace: Trace) ->
 
 
 @pytest.mark.parametrize("is_of_a_file", [True, False])
-def test_count_leaves_out_files_and_whoever_is_no_member(
+def test_tally_excludes_imported_labels_and_machines(
     is_of_a_file: bool, project: Project, trace: Trace, now: dt.datetime
 ) -> None:
-    """A file may bring ratings of somebody who is a member here."""
+    """Imported labels can belong to a member."""
     brought, first, second = submitted_work.make_raters(project, 3)
     for rater, ratings in ((brought, [-1]), (first, [1, 1, 1, 1]), (second, [1, 1, 1, 1])):
         submitted_work.submit_trace(rater, trace, ratings)
@@ -83,18 +82,18 @@ def test_count_leaves_out_files_and_whoever_is_no_member(
         Assignment.objects.filter(rater=brought).update(origin="imported")
     else:
         Rater.objects.filter(pk=brought.pk).update(kind="imported", user=None)
-    assert quality.recount_tallies(trace_ids=[trace.pk], now=now) == 1
+    assert recount_tallies(trace_ids=[trace.pk], now=now) == 1
     assert counted(trace) == {"positive_positive": 4}
 
 
-def test_count_of_a_bad_problem_is_censored(project: Project, trace: Trace) -> None:
+def test_bad_problem_is_censored(project: Project, trace: Trace) -> None:
     first, second = submitted_work.make_raters(project, 2)
     submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
     submitted_work.report_problem(second, trace)
     assert ends(trace) == (4, 4, False, 0, True)
 
 
-def test_count_keeps_the_first_revision(project: Project, trace: Trace) -> None:
+def test_tally_uses_the_first_revision(project: Project, trace: Trace) -> None:
     first, second = submitted_work.make_raters(project, 2)
     assignment = submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
     submitted_work.submit_trace(second, trace, [1, 1, 1, -1])
@@ -103,20 +102,18 @@ def test_count_keeps_the_first_revision(project: Project, trace: Trace) -> None:
     assert counted(trace) == before == {"positive_positive": 3, "negative_positive": 1}
 
 
-def test_recount_keeps_whoever_was_first_where_they_correct_later(
-    project: Project, trace: Trace, now: dt.datetime
-) -> None:
+def test_recount_keeps_the_order_after_corrections(project: Project, trace: Trace, now: dt.datetime) -> None:
     first, second, third = submitted_work.make_raters(project, 3)
     corrected = submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
     for rater in (second, third):
         submitted_work.submit_trace(rater, trace, [1, -1])
     submitted_work.correct_step(corrected, 0, -1)
-    assert quality.recount_tallies(trace_ids=[trace.pk], now=now) == 0
+    assert recount_tallies(trace_ids=[trace.pk], now=now) == 0
     tally = AgreementTally.objects.get()
     assert (tally.first_rater, tally.second_rater, tally.first_end) == (first, second, 4)
 
 
-def test_count_of_a_report_that_was_cut_off_is_censored(project: Project, trace: Trace) -> None:
+def test_giving_up_is_censored(project: Project, trace: Trace) -> None:
     first, second = submitted_work.make_raters(project, 2)
     submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
     submitted_work.give_up(second, trace, [1, 1])
@@ -124,7 +121,7 @@ def test_count_of_a_report_that_was_cut_off_is_censored(project: Project, trace:
     assert counted(trace) == {"positive_positive": 2, "positive": 2}
 
 
-def test_count_tells_two_guidelines_apart(project: Project, trace: Trace, now: dt.datetime) -> None:
+def test_tally_marks_two_guidelines(project: Project, trace: Trace, now: dt.datetime) -> None:
     versions = [project.guidelines.create(version=n, body="Look.", published_at=now) for n in (1, 2)]
     for rater, guideline in zip(submitted_work.make_raters(project, 2), versions, strict=True):
         submitted_work.submit_trace(rater, trace, [-1], guideline=guideline)
@@ -132,7 +129,7 @@ def test_count_tells_two_guidelines_apart(project: Project, trace: Trace, now: d
     assert (tally.guideline, tally.has_two_guidelines) == (versions[0], True)
 
 
-def test_count_marks_the_trace_as_due(project: Project, trace: Trace) -> None:
+def test_tally_marks_the_trace_as_due(project: Project, trace: Trace) -> None:
     first, second = submitted_work.make_raters(project, 2)
     assignment = submitted_work.submit_trace(first, trace, [1, 1, 1, 1])
     for again in (
@@ -144,22 +141,22 @@ def test_count_marks_the_trace_as_due(project: Project, trace: Trace) -> None:
         assert Settlement.objects.get(pk=trace.pk).is_due
 
 
-def test_recount_finds_what_was_changed_behind_its_back(project: Project, now: dt.datetime) -> None:
+def test_recount_finds_manual_changes(project: Project, now: dt.datetime) -> None:
     traces = [factories.make_trace(project) for _ in range(4)]
     for rater in submitted_work.make_raters(project, 2):
         for trace in traces:
             submitted_work.submit_trace(rater, trace, [1, -1])
     ids = [trace.pk for trace in traces]
-    assert quality.recount_tallies(trace_ids=ids, now=now) == 0
+    assert recount_tallies(trace_ids=ids, now=now) == 0
     AgreementTally.objects.filter(trace=traces[0]).update(negative_negative=7)
     AgreementTally.objects.filter(trace=traces[1]).delete()
     AgreementTally.objects.filter(trace=traces[2]).update(step_kind="action")
-    assert quality.recount_tallies(trace_ids=ids, now=now) == 3
+    assert recount_tallies(trace_ids=ids, now=now) == 3
     assert {tuple(counted(trace).items()) for trace in traces} == {(("negative_negative", 1), ("positive_positive", 1))}
 
 
 @pytest.mark.usefixtures("real_connections")
-def test_count_of_submits_at_once_loses_none(now: dt.datetime) -> None:
+def test_concurrent_submits_are_all_counted(now: dt.datetime) -> None:
     """Two raters finish the same trace at the same moment, on several traces: no reading is missed, none is third."""
     project = factories.make_project()
     traces = [factories.make_trace(project, ["One.", "Two."]) for _ in range(4)]
@@ -170,4 +167,4 @@ def test_count_of_submits_at_once_loses_none(now: dt.datetime) -> None:
     assert not [each for each in outcomes if isinstance(each, Exception)], outcomes
     for trace in traces:
         assert counted(trace) == {"positive_positive": 1, "negative_negative": 1}
-    assert quality.recount_tallies(trace_ids=[trace.pk for trace in traces], now=now) == 0
+    assert recount_tallies(trace_ids=[trace.pk for trace in traces], now=now) == 0

@@ -1,4 +1,4 @@
-"""The headline told apart by what one asks for is what one counts by hand from the rows of that key."""
+"""Tally arrays by dimension against counts of their rows."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Row = dict[str, int]
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    """Traces of one or two kinds of steps; some read by one alone, some problems with the same ratings."""
+    """Traces with one or two kinds of steps; some with one submission, some problems with equal ratings."""
     draw = np.random.default_rng(7).integers
     found = []
     for trace in range(TRACES):
@@ -65,7 +65,7 @@ KEYS: dict[str, Callable[[Row], Any]] = {
 
 
 def counted(found: RatingPatterns) -> Counter[tuple[int, ...]]:
-    """How many units show each pattern, of all problems."""
+    """The number of units with each pattern, over all problems."""
     together: Counter[tuple[int, ...]] = Counter()
     for counts, units in zip(found.counts.tolist(), found.all_units.tolist(), strict=True):
         together[tuple(counts)] += units
@@ -79,7 +79,7 @@ def by_hand(rows: list[Row]) -> Counter[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("by", KEYS)
-def test_steps_are_those_of_the_rows_of_each_key(by: str, rows: list[Row], read: TallyArrays) -> None:
+def test_patterns_by_key_equal_those_of_its_rows(by: str, rows: list[Row], read: TallyArrays) -> None:
     key = KEYS[by]
     found = read.steps(by)
     assert set(found) == {key(row) for row in rows} - {None}
@@ -91,10 +91,10 @@ def test_steps_are_those_of_the_rows_of_each_key(by: str, rows: list[Row], read:
 
 
 @pytest.mark.parametrize("by", ["domain", "generation", "guideline", "pair"])
-def test_meetings_have_each_trace_once_under_its_key(by: str, rows: list[Row], read: TallyArrays) -> None:
-    meetings = read.meetings
-    assert len(meetings) == TRACES
-    found = {key: set(meetings.columns["trace"][places].tolist()) for key, places in meetings.by(by).items()}
+def test_pairs_have_each_trace_once_under_its_key(by: str, rows: list[Row], read: TallyArrays) -> None:
+    pairs = read.pairs
+    assert len(pairs) == TRACES
+    found = {key: set(pairs.columns["trace"][places].tolist()) for key, places in pairs.by(by).items()}
     expected: dict[Any, set[int]] = {}
     for row in rows:
         expected.setdefault(KEYS[by](row), set()).add(row["trace"])
@@ -102,17 +102,17 @@ def test_meetings_have_each_trace_once_under_its_key(by: str, rows: list[Row], r
     assert found == expected
 
 
-def test_at_kind_are_traces_in_which_either_saw_an_error_there(rows: list[Row], read: TallyArrays) -> None:
+def test_at_kind_selects_traces_with_an_error_of_that_kind(rows: list[Row], read: TallyArrays) -> None:
     for place, kind in enumerate("ra"):
         expected = {row["trace"] for row in rows if place in (row["first_kind"], row["second_kind"])}
-        assert set(read.meetings.columns["trace"][read.meetings.at_kind(kind)].tolist()) == expected
+        assert set(read.pairs.columns["trace"][read.pairs.at_kind(kind)].tolist()) == expected
 
 
-def test_only_some_traces_are_as_if_there_were_no_others(rows: list[Row], read: TallyArrays) -> None:
+def test_only_equals_loading_these_traces(rows: list[Row], read: TallyArrays) -> None:
     chosen = [1003, 1007, 1010, 5000]
     own = [row for row in rows if row["trace"] in chosen]
     some = read.only(chosen)
     assert counted(some.all_steps()) == by_hand(own)
-    assert some.meetings.reports(some.meetings.every()).n_traces == 3
+    assert some.pairs.reports(some.pairs.all_rows()).n_traces == 3
     assert counted(read.only([]).all_steps()) == Counter()
     assert read.only([]).steps("pair") == {}

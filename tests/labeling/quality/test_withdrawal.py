@@ -1,12 +1,13 @@
-"""What was withdrawn is soon missing from the figures, and what a file brought or took is soon in them."""
+"""Withdrawals and imports make statistics stale."""
 
 import datetime as dt
 
 import pytest
 
-from labeling import quality
 from labeling.models import ProjectStats
 from labeling.quality import background_refresh, project_stats
+from labeling.quality.project_stats import load_project_stats, mark_existing_stats_stale
+from labeling.quality.withdrawal import withdraw_traces
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -15,29 +16,27 @@ NOW = factories.NOW
 LATER = NOW + dt.timedelta(minutes=1)
 
 
-def test_withdraw_has_the_figures_computed_anew() -> None:
+def test_withdrawal_makes_statistics_stale() -> None:
     project = submitted_work.project_with_two_submissions()
     submitted_work.refresh_quality(now=NOW)
     trace = project.traces.earliest("pk")
-    quality.withdraw_traces(project=project, trace_ids=[trace.pk], reason="broken", by=None, now=NOW)
+    withdraw_traces(project=project, trace_ids=[trace.pk], reason="broken", by=None, now=NOW)
     submitted_work.refresh_quality(now=LATER)
-    shown = quality.load_project_stats(project_id=project.pk)
+    shown = load_project_stats(project_id=project.pk)
     assert shown is not None
     assert (shown.computed_at, shown.content["headline"]["n_traces"]) == (LATER, 11)
 
 
-def test_withdraw_while_the_first_figures_are_computed_has_them_computed_anew() -> None:
+def test_withdrawal_during_the_first_computation_makes_statistics_stale() -> None:
     project = submitted_work.project_with_two_submissions()
     background_refresh.resolve_due_traces(now=NOW)
     assert project_stats.claim_computation(project_id=project.pk, now=NOW)
-    quality.withdraw_traces(
-        project=project, trace_ids=[project.traces.earliest("pk").pk], reason="broken", by=None, now=NOW
-    )
+    withdraw_traces(project=project, trace_ids=[project.traces.earliest("pk").pk], reason="broken", by=None, now=NOW)
     assert ProjectStats.objects.get().is_stale
 
 
-def test_count_again_leaves_a_project_alone_in_which_nobody_submitted() -> None:
+def test_project_without_submissions_is_not_marked_stale() -> None:
     project = factories.make_project()
-    quality.mark_existing_stats_stale(project_id=project.pk, now=NOW)
+    mark_existing_stats_stale(project_id=project.pk, now=NOW)
     assert not ProjectStats.objects.exists()
     assert background_refresh.list_stale_projects(now=NOW) == []

@@ -1,4 +1,4 @@
-"""What a project cost since its beginning, from days that are counted once."""
+"""Work days: time and submissions per rater and day."""
 
 import datetime as dt
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
-def test_count_keeps_the_whole_life_and_tells_work_from_what_is_paid() -> None:
+def test_workdays_have_active_and_paid_time() -> None:
     project = factories.make_project()
     one, other = factories.make_rater(project), factories.make_rater(project)
     long_ago = NOW - dt.timedelta(days=400)
@@ -32,7 +32,7 @@ def test_count_keeps_the_whole_life_and_tells_work_from_what_is_paid() -> None:
     assert workdays.sum_time_by_rater(project.pk) == {one.pk: (1200, 1230), other.pk: (0, 0)}
 
 
-def test_since_tells_the_days_of_each_rater_or_of_one() -> None:
+def test_work_since_a_day_by_rater() -> None:
     project = factories.make_project()
     one, other = factories.make_rater(project), factories.make_rater(project)
     for rater, days, ms in ((one, 20, 5), (one, 3, 1000), (one, 3, 500), (other, 0, 40)):
@@ -46,7 +46,7 @@ def test_since_tells_the_days_of_each_rater_or_of_one() -> None:
     assert workdays.load_work_since(project.pk, first, rater_id=one.pk) == mine
 
 
-def test_count_looks_at_the_last_day_alone_and_the_night_at_all() -> None:
+def test_update_recounts_the_last_day_and_the_nightly_job_all() -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
     days = [NOW - dt.timedelta(days=n) for n in (2, 1, 0)]
@@ -64,7 +64,7 @@ def test_count_looks_at_the_last_day_alone_and_the_night_at_all() -> None:
     assert WorkDay.objects.count() == 3
 
 
-def test_count_costs_the_same_after_many_days() -> None:
+def test_update_cost_does_not_grow_with_days() -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
     asked = []

@@ -39,7 +39,7 @@ def make_raters(project: Project, number: int, **fields: Any) -> list[Rater]:
 
 
 def submit_assignment(assignment_id: int, now: dt.datetime) -> None:
-    """What judging writes when somebody is done, as far as the queue sees it."""
+    """Write what a submit writes, as far as the queue depends on it."""
     Assignment.objects.filter(pk=assignment_id).update(
         state="submitted", submitted_at=now, submitted_revision=1, finish_reason="solution"
     )
@@ -59,7 +59,7 @@ def claim_all(rater: Rater, now: dt.datetime, **options: Any) -> list[int]:
 
 
 def slot_balance(trace_ids: Sequence[int]) -> dict[int, int]:
-    """By trace: what is left in its lanes, and held, less what it was given. Always nothing."""
+    """By trace: slots left in its lanes, plus those held, minus those given. Always nothing."""
     entries = QueueEntry.objects.filter(trace__in=trace_ids).values_list("trace")
     due = {trace: left - given for trace, left, given in entries.annotate(Sum("slots_left"), Sum("slots"))}
     for trace in Assignment.objects.filter(trace__in=trace_ids, holds_slot=True).values_list("trace", flat=True):

@@ -1,4 +1,4 @@
-"""What a rater is handed, and what not."""
+"""Which trace a rater gets."""
 
 import datetime as dt
 
@@ -14,7 +14,7 @@ from tests.labeling.queue import queues
 pytestmark = pytest.mark.django_db
 
 
-def test_claim_hands_out_a_trace_and_takes_its_slot(now: dt.datetime) -> None:
+def test_claim_takes_a_slot(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, slots=2)
     rater = factories.make_rater(project)
@@ -39,7 +39,7 @@ def test_claim_reads_a_lane_from_its_highest_key_down(now: dt.datetime) -> None:
     assert queues.claim_all(factories.make_rater(project), now) == traces
 
 
-def test_claim_gives_back_the_one_that_is_held(now: dt.datetime) -> None:
+def test_claim_returns_the_held_trace(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 3)
     rater = factories.make_rater(project)
@@ -50,7 +50,7 @@ def test_claim_gives_back_the_one_that_is_held(now: dt.datetime) -> None:
     assert Assignment.objects.count() == 1
 
 
-def test_claim_gives_back_the_one_that_is_held_even_of_a_closed_lane(now: dt.datetime) -> None:
+def test_claim_returns_the_held_trace_of_a_closed_lane(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 3, arm="policy")
     queues.fill_lane(project, 3)
@@ -60,7 +60,7 @@ def test_claim_gives_back_the_one_that_is_held_even_of_a_closed_lane(now: dt.dat
     assert queue.claim_trace(rater_id=rater.pk, now=now).assignment_id == first.assignment_id
 
 
-def test_claim_opens_the_one_that_is_held(now: dt.datetime) -> None:
+def test_claim_opens_the_held_trace(now: dt.datetime) -> None:
     project = factories.make_project(shows_final_verdict=True)
     queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
@@ -71,7 +71,7 @@ def test_claim_opens_the_one_that_is_held(now: dt.datetime) -> None:
     assert Assignment.objects.get().saw_final_verdict is True
 
 
-def test_claim_opened_at_once_fixes_what_the_rater_sees(now: dt.datetime) -> None:
+def test_claim_that_opens_fixes_what_the_rater_sees(now: dt.datetime) -> None:
     project = factories.make_project(shows_reference_answer=True)
     queues.fill_lane(project, 1)
     claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, opened=True)
@@ -81,18 +81,19 @@ def test_claim_opened_at_once_fixes_what_the_rater_sees(now: dt.datetime) -> Non
     assert assignment.lease_ends_at == claim.lease_ends_at == now + dt.timedelta(seconds=project.lease_seconds)
 
 
-def test_claim_never_hands_a_rater_the_same_trace_again(now: dt.datetime) -> None:
+def test_rater_never_gets_a_trace_twice(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, slots=3)
     rater = factories.make_rater(project)
     claim = queue.claim_trace(rater_id=rater.pk, now=now, opened=True)
     queue.release_assignment(assignment_id=claim.assignment_id, now=now, reason="skipped", by=None)
-    with pytest.raises(queue.NothingLeft, match="done everything"):
+    with pytest.raises(queue.NothingLeft) as refusal:
         queue.claim_trace(rater_id=rater.pk, now=now)
+    assert refusal.value.code == "kept_for_others"
     assert queues.is_balanced([trace])
 
 
-def test_claim_hands_out_again_what_was_only_held(now: dt.datetime) -> None:
+def test_trace_that_was_only_held_is_claimed_again(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
@@ -104,7 +105,7 @@ def test_claim_hands_out_again_what_was_only_held(now: dt.datetime) -> None:
     assert Assignment.objects.get().ended_at is None
 
 
-def test_claim_hands_no_trace_as_work_that_was_met_as_gold(now: dt.datetime) -> None:
+def test_trace_seen_as_gold_is_not_served_as_work(now: dt.datetime) -> None:
     project = factories.make_project(gold_share=1.0)
     (trace,) = queues.fill_lane(project, 1, arm="gold", slots=50)
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace], slots=2, now=now)
@@ -119,7 +120,7 @@ def test_claim_hands_no_trace_as_work_that_was_met_as_gold(now: dt.datetime) -> 
     ("chance", "arm"),
     [(queues.GOLD, "gold"), (queues.RESERVE, "reserve"), (queues.UNIFORM, "uniform"), (queues.POLICY, "policy")],
 )
-def test_claim_serves_the_arms_at_their_shares(now: dt.datetime, chance: float, arm: str) -> None:
+def test_claim_serves_lanes_at_their_shares(now: dt.datetime, chance: float, arm: str) -> None:
     project = factories.make_project()
     for each in ("gold", "reserve", "uniform", "policy"):
         queues.fill_lane(project, 1, arm=each)
@@ -127,7 +128,7 @@ def test_claim_serves_the_arms_at_their_shares(now: dt.datetime, chance: float, 
     assert (claim.arm, claim.purpose) == (arm, "gold" if arm == "gold" else "work")
 
 
-def test_claim_falls_through_to_other_lanes_but_never_to_gold(now: dt.datetime) -> None:
+def test_empty_lane_is_replaced_but_never_by_gold(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 3, arm="gold")
     reserve = queues.fill_lane(project, 2, arm="reserve")
@@ -135,7 +136,7 @@ def test_claim_falls_through_to_other_lanes_but_never_to_gold(now: dt.datetime) 
 
 
 @pytest.mark.parametrize("arm", ["uniform", "reserve", "policy", "top_up", "opinion"])
-def test_claim_hands_gold_out_beside_work_alone(arm: str, now: dt.datetime) -> None:
+def test_gold_is_served_only_beside_work(arm: str, now: dt.datetime) -> None:
     """Where nothing waits, or nothing that this rater has not met, a trace that came all the same would be known."""
     project = factories.make_project()
     queues.fill_lane(project, 3, arm="gold")
@@ -152,7 +153,7 @@ def test_claim_hands_gold_out_beside_work_alone(arm: str, now: dt.datetime) -> N
         queue.claim_trace(rater_id=rater.pk, now=now, chance=queues.GOLD)
 
 
-def test_claim_tops_up_before_any_other_work(now: dt.datetime) -> None:
+def test_returned_slots_are_served_first(now: dt.datetime) -> None:
     project = factories.make_project()
     traces = queues.fill_lane(project, 2)
     first, second = queues.make_raters(project, 2)
@@ -168,7 +169,7 @@ def test_claim_serves_the_newest_generation_first(now: dt.datetime) -> None:
     assert queues.claim_all(factories.make_rater(project), now, chance=queues.POLICY) == [*new, *old]
 
 
-def test_claim_screens_first_and_with_the_attempt(now: dt.datetime) -> None:
+def test_screening_comes_before_work(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1)
     screening = queues.fill_lane(project, 2, arm="screening", slots=50)
@@ -180,14 +181,15 @@ def test_claim_screens_first_and_with_the_attempt(now: dt.datetime) -> None:
     assert set(Assignment.objects.values_list("purpose", "attempt")) == {("screening", 1), ("screening", 2)}
 
 
-def test_claim_leaves_screening_alone_once_it_is_passed(now: dt.datetime) -> None:
+def test_screening_is_not_served_after_it_was_passed(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1, arm="screening", slots=50)
-    with pytest.raises(queue.NothingLeft, match="Nothing is queued"):
+    with pytest.raises(queue.NothingLeft) as refusal:
         queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now)
+    assert refusal.value.code == "empty"
 
 
-def test_claim_finds_what_was_added_above_where_the_rater_stands(now: dt.datetime) -> None:
+def test_claim_finds_entries_above_the_cursor(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 3)
     rater = factories.make_rater(project)
@@ -198,7 +200,7 @@ def test_claim_finds_what_was_added_above_where_the_rater_stands(now: dt.datetim
     assert set(queues.claim_all(rater, now)) == set(keys)
 
 
-def test_claim_remembers_that_a_lane_came_up_empty(now: dt.datetime) -> None:
+def test_claim_records_an_empty_lane(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1, arm="policy")
     queues.fill_lane(project, 4)
@@ -207,7 +209,7 @@ def test_claim_remembers_that_a_lane_came_up_empty(now: dt.datetime) -> None:
     assert LaneCursor.objects.get(rater=rater).lane.arm == "policy"
 
 
-def test_claim_counts_a_lane_that_came_up_empty_anew_when_it_is_filled(now: dt.datetime) -> None:
+def test_refilled_lane_is_searched_again(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1, arm="policy")
     queues.fill_lane(project, 4)
@@ -220,19 +222,21 @@ def test_claim_counts_a_lane_that_came_up_empty_anew_when_it_is_filled(now: dt.d
     assert queue.claim_trace(rater_id=rater.pk, now=now, chance=queues.POLICY).trace_id == more
 
 
-def test_claim_takes_back_what_has_lapsed_before_it_says_that_nothing_is_left(now: dt.datetime) -> None:
+def test_claim_lapses_leases_before_nothing_is_left(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1)
     first, second = queues.make_raters(project, 2)
     queue.claim_trace(rater_id=first.pk, now=now, opened=True)
-    with pytest.raises(queue.NothingLeft, match=r"until 09:30"):
+    with pytest.raises(queue.NothingLeft) as refusal:
         queue.claim_trace(rater_id=second.pk, now=now)
+    assert refusal.value.code == "assigned_to_others"
+    assert refusal.value.free_at == now + dt.timedelta(minutes=30)
     claim = queue.claim_trace(rater_id=second.pk, now=now + dt.timedelta(hours=1))
     assert (claim.trace_id, claim.arm) == (trace, "top_up")
     assert queues.is_balanced([trace])
 
 
-def test_claim_says_when_others_may_be_done(now: dt.datetime) -> None:
+def test_nothing_left_names_the_end_of_the_first_lease(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1)
     first, second = queues.make_raters(project, 2)
@@ -242,7 +246,7 @@ def test_claim_says_when_others_may_be_done(now: dt.datetime) -> None:
     assert refusal.value.free_at == held.lease_ends_at
 
 
-def test_claim_is_refused_with_its_reason(now: dt.datetime) -> None:
+def test_paused_removed_or_failed_rater_gets_no_trace(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1)
     paused = factories.make_rater(project, paused_at=now, paused_reason="Please read the guideline again.")
@@ -269,8 +273,8 @@ def test_claim_is_one_statement(now: dt.datetime) -> None:
     assert len([each for each in queries if "SAVEPOINT" not in (each["sql"] or "")]) == 1
 
 
-def test_claim_promises_nothing_of_gold_that_somebody_else_has(now: dt.datetime) -> None:
-    """Back in its lane it would be handed out beside work alone, and none is left."""
+def test_nothing_left_does_not_wait_for_gold(now: dt.datetime) -> None:
+    """Back in its lane it is served only beside work, and no work is left."""
     project = factories.make_project()
     queues.fill_lane(project, 1)
     queues.fill_lane(project, 1, arm="gold", slots=1)

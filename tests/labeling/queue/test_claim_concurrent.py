@@ -19,7 +19,7 @@ N_TRACES = int(os.environ.get("CROWD_TRACES", "300"))
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("real_connections")]
 
 
-def test_claim_hands_every_trace_out_exactly_as_often_as_it_should() -> None:
+def test_every_trace_is_claimed_exactly_as_often_as_it_has_slots() -> None:
     overlap = 3
     project = concurrent_raters.set_up_project(n_traces=N_TRACES, n_raters=16, overlap=overlap)
     raters = list(project.raters.values_list("pk", flat=True))
@@ -31,7 +31,7 @@ def test_claim_hands_every_trace_out_exactly_as_often_as_it_should() -> None:
     assert {"skipped", "left", "closed", "submitted"} <= set(told.counts)
 
 
-def test_claim_of_one_rater_twice_at_once_is_one(now: dt.datetime) -> None:
+def test_concurrent_claims_of_one_rater_take_one_slot(now: dt.datetime) -> None:
     project = factories.make_project()
     traces = queues.fill_lane(project, 5, slots=2)
     rater = factories.make_rater(project)
@@ -41,7 +41,7 @@ def test_claim_of_one_rater_twice_at_once_is_one(now: dt.datetime) -> None:
     assert queues.is_balanced(traces)
 
 
-def test_claim_opened_twice_at_once_takes_a_slot_each(now: dt.datetime) -> None:
+def test_concurrent_opening_claims_take_a_slot_each(now: dt.datetime) -> None:
     project = factories.make_project()
     traces = queues.fill_lane(project, 6, slots=2)
     rater = factories.make_rater(project)
@@ -50,7 +50,7 @@ def test_claim_opened_twice_at_once_takes_a_slot_each(now: dt.datetime) -> None:
     assert queues.is_balanced(traces)
 
 
-def test_claim_finds_the_last_slot_that_others_skip_over(now: dt.datetime) -> None:
+def test_claim_finds_the_last_slot_after_skipped_locks(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, slots=8)
     raters = queues.make_raters(project, 8)
@@ -60,7 +60,7 @@ def test_claim_finds_the_last_slot_that_others_skip_over(now: dt.datetime) -> No
     assert queues.is_balanced([trace])
 
 
-def test_take_slot_and_claim_at_once_share_no_slot(now: dt.datetime) -> None:
+def test_concurrent_late_slot_and_claim_share_no_slot(now: dt.datetime) -> None:
     project = factories.make_project()
     traces = queues.fill_lane(project, 12)
     raters = queues.make_raters(project, 12)
@@ -77,7 +77,7 @@ def test_take_slot_and_claim_at_once_share_no_slot(now: dt.datetime) -> None:
     assert Assignment.objects.filter(holds_slot=True).count() == 12
 
 
-def test_lapse_due_and_submit_at_once_lose_no_slot(now: dt.datetime) -> None:
+def test_concurrent_lapse_and_submit_lose_no_slot(now: dt.datetime) -> None:
     project = factories.make_project()
     traces = queues.fill_lane(project, 12, slots=2)
     claims = [queue.claim_trace(rater_id=rater.pk, now=now, opened=True) for rater in queues.make_raters(project, 12)]

@@ -1,4 +1,4 @@
-"""A drawn batch in its lanes: read in the order of its draws, by one rater and by several at once."""
+"""A drawn batch is served in the order of its draws, to one rater and to concurrent ones."""
 
 import contextlib
 import random
@@ -66,7 +66,7 @@ def test_policy_lane_is_read_by_rank_and_each_assignment_points_to_its_draw() ->
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("real_connections")
 @pytest.mark.parametrize("one_by_one", [True, False])
-def test_three_at_once_with_overlap_two_pass_nothing_over(one_by_one: bool) -> None:
+def test_three_concurrent_raters_with_overlap_two_skip_no_trace(one_by_one: bool) -> None:
     """Each follows the ranks while no two ask in the very same instant. Then nobody waits for the other: the one who
     finds a trace locked is given the next, and that one when he has come to the end."""
     project = make_batch(overlap=2)
@@ -90,7 +90,7 @@ def test_uniform_share_of_claims_is_within_its_binomial_interval() -> None:
 
 
 @pytest.mark.django_db
-def test_next_batch_takes_what_nobody_has_begun_and_leaves_the_rest_where_it_is() -> None:
+def test_next_batch_takes_only_untouched_traces() -> None:
     project = make_batch(overlap=2, n=6)
     rater = factories.make_rater(project)
     begun = queue.claim_trace(rater_id=rater.pk, now=factories.NOW, opened=True, chance=0.99).trace_id
@@ -108,7 +108,7 @@ def test_next_batch_takes_what_nobody_has_begun_and_leaves_the_rest_where_it_is(
 
 
 @pytest.mark.django_db
-def test_batch_that_broke_off_is_forgotten_and_one_that_was_served_is_not() -> None:
+def test_only_an_unserved_batch_is_deleted() -> None:
     project = make_batch(overlap=1, n=4)
     rater = factories.make_rater(project)
     queue.claim_trace(rater_id=rater.pk, now=factories.NOW, opened=True, chance=0.99)

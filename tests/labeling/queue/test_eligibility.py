@@ -1,4 +1,4 @@
-"""Python says why a rater is refused, and `claim.sql` refuses them: both agree, whatever the state of the rows."""
+"""Python explains why a rater is refused, and `claim.sql` refuses: both agree for every combination."""
 
 import datetime as dt
 import itertools
@@ -51,7 +51,7 @@ class Texts(NamedTuple):
 
 
 def seen(way: str, texts: Texts) -> tuple[int | None, int | None]:
-    """What the project asks for, and what the rater has seen."""
+    """Return the version that the project requires, and the one that the rater has read."""
     return {
         "none": (None, None),
         "read": (texts.new, texts.new),
@@ -95,7 +95,7 @@ def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -
     for case in cases():
         with transaction.atomic():
             found = put(case, rater, guidelines, consents, now)
-            is_left = claim.is_anything_left(rater_id=rater.pk, now=now, chance=0.5)
+            is_left = claim.is_work_left(rater_id=rater.pk, now=now, chance=0.5)
             taken = claim.take_slot_for_rater(rater_id=rater.pk, now=now, opened=False, chance=next(chance))
             is_refused = queue.ineligibility_reason(found, found.project) != ""
             station = gates.next_gate(rater=found, project=found.project)
@@ -109,7 +109,7 @@ def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -
 @pytest.mark.parametrize("stage", RaterStage)
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("is_proven", [False, True])
-def test_a_lane_is_served_at_its_stage_alone(now: dt.datetime, stage: RaterStage, arm: str, is_proven: bool) -> None:
+def test_lane_is_served_only_at_its_stage(now: dt.datetime, stage: RaterStage, arm: str, is_proven: bool) -> None:
     """With any chance: shares decide on the order of lanes, and never keep a rater from the only one that has work."""
     project = factories.make_project(proven_gold_share=0.02)
     queues.fill_lane(project, 1, arm=arm)
@@ -128,9 +128,9 @@ def test_a_lane_is_served_at_its_stage_alone(now: dt.datetime, stage: RaterStage
 
 def test_the_claim_can_be_explained(rater: Rater, now: dt.datetime) -> None:
     """The file is one whole statement, and its plan reads entries by an index, not the whole table."""
-    asked = claim.parameters(rater_id=rater.pk, now=now, opened=False, chance=queues.POLICY)
+    asked = claim.claim_parameters(rater_id=rater.pk, now=now, opened=False, chance=queues.POLICY)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = "\n".join(row for (row,) in rawsql.fetch_rows(f"EXPLAIN {claim.CLAIM}", asked))
+    plan = "\n".join(row for (row,) in rawsql.fetch_rows(f"EXPLAIN {claim.CLAIM_SQL}", asked))
     assert "LockRows" in plan
     assert "Seq Scan on labeling_queueentry" not in plan

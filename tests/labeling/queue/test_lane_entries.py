@@ -21,7 +21,7 @@ def test_enqueue_again_adds_nothing(now: dt.datetime) -> None:
     assert QueueEntry.objects.aggregate(Sum("slots_left"))["slots_left__sum"] == 6
 
 
-def test_enqueue_shuffles_a_uniform_lane_alike_each_time(now: dt.datetime) -> None:
+def test_uniform_lane_has_a_fixed_shuffle(now: dt.datetime) -> None:
     project = factories.make_project()
     ids = [trace.pk for trace in queues.make_traces(project, 12)]
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=ids[:6], slots=2, now=now)
@@ -32,7 +32,7 @@ def test_enqueue_shuffles_a_uniform_lane_alike_each_time(now: dt.datetime) -> No
     assert orders[0] not in (ids, ids[::-1])
 
 
-def test_enqueue_new_stands_where_enqueue_would_put_it(now: dt.datetime) -> None:
+def test_enqueue_new_gives_the_same_keys_as_enqueue(now: dt.datetime) -> None:
     project = factories.make_project()
     ids = [trace.pk for trace in queues.make_traces(project, 5)]
     queue.enqueue_new(project_id=project.pk, arm="uniform", trace_ids=ids, slots=2, now=now)
@@ -43,7 +43,7 @@ def test_enqueue_new_stands_where_enqueue_would_put_it(now: dt.datetime) -> None
     assert new == set(QueueEntry.objects.values_list(*columns))
 
 
-def test_enqueue_new_is_found_by_whoever_came_to_the_bottom(now: dt.datetime) -> None:
+def test_enqueue_new_resets_exhausted_cursors(now: dt.datetime) -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
     first, second = (trace.pk for trace in queues.make_traces(project, 2))
@@ -61,7 +61,7 @@ def test_enqueue_keeps_the_order_of_a_policy_lane(now: dt.datetime) -> None:
     assert queues.claim_all(factories.make_rater(project), now) == ids
 
 
-def test_enqueue_for_policy_takes_over_what_nobody_has_begun(now: dt.datetime) -> None:
+def test_policy_lane_takes_untouched_traces(now: dt.datetime) -> None:
     project = factories.make_project(overlap=2)
     begun, untouched = queues.fill_lane(project, 2, slots=2)
     queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, chance=queues.UNIFORM)
@@ -76,7 +76,7 @@ def test_enqueue_for_policy_takes_over_what_nobody_has_begun(now: dt.datetime) -
     assert queues.is_balanced([begun, untouched])
 
 
-def test_enqueue_leaves_out_what_is_withdrawn(now: dt.datetime) -> None:
+def test_enqueue_ignores_withdrawn_traces(now: dt.datetime) -> None:
     project = factories.make_project()
     ids = [trace.pk for trace in queues.make_traces(project, 2)]
     queue.withdraw_traces(trace_ids=ids[:1], now=now, reason="broken text", by=None)
@@ -97,7 +97,7 @@ def test_enqueue_points_entries_to_their_draws(now: dt.datetime) -> None:
     assert (claim.draw_id, again.draw_id, again.arm) == (draw.pk, draw.pk, "top_up")
 
 
-def test_withdraw_hands_out_no_more_and_keeps_what_is_opened(now: dt.datetime) -> None:
+def test_withdrawn_trace_is_not_assigned_but_can_be_finished(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, slots=3)
     opened, held = (
@@ -113,7 +113,7 @@ def test_withdraw_hands_out_no_more_and_keeps_what_is_opened(now: dt.datetime) -
     assert queue.withdraw_traces(trace_ids=[trace], now=now, reason="again", by=None) == 0
 
 
-def test_close_lane_lets_what_is_begun_be_finished(now: dt.datetime) -> None:
+def test_closed_lane_moves_begun_traces_to_top_up(now: dt.datetime) -> None:
     project = factories.make_project()
     begun, untouched = queues.fill_lane(project, 2, arm="policy", slots=2, generation=1)
     first, second = queues.make_raters(project, 2)

@@ -45,7 +45,7 @@ def test_open_held_twice_changes_nothing(now: dt.datetime) -> None:
     assert Assignment.objects.get().opened_at == now + dt.timedelta(minutes=1)
 
 
-def test_open_held_says_that_it_went_back(now: dt.datetime) -> None:
+def test_open_of_a_lapsed_trace_is_refused(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
@@ -55,7 +55,7 @@ def test_open_held_says_that_it_went_back(now: dt.datetime) -> None:
         queue.open_assignment(assignment_id=claim.assignment_id, rater_id=rater.pk, now=now)
 
 
-def test_open_held_is_refused_while_the_project_is_paused(now: dt.datetime) -> None:
+def test_open_is_refused_while_the_project_is_paused(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
@@ -66,7 +66,7 @@ def test_open_held_is_refused_while_the_project_is_paused(now: dt.datetime) -> N
     assert state_of(claim) == "held"
 
 
-def test_open_held_is_for_the_rater_alone(now: dt.datetime) -> None:
+def test_open_is_only_for_its_rater(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1)
     rater, other = queues.make_raters(project, 2)
@@ -75,7 +75,7 @@ def test_open_held_is_for_the_rater_alone(now: dt.datetime) -> None:
         queue.open_assignment(assignment_id=claim.assignment_id, rater_id=other.pk, now=now)
 
 
-def test_release_gives_the_slot_back_once_and_says_so(now: dt.datetime) -> None:
+def test_release_returns_the_slot_once(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, slots=2)
     rater = factories.make_rater(project)
@@ -92,7 +92,7 @@ def test_release_gives_the_slot_back_once_and_says_so(now: dt.datetime) -> None:
     )
 
 
-def test_release_gives_gold_back_to_its_own_lane(now: dt.datetime) -> None:
+def test_released_gold_returns_to_its_lane(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1, arm="gold", slots=50)
     queues.fill_lane(project, 1)
@@ -101,7 +101,7 @@ def test_release_gives_gold_back_to_its_own_lane(now: dt.datetime) -> None:
     assert dict(QueueEntry.objects.values_list("lane__arm", "slots_left")) == {"gold": 50, "uniform": 1}
 
 
-def test_release_held_leaves_alone_what_is_opened(now: dt.datetime) -> None:
+def test_release_held_ignores_opened_traces(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 2)
     first, second = queues.make_raters(project, 2)
@@ -109,11 +109,11 @@ def test_release_held_leaves_alone_what_is_opened(now: dt.datetime) -> None:
     opened = queue.claim_trace(rater_id=second.pk, now=now, opened=True)
     assert queue.release_held(project_id=project.pk, now=now, reason="paused", by=None) == 1
     assert (state_of(held), state_of(opened)) == ("released", "opened")
-    with pytest.raises(ValueError, match="whose"):
+    with pytest.raises(ValueError, match="project"):
         queue.release_held(now=now, reason="?", by=None)
 
 
-def test_lapse_due_takes_back_what_is_due_and_nothing_else(now: dt.datetime) -> None:
+def test_only_expired_leases_lapse(now: dt.datetime) -> None:
     project, other = factories.make_project(), factories.make_project()
     traces = queues.fill_lane(project, 2)
     queues.fill_lane(other, 1)
@@ -129,7 +129,7 @@ def test_lapse_due_takes_back_what_is_due_and_nothing_else(now: dt.datetime) -> 
     assert queues.is_balanced(traces)
 
 
-def test_lapse_due_takes_back_no_more_than_asked(now: dt.datetime) -> None:
+def test_lapse_respects_its_limit(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 3)
     for rater in queues.make_raters(project, 3):
@@ -138,7 +138,7 @@ def test_lapse_due_takes_back_no_more_than_asked(now: dt.datetime) -> None:
     assert queue.lapse_expired_leases(now=now + dt.timedelta(hours=1)) == 1
 
 
-def test_take_back_is_news_to_who_had_it_open_until_they_know(now: dt.datetime) -> None:
+def test_reclaim_leaves_a_notice_until_it_is_read(now: dt.datetime) -> None:
     project, lead = factories.make_project(), factories.make_user()
     traces = queues.fill_lane(project, 2)
     first, second = queues.make_raters(project, 2)
@@ -161,7 +161,7 @@ def test_take_back_is_news_to_who_had_it_open_until_they_know(now: dt.datetime) 
     assert queues.is_balanced(traces)
 
 
-def test_a_lapse_is_news_where_something_was_written(now: dt.datetime) -> None:
+def test_lapse_leaves_a_notice_only_after_edits(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 2)
     touched, untouched = (
@@ -173,7 +173,7 @@ def test_a_lapse_is_news_where_something_was_written(now: dt.datetime) -> None:
     assert dict(Assignment.objects.values_list("pk", "is_end_news")) == {touched: True, untouched: False}
 
 
-def test_who_gives_a_trace_back_knows_it(now: dt.datetime) -> None:
+def test_release_by_the_rater_leaves_no_notice(now: dt.datetime) -> None:
     project = factories.make_project()
     queues.fill_lane(project, 1)
     claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, opened=True)

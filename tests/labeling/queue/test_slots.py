@@ -24,7 +24,7 @@ def late(claim: queue.Claim, now: dt.datetime) -> str | None:
     return population
 
 
-def test_take_slot_takes_back_what_lapsed(now: dt.datetime) -> None:
+def test_late_submission_takes_its_lapsed_slot(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1)
     claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, opened=True)
@@ -35,7 +35,7 @@ def test_take_slot_takes_back_what_lapsed(now: dt.datetime) -> None:
         queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now + HOUR)
 
 
-def test_take_slot_finds_one_in_any_lane_of_work(now: dt.datetime) -> None:
+def test_late_slot_comes_from_any_lane_of_work(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, slots=2)
     first, second = queues.make_raters(project, 2)
@@ -47,7 +47,7 @@ def test_take_slot_finds_one_in_any_lane_of_work(now: dt.datetime) -> None:
     assert queues.is_balanced([trace])
 
 
-def test_take_slot_takes_none_from_anybody(now: dt.datetime) -> None:
+def test_late_slot_is_not_taken_from_another_rater(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1)
     first, second = queues.make_raters(project, 2)
@@ -59,7 +59,7 @@ def test_take_slot_takes_none_from_anybody(now: dt.datetime) -> None:
     assert queues.is_balanced([trace])
 
 
-def test_take_slot_says_when_it_took_that_of_a_further_opinion(now: dt.datetime) -> None:
+def test_late_slot_of_a_further_label_counts_as_one(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1)
     first, second = queues.make_raters(project, 2)
@@ -71,7 +71,7 @@ def test_take_slot_says_when_it_took_that_of_a_further_opinion(now: dt.datetime)
     assert queues.is_balanced([trace])
 
 
-def test_take_slot_of_one_who_still_has_it_takes_no_second(now: dt.datetime) -> None:
+def test_assignment_that_holds_a_slot_takes_no_second_one(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, slots=2)
     claim = queue.claim_trace(rater_id=factories.make_rater(project).pk, now=now, opened=True)
@@ -80,7 +80,7 @@ def test_take_slot_of_one_who_still_has_it_takes_no_second(now: dt.datetime) -> 
     assert queues.is_balanced([trace])
 
 
-def test_take_slot_of_gold_takes_no_slot_of_work(now: dt.datetime) -> None:
+def test_late_gold_takes_no_slot_of_work(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1, arm="gold")
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace], slots=1, now=now)
@@ -91,7 +91,7 @@ def test_take_slot_of_gold_takes_no_slot_of_work(now: dt.datetime) -> None:
     assert late(claim, now + HOUR) is None
 
 
-def test_add_slot_adds_one_a_round_and_no_more_than_the_limit(now: dt.datetime) -> None:
+def test_add_slot_once_per_round_and_up_to_the_limit(now: dt.datetime) -> None:
     project = factories.make_project(overlap=2, overlap_limit=4)
     (trace,) = queues.fill_lane(project, 1, slots=2)
     assert [queue.add_slot(trace_id=trace, round=round, now=now) for round in (1, 1, 2, 3)] == [
@@ -109,7 +109,7 @@ def test_add_slot_adds_one_a_round_and_no_more_than_the_limit(now: dt.datetime) 
     assert queues.is_balanced([trace])
 
 
-def test_add_slot_asks_nobody_who_has_had_the_trace(now: dt.datetime) -> None:
+def test_added_slot_is_not_for_raters_who_had_the_trace(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1)
     rater = factories.make_rater(project)
@@ -119,7 +119,7 @@ def test_add_slot_asks_nobody_who_has_had_the_trace(now: dt.datetime) -> None:
         queue.claim_trace(rater_id=rater.pk, now=now)
 
 
-def test_give_back_returns_a_further_opinion_as_one(now: dt.datetime) -> None:
+def test_returned_further_label_stays_one(now: dt.datetime) -> None:
     project = factories.make_project()
     (trace,) = queues.fill_lane(project, 1)
     first, second, third = queues.make_raters(project, 3)

@@ -1,4 +1,4 @@
-"""Other overlaps in the middle of a project: what is free follows, what is in hand or settled stays."""
+"""A change of the overlap resizes free slots, and leaves open and settled traces unchanged."""
 
 import datetime as dt
 
@@ -38,7 +38,7 @@ def entry(lane: Lane, *, slots: int, left: int, state: str = "") -> Trace:
         (3, 0, "reading", 2, (3, 0)),
     ],
 )
-def test_resize_follows_what_is_free(
+def test_resize_changes_only_free_slots(
     slots: int, left: int, state: str, overlap: int, expected: tuple[int, int]
 ) -> None:
     lane = factories.make_lane(factories.make_project())
@@ -47,7 +47,7 @@ def test_resize_follows_what_is_free(
     assert QueueEntry.objects.values_list("slots", "slots_left").get(trace=trace) == expected
 
 
-def test_resize_leaves_gold_and_other_projects_and_goes_on_in_pieces() -> None:
+def test_resize_ignores_gold_and_other_projects_and_works_in_chunks() -> None:
     project = factories.make_project()
     gold, uniform = factories.make_lane(project, arm="gold"), factories.make_lane(project)
     elsewhere = factories.make_lane(factories.make_project())
@@ -67,8 +67,8 @@ def test_resize_leaves_gold_and_other_projects_and_goes_on_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("lapses_before", [True, False])
-def test_resize_gives_out_no_reading_more_for_one_that_comes_back(lapses_before: bool) -> None:
-    """Two of three have submitted. The third lapses, before or after two have become enough: nobody is asked for it."""
+def test_returned_slot_above_the_overlap_is_dropped(lapses_before: bool) -> None:
+    """Two of three have submitted. A lapse of the third, before or after two are enough, schedules no third label."""
     project = factories.make_project(overlap=3)
     (trace,) = queues.fill_lane(project, 1, slots=3)
     claims = [queue.claim_trace(rater_id=each.pk, now=NOW, opened=True) for each in queues.make_raters(project, 3)]
@@ -86,7 +86,7 @@ def test_resize_gives_out_no_reading_more_for_one_that_comes_back(lapses_before:
     assert sum(QueueEntry.objects.values_list("slots_left", flat=True)) == 1
 
 
-def test_resize_passes_over_what_was_withdrawn() -> None:
+def test_resize_ignores_withdrawn_traces() -> None:
     lane = factories.make_lane(factories.make_project())
     trace = entry(lane, slots=2, left=2)
     queue.withdraw_traces(trace_ids=[trace.pk], now=factories.NOW + dt.timedelta(1), reason="twice", by=None)

@@ -51,7 +51,7 @@ def run(job: Job) -> Job:
 
 
 def resume(last: JobProgress) -> dict[str, Any]:
-    """What a job stores of its last chunk."""
+    """The state that a job stores after its last chunk."""
     return {"checkpoint": last.checkpoint, "report": (last.result or {}).get("report"), "by": None}
 
 
@@ -108,7 +108,7 @@ def test_lenient_import_leaves_bad_lines_out_and_lists_them(tmp_path: Path, now:
 
 
 def test_import_continues_after_an_interruption(tmp_path: Path, now: dt.datetime) -> None:
-    """Identical records are told apart by how often each occurred before."""
+    """Identical records are numbered by their earlier occurrences."""
     project = factories.make_project()
     lines = [prm.make_line(labeler=None)] * 1200
     arguments = import_job.prepare_import(

@@ -25,7 +25,7 @@ Change = Callable[[Path], None]
 @pytest.fixture(autouse=True)
 def _small_chunks(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DATA_DIR = tmp_path / "data"
-    monkeypatch.setattr(import_job, "CHUNK_ON_POSTGRESQL", 10)
+    monkeypatch.setattr(import_job, "CHUNK_RECORDS", 10)
 
 
 def edited(path: Path) -> None:

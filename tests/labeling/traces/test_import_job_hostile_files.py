@@ -1,4 +1,4 @@
-"""Hostile files: a clear message with its place, nothing half-imported, no memory to drown in."""
+"""Hostile files: every error has a place, nothing is imported by half, memory is bounded."""
 
 import datetime as dt
 import gzip
@@ -37,16 +37,16 @@ def nested(depth: int) -> bytes:
     return GOOD[:-1] + b', "extra": ' + b"[" * depth + b"]" * depth + b"}"
 
 
-# What is wrong, the bytes after one good line, and how the message begins.
+# By error: the bytes after one good line, and the place that the message begins with.
 CORPUS = {
     "cut off": (GOOD[:-20], "line 2, column "),
-    "not JSON": (b"hello", "line 2, column 1: malformed JSON"),
+    "not JSON": (b"hello", "line 2, column 1: "),
     "a wrong type": (GOOD.replace(b'"total_time": 21000', b'"total_time": "long"'), "line 2, column "),
     "a number out of range": (GOOD.replace(b"21000", b"9" * 30), "line 2, column "),
     "a rating off the scale": (GOOD.replace(b'"rating": -1', b'"rating": 7'), "line 2, column "),
     "NaN": (GOOD.replace(b"0.25", b"NaN"), "line 2, column "),
     "NUL, written": (GOOD.replace(b"2 + 2 = 4", b"2 \\u0000"), "line 2, column "),
-    "NUL, as it is": (GOOD.replace(b"2 + 2 = 4", b"2 \x00"), "line 2, column "),
+    "NUL, unescaped": (GOOD.replace(b"2 + 2 = 4", b"2 \x00"), "line 2, column "),
     "half a surrogate pair": (GOOD.replace(b"2 + 2 = 4", b"2 \\ud83d"), "line 2, column "),
     "not UTF-8": (GOOD.replace(b"2 + 2 = 4", b"2 \xff"), "line 2, column "),
     "a key twice": (GOOD[:-1] + b', "generation": 1}', "line 2, column "),
@@ -62,7 +62,7 @@ CORPUS = {
 }
 
 
-def bring_in(path: Path, now: dt.datetime, **choices: Any) -> Job:
+def import_file(path: Path, now: dt.datetime, **choices: Any) -> Job:
     job = import_job.request_import(
         project=factories.make_project(), path=path, choices=ImportOptions(**choices), by=None, now=now
     )
@@ -72,46 +72,47 @@ def bring_in(path: Path, now: dt.datetime, **choices: Any) -> Job:
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_bring_in_says_where_a_line_is_bad_and_keeps_none(name: str, tmp_path: Path, now: dt.datetime) -> None:
+def test_strict_import_names_the_place_and_imports_nothing(name: str, tmp_path: Path, now: dt.datetime) -> None:
     line, beginning = CORPUS[name]
     path = tmp_path / "a.jsonl"
     path.write_bytes(GOOD + b"\n" + line + b"\n" + GOOD + b"\n")
-    job = bring_in(path, now)
+    job = import_file(path, now)
     assert job.state == JobState.FAILED
-    assert job.failure.startswith(f"1 of 3 records are bad, nothing was imported: {beginning}"), job.failure
+    assert beginning in job.failure
+    assert job.result["report"]["bad"] == 1
     assert PLACE.search(job.failure)
     assert not Problem.objects.exists()
-    assert bring_in(path, now, is_lenient=True).result["report"]["submissions_added"] == 2
+    assert import_file(path, now, is_lenient=True).result["report"]["submissions_added"] == 2
 
 
 @pytest.mark.parametrize(
     ("content", "records"),
     [
-        (b"\xef\xbb\xbf" + GOOD + b"\r\n" + GOOD + b"\r\n", 2),  # a byte order mark, and lines as Windows ends them
+        (b"\xef\xbb\xbf" + GOOD + b"\r\n" + GOOD + b"\r\n", 2),  # a byte order mark and Windows line ends
         (b"\n\n  \n" + GOOD, 1),
         (b"", 0),
     ],
 )
-def test_bring_in_takes_what_is_only_odd(content: bytes, records: int, tmp_path: Path, now: dt.datetime) -> None:
+def test_import_accepts_unusual_but_valid_files(content: bytes, records: int, tmp_path: Path, now: dt.datetime) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
-    job = bring_in(path, now, format="prm800k")
+    job = import_file(path, now, format="prm800k")
     assert (job.state, job.result["report"]["records"]) == (JobState.DONE, records)
 
 
-def test_bring_in_is_not_drowned_by_one_endless_line(tmp_path: Path, now: dt.datetime) -> None:
-    """Six times the longest line that is read, of which no disk is used."""
+def test_an_endless_line_takes_little_memory(tmp_path: Path, now: dt.datetime) -> None:
+    """The line is six times the limit; the file is sparse."""
     path = tmp_path / "a.jsonl"
     with path.open("wb") as file:
         file.write(GOOD + b"\n")
         file.truncate(200 << 20)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    job = bring_in(path, now)
-    assert "line 2, column 33554433: the line is longer than 33,554,432 bytes" in job.failure
+    job = import_file(path, now)
+    assert "line 2, column 33554433: " in job.failure
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 120 * 1024
 
 
-def test_bring_in_takes_nothing_of_a_file_that_changed_or_went(tmp_path: Path, now: dt.datetime) -> None:
+def test_import_of_a_changed_or_missing_file_imports_nothing(tmp_path: Path, now: dt.datetime) -> None:
     path = tmp_path / "a.jsonl"
     for change in (lambda: path.write_bytes(prm.make_line(labeler="ben") + b"\n"), path.unlink):
         path.write_bytes(GOOD + b"\n")
@@ -119,24 +120,22 @@ def test_bring_in_takes_nothing_of_a_file_that_changed_or_went(tmp_path: Path, n
             project=factories.make_project(), path=path, choices=ImportOptions(), by=None, now=now
         )
         change()
-        runner.run_job(job.pk, import_job.chunks)
-        job.refresh_from_db()
-        assert job.state == JobState.FAILED
-        assert "has changed since its import was asked for" in job.failure or "not there any more" in job.failure
+        with pytest.raises(import_job.FileChanged):
+            list(import_job.chunks(job))
         assert not Problem.objects.exists()
 
 
 @pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("zst", zstandard.ZstdCompressor().compress)])
-def test_bring_in_refuses_what_unpacks_to_more_than_it_should(
+def test_import_refuses_a_file_that_unpacks_to_too_much(
     ending: str, pack: Any, tmp_path: Path, now: dt.datetime
 ) -> None:
     path = tmp_path / f"a.jsonl.{ending}"
     path.write_bytes(pack(GOOD + b"\n" + b" " * (160 << 20)))
-    job = bring_in(path, now, format="prm800k")
+    job = import_file(path, now, format="prm800k")
     assert job.state == JobState.FAILED
-    assert "unpacks to more than 300 times its size" in job.failure or "longer than" in job.failure
+    assert "300" in job.failure or "33,554,432" in job.failure
     path.write_bytes(pack(GOOD * 100)[:200])
-    assert "damaged" in bring_in(path, now, format="prm800k").failure
+    assert import_file(path, now, format="prm800k").state == JobState.FAILED
     assert not Problem.objects.exists()
 
 
@@ -153,7 +152,7 @@ SAMPLES = [
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """Good records with bytes cut out, doubled, or put in: nearer to what a reader trusts than noise is."""
+    """Good records with bytes removed, repeated or inserted, which a reader trusts more than noise."""
     text = bytearray(b"\n".join(draw(st.lists(st.sampled_from(SAMPLES), min_size=1, max_size=3))) + b"\n")
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(text)))
@@ -166,31 +165,31 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=damaged() | st.binary(max_size=60), name=st.sampled_from(["a.jsonl", "a.csv", "a.parquet", "a.json.gz"]))
-def test_look_answers_whatever_a_file_holds(tmp_path: Path, content: bytes, name: str) -> None:
-    """Records, bad lines with their places, or one of the two refusals: nothing else comes of any bytes."""
+def test_preview_handles_any_file(tmp_path: Path, content: bytes, name: str) -> None:
+    """The result is records, bad lines with places, or one of two exceptions."""
     path = tmp_path / name
     path.write_bytes(content)
     for format in ("auto", *catalog.INPUT_FORMATS):
         try:
             named = scan.resolve_format(path, named=format)
-            found = scan.preview_file(path, ImportOptions(format=named))
+            preview = scan.preview_file(path, ImportOptions(format=named))
         except (catalog.UnknownFormat, UnreadableFile):
             continue
-        assert all(line.line >= 1 and line.column >= 1 and line.reason for line in found.report.bad_lines)
+        assert all(line.line >= 1 and line.column >= 1 and line.reason for line in preview.report.bad_lines)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=damaged())
-def test_bring_in_brings_all_of_a_file_or_nothing(tmp_path: Path, now: dt.datetime, content: bytes) -> None:
+def test_import_is_all_or_nothing(tmp_path: Path, now: dt.datetime, content: bytes) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
     counts = [model.objects.count() for model in (Problem, Trace, Option, Submission)]
     try:
-        job = bring_in(path, now)
+        job = import_file(path, now)
     except (catalog.UnknownFormat, UnreadableFile):
         job = None
     if job is None or job.state != JobState.DONE:
-        assert job is None or "records are bad" in job.failure, job.failure
+        assert job is None or job.result["report"]["bad"], job.failure
         assert counts == [model.objects.count() for model in (Problem, Trace, Option, Submission)]
     else:
         assert job.result["report"]["bad"] == 0

@@ -1,4 +1,4 @@
-"""What several people had rated before it came in is settled like what is rated here, and hands nobody any work."""
+"""Imported labels of several people are settled like labels made here, and create no work."""
 
 import io
 import json
@@ -27,14 +27,14 @@ from tests.labeling.traces.test_load import bring_in
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 STEPS = ["2 + 2 = 4", "4 + 2 = 7", "So 7."]
-SOUND = {"steps": [prm.make_step(text) for text in STEPS], "finish_reason": "solution"}
-AGREED, DIFFERING, ALONE = "Two agree?", "Two differ?", "One alone?"
+NO_ERROR = {"steps": [prm.make_step(text) for text in STEPS], "finish_reason": "solution"}
+AGREED, DIFFERING, SINGLE = "Two agree?", "Two differ?", "One alone?"
 LINES = (
     prm.make_line(problem=AGREED, labeler="ann"),
     prm.make_line(problem=DIFFERING, labeler="ann"),
-    prm.make_line(problem=ALONE, labeler="ann"),
+    prm.make_line(problem=SINGLE, labeler="ann"),
     prm.make_line(problem=AGREED, labeler="ben"),
-    prm.make_line(problem=DIFFERING, labeler="ben", **SOUND),
+    prm.make_line(problem=DIFFERING, labeler="ben", **NO_ERROR),
 )
 
 
@@ -47,19 +47,19 @@ def project(**fields: Any) -> Project:
     return factories.make_project(reserve_problem_share=0.0, **fields)
 
 
-def standing(of: Project) -> dict[str, tuple[str, str, int]]:
-    """By problem, once all that is due was settled."""
+def settle(of: Project) -> dict[str, tuple[str, str, int]]:
+    """State, reason and votes of each problem after a refresh."""
     background_refresh.resolve_due_traces(now=NOW)
     rows = Settlement.objects.filter(project=of, is_due=False)
     return {row.trace.problem.text: (row.state, row.reason, row.n_votes) for row in rows}
 
 
-def test_imported_labels_make_consensus_and_no_work() -> None:
-    """Also where the readings of a trace come in chunks, and files, of their own."""
+def test_imported_labels_make_a_consensus_and_no_work() -> None:
+    """The submissions of a trace are in different chunks and files."""
     one = project()
     bring_in(one, *LINES[:4], chunk=2)
     bring_in(one, *LINES[4:])
-    assert standing(one) == {
+    assert settle(one) == {
         AGREED: ("settled", "all_agree", 2),
         DIFFERING: ("contested", "differ_at_limit", 2),
     }
@@ -71,83 +71,83 @@ def test_imported_labels_make_consensus_and_no_work() -> None:
     assert Event.objects.filter(what="trace.contested").count() == 1
 
 
-def test_fewer_readings_than_asked_for_count_once_they_are_enough() -> None:
+def test_single_labels_count_once_the_overlap_is_one() -> None:
     one = project(overlap=2)
     bring_in(one, *LINES)
-    assert ALONE not in standing(one)
-    asked = overlap_change.change_overlap(project=one, overlap=1, overlap_limit=3, lease_seconds=1800, by=None, now=NOW)
-    assert asked is not None
-    runner.run_job(asked.pk, overlap_change.chunks)
-    assert standing(one)[ALONE] == ("settled", "all_agree", 1)
+    assert SINGLE not in settle(one)
+    job = overlap_change.change_overlap(project=one, overlap=1, overlap_limit=3, lease_seconds=1800, by=None, now=NOW)
+    assert job is not None
+    runner.run_job(job.pk, overlap_change.chunks)
+    assert settle(one)[SINGLE] == ("settled", "all_agree", 1)
 
 
-def test_import_again_marks_nothing() -> None:
+def test_repeated_import_marks_nothing() -> None:
     one = project()
     bring_in(one, *LINES)
-    before = standing(one)
+    before = settle(one)
     bring_in(one, *LINES)
     assert not Settlement.objects.filter(is_due=True).exists()
-    assert standing(one) == before
+    assert settle(one) == before
 
 
-def test_imported_readings_count_where_people_read_too() -> None:
-    """A trace that stands in a queue is asked for again, one reading here and one from a file being apart."""
+def test_imported_labels_count_with_labels_made_here() -> None:
+    """A queued trace gets a further label if its label made here and the imported one differ."""
     one = project()
     bring_in(one, prm.make_line(problem=DIFFERING), labels="none")
     trace = Trace.objects.get()
     assert QueueEntry.objects.get().slots == 2
     submitted_work.submit_trace(factories.make_rater(one), trace, [1, 1, 1])
-    assert standing(one)[DIFFERING][:2] == ("reading", "first_readings")
+    assert settle(one)[DIFFERING][:2] == ("reading", "first_readings")
     bring_in(one, prm.make_line(problem=DIFFERING, labeler="ann"))
-    assert standing(one)[DIFFERING] == ("asked", "differ", 2)
+    assert settle(one)[DIFFERING] == ("asked", "differ", 2)
     assert queue.is_labeled_here(trace_id=trace.pk)
     assert QueueEntry.objects.get(lane__arm="opinion").slots == 1
 
 
-def test_machines_screenings_and_live_traces_are_not_settled() -> None:
+def test_machine_screening_and_live_submissions_are_not_settled() -> None:
     one = project(overlap=1)
     live = json.loads(prm.make_line(problem="Live?"))
     for key in [key for key in live["question"] if key.startswith("pre_generated")]:
         del live["question"][key]
     screening = prm.make_line(problem="Screened?", is_initial_screening_question=True)
     checked = prm.make_line(problem="Checked?", is_quality_control_question=True)
-    bring_in(one, json.dumps(live).encode(), screening, checked, prm.make_line(problem=ALONE))
-    assert standing(one) == {ALONE: ("settled", "all_agree", 1)}
+    bring_in(one, json.dumps(live).encode(), screening, checked, prm.make_line(problem=SINGLE))
+    assert settle(one) == {SINGLE: ("settled", "all_agree", 1)}
 
 
-def test_marks_cost_one_statement_a_chunk() -> None:
+def test_marking_takes_one_statement_per_chunk() -> None:
     lines = [prm.make_line(problem=f"What is {n}?", labeler=who) for n in range(30) for who in ("ann", "ben")]
-    assert marking(project(), *lines) == 3
+    assert count_settlement_statements(project(), *lines) == 3
     assert Settlement.objects.filter(is_due=True).count() == 30
-    assert marking(project(), *lines, labels="none") == 0
+    assert count_settlement_statements(project(), *lines, labels="none") == 0
 
 
-def marking(of: Project, *lines: bytes, labels: LabelsKind = "judgments") -> int:
-    """How many statements touch settlements while these come in, twenty a chunk."""
-    said: list[str] = []
+def count_settlement_statements(of: Project, *lines: bytes, labels: LabelsKind = "judgments") -> int:
+    """Count the statements on settlements during an import with twenty records per chunk."""
+    statements: list[str] = []
 
-    def hear(execute: Any, sql: str, *others: Any) -> Any:
-        said.append(sql)
+    def record_statement(execute: Any, sql: str, *others: Any) -> Any:
+        statements.append(sql)
         return execute(sql, *others)
 
-    with connection.execute_wrapper(hear):
+    with connection.execute_wrapper(record_statement):
         bring_in(of, *lines, labels=labels, chunk=20)
-    return sum("labeling_settlement" in sql for sql in said)
+    return sum("labeling_settlement" in sql for sql in statements)
 
 
-def test_a_machine_s_ratings_are_heard_beside_what_people_settled() -> None:
-    """They come in after two people agreed: nothing of that moves, and they are kept beside it."""
+def test_machine_ratings_are_kept_beside_the_consensus_of_people() -> None:
+    """Two people agreed before the import: their consensus does not change."""
     one = project()
-    bring_in(one, prm.make_line(problem=ALONE, labeler="ann"), prm.make_line(problem=ALONE, labeler="ben"))
+    bring_in(one, prm.make_line(problem=SINGLE, labeler="ann"), prm.make_line(problem=SINGLE, labeler="ben"))
     background_refresh.resolve_due_traces(now=NOW)
     before = Consensus.objects.get()
-    records = prm800k.read(io.BytesIO(prm.make_line(problem=ALONE, labeler="x")))
-    told = [
+    records = prm800k.read(io.BytesIO(prm.make_line(problem=SINGLE, labeler="x")))
+    attributed = [
         labelers.attribute_labels(each, labels="judge", labels_by="x")
         for each in records
         if isinstance(each, TraceRecord)
     ]
-    load_records(project=one, source=factories.make_source(one), records=told, now=NOW)
+    load_records(project=one, source=factories.make_source(one), records=attributed, now=NOW)
     background_refresh.resolve_due_traces(now=NOW)
     after = Consensus.objects.get(revision=2)
     assert (after.first_error, after.n_votes, after.labels) == (before.first_error, 2, before.labels)

@@ -1,4 +1,4 @@
-"""A reference leads to what may be read, and nowhere else."""
+"""References resolve to allowed files only."""
 
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,17 @@ def places(settings: Any, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_find_leads_to_what_was_sent() -> None:
+def test_upload_references_resolve() -> None:
     path = uploads.save_upload(name="a b.jsonl", parts=[b"{}"])
     assert locations.resolve_location(locations.make_upload_reference(path)).path == path.resolve()
 
 
-def test_find_leads_to_the_folder_beside_the_server(places: Path) -> None:
+def test_files_of_the_incoming_folder_resolve(places: Path) -> None:
     assert locations.list_incoming_files() == ["beside:a/b.jsonl", "beside:link"]
     assert locations.resolve_location("beside:a/b.jsonl").path == (places / "incoming/a/b.jsonl").resolve()
 
 
-def test_find_leads_to_opened_addresses() -> None:
+def test_allowed_addresses_resolve() -> None:
     place = locations.resolve_location("s3://traces/in/x/y.jsonl.gz")
     assert (place.address, place.name, place.path) == ("s3://traces/in/x/y.jsonl.gz", "y.jsonl.gz", None)
 
@@ -56,12 +56,12 @@ def test_find_leads_to_opened_addresses() -> None:
         "",
     ],
 )
-def test_find_leads_nowhere_else(reference: str) -> None:
+def test_other_references_are_refused(reference: str) -> None:
     with pytest.raises(locations.LocationNotFound):
         locations.resolve_location(reference)
 
 
-def test_find_leads_to_no_folder_that_nobody_opened(settings: Any) -> None:
+def test_nothing_resolves_without_an_incoming_folder(settings: Any) -> None:
     settings.INCOMING_DIR = None
     assert locations.list_incoming_files() == []
     with pytest.raises(locations.LocationNotFound):

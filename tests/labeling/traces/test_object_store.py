@@ -1,4 +1,4 @@
-"""Objects of a store, by the real protocol from a server on loopback."""
+"""Objects in a store, from a real S3 server on localhost."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -34,14 +34,14 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def put(server: str, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Puts objects into the store; a bucket must be made first."""
+    """A function that stores an object. The bucket is created first."""
     import urllib.request
 
     from obstore.store import from_url
 
     settings.DATA_DIR = tmp_path / "data"
-    told = {"ACCESS_KEY_ID": "k", "SECRET_ACCESS_KEY": "s", "ENDPOINT_URL": server, "REGION": "us-east-1"}
-    for name, value in {**told, "ALLOW_HTTP": "true"}.items():
+    variables = {"ACCESS_KEY_ID": "k", "SECRET_ACCESS_KEY": "s", "ENDPOINT_URL": server, "REGION": "us-east-1"}
+    for name, value in {**variables, "ALLOW_HTTP": "true"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     urllib.request.urlopen(urllib.request.Request(f"{server}/traces", method="PUT"), timeout=10).close()
     store = from_url("s3://traces")
@@ -54,7 +54,7 @@ def run(job: Job) -> Job:
     return job
 
 
-def ask(address: str, now: dt.datetime) -> Job:
+def import_object(address: str, now: dt.datetime) -> Job:
     project = factories.make_project()
     return run(
         import_job.request_import_from_store(
@@ -63,52 +63,52 @@ def ask(address: str, now: dt.datetime) -> Job:
     )
 
 
-def test_bring_in_from_a_store(put: Any, now: dt.datetime) -> None:
+def test_import_from_a_store(put: Any, now: dt.datetime) -> None:
     put("in/a.jsonl", prm.make_line() + b"\n")
-    job = ask("s3://traces/in/a.jsonl", now)
+    job = import_object("s3://traces/in/a.jsonl", now)
     assert job.state == JobState.DONE, job.failure
     source = Source.objects.get()
     assert (source.name, source.format, job.result["source"]) == ("a.jsonl", "prm800k", source.pk)
     assert job.result["fetched"] == job.result["size"] == len(prm.make_line()) + 1
     assert source.report["submissions_added"] == 1
-    assert list(uploads.uploads_folder().rglob("*.jsonl")) == []  # it is in: nobody needs the copy
+    assert list(uploads.uploads_folder().rglob("*.jsonl")) == []  # the local copy is deleted
 
 
-def test_bring_in_from_a_store_says_what_is_not_there(put: Any, now: dt.datetime) -> None:
+def test_import_of_a_missing_object_fails_with_its_address(put: Any, now: dt.datetime) -> None:
     for address in ("s3://traces/nothing.jsonl", "s3://nobody/a.jsonl"):
-        job = ask(address, now)
+        job = import_object(address, now)
         assert job.state == JobState.FAILED
         assert job.failure.startswith(f"{address}: ")
     assert not Trace.objects.exists()
 
 
-def test_fetch_again_only_what_has_changed(put: Any) -> None:
+def test_fetch_downloads_again_only_after_a_change(put: Any) -> None:
     def fetch() -> tuple[Path, int]:
-        fetching_it, signs = object_store.fetch_object("s3://traces/b.jsonl"), 0
+        download, n_progress = object_store.fetch_object("s3://traces/b.jsonl"), 0
         while True:
             try:
-                next(fetching_it)
-                signs += 1
+                next(download)
+                n_progress += 1
             except StopIteration as end:
-                return end.value, signs
+                return end.value, n_progress
 
     put("b.jsonl", b"one")
-    first, signs = fetch()
-    assert (first.read_bytes(), signs) == (b"one", 1)
+    first, n_progress = fetch()
+    assert (first.read_bytes(), n_progress) == (b"one", 1)
     assert fetch() == (first, 0)
     put("b.jsonl", b"other")
     assert fetch()[0].read_bytes() == b"other"
 
 
-def test_fetch_leaves_nothing_half(put: Any) -> None:
+def test_interrupted_fetch_leaves_no_file(put: Any) -> None:
     put("big.jsonl", b"x" * (2 * object_store.PIECE_BYTES + 1))
-    fetching_it = object_store.fetch_object("s3://traces/big.jsonl")
-    next(fetching_it)
-    fetching_it.close()
+    download = object_store.fetch_object("s3://traces/big.jsonl")
+    next(download)
+    download.close()
     assert [path for path in uploads.uploads_folder().rglob("*") if path.is_file()] == []
 
 
-def test_beginning_tells_whether_it_is_all(put: Any) -> None:
+def test_beginning_says_whether_it_is_the_whole_object(put: Any) -> None:
     put("c.jsonl", b"0123456789")
     assert object_store.read_beginning("s3://traces/c.jsonl", size=4) == (b"0123", False)
     assert object_store.read_beginning("s3://traces/c.jsonl", size=10) == (b"0123456789", True)
@@ -116,8 +116,7 @@ def test_beginning_tells_whether_it_is_all(put: Any) -> None:
         object_store.read_beginning("s3://traces/none", size=4)
 
 
-def test_import_traces_takes_an_address(put: Any) -> None:
+def test_import_traces_accepts_an_address(put: Any) -> None:
     put("d.jsonl", prm.make_line() + b"\n")
-    out = StringIO()
-    call_command("import_traces", "s3://traces/d.jsonl", "--project", "maths", stdout=out)
-    assert "1  new submissions" in out.getvalue()
+    call_command("import_traces", "s3://traces/d.jsonl", "--project", "maths", stdout=StringIO())
+    assert Source.objects.get().report["submissions_added"] == 1

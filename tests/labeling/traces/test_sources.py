@@ -1,4 +1,4 @@
-"""A file is one source, however often it comes."""
+"""A file is one source, however often it is imported."""
 
 import datetime as dt
 
@@ -10,14 +10,14 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
-def test_ensure_finds_the_same_file_again(now: dt.datetime) -> None:
+def test_ensure_finds_the_source_of_the_same_file(now: dt.datetime) -> None:
     project = factories.make_project()
     one = sources.ensure_source(project=project, name="a.jsonl", format="prm800k", sha256="1", licence="MIT", now=now)
     assert sources.ensure_source(project=project, name="a.jsonl", format="prm800k", sha256="1", now=now) == one
     assert one.licence == "MIT"
 
 
-def test_ensure_tells_files_of_one_name_apart_by_their_content(now: dt.datetime) -> None:
+def test_ensure_distinguishes_files_with_the_same_name(now: dt.datetime) -> None:
     project = factories.make_project()
     one, other = (
         sources.ensure_source(project=project, name="a.jsonl", format="prm800k", sha256=digest, now=now)

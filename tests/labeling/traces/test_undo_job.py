@@ -1,4 +1,4 @@
-"""An import taken back: nothing that somebody made is lost."""
+"""Undone imports: nothing that people submitted is lost."""
 
 import datetime as dt
 import json
@@ -44,7 +44,7 @@ def native(number: int) -> bytes:
     return json.dumps({"problem": f"What is {number}?", "steps": ["a", "b"]}).encode()
 
 
-def bring_in(project: Project, folder: Path, lines: Sequence[bytes], now: dt.datetime, **choices: Any) -> Source:
+def import_lines(project: Project, folder: Path, lines: Sequence[bytes], now: dt.datetime, **choices: Any) -> Source:
     path = folder / "traces.jsonl"
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     job = import_job.request_import(project=project, path=path, choices=ImportOptions(**choices), by=None, now=now)
@@ -60,7 +60,7 @@ def undo(source: Source, now: dt.datetime) -> Job:
     return job
 
 
-def claimed(project: Project, now: dt.datetime, *, is_opened: bool) -> Assignment:
+def claim_trace(project: Project, now: dt.datetime, *, is_opened: bool) -> Assignment:
     rater = factories.make_rater(project)
     claim = queue.claim_trace(rater_id=rater.pk, now=now)
     if is_opened:
@@ -68,11 +68,11 @@ def claimed(project: Project, now: dt.datetime, *, is_opened: bool) -> Assignmen
     return Assignment.objects.get(pk=claim.assignment_id)
 
 
-def test_undo_removes_what_nobody_has_opened_and_withdraws_the_rest(tmp_path: Path, now: dt.datetime) -> None:
+def test_undo_removes_unopened_traces_and_withdraws_the_others(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project(reserve_problem_share=0, overlap=1)
     other = factories.make_trace(project)
-    source = bring_in(project, tmp_path, [native(number) for number in range(25)], now)
-    held, opened = claimed(project, now, is_opened=False), claimed(project, now, is_opened=True)
+    source = import_lines(project, tmp_path, [native(number) for number in range(25)], now)
+    held, opened = claim_trace(project, now, is_opened=False), claim_trace(project, now, is_opened=True)
     job = undo(source, now)
     assert job.result["undone"] == {
         "after": job.checkpoint["after"],
@@ -90,26 +90,26 @@ def test_undo_removes_what_nobody_has_opened_and_withdraws_the_rest(tmp_path: Pa
     assert source.undone_at is not None
 
 
-def test_undo_keeps_labels_that_came_with_the_file(tmp_path: Path, now: dt.datetime) -> None:
+def test_undo_keeps_imported_labels(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    source = bring_in(project, tmp_path, [prm.make_line(), prm.make_line(labeler="ben")], now)
+    source = import_lines(project, tmp_path, [prm.make_line(), prm.make_line(labeler="ben")], now)
     before = (Submission.objects.count(), Judgment.objects.count())
     undo(source, now)
     assert (Submission.objects.count(), Judgment.objects.count()) == before
     assert Trace.objects.get().withdrawn_at is not None
 
 
-def test_undo_takes_gold_and_lists_of_benchmarks_along(tmp_path: Path, now: dt.datetime) -> None:
+def test_undo_removes_gold_and_benchmark_lists(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    source = bring_in(project, tmp_path, [prm.make_line()], now, labels="gold", purpose="benchmark")
+    source = import_lines(project, tmp_path, [prm.make_line()], now, labels="gold", purpose="benchmark")
     assert (Gold.objects.count(), BenchmarkProblem.objects.count()) == (1, 1)
     undo(source, now)
     assert [model.objects.count() for model in (Gold, BenchmarkProblem, Trace, Problem)] == [0, 0, 0, 0]
 
 
-def test_undo_keeps_what_was_drawn(tmp_path: Path, now: dt.datetime) -> None:
+def test_undo_keeps_drawn_traces(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    source = bring_in(project, tmp_path, [native(1), native(2)], now)
+    source = import_lines(project, tmp_path, [native(1), native(2)], now)
     drawn = Trace.objects.order_by("pk")[0]
     TraceDraw.objects.create(
         project=project, batch=1, rank=1, trace=drawn, arm="policy", q=1, pool_size=2, n_left=2, drawn_at=now
@@ -118,9 +118,9 @@ def test_undo_keeps_what_was_drawn(tmp_path: Path, now: dt.datetime) -> None:
     assert Trace.objects.get().pk == drawn.pk
 
 
-def test_undo_waits_for_the_end_of_the_import(tmp_path: Path, now: dt.datetime) -> None:
+def test_undo_is_refused_while_the_import_is_running(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    source = bring_in(project, tmp_path, [native(1)], now)
+    source = import_lines(project, tmp_path, [native(1)], now)
     import_job.request_import(
         project=project, path=tmp_path / "traces.jsonl", choices=ImportOptions(), by=None, now=now
     )
@@ -128,14 +128,14 @@ def test_undo_waits_for_the_end_of_the_import(tmp_path: Path, now: dt.datetime) 
         undo_job.request_undo(source=source, by=None, now=now)
 
 
-def test_import_again_after_undo_hands_out_what_is_left(tmp_path: Path, now: dt.datetime) -> None:
-    """Two readings were wanted of each trace; of the one that is opened, one is left."""
+def test_import_after_undo_queues_the_remaining_labels(tmp_path: Path, now: dt.datetime) -> None:
+    """The overlap is two; the opened trace needs one more label."""
     project = factories.make_project(overlap=2, reserve_problem_share=0)
     lines = [native(1), native(2)]
-    source = bring_in(project, tmp_path, lines, now)
-    opened = claimed(project, now, is_opened=True)
+    source = import_lines(project, tmp_path, lines, now)
+    opened = claim_trace(project, now, is_opened=True)
     undo(source, now)
-    assert bring_in(project, tmp_path, lines, now) == source
+    assert import_lines(project, tmp_path, lines, now) == source
     source.refresh_from_db()
     assert source.undone_at is None
     assert Trace.objects.filter(withdrawn_at=None).count() == 2
@@ -144,9 +144,9 @@ def test_import_again_after_undo_hands_out_what_is_left(tmp_path: Path, now: dt.
     assert list(left.values()) == [2]
 
 
-def test_undo_goes_on_where_it_broke_off(tmp_path: Path, now: dt.datetime) -> None:
+def test_undo_continues_after_an_interruption(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    source = bring_in(project, tmp_path, [native(number) for number in range(450)], now)
+    source = import_lines(project, tmp_path, [native(number) for number in range(450)], now)
     checkpoint: dict[str, Any] = {}
     for chunk in undo_job.run_undo(source, by=None, checkpoint={}):
         assert callable(chunk)
@@ -159,21 +159,21 @@ def test_undo_goes_on_where_it_broke_off(tmp_path: Path, now: dt.datetime) -> No
     assert not Trace.objects.exists()
 
 
-def test_undo_import_lists_and_takes_back(tmp_path: Path, now: dt.datetime) -> None:
+def test_undo_import_lists_and_undoes(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    source, out = bring_in(project, tmp_path, [native(1)], now), StringIO()
+    source, out = import_lines(project, tmp_path, [native(1)], now), StringIO()
     call_command("undo_import", "--project", project.slug, stdout=out)
+    assert source.name in out.getvalue()
     call_command("undo_import", str(source.pk), "--project", project.slug, stdout=out)
-    assert "traces.jsonl" in out.getvalue()
-    assert "1 traces removed, 0 withdrawn" in out.getvalue()
+    assert not Trace.objects.exists()
 
 
-def test_import_again_as_gold_after_undo_shows_it(tmp_path: Path, now: dt.datetime) -> None:
-    """It was work, and somebody has opened it; now its answer is known, and it is met as gold alone."""
+def test_import_as_gold_after_undo_queues_gold(tmp_path: Path, now: dt.datetime) -> None:
+    """The trace was opened as regular work; imported again as gold, it is only queued as gold."""
     project = factories.make_project(overlap=2, reserve_problem_share=0)
-    source = bring_in(project, tmp_path, [prm.make_line()], now, labels="none")
-    claimed(project, now, is_opened=True)
+    source = import_lines(project, tmp_path, [prm.make_line()], now, labels="none")
+    claim_trace(project, now, is_opened=True)
     undo(source, now)
-    bring_in(project, tmp_path, [prm.make_line()], now, labels="gold")
+    import_lines(project, tmp_path, [prm.make_line()], now, labels="gold")
     assert Trace.objects.get().withdrawn_at is None
     assert list(QueueEntry.objects.filter(is_open=True).values_list("lane__arm", "slots_left")) == [("gold", 50)]

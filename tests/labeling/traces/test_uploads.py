@@ -1,4 +1,4 @@
-"""What comes over the network is kept whole, or not at all."""
+"""Uploads are saved completely or not at all."""
 
 import datetime as dt
 import os
@@ -18,21 +18,23 @@ def folder(settings: Any, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_keep_keeps_the_name_and_the_bytes() -> None:
+def test_save_keeps_name_and_content() -> None:
     path = uploads.save_upload(name="traces.jsonl", parts=[b"{", b"}"], size=2)
     assert (path.name, path.read_bytes()) == ("traces.jsonl", b"{}")
     assert uploads.save_upload(name="traces.jsonl", parts=[b""]) != path
 
 
-def test_keep_leaves_nothing_of_what_was_cut_off_or_is_too_big(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies() -> Iterator[bytes]:
+def test_save_leaves_nothing_of_an_incomplete_or_oversized_upload(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off() -> Iterator[bytes]:
         yield b"{"
         raise ConnectionResetError
 
     with pytest.raises(uploads.UploadCutOff):
         uploads.save_upload(name="a.jsonl", parts=[b"{"], size=2)
     with pytest.raises(ConnectionResetError):
-        uploads.save_upload(name="a.jsonl", parts=dies())
+        uploads.save_upload(name="a.jsonl", parts=break_off())
     monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 1)
     for size in (2, None):
         with pytest.raises(uploads.UploadTooLarge):
@@ -49,14 +51,14 @@ def test_keep_leaves_nothing_of_what_was_cut_off_or_is_too_big(folder: Path, mon
         ("..", "traces.jsonl"),
         ("", "traces.jsonl"),
         ("x" * 300 + ".jsonl.gz", "x" * 111 + ".jsonl.gz"),
-        ("数" * 100 + ".jsonl", "数" * 38 + ".jsonl"),  # a file system counts bytes
+        ("数" * 100 + ".jsonl", "数" * 38 + ".jsonl"),  # the limit is in bytes
     ],
 )
-def test_safe_name_leads_nowhere_else(name: str, safe: str) -> None:
+def test_safe_name_has_no_path_and_no_special_characters(name: str, safe: str) -> None:
     assert uploads.safe_name(name) == safe
 
 
-def test_forget_old_leaves_what_is_new_and_what_is_no_upload(folder: Path) -> None:
+def test_delete_old_uploads_keeps_new_ones_and_other_files(folder: Path) -> None:
     old, new = (uploads.save_upload(name="a.jsonl", parts=[b"{}"]) for _ in range(2))
     bad_lines = folder / "imports" / "bad-lines-7.csv"
     bad_lines.touch()

@@ -1,4 +1,4 @@
-"""Scorers of other people, as they speak over the wire: vLLM's pooling runner, and our own reference scorer."""
+"""External scorers over real HTTP: a fake of vLLM's pooling runner, and the reference scorer."""
 
 import contextlib
 import json
@@ -25,28 +25,28 @@ class FakeVllmServer:
 
     def __init__(self, *, tag: str = "<extra_0>", token: str = "", rows: Rows | None = None) -> None:
         self.tag, self.token, self.rows = tag, token, rows or self._rows
-        self.statuses: list[int] = []  # what to answer first, one for each request
+        self.statuses: list[int] = []  # for the next requests, before normal answers
         self.delay = 0.0
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     def _rows(self, prompt: str) -> list[Any]:
         return [PUBLISHED[n % 4] for n in range(prompt.count(self.tag))]
 
     def answer(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
-        time.sleep(self.delay)
         if self.token and headers.get("Authorization") != f"Bearer {self.token}":
             return 401, {"error": "Unauthorized"}
         if path != "/pooling":
             return 404, {"detail": "Not Found"}
-        asked = json.loads(body)
-        self.asked.append(asked)
+        request = json.loads(body)
+        self.requests.append(request)
+        time.sleep(self.delay)
         if self.statuses:
             return self.statuses.pop(0), {"error": {"message": "busy", "type": "ServiceUnavailable"}}
-        if asked.get("task") != "token_classify":
+        if request.get("task") != "token_classify":
             return 400, {"error": {"message": "unsupported task"}}
-        prompts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
+        prompts = [request["input"]] if isinstance(request["input"], str) else request["input"]
         data = [{"index": n, "object": "pooling", "data": self.rows(prompt)} for n, prompt in enumerate(prompts)]
-        return 200, {"id": "pool-1", "object": "list", "model": asked["model"], "data": data, "usage": {}}
+        return 200, {"id": "pool-1", "object": "list", "model": request["model"], "data": data, "usage": {}}
 
 
 @contextlib.contextmanager
@@ -55,7 +55,7 @@ def running_scorer(scorer: FakeVllmServer) -> Iterator[str]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             status, content = scorer.answer(self.path, dict(self.headers), body)
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the asker may have gone
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client may have gone
                 self.send_response(status)
                 self.end_headers()
                 self.wfile.write(json.dumps(content).encode())
@@ -76,7 +76,7 @@ def running_scorer(scorer: FakeVllmServer) -> Iterator[str]:
 
 @contextlib.contextmanager
 def running_reference_scorer(secret: str) -> Iterator[str]:
-    """The one of the documentation, as a process of its own."""
+    """Run the reference scorer of the documentation as a process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -95,4 +95,4 @@ def _wait_for(port: int) -> None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.025)
-    raise TimeoutError(f"nothing listens on {port}")
+    raise TimeoutError(f"no server on port {port}")

@@ -1,4 +1,4 @@
-"""ProcessBench's files as the shared data keeps them, and a small made-up set of labelled steps."""
+"""ProcessBench's files from the shared data, and small generated sets of labeled steps."""
 
 import json
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def load_processbench(shared_data: Path, name: str) -> BenchmarkTraces:
 
 
 def make_labeled_steps(*, n: int = 60, problems: int = 9, seed: int = 0, scores: int = 8) -> LabeledSteps:
-    """Few different scores, lengths and strata, so that ties and matches abound."""
+    """Generate steps with few distinct scores, lengths and strata, so that there are many ties and matches."""
     random = np.random.default_rng(seed)
     return LabeledSteps(
         p_wrong=random.integers(0, scores, n) / scores,

@@ -1,4 +1,4 @@
-"""Audits see what was put there to be seen; contamination finds copies, rewritings and near copies."""
+"""Audits raise their alarms on planted faults; contamination finds copies, variants and near copies."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 
 from prm.evaluation import audits, contamination
 from prm.evaluation.audits import TraceOutcomes
-from prm.evaluation.labeled_steps import NO_ERROR
-from prm.evaluation.report import JudgedTraces
+from prm.evaluation.contamination import ContaminationKind, TrainingProblems
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
 from tests.prm.evaluation import benchmarks
 
 LONG = (
@@ -18,7 +18,7 @@ LONG = (
 )
 
 
-def test_last_step_ratio_is_one_for_chance_and_an_alarm_for_an_outcome_model() -> None:
+def test_last_step_ratio_is_one_by_chance_and_alarming_for_an_outcome_model() -> None:
     random = np.random.default_rng(0)
     lengths = random.integers(2, 10, 2000)
     is_right = random.random(2000) < 0.3
@@ -34,8 +34,8 @@ def test_last_step_ratio_is_one_for_chance_and_an_alarm_for_an_outcome_model() -
     assert honest.n == int((~is_right).sum())
 
 
-def test_outcome_model_tells_wrong_answers_and_no_error_behind_a_right_one() -> None:
-    """Four traces of two steps: sound, wrong throughout, and two that are right by luck."""
+def test_outcome_model_finds_wrong_answers_but_no_errors_behind_right_ones() -> None:
+    """Four traces of two steps: one right, one wrong, and two with a right answer in spite of an error."""
     judged = JudgedTraces(
         p_wrong=np.array([0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1]),
         characters=np.full(8, 20),
@@ -45,22 +45,22 @@ def test_outcome_model_tells_wrong_answers_and_no_error_behind_a_right_one() -> 
         sources=np.zeros(4, dtype=np.int64),
     )
     outcomes = TraceOutcomes(domains=["sums"], domain=[0] * 4, is_answer_right=[True, False, True, True])
-    found = audits.build_audit_report(judged, outcomes, contamination={})["audits"]
-    assert (found["auc_right_answers"]["value"], found["auc_wrong_answers"]["value"]) == (0.5, 1.0)
+    result = audits.build_audit_report(judged, outcomes, contamination={})["audits"]
+    assert (result["auc_right_answers"]["value"], result["auc_wrong_answers"]["value"]) == (0.5, 1.0)
 
 
-def test_outcome_slope_is_an_alarm_where_scores_read_the_outcome() -> None:
+def test_outcome_slope_is_alarming_if_scores_depend_on_the_outcome() -> None:
     random = np.random.default_rng(1)
     wrong, right_answer = random.random(3000) < 0.2, random.random(3000) < 0.5
     noise = random.normal(0, 1, 3000)
     for slope, is_alarming in ((0.0, False), (1.0, True)):
         logits = -2 + 3 * wrong - slope * right_answer + noise
-        found = audits.outcome_slope(p_wrong=1 / (1 + np.exp(-logits)), is_wrong=wrong, is_answer_right=right_answer)
-        assert found.value == pytest.approx(slope, abs=0.12)
-        assert found.is_alarming == is_alarming
+        result = audits.outcome_slope(p_wrong=1 / (1 + np.exp(-logits)), is_wrong=wrong, is_answer_right=right_answer)
+        assert result.value == pytest.approx(slope, abs=0.12)
+        assert result.is_alarming == is_alarming
 
 
-def test_length_drift_is_an_alarm_where_only_length_is_served() -> None:
+def test_length_drift_is_alarming_if_draws_are_selected_by_length() -> None:
     random = np.random.default_rng(2)
     length, noise = random.normal(4, 1, 2000), random.normal(0, 1, 2000)
     same = audits.length_drift(
@@ -75,7 +75,7 @@ def test_length_drift_is_an_alarm_where_only_length_is_served() -> None:
     assert (same.is_alarming, fed.is_alarming) == (False, True)
 
 
-def test_audits_of_nothing_say_nothing() -> None:
+def test_audits_without_cases_have_no_value() -> None:
     none, no = np.zeros(0), np.zeros(0, dtype=np.bool_)
     assert audits.last_step_ratio(p_wrong=none, lengths=none.astype(np.int64), is_answer_right=no).value is None
     assert audits.outcome_slope(p_wrong=none, is_wrong=no, is_answer_right=no).value is None
@@ -85,7 +85,7 @@ def test_audits_of_nothing_say_nothing() -> None:
     assert (drift.value, drift.is_alarming) == (None, False)
 
 
-def test_contamination_finds_copies_rewritings_and_near_copies() -> None:
+def test_contamination_finds_copies_variants_and_near_copies() -> None:
     judged = [
         "What is 2 + 2?",
         "what  IS 2 ＋ 2 ?!",
@@ -93,20 +93,19 @@ def test_contamination_finds_copies_rewritings_and_near_copies() -> None:
         "Something else entirely.",
         "",
     ]
-    found = contamination.find_contaminated(
-        training=["What is 2 + 2?", LONG + " and the sun shines. Who is first?"], judged=judged
-    )
-    assert (found.equal, found.overlapping, found.n) == ([0, 1], [2], 3)
+    training = TrainingProblems(["What is 2 + 2?", LONG + " and the sun shines. Who is first?"])
+    equal, overlapping = ContaminationKind.EQUAL, ContaminationKind.OVERLAPPING
+    assert [training.holds(problem) for problem in judged] == [equal, equal, overlapping, None, None]
 
 
 def test_runs_of_several_training_problems_do_not_add_up() -> None:
     words = LONG.split()
     halves = [" ".join(words[: len(words) // 2 + 3]), " ".join(words[len(words) // 2 - 3 :])]
-    assert contamination.find_contaminated(training=halves, judged=[LONG]).n == 0
+    assert TrainingProblems(halves).holds(LONG) is None
 
 
 @pytest.mark.parametrize(
-    ("told", "alarms", "said"),
+    ("matches", "alarms", "advisory"),
     [
         ([("reserve", 0, 0), ("benchmark", 0, 0)], [], []),
         ([("reserve", 0, 0), ("benchmark", 0, 1)], ["contamination"], ["contamination"]),
@@ -116,20 +115,20 @@ def test_runs_of_several_training_problems_do_not_add_up() -> None:
         ([("canary", 1, 0)], ["contamination"], []),
     ],
 )
-def test_what_judges_here_holds_the_gate_and_what_judges_elsewhere_is_said(
-    told: list[tuple[str, int, int]], alarms: list[str], said: list[str]
+def test_only_overlap_with_this_projects_problems_blocks_the_gate(
+    matches: list[tuple[str, int, int]], alarms: list[str], advisory: list[str]
 ) -> None:
     judged = JudgedTraces(
         np.array([0.1]), np.array([9]), np.array([1]), np.array([NO_ERROR]), np.array([0]), np.array([0])
     )
-    judges = [{"kind": kind, "n_equal": equal, "n_overlapping": runs} for kind, equal, runs in told]
-    found = audits.build_audit_report(judged, TraceOutcomes(["a"], [0], [None]), contamination={"judges": judges})
-    assert (found["alarms"], found["said"]) == (alarms, said)
+    judges = [{"kind": kind, "n_equal": equal, "n_overlapping": runs} for kind, equal, runs in matches]
+    result = audits.build_audit_report(judged, TraceOutcomes(["a"], [0], [None]), contamination={"judges": judges})
+    assert (result["alarms"], result["advisory"]) == (alarms, advisory)
 
 
 def test_known_contamination_of_public_benchmarks_is_found(shared_data: Path) -> None:
-    """ProcessBench's mathematics shares 108 of its 955 problems with MATH-500."""
+    """ProcessBench's MATH part shares 108 of its 955 problems with MATH-500."""
     lists = json.loads((shared_data / "benchmarks" / "problem_hashes.json").read_text())["lists"]
-    problems = sorted(set(benchmarks.load_processbench(shared_data, "math").problems))
-    found = contamination.find_listed_problems(problems=problems, digests=lists["MATH-500"])
-    assert len({contamination.normal_text_digest(problems[n]) for n in found}) == 108
+    problems = benchmarks.load_processbench(shared_data, "math").problems
+    digests = {contamination.normal_text_digest(problem) for problem in problems}
+    assert len(digests & set(lists["MATH-500"])) == 108

@@ -1,4 +1,4 @@
-"""AUC in its three forms against counting pairs one by one, with problems left out one by one."""
+"""The three forms of AUC against counting pairs one by one, with problems left out one by one."""
 
 from collections.abc import Callable
 
@@ -54,13 +54,13 @@ def test_value_and_interval_equal_counting_one_by_one(
 ) -> None:
     measure, rule = form
     steps = make_labeled_steps(seed=seed)
-    found, expected = measure(steps), one_by_one(steps, rule)
+    result, expected = measure(steps), one_by_one(steps, rule)
     if expected is None:
-        assert found.reason == Reason.NO_CASES
+        assert result.reason == Reason.NO_CASES
         return
-    assert found.value == pytest.approx(expected)
+    assert result.value == pytest.approx(expected)
     without = [one_by_one(steps, rule, without=problem) for problem in range(steps.n_problems)]
-    if any(value is None for value in without) or found.counts.problems < steps.n_problems:
+    if any(value is None for value in without) or result.counts.problems < steps.n_problems:
         return
     interval = intervals.jackknife_interval(
         value=expected,
@@ -69,19 +69,19 @@ def test_value_and_interval_equal_counting_one_by_one(
         floor=0.0,
     )
     if isinstance(interval, Interval):
-        assert found.interval is not None
-        assert (found.interval.low, found.interval.high) == pytest.approx((interval.low, interval.high))
+        assert result.interval is not None
+        assert (result.interval.low, result.interval.high) == pytest.approx((interval.low, interval.high))
 
 
-def test_perfect_order_is_one_and_the_reverse_nothing() -> None:
+def test_perfect_order_is_one_and_its_reverse_zero() -> None:
     steps = make_labeled_steps()
-    perfect = steps.put(steps.is_wrong.astype(float))
+    perfect = steps.with_scores(steps.is_wrong.astype(float))
     for measure, _ in FORMS:
         assert measure(perfect).value == 1.0
-        assert measure(perfect.put(1 - perfect.p_wrong)).value == 0.0
+        assert measure(perfect.with_scores(1 - perfect.p_wrong)).value == 0.0
 
 
-def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_size_does_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = make_labeled_steps(n=300)
     whole = concordance.length_matched_auc(steps)
     monkeypatch.setattr(concordance, "_CELLS", 50)
@@ -89,7 +89,7 @@ def test_blocks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_position_scores_on_the_plain_auc_and_not_on_the_risk_set() -> None:
-    """The error is the last labelled step, so a later index alone looks like knowledge."""
+    """The error is the last labeled step, so the index by itself looks informative."""
     random = np.random.default_rng(1)
     lengths, n = random.integers(1, 9, 300), 300
     index = np.concatenate([np.arange(length) for length in lengths])
@@ -109,11 +109,13 @@ def test_position_scores_on_the_plain_auc_and_not_on_the_risk_set() -> None:
 
 def test_length_only_is_the_auc_of_log_characters() -> None:
     steps = make_labeled_steps()
-    assert concordance.length_only_auc(steps) == concordance.risk_set_auc(steps.put(steps.log_characters))
-    assert concordance.length_only_matched_auc(steps) == concordance.length_matched_auc(steps.put(steps.log_characters))
+    assert concordance.length_only_auc(steps) == concordance.risk_set_auc(steps.with_scores(steps.log_characters))
+    assert concordance.length_only_matched_auc(steps) == concordance.length_matched_auc(
+        steps.with_scores(steps.log_characters)
+    )
 
 
-def test_no_wrong_step_says_so() -> None:
+def test_no_wrong_step_is_reported_as_no_cases() -> None:
     steps = make_labeled_steps()
     right = LabeledSteps(
         steps.p_wrong,
@@ -128,18 +130,18 @@ def test_no_wrong_step_says_so() -> None:
         assert measure(right).reason == Reason.NO_CASES
 
 
-def test_figures_of_no_step_at_all_say_so() -> None:
+def test_no_step_is_reported_as_no_cases() -> None:
     nothing = make_labeled_steps().take(np.zeros(0, dtype=np.int64))
     for figure in (concordance.auc, concordance.risk_set_auc, concordance.length_matched_auc):
         assert figure(nothing).reason == Reason.NO_CASES
 
 
-def test_difference_to_another_prm_is_that_of_the_figures_and_excludes_0_where_one_is_much_better() -> None:
+def test_interval_of_a_difference_covers_it_and_excludes_zero_for_a_much_better_prm() -> None:
     steps = make_labeled_steps(n=400, problems=40)
-    knowing = steps.put(steps.is_wrong * 0.5 + steps.p_wrong * 0.1)
-    found = concordance.length_matched_difference(knowing, steps.p_wrong)
-    assert isinstance(found, Interval)
-    assert found.low > 0
-    gap = (concordance.length_matched_auc(knowing).value or 0) - (concordance.length_matched_auc(steps).value or 0)
-    assert found.low < gap < found.high
+    better = steps.with_scores(steps.is_wrong * 0.5 + steps.p_wrong * 0.1)
+    result = concordance.length_matched_difference(better, steps.p_wrong)
+    assert isinstance(result, Interval)
+    assert result.low > 0
+    gap = (concordance.length_matched_auc(better).value or 0) - (concordance.length_matched_auc(steps).value or 0)
+    assert result.low < gap < result.high
     assert concordance.length_matched_difference(steps, steps.p_wrong) == Reason.NO_SPREAD

@@ -1,4 +1,4 @@
-"""Who may take over from whom."""
+"""When a candidate may replace the current PRM."""
 
 import pytest
 
@@ -34,20 +34,22 @@ def between(low: float, high: float) -> Interval:
         (JUDGED, Reason.NO_SPREAD, [], (True, GateReason.NOT_WORSE)),
     ],
 )
-def test_gate_lets_pass_what_is_not_worse_beyond_doubt(
+def test_gate_passes_candidates_that_are_not_significantly_worse(
     candidate: Estimate, difference: Interval | Reason | None, alarms: list[str], expected: tuple[bool, GateReason]
 ) -> None:
-    found = gate.decide_gate(candidate=candidate, difference=difference, alarms=alarms)
-    assert (found.has_passed, found.why) == expected
+    decision = gate.decide_gate(candidate=candidate, difference=difference, alarms=alarms)
+    assert (decision.has_passed, decision.reason) == expected
 
 
-def test_alarm_that_is_only_said_lets_pass_and_stays_with_the_verdict() -> None:
-    passed = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["contamination"], said=["contamination"])
-    assert (passed.has_passed, passed.why, passed.alarms) == (True, GateReason.FIRST, ("contamination",))
-    held = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["contamination", "x"], said=["contamination"])
-    assert (held.has_passed, held.why) == (False, GateReason.ALARM)
+def test_advisory_alarm_passes_and_stays_with_the_decision() -> None:
+    passed = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["contamination"], advisory=["contamination"])
+    assert (passed.has_passed, passed.reason, passed.alarms) == (True, GateReason.FIRST, ("contamination",))
+    blocked = gate.decide_gate(
+        candidate=JUDGED, difference=None, alarms=["contamination", "x"], advisory=["contamination"]
+    )
+    assert (blocked.has_passed, blocked.reason) == (False, GateReason.ALARM)
 
 
-def test_gate_never_replaces_the_current_prm_by_itself_for_an_alarm() -> None:
-    found = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["x"], is_current=True)
-    assert (found.has_passed, found.why, found.alarms) == (True, GateReason.SAME, ("x",))
+def test_current_prm_stays_current_in_spite_of_an_alarm() -> None:
+    decision = gate.decide_gate(candidate=JUDGED, difference=None, alarms=["x"], is_current=True)
+    assert (decision.has_passed, decision.reason, decision.alarms) == (True, GateReason.SAME, ("x",))

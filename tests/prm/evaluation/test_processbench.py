@@ -1,21 +1,27 @@
-"""First errors from scores, ProcessBench's figures, shares, best of N, outcome beside process."""
+"""Predicted first errors, ProcessBench's F1, error shares, best of N."""
 
 import itertools
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prm.evaluation import best_of_n, error_shares, outcome_table, processbench
-from prm.evaluation.labeled_steps import NO_ERROR, LabeledSteps, build_labeled_steps
+from prm.evaluation import best_of_n, error_shares, processbench
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces, LabeledSteps, UnusableSteps
+from stats.arrays import Floats, Ints
 from stats.estimates import Reason
-from tests.prm.evaluation.benchmarks import load_processbench as benchmark
 from tests.prm.evaluation.benchmarks import make_labeled_steps
 
 LENGTHS = np.array([3, 2, 4])
 P_WRONG = np.array([0.1, 0.6, 0.9, 0.2, 0.1, 0.4, 0.5, 0.1, 0.7])
+
+
+def make_judged(p_wrong: Floats, lengths: Ints, truth: list[int]) -> JudgedTraces:
+    n = len(lengths)
+    sources = np.zeros(n, dtype=np.int64)
+    return JudgedTraces(p_wrong, np.arange(len(p_wrong)) + 1, lengths, np.array(truth), np.arange(n), sources)
 
 
 def test_first_error_is_the_first_step_at_the_threshold() -> None:
@@ -29,36 +35,32 @@ def test_first_error_is_the_first_step_at_the_threshold() -> None:
     )
 
 
-def test_published_pairs_of_a_real_model_give_first_error_one() -> None:
-    """P(correct) of four steps as Qwen2.5-Math-PRM gave them; the second step is wrong."""
+def test_published_scores_of_a_real_model_give_first_error_one() -> None:
+    """P(right) of four steps by Qwen2.5-Math-PRM; the second step is wrong."""
     p_right = np.array([0.9995, 0.1813, 0.9746, 0.9995])
-    found = processbench.predict_first_errors(p_wrong=1 - p_right, lengths=np.array([4]), threshold=0.5)
-    assert found.tolist() == [1]
+    result = processbench.predict_first_errors(p_wrong=1 - p_right, lengths=np.array([4]), threshold=0.5)
+    assert result.tolist() == [1]
 
 
 def test_f1_is_the_harmonic_mean_of_both_accuracies() -> None:
-    truth = np.array([1, NO_ERROR, 2])
-    found = processbench.evaluate_processbench(
-        p_wrong=P_WRONG, lengths=LENGTHS, truth=truth, problems=np.arange(3), threshold=0.5
-    )
-    assert (found.accuracy_erroneous.value, found.accuracy_correct.value) == (0.5, 1.0)
-    assert found.f1.value == pytest.approx(2 / 3)
-    assert found.f1.interval_reason == Reason.FEW_PROBLEMS
+    judged = make_judged(P_WRONG, LENGTHS, [1, NO_ERROR, 2])
+    result = processbench.evaluate_processbench(judged, threshold=0.5)
+    assert (result.accuracy_erroneous.value, result.accuracy_correct.value) == (0.5, 1.0)
+    assert result.f1.value == pytest.approx(2 / 3)
+    assert result.f1.interval_reason == Reason.FEW_PROBLEMS
 
 
-def test_f1_is_nothing_when_nothing_is_found() -> None:
-    found = processbench.evaluate_processbench(
-        p_wrong=np.zeros(9), lengths=LENGTHS, truth=np.array([1, NO_ERROR, 2]), problems=np.arange(3), threshold=0.5
-    )
-    assert (found.accuracy_erroneous.value, found.f1.value) == (0.0, 0.0)
+def test_f1_is_zero_if_no_error_is_found() -> None:
+    judged = make_judged(np.zeros(9), LENGTHS, [1, NO_ERROR, 2])
+    result = processbench.evaluate_processbench(judged, threshold=0.5)
+    assert (result.accuracy_erroneous.value, result.f1.value) == (0.0, 0.0)
 
 
-def test_figures_without_an_erroneous_trace_say_so() -> None:
-    found = processbench.evaluate_processbench(
-        p_wrong=P_WRONG, lengths=LENGTHS, truth=np.full(3, NO_ERROR), problems=np.arange(3), threshold=0.5
-    )
-    assert found.accuracy_erroneous.reason == found.f1.reason == Reason.NO_CASES
-    assert found.accuracy_correct.value == pytest.approx(1 / 3)
+def test_no_erroneous_trace_is_reported_as_no_cases() -> None:
+    judged = make_judged(P_WRONG, LENGTHS, [NO_ERROR] * 3)
+    result = processbench.evaluate_processbench(judged, threshold=0.5)
+    assert result.accuracy_erroneous.reason == result.f1.reason == Reason.NO_CASES
+    assert result.accuracy_correct.value == pytest.approx(1 / 3)
 
 
 @settings(max_examples=8, deadline=None)
@@ -68,34 +70,26 @@ def test_best_threshold_is_not_beaten_by_any_other(seed: int) -> None:
     lengths = random.integers(1, 6, 30)
     p_wrong = random.integers(0, 20, int(lengths.sum())) / 20
     truth = np.where(random.random(30) < 0.5, NO_ERROR, random.integers(0, lengths))
+    judged = make_judged(p_wrong, lengths, truth.tolist())
 
     def f1(threshold: float) -> float:
-        found = processbench.evaluate_processbench(
-            p_wrong=p_wrong, lengths=lengths, truth=truth, problems=np.arange(30), threshold=threshold
-        )
-        return found.f1.value or 0.0
+        return processbench.evaluate_processbench(judged, threshold=threshold).f1.value or 0.0
 
-    best = processbench.find_best_threshold(p_wrong=p_wrong, lengths=lengths, truth=truth)
+    best = processbench.find_best_threshold(judged)
     assert f1(best) == pytest.approx(max(f1(t) for t in np.unique(p_wrong)))
 
 
-def test_steps_behind_the_first_error_carry_no_label() -> None:
-    steps = build_labeled_steps(
-        p_wrong=P_WRONG,
-        characters=np.arange(9) + 1,
-        lengths=LENGTHS,
-        first_errors=np.array([1, NO_ERROR, 0]),
-        problems=np.array([4, 5, 4]),
-        sources=np.zeros(3, dtype=np.int64),
-    )
+def test_steps_after_the_first_error_carry_no_label() -> None:
+    judged = make_judged(P_WRONG, LENGTHS, [1, NO_ERROR, 0])
+    steps = replace(judged, problems=np.array([4, 5, 4])).labeled_steps()
     assert steps.p_wrong.tolist() == [0.1, 0.6, 0.2, 0.1, 0.4]
     assert steps.is_wrong.tolist() == [False, True, False, False, True]
     assert (steps.indexes.tolist(), steps.problems.tolist()) == ([0, 1, 0, 1, 0], [4, 4, 5, 5, 4])
 
 
-def test_labelled_steps_refuse_scores_that_are_no_numbers() -> None:
-    with pytest.raises(ValueError, match="no numbers"):
-        make_labeled_steps().put(np.full(60, np.nan))
+def test_labeled_steps_refuse_nan_scores() -> None:
+    with pytest.raises(UnusableSteps):
+        make_labeled_steps().with_scores(np.full(60, np.nan))
 
 
 def test_shares_equal_counting() -> None:
@@ -107,7 +101,7 @@ def test_shares_equal_counting() -> None:
     assert error_shares.missed_error_share(steps).interval is not None
 
 
-def test_share_of_no_wrong_step_says_so() -> None:
+def test_share_without_a_wrong_step_is_reported_as_no_cases() -> None:
     steps = make_labeled_steps()
     right = LabeledSteps(**{**vars(steps), "is_wrong": np.zeros(60, dtype=np.bool_)})
     assert error_shares.false_confidence_share(right).reason == Reason.NO_CASES
@@ -115,7 +109,7 @@ def test_share_of_no_wrong_step_says_so() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=7), st.data())
-def test_best_of_n_equals_going_through_all_subsets(candidates: list[tuple[int, bool]], data: st.DataObject) -> None:
+def test_best_of_n_equals_enumerating_all_subsets(candidates: list[tuple[int, bool]], data: st.DataObject) -> None:
     n = data.draw(st.integers(1, len(candidates)))
     chosen = possible = 0.0
     subsets = list(itertools.combinations(candidates, n))
@@ -142,23 +136,3 @@ def test_best_of_n_leaves_out_problems_with_fewer_candidates() -> None:
     )
     assert [(point.n, point.problems) for point in points] == [(1, 2), (2, 1)]
     assert (points[1].chosen, points[1].possible) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(("name", "published"), [("gsm8k", 0.035), ("math", 0.188)])
-def test_trace_error_among_right_answers_is_the_published_one(shared_data: Path, name: str, published: float) -> None:
-    traces = benchmark(shared_data, name)
-    found = outcome_table.build_outcome_table(
-        is_answer_right=traces.is_answer_right, has_error=traces.first_errors != NO_ERROR
-    )
-    assert found.trace_error == pytest.approx(published, abs=5e-4)
-    assert found.interval is not None
-    assert found.interval.low < published < found.interval.high
-    four = (found.right_and_sound, found.right_but_erroneous, found.wrong_but_sound, found.wrong_and_erroneous)
-    assert sum(four) == len(traces.problems)
-
-
-def test_trace_error_without_a_right_answer_is_unknown() -> None:
-    found = outcome_table.build_outcome_table(
-        is_answer_right=np.zeros(3, dtype=np.bool_), has_error=np.ones(3, dtype=np.bool_)
-    )
-    assert (found.trace_error, found.interval) == (None, None)

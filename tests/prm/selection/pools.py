@@ -1,4 +1,4 @@
-"""Pools that tests draw from."""
+"""Generated pools."""
 
 import numpy as np
 

@@ -1,82 +1,70 @@
-"""What a PRM's number means, and Platt's line that makes it come true."""
+"""Hazards from scores of every semantics, and their calibration."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prm.selection import platt, problem_splits, semantics
-from prm.selection.semantics import Semantics
+from prm.selection import platt, semantics
+from prm.selection.semantics import InvalidScores, Semantics
 
 
-def test_hazard_is_what_the_score_leaves_over() -> None:
-    found = semantics.scores_to_hazards(scores=np.array([0.9, 0.2]), starts=np.array([0]), semantics=Semantics.HAZARD)
-    assert found == pytest.approx([0.1, 0.8])
+def test_hazard_is_one_minus_the_score() -> None:
+    result = semantics.scores_to_hazards(scores=np.array([0.9, 0.2]), starts=np.array([0]), semantics=Semantics.HAZARD)
+    assert result == pytest.approx([0.1, 0.8])
 
 
-def test_value_falls_by_the_hazard_and_a_rise_is_none() -> None:
+def test_hazard_of_a_value_is_its_relative_fall_and_zero_for_a_rise() -> None:
     scores = np.array([0.6, 0.3, 0.6, 0.0, 0.4, 0.4])
-    found = semantics.scores_to_hazards(
+    result = semantics.scores_to_hazards(
         scores=scores, starts=np.array([0, 4]), semantics=Semantics.VALUE, first_value=0.8
     )
-    assert found == pytest.approx([0.25, 0.5, 0.0, 1.0, 0.5, 0.0])
+    assert result == pytest.approx([0.25, 0.5, 0.0, 1.0, 0.5, 0.0])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_value_hazards_are_probabilities(scores: list[float]) -> None:
-    found = semantics.scores_to_hazards(scores=np.array(scores), starts=np.array([0]), semantics=Semantics.VALUE)
-    assert ((found >= 0) & (found <= 1)).all()
+    result = semantics.scores_to_hazards(scores=np.array(scores), starts=np.array([0]), semantics=Semantics.VALUE)
+    assert ((result >= 0) & (result <= 1)).all()
 
 
 def test_progress_is_an_order_only() -> None:
-    found = semantics.scores_to_hazards(
+    result = semantics.scores_to_hazards(
         scores=np.array([-5.0, 0.0, 9.0]), starts=np.array([0]), semantics=Semantics.PROGRESS
     )
-    assert (np.diff(found) < 0).all()
+    assert (np.diff(result) < 0).all()
 
 
 @pytest.mark.parametrize(
     ("scores", "kind"), [([1.2], Semantics.HAZARD), ([-0.1], Semantics.VALUE), ([float("nan")], Semantics.PROGRESS)]
 )
-def test_scores_that_cannot_be_meant_are_refused(scores: list[float], kind: Semantics) -> None:
-    with pytest.raises(ValueError, match="score"):
+def test_scores_out_of_range_are_refused(scores: list[float], kind: Semantics) -> None:
+    with pytest.raises(InvalidScores):
         semantics.scores_to_hazards(scores=np.array(scores), starts=np.array([0]), semantics=kind)
 
 
-def test_platt_finds_the_line_that_made_the_labels() -> None:
+def test_platt_recovers_the_true_line() -> None:
     random = np.random.default_rng(0)
     hazards = random.beta(1, 4, 40_000)
     true = 1 / (1 + np.exp(-(-0.7 + 0.5 * platt.logit(hazards))))
-    found = platt.fit_calibration(hazards=hazards, is_wrong=random.random(40_000) < true, n_traces=5000)
-    assert (found.intercept, found.slope) == pytest.approx((-0.7, 0.5), abs=0.06)
-    assert platt.apply_calibration(hazards=hazards, calibration=found) == pytest.approx(true, abs=0.03)
+    result = platt.fit_calibration(hazards=hazards, is_wrong=random.random(40_000) < true, n_traces=5000)
+    assert (result.intercept, result.slope) == pytest.approx((-0.7, 0.5), abs=0.06)
+    assert platt.apply_calibration(hazards=hazards, calibration=result) == pytest.approx(true, abs=0.03)
 
 
 def test_platt_needs_a_hundred_traces_and_both_kinds_of_step() -> None:
     hazards, wrong = np.full(500, 0.3), np.arange(500) % 4 == 0
-    for found in (
+    for result in (
         platt.fit_calibration(hazards=hazards, is_wrong=wrong, n_traces=99),
         platt.fit_calibration(hazards=hazards, is_wrong=np.zeros(500, dtype=np.bool_), n_traces=400),
     ):
-        assert not found.is_fitted
-        assert (platt.apply_calibration(hazards=hazards, calibration=found) == hazards).all()
+        assert not result.is_fitted
+        assert (platt.apply_calibration(hazards=hazards, calibration=result) == hazards).all()
 
 
-def test_platt_converges_where_hazards_separate_the_labels() -> None:
+def test_platt_converges_if_hazards_separate_the_labels() -> None:
     hazards = np.where(np.arange(400) % 2 == 0, 0.01, 0.99)
-    found = platt.fit_calibration(hazards=hazards, is_wrong=np.arange(400) % 2 == 1, n_traces=200)
-    made = platt.apply_calibration(hazards=hazards, calibration=found)
+    result = platt.fit_calibration(hazards=hazards, is_wrong=np.arange(400) % 2 == 1, n_traces=200)
+    made = platt.apply_calibration(hazards=hazards, calibration=result)
     assert np.isfinite(made).all()
     assert made == pytest.approx(np.where(hazards > 0.5, 201 / 202, 1 / 202), abs=1e-3)
-
-
-def test_place_belongs_to_the_problem_and_the_salt_for_ever() -> None:
-    assert problem_splits.hash_position("What is 2 + 2?") == pytest.approx(0.5434083868705396)
-    assert problem_splits.hash_position("What is 2 + 2?", salt="other") != problem_splits.hash_position(
-        "What is 2 + 2?"
-    )
-
-
-def test_folds_are_about_equally_large() -> None:
-    counts = np.bincount([problem_splits.assign_fold(f"problem {n}", folds=5) for n in range(5000)], minlength=5)
-    assert counts.min() > 900

@@ -1,0 +1,33 @@
+-- The answer sheet of an assignment as one row: columns of assignment, project, trace and rater, and as JSON the steps
+-- with their options, the step reviews with their judgments, and the earlier edits.
+--
+-- Parameters
+--   assignment, rater      the assignment, which must belong to the rater
+--   first_step, last_step  the range of positions to read: every plan uses the index for a range, but not for a list
+--   client, sequences      edits of this client that are also read, because the batch may repeat them
+SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitted_revision,
+  a.reopened_at IS NOT NULL AS is_reopened, a.holds_slot, a.purpose, p.protocol, p.lease_seconds, t.kind AS trace_kind,
+  r.removed_at IS NOT NULL AS is_removed, t.withdrawn_at IS NOT NULL AS is_withdrawn, a.lease_ends_at, a.held_at,
+  a.opened_at,
+  (SELECT json_agg(json_build_array(s.id, s.position, s.is_rateable,
+     (SELECT json_agg(json_build_array(o.position, o.id)) FROM labeling_option o WHERE o.step_id = s.id)))::text
+   FROM labeling_step s
+   WHERE s.trace_id = a.trace_id
+     AND s.position BETWEEN %(first_step)s::bigint AND %(last_step)s::bigint) AS steps,
+  (SELECT json_agg(json_build_array(s.position, u.shown, u.chosen, u.written_text, u.comment, u.active_ms,
+     (SELECT json_agg(json_build_array(o.position, j.rating, j.flagged, j.category, j.reason))
+      FROM labeling_judgment j JOIN labeling_option o ON o.id = j.option_id WHERE j.turn_id = u.id)))::text
+   FROM labeling_stepreview u JOIN labeling_step s ON s.id = u.step_id
+   WHERE u.assignment_id = a.id AND u.revision = a.revision
+     AND s.position BETWEEN %(first_step)s::bigint AND %(last_step)s::bigint) AS reviews,
+  (SELECT json_agg(json_build_array(w.client, w.sequence, w.seen, w.version, w.kind, w.step, w.option, w.was_applied))
+     ::text
+   FROM labeling_ratingedit w
+   WHERE w.assignment_id = a.id
+     AND (w.step BETWEEN %(first_step)s::bigint AND %(last_step)s::bigint
+          OR w.client = %(client)s AND w.sequence = ANY (%(sequences)s::bigint[]))) AS edits
+FROM labeling_assignment a
+JOIN labeling_project p ON p.id = a.project_id
+JOIN labeling_trace t ON t.id = a.trace_id
+JOIN labeling_rater r ON r.id = a.rater_id
+WHERE a.id = %(assignment)s AND a.rater_id = %(rater)s

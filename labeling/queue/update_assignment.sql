@@ -1,0 +1,55 @@
+-- Update an assignment: append edits to the history, upsert step reviews and judgments, set the new version, and open the
+-- assignment if it is held. Returns the new version. Returns no row, and changes nothing, if the assignment is not as
+-- expected.
+--
+-- Parameters
+--   assignment, version, state, revision, submitted_revision, is_reopened   the expected assignment
+--   new_version    its version after the update
+--   content        JSON with the lists `edits`, `reviews`, and `judgments`; each row is an object by column
+--   client, now    the client that sent the edits, and their time of arrival
+--   lease_ends_at  the new end of the lease; NULL leaves it unchanged
+--
+-- The row is locked only if it is as expected. Otherwise `mine` is empty, and so are all other parts.
+WITH mine AS MATERIALIZED (
+  SELECT id, %(new_version)s::integer AS version, revision, state, project_id FROM labeling_assignment
+  WHERE id = %(assignment)s AND version = %(version)s AND state = %(state)s AND revision = %(revision)s
+    AND submitted_revision = %(submitted_revision)s AND (reopened_at IS NOT NULL) = %(is_reopened)s::boolean
+  FOR NO KEY UPDATE),
+
+content AS MATERIALIZED (SELECT %(content)s::json AS body),
+
+new_edits AS (
+  INSERT INTO labeling_ratingedit (assignment_id, client, version, revision, arrived_at, sequence, seen, kind, step, option,
+    rating, flagged, category, text, active_ms, made_at, was_late, was_applied)
+  SELECT mine.id, %(client)s, mine.version, mine.revision, %(now)s::timestamptz, w.*
+  FROM mine, content, json_to_recordset(content.body -> 'edits')
+    AS w(sequence int, seen int, kind text, step int, option int, rating int, flagged boolean, category text, text text,
+         active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
+
+new_reviews AS (
+  INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms)
+  SELECT mine.id, mine.revision, u.* FROM mine, content, json_to_recordset(content.body -> 'reviews')
+    AS u(step_id bigint, shown text, chosen int, written_text text, comment text, active_ms int)
+  ON CONFLICT (assignment_id, revision, step_id) DO UPDATE SET shown = excluded.shown, chosen = excluded.chosen,
+    written_text = excluded.written_text, comment = excluded.comment, active_ms = excluded.active_ms
+  RETURNING id, step_id),
+
+-- Every judgment of a batch has its step review in the same batch.
+new_judgments AS (
+  INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason)
+  SELECT new_reviews.id, j.option_id, j.rating, j.flagged, j.category, j.reason
+  FROM content, json_to_recordset(content.body -> 'judgments')
+    AS j(step_id bigint, option_id bigint, rating int, flagged boolean, category text, reason text)
+  JOIN new_reviews USING (step_id)
+  ON CONFLICT (turn_id, option_id) DO UPDATE SET rating = excluded.rating, flagged = excluded.flagged,
+    category = excluded.category, reason = excluded.reason)
+
+-- Opening fixes the guideline and what the rater can see. `claim.sql` sets the same columns for a new assignment.
+UPDATE labeling_assignment a SET version = mine.version,
+  state = CASE WHEN a.state = 'held' THEN 'opened' ELSE a.state END,
+  opened_at = CASE WHEN a.state = 'held' THEN %(now)s::timestamptz ELSE a.opened_at END,
+  guideline_id = CASE WHEN a.state = 'held' THEN p.guideline_id ELSE a.guideline_id END,
+  saw_reference_answer = CASE WHEN a.state = 'held' THEN p.shows_reference_answer ELSE a.saw_reference_answer END,
+  saw_final_verdict = CASE WHEN a.state = 'held' THEN p.shows_final_verdict ELSE a.saw_final_verdict END,
+  lease_ends_at = COALESCE(%(lease_ends_at)s::timestamptz, a.lease_ends_at)
+FROM mine JOIN labeling_project p ON p.id = mine.project_id WHERE a.id = mine.id RETURNING a.version
