@@ -72,7 +72,7 @@ def draw_activity_chart(activity: RecentActivity) -> Chart:
     columns = [bars.BarValue(date_format(each.day, "j M"), each.traces) for each in activity.days]
     draw = partial(bars.draw_columns, columns, name=_("Traces per day, last 14 days"), reads=number_format.format_count)
     rows = [(each.day, each.traces, _round_seconds(each)) for each in activity.days]
-    return draw_for_both_widths(draw, DataTable("days", _("Traces and pace by day"), _build_columns(), rows))
+    return draw_for_both_widths(draw, DataTable("days", _("Daily traces and pace"), _build_columns(), rows))
 
 
 def _build_columns() -> list[TableColumn]:

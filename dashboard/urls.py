@@ -1,4 +1,4 @@
-"""The pages of project leads."""
+"""URLs of the pages of leads."""
 
 from django.urls import path
 

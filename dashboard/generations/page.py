@@ -214,7 +214,7 @@ FIGURE_LABELS: dict[str, Any] = {
 
 
 def load_payoff(project: Project) -> dict[str, Any]:
-    """Load the latest measurement with its chart, or the reason why there is none."""
+    """Load the latest measurement with its chart, or the reason why it is missing."""
     ended = Generation.objects.filter(project=project, stage=Stage.DONE).order_by("-number")
     payoff: dict[str, Any] = next((each for each in ended.values_list("payoff", flat=True)[:10] if each), {})
     if "labels" not in payoff:

@@ -113,7 +113,7 @@ def test_guideline_is_previewed_and_published(client: Client, cast: Personas) ->
     assert client.post(address, {"body": body, "publish": "yes", "changes": "All"}).status_code == 302
     assert cast.project.guidelines.get().changes == "All"
     assert client.post(address, {"body": " "}).status_code == 422
-    assert "negative" in client.get(address + "?template=maths").content.decode()
+    assert "negative" in client.get(address + "?template=math").content.decode()
     shown = client.get(reverse("dashboard:guideline_version", args=[cast.project.slug, 1])).content.decode()
     assert 'data-tex="x^2"' in shown
 
