@@ -110,6 +110,7 @@ class WorkPage {
     const page = document.getElementById("t-nothing").content.cloneNode(true);
     const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
     page.querySelector("[data-slot=reason]").textContent = reason;
+    page.querySelector("section").dataset.nothing = error.answer?.code ?? "offline";
     page.querySelector("button").addEventListener("click", () => this.#fetchNext());
     delayLinksUntilSaved(page, this.outbox);
     this.stage.replaceChildren(page);
