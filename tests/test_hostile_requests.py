@@ -1,4 +1,4 @@
-"""Every form, query and message of the pages is answered, whatever stands in it: never an error of ours."""
+"""Send invalid forms, queries and JSON to every page. None may cause a server error."""
 
 import json
 from typing import Any
@@ -16,9 +16,9 @@ from tests.test_permissions import URL_CASES
 pytestmark = pytest.mark.django_db
 
 PAGES = [name for name in URL_CASES if not name.startswith("api:")]
-# Walked through with many more while this was written; these are the kinds that ever broke something.
-WORDS = ["a\0b", "9" * 5000, "1" + "0" * 30, "²", "99999-12-31"]
-# Forms of several fields, as they are meant: with all of them odd at once, one refuses before the others are looked at.
+# The kinds of values that have ever broken a page, out of many more that were tried.
+VALUES = ["a\0b", "9" * 5000, "1" + "0" * 30, "²", "99999-12-31"]
+# Valid forms with several fields. If all fields are invalid, only the first is checked, so one is replaced at a time.
 FORMS: dict[str, dict[str, Any]] = {
     "account_login": {"login": "anna", "password": "seven green ladders"},
     "dashboard:new_project": {"name": "N", "slug": "n", "protocol": "first_error", "overlap": 2},
@@ -36,7 +36,7 @@ FORMS: dict[str, dict[str, Any]] = {
     | {"ending": "jsonl", "neutral": "drop", "contested": "in", "gold": "in", "min_raters": 0, "generations": "1"}
     | {"submitted_from": "2026-01-01", "submitted_until": "2026-02-01", "validation": 10, "test": 10},
 }
-ALONE = ["a\0b", str(2**31), "9" * 19, "http://[", "0001-01-01", "x" * 100_000]
+SINGLE_VALUES = ["a\0b", str(2**31), "9" * 19, "http://[", "0001-01-01", "x" * 100_000]
 MESSAGES = [
     f"annotate:{name}"
     for name in ("record", "submit", "give_up", "report", "skip", "reopen", "discard", "open", "claim")
@@ -54,47 +54,47 @@ BODIES = {
 
 
 @pytest.fixture
-def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """What the views look for in forms and queries, noted while they do."""
-    noted: set[str] = set()
+def recorded_names(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Record the names that views read from forms and queries."""
+    recorded: set[str] = set()
 
-    def noting(name: str) -> None:
-        looks = getattr(QueryDict, name)
+    def record_reads(name: str) -> None:
+        original = getattr(QueryDict, name)
 
-        def look(self: QueryDict, key: Any, *more: Any, **others: Any) -> Any:
-            noted.add(str(key))
-            return looks(self, key, *more, **others)
+        def read(self: QueryDict, key: Any, *more: Any, **others: Any) -> Any:
+            recorded.add(str(key))
+            return original(self, key, *more, **others)
 
-        monkeypatch.setattr(QueryDict, name, look)
+        monkeypatch.setattr(QueryDict, name, read)
 
     for name in ("get", "getlist", "__getitem__", "__contains__"):
-        noting(name)
-    return noted
+        record_reads(name)
+    return recorded
 
 
 @pytest.fixture
-def fields_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """What the views take out of messages, noted while they do: whatever else stands there is passed over."""
-    noted: set[str] = set()
+def recorded_fields(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Record the fields that views decode from JSON; they ignore all others."""
+    recorded: set[str] = set()
     decode = msgspec.json.decode
 
-    def look(body: bytes, *, type: Any) -> Any:
-        noted.update(type.__struct_fields__)
+    def record_fields(body: bytes, *, type: Any) -> Any:
+        recorded.update(type.__struct_fields__)
         return decode(body, type=type)
 
-    monkeypatch.setattr("msgspec.json.decode", look)
-    return noted
+    monkeypatch.setattr("msgspec.json.decode", record_fields)
+    return recorded
 
 
-def inside(name: str, house: LoggedInPersonas) -> tuple[Client, str]:
-    """Somebody whom the door lets in, before it."""
-    door = URL_CASES[name]
-    person = next((one for one in MEMBERS if door.answers[one] < 400), "annotator")
-    return house.client(person), reverse(name, kwargs=door.arguments(house.cast))
+def allowed_request(name: str, personas: LoggedInPersonas) -> tuple[Client, str]:
+    """Return a client of a person with access to the URL, and the URL."""
+    case = URL_CASES[name]
+    person = next((one for one in MEMBERS if case.answers[one] < 400), "annotator")
+    return personas.client(person), reverse(name, kwargs=case.arguments(personas.cast))
 
 
-def ask(client: Client, method: str, address: str, body: Any = None, *, at_most: int = 499, **more: Any) -> None:
-    """What one request changed is taken back before the next. An error of ours is raised here, as what it is."""
+def send(client: Client, method: str, address: str, body: Any = None, *, at_most: int = 499, **more: Any) -> None:
+    """Send a request and roll back its changes. The test client raises a server error as its exception."""
     with transaction.atomic():
         response: Any = getattr(client, method)(address, body, **more)
         assert response.status_code <= at_most
@@ -102,48 +102,50 @@ def ask(client: Client, method: str, address: str, body: Any = None, *, at_most:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_words_may_be_anything(name: str, house: LoggedInPersonas, words_asked_for: set[str]) -> None:
-    door, usual = URL_CASES[name], URL_CASES[name].body or {}
-    client, address = inside(name, house)
-    ask(client, door.method, address, usual)
-    names = sorted(words_asked_for | set(usual))
-    for odd in WORDS if names else []:
-        ask(client, door.method, address, dict.fromkeys(names, odd))
+def test_invalid_form_and_query_values_cause_no_error(
+    name: str, personas: LoggedInPersonas, recorded_names: set[str]
+) -> None:
+    case, usual = URL_CASES[name], URL_CASES[name].body or {}
+    client, address = allowed_request(name, personas)
+    send(client, case.method, address, usual)
+    names = sorted(recorded_names | set(usual))
+    for odd in VALUES if names else []:
+        send(client, case.method, address, dict.fromkeys(names, odd))
     for field in usual:
-        ask(client, door.method, address, {other: value for other, value in usual.items() if other != field})
+        send(client, case.method, address, {other: value for other, value in usual.items() if other != field})
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_each_word_of_a_form_may_be_anything(name: str, house: LoggedInPersonas) -> None:
-    client, address = house.client("owner"), reverse(name, kwargs=URL_CASES[name].arguments(house.cast))
+def test_one_invalid_field_of_a_form_causes_no_error(name: str, personas: LoggedInPersonas) -> None:
+    client, address = personas.client("owner"), reverse(name, kwargs=URL_CASES[name].arguments(personas.cast))
     if name == "account_login":
         client.logout()
-    meant = FORMS[name]
-    ask(client, "post", address, meant, at_most=302)
-    for field in meant:
-        for odd in ALONE:
-            ask(client, "post", address, {**meant, field: odd})
+    valid = FORMS[name]
+    send(client, "post", address, valid, at_most=302)
+    for field in valid:
+        for odd in SINGLE_VALUES:
+            send(client, "post", address, {**valid, field: odd})
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if URL_CASES[name].method == "post"])
-def test_bodies_may_be_anything(name: str, house: LoggedInPersonas) -> None:
-    client, address = inside(name, house)
+def test_malformed_bodies_cause_no_error(name: str, personas: LoggedInPersonas) -> None:
+    client, address = allowed_request(name, personas)
     for kind, body in BODIES.items():
-        ask(client, "post", address, body, content_type=kind)
+        send(client, "post", address, body, content_type=kind)
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_messages_may_hold_anything(name: str, house: LoggedInPersonas, fields_asked_for: set[str]) -> None:
-    client, address = inside(name, house)
+def test_invalid_messages_cause_no_error(name: str, personas: LoggedInPersonas, recorded_fields: set[str]) -> None:
+    client, address = allowed_request(name, personas)
 
-    def say(message: dict[str, Any]) -> None:
-        ask(client, "post", address, json.dumps(message), content_type="application/json")
+    def send_message(message: dict[str, Any]) -> None:
+        send(client, "post", address, json.dumps(message), content_type="application/json")
 
-    say(BATCH)
-    passed_over = {*BATCH} - fields_asked_for
+    send_message(BATCH)
+    ignored = {*BATCH} - recorded_fields
     for odd in ODD:
-        say(BATCH | dict.fromkeys(passed_over, odd))
-        for field in {*BATCH} - passed_over:
-            say(BATCH | {field: odd})
-        for field in WRITE if "writes" in fields_asked_for else []:
-            say(BATCH | {"writes": [WRITE | {field: odd}]})
+        send_message(BATCH | dict.fromkeys(ignored, odd))
+        for field in {*BATCH} - ignored:
+            send_message(BATCH | {field: odd})
+        for field in WRITE if "writes" in recorded_fields else []:
+            send_message(BATCH | {"writes": [WRITE | {field: odd}]})

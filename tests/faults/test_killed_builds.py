@@ -1,5 +1,5 @@
-"""kill -9 of the worker that writes the shards of snapshots: begun anew, it ends with the bytes of a build that nobody
-disturbed, and those come once more when all was relabelled since."""
+"""Kill the worker during snapshot builds: after a restart, the files are the same as those of an undisturbed build, and
+they can be rewritten identically after traces were relabeled."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from tests.formats import prm800k_lines as prm
 from tests.labeling.datasets.test_manifest import relabel
 from tests.labeling.traces.test_load import bring_in
 
-TRACES, READERS_EACH, KILLS = 1200, 2, 2
+TRACES, LABELS_PER_TRACE, KILLS = 1200, 2, 2
 ORDERS: dict[Ending, list[str]] = {"jsonl.gz": ["prm800k", "trl", "steps"], "parquet": ["steps", "trl", "first_errors"]}
 
 
@@ -34,7 +34,7 @@ ORDERS: dict[Ending, list[str]] = {"jsonl.gz": ["prm800k", "trl", "steps"], "par
 def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp_path: Path, settings: Any) -> None:
     settings.DATA_DIR = tmp_path / "data"
     settings.DATA_DIR.mkdir()
-    project = labelled()
+    project = make_labeled_project()
     start = partial(
         servers.start_worker,
         env=servers.process_environment(settings.DATA_DIR, broker=broker),
@@ -42,36 +42,36 @@ def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp
         concurrency=3,
     )
     with servers.publish_to(broker):
-        made = [ordered(project, ending) for ending in ORDERS]
+        made = [order_snapshot(project, ending) for ending in ORDERS]
         for attempt in range(1, KILLS + 1):
             with running(start()) as worker:
-                servers.wait_until(partial(strike, worker, attempt), what="the middle of a shard")
-            see_what_is_left()
+                servers.wait_until(partial(kill_in_the_middle, worker, attempt), what="the middle of a shard")
+            assert_only_unfinished_files_are_left()
         with running(start()):
             servers.wait_until(partial(are_built, made), what="the end of both builds")
     for each in made:
         each.refresh_from_db()
-        see_that_it_is_the_same(each, tmp_path / "undisturbed")
+        assert_identical_rewrite(each, tmp_path / "undisturbed")
     for assignment in Assignment.objects.filter(project=project)[:20]:
         relabel(assignment)
     for each in made:
-        see_that_it_is_the_same(each, tmp_path / "relabelled")
+        assert_identical_rewrite(each, tmp_path / "relabeled")
 
 
-def labelled() -> Project:
-    """Each trace is read by several people: whole traces stand together in what is written."""
+def make_labeled_project() -> Project:
+    """Import traces with several labels each, because all labels of a trace belong to one shard."""
     with transaction.atomic():
         project = factories.make_project(reserve_problem_share=0.0)
         lines = [
-            prm.make_line(problem=f"What is {number} + {number}?", labeler=f"r{reader}")
+            prm.make_line(problem=f"What is {number} + {number}?", labeler=f"r{rater}")
             for number in range(TRACES)
-            for reader in range(READERS_EACH)
+            for rater in range(LABELS_PER_TRACE)
         ]
         bring_in(project, *lines, chunk=1000)
     return project
 
 
-def ordered(project: Project, ending: Ending) -> Snapshot:
+def order_snapshot(project: Project, ending: Ending) -> Snapshot:
     return snapshots.order_snapshot(
         project=project,
         name=f"in-{ending}",
@@ -91,12 +91,12 @@ def running(worker: servers.ServerProcess) -> Iterator[servers.ServerProcess]:
 
 
 def sweep() -> None:
-    """At once what would take until the end of a lease."""
+    """Sweep jobs now, with little patience."""
     control.sweep_jobs(now=timezone.now(), patience=dt.timedelta(seconds=2))
 
 
-def strike(worker: servers.ServerProcess, attempt: int) -> bool:
-    """Kill it while a shard of this attempt is written in part. Its row is held, so that it gets no further."""
+def kill_in_the_middle(worker: servers.ServerProcess, attempt: int) -> bool:
+    """Kill the worker while a shard of this attempt is partly written. The lock on its row stops its progress."""
     sweep()
     with transaction.atomic():
         halves = Job.objects.filter(kind=snapshots.BUILD, state="running", attempt=attempt, done__lt=F("total"))
@@ -106,11 +106,11 @@ def strike(worker: servers.ServerProcess, attempt: int) -> bool:
     return is_time
 
 
-def see_what_is_left() -> None:
-    """Of a shard that was broken off, no file that could be taken for a whole one."""
-    left = list(Job.objects.filter(kind=snapshots.BUILD, state="running"))
-    assert any(0 < job.done < (job.total or 0) for job in left)
-    for job in left:
+def assert_only_unfinished_files_are_left() -> None:
+    """An interrupted shard leaves no file that looks complete. Expire the leases too."""
+    jobs = list(Job.objects.filter(kind=snapshots.BUILD, state="running"))
+    assert any(0 < job.done < (job.total or 0) for job in jobs)
+    for job in jobs:
         folder = snapshots.snapshot_folder(Snapshot.objects.get(pk=job.arguments["snapshot"]))
         names = [path.name for path in folder.rglob("*") if path.is_file()]
         assert all(name.endswith(".unfinished") for name in names), names
@@ -126,8 +126,8 @@ def are_built(made: list[Snapshot]) -> bool:
     return Snapshot.objects.filter(pk__in=[each.pk for each in made], built_at__isnull=False).count() == len(made)
 
 
-def see_that_it_is_the_same(made: Snapshot, into: Path) -> None:
-    """Every file, and no other."""
+def assert_identical_rewrite(made: Snapshot, into: Path) -> None:
+    """Rewriting the snapshot gives the same files with the same content."""
     folder, again = snapshots.snapshot_folder(made), into / made.name
     assert snapshots.rewrite_files(made, again) == []
     finish_job.write_card_files(made, again)

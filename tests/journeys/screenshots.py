@@ -22,29 +22,29 @@ from tests.journeys.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(os.environ.get("STEPMARK_PICTURES", Path(__file__).resolve().parents[2] / "docs" / "pictures"))
-MATHS, AGENTS = "demo-maths", "demo-agents"
+MATH, AGENTS = "demo-maths", "demo-agents"
 
 
 def test_shoot(visit: Visit) -> None:
     random.seed(7)  # which trace is handed out
     demo = make_projects.make_demo(now=timezone.now())
     page = visit(demo.annotator, width=1440)
-    _shoot(page, "save_consent_text", reverse("annotate:enter", args=[MATHS]))
+    _shoot(page, "save_consent_text", reverse("annotate:enter", args=[MATH]))
     for rater in Rater.objects.filter(user=demo.annotator).select_related("project"):
         project = rater.project
         Rater.objects.filter(pk=rater.pk).update(
             stage=RaterStage.WORKING, read_guideline=project.guideline_id, agreed_text=project.consent_text_id
         )
-    _shoot(page, "work", _work(MATHS), _rate("333"))
-    _shoot(page, "first-error", _work(MATHS), _rate("1"))
+    _shoot(page, "work", _work(MATH), _rate("333"))
+    _shoot(page, "first-error", _work(MATH), _rate("1"))
     page.keyboard.press("z")
-    _shoot(page, "keys", _work(MATHS), _rate("?"))
+    _shoot(page, "keys", _work(MATH), _rate("?"))
     _shoot(page, "work-agent", _work(AGENTS), _rate("3"))
     _submit_a_few(page)
     _shoot(page, "home", reverse("annotate:home"))
     _shoot_as_lead(visit(demo.lead, width=1440), demo.projects[0])
     phone = visit(demo.annotator, width=390, device_scale_factor=2)
-    _shoot(phone, "work-phone", _work(MATHS))
+    _shoot(phone, "work-phone", _work(MATH))
 
 
 def _shoot_as_lead(page: Page, project: Project) -> None:
@@ -69,7 +69,7 @@ def _rate(keys: str) -> Callable[[Page], None]:
 
 
 def _submit_a_few(page: Page) -> None:
-    page.goto(_work(MATHS))
+    page.goto(_work(MATH))
     for _ in range(3):
         _wait(page)
         shown = page.locator("html").get_attribute("data-ready")

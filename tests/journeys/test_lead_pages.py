@@ -61,7 +61,7 @@ def test_lead_creates_and_configures_a_project(visit: Visit, settings: Any, tmp_
 def _publish_a_guideline(page: Page) -> None:
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="Guideline", exact=True).click()
-    page.get_by_role("link", name="Step-by-step maths").click()
+    page.get_by_role("link", name="Step-by-step math").click()
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("heading", name="As raters will read it")).to_be_visible()
     page.get_by_role("button", name="Publish", exact=True).click()
