@@ -38,13 +38,13 @@ def measure(*, seeds: int = 20) -> list[Shift]:
 
 def _differences(seed: int) -> list[dict[str, float]]:
     crowd = simulated_raters.simulate_crowd(traces=_TRACES, raters_per_trace=3, kind="correlated", seed=seed)
-    told, turn = crowd.told, np.tile(np.arange(3), _TRACES)
-    chosen = _chosen(crowd.truth < told.lengths, seed)
-    ends = told.ends.reshape(_TRACES, 3)
-    is_wanted = (turn < 2) | (ends[:, 0] != ends[:, 1])[told.traces]
-    plain = _figures(told, turn < 2)
-    others = [_figures(told, chosen[name][told.traces] & (turn < 2)) for name in ("slice", "arm")]
-    others.append(_figures(told, chosen["read"][told.traces] & is_wanted))
+    reports, turn = crowd.reports, np.tile(np.arange(3), _TRACES)
+    chosen = _chosen(crowd.truth < reports.lengths, seed)
+    ends = reports.ends.reshape(_TRACES, 3)
+    is_wanted = (turn < 2) | (ends[:, 0] != ends[:, 1])[reports.traces]
+    plain = _figures(reports, turn < 2)
+    others = [_figures(reports, chosen[name][reports.traces] & (turn < 2)) for name in ("slice", "arm")]
+    others.append(_figures(reports, chosen["read"][reports.traces] & is_wanted))
     return [{figure: other[figure] - plain[figure] for figure in plain} for other in others]
 
 
@@ -71,15 +71,15 @@ def _chosen(has_error: Bools, seed: int) -> dict[str, Bools]:
     }
 
 
-def _figures(told: ReportArrays, kept: Bools) -> dict[str, float]:
+def _figures(reports: ReportArrays, kept: Bools) -> dict[str, float]:
     part = ReportArrays(
-        traces=told.traces[kept],
-        raters=told.raters[kept],
-        ends=told.ends[kept],
-        is_censored=told.is_censored[kept],
-        lengths=told.lengths,
-        problems=told.problems,
-        domains=told.domains,
+        traces=reports.traces[kept],
+        raters=reports.raters[kept],
+        ends=reports.ends[kept],
+        is_censored=reports.is_censored[kept],
+        lengths=reports.lengths,
+        problems=reports.problems,
+        domains=reports.domains,
     )
     votes = first_error_votes.collect_step_votes(part, first_error_reports.enumerate_places(part.lengths))
     steps = rating_patterns.count_patterns(units=votes.places, labels=np.where(votes.is_negative, 0, 2))

@@ -1,9 +1,9 @@
-"""The import of `bench.import_speed` beside raters: `python -m bench.import_speed --raters 16 [--traces N]`.
+"""Measure an import while raters are working: `python -m bench.import_speed --raters 16 [--traces N]`.
 
-A whole file comes in as it does from a page: the handler of the job, through the runner, in a process of its own. The
-web server runs as `./run` starts it, and the raters work over HTTP at the greatest pace that the page itself can have:
-it sends at most one batch a second, so a batch with all twelve ratings of a trace, the submit and the claim of the next
-follow each other at once, and the next batch goes out a second after the last. Ends with one line of JSON.
+A job imports a whole file in a separate process. The web server runs as `./run` starts it, and the raters work over
+HTTP at the maximum speed of the work page, which sends one batch per second: a batch with all twelve ratings of a
+trace, the submission and the next claim without a pause, and the next batch a second after the last. Ends with one line
+of JSON.
 """
 
 import json
@@ -31,15 +31,15 @@ def main(raters: int, traces: int, waiting: int) -> None:
     try:
         with submission_server.create_database(folder) as environment:
             environment |= {"STEPMARK_WEB_WORKERS": "1", "STEPMARK_LOG_LEVEL": "ERROR"}
-            told = submission_server.fill_database(environment, waiting, raters)
+            users = submission_server.fill_database(environment, waiting, raters)
             with submission_server.run_web_server(environment, folder) as server:
-                print_report(_both(environment, server.port, told["sessions"], traces), raters)
+                print_report(_both(environment, server.port, users["sessions"], traces), raters)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _both(environment: dict[str, str], port: int, sessions: list[str], traces: int) -> dict[str, Any]:
-    """Raters first: the job shall find them at work. They go on until it has ended."""
+    """Start the raters before the job, and stop them after it."""
     command = [sys.executable, "-m", "bench.import_with_raters", str(traces)]
     working = [PagePacedHttpRater(port, session, "bench", number + 1) for number, session in enumerate(sessions)]
     run_raters(working, until=time.perf_counter() + 3)
@@ -49,12 +49,12 @@ def _both(environment: dict[str, str], port: int, sessions: list[str], traces: i
         command, env=environment, cwd=submission_server.ROOT, stdout=subprocess.PIPE, text=True
     ) as job:
         run_raters(working, is_over=lambda: job.poll() is not None)
-        said, _ = job.communicate()
+        output, _ = job.communicate()
     if job.returncode:
         raise SystemExit("the import failed")
     waits = {name: [wait for rater in working for wait in rater.waits[name]] for name in submission_load.WAITS}
     return {
-        **json.loads(said.splitlines()[-1]),
+        **json.loads(output.splitlines()[-1]),
         "judge_p95_ms": submission_load.summarize_waits([*waits["record"], *waits["submit"]])["p95"],
         "waits_ms": {name: submission_load.summarize_waits(found) for name, found in waits.items()},
         "requests": sum(map(len, waits.values())),
@@ -63,7 +63,7 @@ def _both(environment: dict[str, str], port: int, sessions: list[str], traces: i
 
 
 class PagePacedHttpRater(submission_load.HttpRater):
-    """Goes round, and waits before each batch until the last one is a second old. They do not all begin at once."""
+    """A rater that sends at most one batch per second, with a staggered start."""
 
     def __init__(self, port: int, session: str, slug: str, number: int) -> None:
         super().__init__(port, session, slug, number)
@@ -87,7 +87,7 @@ class PagePacedHttpRater(submission_load.HttpRater):
 def run_raters(
     raters: list[PagePacedHttpRater], *, until: float = float("inf"), is_over: Callable[[], bool] = bool
 ) -> None:
-    """Whoever has a request on its way when this ends, hears of it in the next round."""
+    """Run the raters. A request that is unfinished at the end gets its response in the next call."""
     with selectors.DefaultSelector() as selector:
         for rater in raters:
             if not rater.is_through:
@@ -102,19 +102,19 @@ def run_raters(
                     selector.unregister(key.fileobj)
 
 
-def print_report(told: dict[str, Any], raters: int) -> None:
+def print_report(report: dict[str, Any], raters: int) -> None:
     for name in ("steps", "seconds", *BOUNDS, "requests", "errors"):
-        bound = f"  (bar {BOUNDS[name]:,})" if name in BOUNDS else ""
-        print(f"{name:>24}  {told[name]}{bound}")
-    for name, each in told["waits_ms"].items():
+        bound = f"  (threshold {BOUNDS[name]:,})" if name in BOUNDS else ""
+        print(f"{name:>24}  {report[name]}{bound}")
+    for name, each in report["waits_ms"].items():
         print(f"{name:>24}  median {each['median']} ms, p95 {each['p95']} ms")
-    passed = {name: told[name] <= bar for name, bar in BOUNDS.items()}
-    passed["steps_per_second"] = told["steps_per_second"] >= BOUNDS["steps_per_second"]
-    print(json.dumps({"bench": "import beside raters", "raters": raters, "bounds": BOUNDS, "passed": passed, **told}))
+    passed = {name: report[name] <= bar for name, bar in BOUNDS.items()}
+    passed["steps_per_second"] = report["steps_per_second"] >= BOUNDS["steps_per_second"]
+    print(json.dumps({"bench": "import beside raters", "raters": raters, "bounds": BOUNDS, "passed": passed, **report}))
 
 
 def import_file(traces: int) -> None:
-    """In a process of its own, as a worker is."""
+    """Run the import in this separate process, as a worker does."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     import django
 
@@ -139,11 +139,11 @@ def import_file(traces: int) -> None:
     seconds = time.perf_counter() - began
     job.refresh_from_db()
     if state != "done" or job.done != traces:
-        raise SystemExit(f"the import ended as {state}: {job.failure}")
+        raise SystemExit(f"the import job ended in state {state}: {job.failure}")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     steps = traces * STEPS
-    told = {"steps": steps, "seconds": round(seconds, 1), "steps_per_second": round(steps / seconds)}
-    print(json.dumps({**told, "memory_mb": round(memory)}))
+    report = {"steps": steps, "seconds": round(seconds, 1), "steps_per_second": round(steps / seconds)}
+    print(json.dumps({**report, "memory_mb": round(memory)}))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
-"""Does choosing pay? Real labels (ProcessBench), a pool with 15 % wrong traces, the builtin PRM, 60 to 260 traces.
+"""Measure whether active selection helps: real labels (ProcessBench), a pool with 15 % wrong traces, the builtin PRM,
+60 to 260 traces.
 
-For every acquisition, as greedy as it can be and as it is served (draws with noise, uniform arm, one per problem): the
-area under the learning curve minus that of random reading, in risk-set AUC and in its length-matched form, against
-traces and against reading hours.
+For every acquisition function, greedy and as used in production (noisy draws, uniform sampling source, one trace per
+problem): the area under the learning curve minus that of random selection, in risk-set AUC and its length-matched form,
+against traces and against labeling hours.
 
     python -m bench.label_efficiency --data DIR [--seeds 100] [--only entropy_per_root_cost …]
 
-Each seed splits the problems anew by sha256 of their text. Seven of ten are the pool, so that 260 traces are no more
-than half of it: where nearly all is read in the end, every choice ends alike. Wrong traces are taken out of it until
-15 % are left; those taken out judge too where the pool holds no trace of their problem. Random reading is the mean of
-four runs from the very same first 60 traces: one run's luck would hide what is looked for.
+Each seed splits the problems by the sha256 of their text. The pool has seven of ten problems, so that 260 traces are at
+most half of the pool: if nearly all traces were labeled in the end, all strategies would end with the same result.
+Wrong traces are removed until 15 % are left; removed traces are used for evaluation if the pool has no trace of their
+problem. Random selection is the mean of four runs from the same first 60 traces, to reduce its variance.
 """
 
 import argparse
@@ -38,12 +39,12 @@ START, BATCH, END = 60, 20, 260
 WRONG, FOR_POOL, RANDOM_RUNS = 0.15, 0.7, 4
 READING = ReadingRates()
 METRICS = ("risk_set_auc", "length_matched")
-Curve = tuple[Floats, Floats]  # (points, METRICS), and the hours read at each point
+Curve = tuple[Floats, Floats]  # (points, METRICS), and the labeling hours at each point
 
 
 @dataclass(frozen=True)
 class LabelPool:
-    """All traces with their features, read once."""
+    """All traces with their features."""
 
     bench: BenchmarkSet
     seen: builtin.StepFeatures
@@ -53,7 +54,7 @@ class LabelPool:
     characters: Ints
     is_wrong: Bools
     is_labelled: Bools
-    hours: Floats  # to read a trace to its first error
+    hours: Floats  # to label a trace up to its first error
 
     def rows(self, traces: Ints) -> Ints:
         return np.concatenate([np.arange(self.starts[t], self.starts[t] + self.lengths[t]) for t in traces])
@@ -61,15 +62,15 @@ class LabelPool:
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Every wrong labelled step that judges beside every right one of its stratum (source, place in the trace)."""
+    """All pairs of a wrong and a right evaluation step in the same stratum (source, position in the trace)."""
 
-    rows: Ints  # steps that judge
-    wrong: Ints  # places in them
+    rows: Ints  # steps used for evaluation
+    wrong: Ints  # indexes into rows
     right: Ints
-    is_matched: Bools  # of like length
+    is_matched: Bools  # pairs of similar length
 
     def judge(self, p_wrong: Floats) -> tuple[float, float]:
-        """Risk-set AUC and its length-matched form (`prm.evaluation.concordance` says what they are)."""
+        """Return risk-set AUC and its length-matched form (see `prm.evaluation.concordance`)."""
         above = p_wrong[self.wrong] - p_wrong[self.right]
         in_order = (above > 0) + 0.5 * (above == 0)
         return float(in_order.mean()), float(in_order[self.is_matched].mean())
@@ -131,7 +132,7 @@ def match_pairs(world: LabelPool, judged: Ints) -> JudgedPairs:
 
 
 def learning_curve(world: LabelPool, there: PoolSplit, name: str, *, is_served: bool, seed: int, run: int = 0) -> Curve:
-    """Whatever reads, and however often: the first traces of a seed are the same."""
+    """Return the first traces of a seed, which are the same for every strategy."""
     chosen = np.random.default_rng([2, seed]).permutation(there.pool)[:START]
     points, hours = [], []
     while True:
@@ -181,7 +182,7 @@ def next_batch(
 
 
 def curve_area(points: Floats, hours: Floats, up_to: tuple[float, float] | None) -> Floats:
-    """The mean height of the curve, against traces or between two moments of reading time."""
+    """Return the mean height of the curve, against traces or between two labeling times."""
     if up_to is None:
         return np.asarray((points[:-1] + points[1:]).mean(axis=0) / 2)
     grid = np.linspace(*up_to, 101)
@@ -189,25 +190,25 @@ def curve_area(points: Floats, hours: Floats, up_to: tuple[float, float] | None)
 
 
 def relative_gains(one: Curve, others: Sequence[Curve]) -> Floats:
-    """Over the mean of others."""
+    """Return the gain over the mean of other curves."""
     return np.asarray(np.mean([difference(one, other) for other in others], axis=0))
 
 
 def difference(one: Curve, other: Curve) -> Floats:
-    """Against traces for each metric, then against hours."""
+    """Return the gains against traces for each metric, then against hours."""
     common = (float(other[1][0]), float(min(one[1][-1], other[1][-1])))
     by_traces = curve_area(*one, None) - curve_area(*other, None)
     return np.concatenate([by_traces, curve_area(*one, common) - curve_area(*other, common)])
 
 
 def confidence_interval(values: Floats) -> tuple[float, float]:
-    """Mean and the half width of its 95 % interval, over seeds."""
+    """Return the mean over seeds and the half width of its 95 % interval."""
     half = t_quantile(p=0.975, df=len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     return float(values.mean()), float(half)
 
 
 def share_of_greedy_area(found: dict[tuple[str, bool], Floats], name: str) -> tuple[float, float, float]:
-    """Of the greedy area in the first metric, by traces; the interval from seeds drawn anew."""
+    """Return the share of the greedy area in the first metric, by traces, with a bootstrap interval over seeds."""
     areas = np.column_stack([found[name, is_served][:, 0] for is_served in (True, False)])
     drawn = np.random.default_rng(4).integers(0, len(areas), (2000, len(areas)))
     again = areas[drawn].mean(axis=1)
@@ -218,7 +219,7 @@ def share_of_greedy_area(found: dict[tuple[str, bool], Floats], name: str) -> tu
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.label_efficiency")
-    parser.add_argument("--data", type=Path, required=True, help="the folder that holds processbench/")
+    parser.add_argument("--data", type=Path, required=True, help="folder with processbench/")
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--only", nargs="+", default=[name for name in acquisitions.ACQUISITIONS if name != "random"])
     options = parser.parse_args()
@@ -240,18 +241,18 @@ def print_report(found: dict[tuple[str, bool], Floats], seeds: int) -> None:
     heads = [f"{metric} / {against}" for against in ("traces", "hours") for metric in METRICS]
     print(f"area under the curve from {START} to {END} traces minus random's, {seeds} seeds, 95 % interval\n")
     print(f"{'':38}" + "".join(f"{head:>26}" for head in heads))
-    told = {}
+    areas = {}
     for (name, is_served), rows in found.items():
         title = f"{name} {'as served' if is_served else 'greedy'}"
         cells = [confidence_interval(column) for column in rows.T]
         print(f"{title:38}" + "".join(f"{mean:+12.4f} ± {half:.4f}     " for mean, half in cells))
-        told[title] = {head: [mean, mean - half, mean + half] for head, (mean, half) in zip(heads, cells, strict=True)}
+        areas[title] = {head: [mean, mean - half, mean + half] for head, (mean, half) in zip(heads, cells, strict=True)}
     kept = {name: share_of_greedy_area(found, name) for name, is_served in found if is_served}
     for name, (share, low, high) in kept.items():
         print(
             f"{name} as served keeps {share:.0%} [{low:.0%}, {high:.0%}] of the greedy area in {METRICS[0]} by traces"
         )
-    print(json.dumps({"seeds": seeds, "areas": told, "kept": kept}, separators=(",", ":")))
+    print(json.dumps({"seeds": seeds, "areas": areas, "kept": kept}, separators=(",", ":")))
 
 
 if __name__ == "__main__":

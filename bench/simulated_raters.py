@@ -20,7 +20,7 @@ Kind = Literal["own", "forgetful", "correlated"]
 class SimulatedCrowd:
     """The reports, and the first error of every trace (T for none)."""
 
-    told: ReportArrays
+    reports: ReportArrays
     truth: Ints
 
 
