@@ -32,7 +32,7 @@ _NO_THRESHOLD = "none"
 
 @dataclass(frozen=True)
 class BenchmarkLine:
-    """One measurement; `holds` is None if it has no threshold or could not be measured."""
+    """One measurement. Without a threshold or a measured value, `holds` is None."""
 
     what: str
     found: str

@@ -99,24 +99,26 @@ def _problems(n: int, random: np.random.Generator) -> dict[str, PairSums]:
 
 
 def _first_error_positions(units: Ints, labels: Ints, length: Ints) -> Ints:
-    """Return the position of each trace's first reported error, or its length if there is none."""
+    """Return the position of each trace's first reported error, or its length without one."""
     ends = length.copy()
     negative = units[labels == 0]
     ends[negative // _STEPS] = negative % _STEPS
     return ends
 
 
-def _trace_units(said: list[Ints]) -> PairSums:
+def _trace_units(ratings: list[Ints]) -> PairSums:
     """Count the two raters' binary ratings of traces."""
-    n = len(said[0])
-    return _sums(np.tile(np.arange(n), 2), np.concatenate(said), np.arange(n) // 3)
+    n = len(ratings[0])
+    return _sums(np.tile(np.arange(n), 2), np.concatenate(ratings), np.arange(n) // 3)
 
 
 def _rated(truth: Ints, care: Floats, length: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
-    said = np.where(random.random(truth.shape) < care, truth, random.choice(3, size=truth.shape, p=[0.1, 0.15, 0.75]))
-    errors = np.cumsum(said == 0, axis=1)
-    is_rated = (errors - (said == 0) == 0) & (np.arange(truth.shape[1]) < length)  # up to the first error
-    return np.flatnonzero(is_rated.ravel()), said[is_rated]
+    ratings = np.where(
+        random.random(truth.shape) < care, truth, random.choice(3, size=truth.shape, p=[0.1, 0.15, 0.75])
+    )
+    errors = np.cumsum(ratings == 0, axis=1)
+    is_rated = (errors - (ratings == 0) == 0) & (np.arange(truth.shape[1]) < length)  # up to the first error
+    return np.flatnonzero(is_rated.ravel()), ratings[is_rated]
 
 
 def _sums(units: Ints, labels: Ints, problem_of_unit: Ints) -> PairSums:

@@ -1,7 +1,8 @@
-"""Is the headline the same under active choice and adaptive redundancy as under plain work?
+"""Measure the bias of the headline under active selection and adaptive overlap.
 
-A policy chooses 80 % of what is read (it goes where errors are); a third opinion is asked for where first errors
-differ. The headline reads the first two submissions of the audit slice. Beside it the uniform arm, and all pooled.
+A policy selects 80 % of the labeled traces and prefers those with errors; a trace gets a third label if first errors
+differ. The headline uses the first two submissions of the audit slice. It is compared with the uniform sampling source
+and with all labels pooled.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _TRACES, _READ = 8_000, 3_000
 
 @dataclass(frozen=True)
 class Shift:
-    """Mean difference to the whole pool read by two."""
+    """Mean difference to the whole pool with two labels per trace."""
 
     figure: str
     headline: float
@@ -49,7 +50,7 @@ def _differences(seed: int) -> list[dict[str, float]]:
 
 
 def _chosen(has_error: Bools, seed: int) -> dict[str, Bools]:
-    """Which traces were read at all, by the uniform arm, and belong to the audit slice."""
+    """Return which traces were labeled, drawn by the uniform source, and part of the audit slice."""
     random = np.random.default_rng(seed)
     places = random.random(_TRACES)
     batch = draws.draw_in_order(

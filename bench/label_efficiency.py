@@ -53,7 +53,7 @@ class LabelPool:
     words: Ints
     characters: Ints
     is_wrong: Bools
-    is_labelled: Bools
+    is_labeled: Bools
     hours: Floats  # to label a trace up to its first error
 
     def rows(self, traces: Ints) -> Ints:
@@ -98,7 +98,7 @@ def load_pool(data: Path) -> LabelPool:
         words=words,
         characters=np.array([len(step) for step in steps]),
         is_wrong=step_indexes(lengths) == bench.first_errors[traces],
-        is_labelled=kept,
+        is_labeled=kept,
         hours=(READING.opening + np.bincount(traces, weights=cost)) / 3600,
     )
 
@@ -121,7 +121,7 @@ def split_pool(world: LabelPool, seed: int) -> PoolSplit:
 
 def match_pairs(world: LabelPool, judged: Ints) -> JudgedPairs:
     rows = world.rows(judged)
-    rows = rows[world.is_labelled[rows]]
+    rows = rows[world.is_labeled[rows]]
     traces = np.repeat(np.arange(len(world.lengths)), world.lengths)[rows]
     stratum = world.bench.sources[traces] * 10_000 + rows - world.starts[traces]
     wrong, right = np.nonzero(
@@ -147,7 +147,7 @@ def learning_curve(world: LabelPool, there: PoolSplit, name: str, *, is_served: 
 
 def train_prm(world: LabelPool, traces: Ints) -> builtin.BuiltinScorer:
     rows = world.rows(traces)
-    rows = rows[world.is_labelled[rows]]
+    rows = rows[world.is_labeled[rows]]
     return builtin.train_scorer(builtin.take_steps(world.seen, rows), world.is_wrong[rows])
 
 

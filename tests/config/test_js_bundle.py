@@ -1,4 +1,4 @@
-"""Modules of a page as one file: the same program, whatever the modules call their own things."""
+"""Bundles of JavaScript modules behave like the modules, even if their private names collide."""
 
 import pytest
 
@@ -14,7 +14,7 @@ MODULES = {
 }
 
 
-def test_bundle_puts_what_is_imported_first_and_once() -> None:
+def test_bundle_has_imported_modules_first_and_once() -> None:
     text = bundle_modules("a/main.js", MODULES.__getitem__)
     assert text.count("const deep = 5") == 1
     assert text.index("const deep = 5") < text.index("const own = 10") < text.index("const own = 1;")
@@ -32,7 +32,7 @@ def test_bundle_refuses_what_it_does_not_understand(text: str) -> None:
         bundle_modules("m.js", lambda _: text)
 
 
-def test_bundle_refuses_a_circle() -> None:
+def test_bundle_refuses_an_import_cycle() -> None:
     circle = {"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'}
     with pytest.raises(CannotBundle, match="js"):
         bundle_modules("a.js", circle.__getitem__)

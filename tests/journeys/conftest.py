@@ -1,4 +1,4 @@
-"""A real browser for the journeys: Debian's Chromium, where there is one."""
+"""Fixtures for browser tests, which use Debian's Chromium if it is installed."""
 
 import json
 import os
@@ -17,11 +17,11 @@ from accounts.models import User
 
 CHROMIUM = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
 AXE = Path(__file__).parent / "vendor" / "axe-core-4.14.0" / "axe.min.js"
-# Playwright runs an event loop in this thread; Django takes that for asynchronous code that must not ask the database.
+# Playwright runs an event loop in this thread, so Django would forbid database queries.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-PATIENCE = 30  # seconds: a busy machine is slow, and a wait that comes true early costs nothing
+PATIENCE = 30  # seconds; generous, because a busy machine is slow
 expect.set_options(timeout=PATIENCE * 1000)
-# How many times slower the browser's processor is to be: shows what only a fast machine hides.
+# The factor by which the browser's processor is slowed down, to find problems that a fast machine hides.
 SLOWER = float(os.environ.get("STEPMARK_SLOWER", "1"))
 
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     if CHROMIUM is None:
         pytest.skip("no chromium: install Debian's package, or name one in STEPMARK_CHROMIUM")
-    # Small shared memory in containers, no user namespaces for root: both stop Chromium otherwise.
+    # Without these, Chromium fails in containers with little shared memory, and as root.
     return {
         **browser_type_launch_args,
         "executable_path": CHROMIUM,
@@ -49,8 +49,8 @@ def origin(live_server: LiveServer, settings: Any) -> str:
     return str(live_server.url)
 
 
-# What a page answers on purpose (422 for a form, 410 for a spent link), and a network that a test has cut, is reported
-# by the browser too.
+# The browser also reports expected responses (422 for a form, 410 for a spent link) and a network that a test has
+# disconnected.
 EXPECTED_COMPLAINTS = (
     "Failed to load resource: the server responded",
     "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",
@@ -61,8 +61,8 @@ Visit = Callable[..., Page]
 
 @pytest.fixture
 def visit(browser: Browser, origin: str) -> Iterator[Visit]:
-    """A page of somebody's own browser, logged in by a link where a user is given. Whatever the browser complains of
-    while it is there (a refused script, a missing file, an error) fails the test."""
+    """Open pages in separate browser contexts, logged in if a user is given. Any browser warning or error, such as a
+    blocked script or a missing file, fails the test."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
@@ -77,7 +77,9 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
         contexts.append(context)
         context.on("page", _slow_down)
         page = context.new_page()
-        page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if user is not None:
             page.goto(f"/login-link/{login_links.create_login_link(user=user, by=None, now=timezone.now())}")
@@ -97,11 +99,11 @@ def _slow_down(page: Page) -> None:
 
 
 def accessibility_violations(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds against WCAG 2.2 A and AA, or against these rules of it alone. It goes in by evaluation: the
-    policy stops script tags."""
+    """Return axe-core's violations of WCAG 2.2 A and AA, or of these rules only. The page evaluates its code, because
+    the security policy blocks script tags."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
     only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": tags}
-    found = page.evaluate(f"axe.run({{runOnly: {json.dumps(only)}, resultTypes: ['violations']}})")
-    return [f"{each['id']}: {node['html'][:120]}" for each in found["violations"] for node in each["nodes"]]
+    result = page.evaluate(f"axe.run({{runOnly: {json.dumps(only)}, resultTypes: ['violations']}})")
+    return [f"{each['id']}: {node['html'][:120]}" for each in result["violations"] for node in each["nodes"]]

@@ -1,4 +1,4 @@
-"""A small house full of people, for journeys and pictures."""
+"""An example project with members, for browser tests and screenshots."""
 
 import datetime as dt
 from typing import NamedTuple

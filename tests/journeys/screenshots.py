@@ -1,8 +1,8 @@
-"""Pictures of the pages for README and guides, made from the demo: not a test, and not run with them.
+"""Take screenshots of the demo for the README and guides. This is not a test, and the suite does not run it.
 
     make pictures
 
-They land in docs/pictures/, or in the folder that STEPMARK_PICTURES names."""
+They are saved in docs/pictures/, or in the folder named by STEPMARK_PICTURES."""
 
 import os
 import random
@@ -26,7 +26,7 @@ MATH, AGENTS = "demo-maths", "demo-agents"
 
 
 def test_shoot(visit: Visit) -> None:
-    random.seed(7)  # which trace is handed out
+    random.seed(7)  # the trace that is assigned
     demo = make_projects.make_demo(now=timezone.now())
     page = visit(demo.annotator, width=1440)
     _shoot(page, "save_consent_text", reverse("annotate:enter", args=[MATH]))

@@ -1,4 +1,4 @@
-"""What a page that was closed had not sent yet."""
+"""Unsent ratings of a closed page are sent by the next page."""
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -9,8 +9,8 @@ from tests.journeys.test_work import RaterDay, eventually, press
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# What the browser's store still keeps for the server.
-KEPT = """async () => {
+# The unsent items in the browser's storage.
+UNSENT = """async () => {
   const settled = (request) => new Promise((done) => (request.onsuccess = () => done(request.result)));
   const [{ name }] = await indexedDB.databases();
   const database = await settled(indexedDB.open(name));
@@ -19,7 +19,7 @@ KEPT = """async () => {
   return items.map((item) => item.verb ?? item.kind);
 }"""
 
-# Something else has the store to itself for most of a second: what is written meanwhile waits.
+# Lock the storage for most of a second, so that writes wait.
 BUSY = """async () => {
   const [{ name }] = await indexedDB.databases();
   const opening = indexedDB.open(name);
@@ -32,8 +32,8 @@ BUSY = """async () => {
 }"""
 
 
-def test_a_next_trace_is_shown_when_the_last_one_is_in_the_store(visit: Visit) -> None:
-    """Whoever sees it may close the tab, however slow the disk is."""
+def test_next_trace_is_shown_after_the_last_one_is_stored(visit: Visit) -> None:
+    """Closing the tab is safe once the next trace is shown, even with a slow disk."""
     day = RaterDay(["One."], ["Two."])
     page = day.begin(visit(day.user))
     press(page, "3")
@@ -44,36 +44,36 @@ def test_a_next_trace_is_shown_when_the_last_one_is_in_the_store(visit: Visit) -
     assert page.evaluate("window.isBusy") is False
 
 
-def test_a_trace_that_a_closed_page_submitted_does_not_come_again(visit: Visit) -> None:
-    """Fetched ahead and rated while nothing came through: the server hears of it from the next page, which asks for a
-    trace at the same time. The answer may be older than what is in the store by then."""
+def test_trace_submitted_by_a_closed_page_is_not_shown_again(visit: Visit) -> None:
+    """The trace was prefetched and rated while requests were blocked. The next page sends the submission and claims a
+    trace at the same time, and the response to the claim may be older than the stored submission."""
     day = RaterDay(["One."], ["Two."], ["Three."])
     page = day.begin(visit(day.user))
     press(page, "3")
     eventually(page, lambda: Assignment.objects.filter(state="held").exists())
-    stop(page, "open", "record")
+    block_requests(page, "open", "record")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.count() == 1)
-    stop(page, "submit", "claim")
+    block_requests(page, "submit", "claim")
     expect(page.locator("#step-0")).to_contain_text("Two.")
     press(page, "3")
     page.keyboard.press("Enter")
-    eventually(page, lambda: "submit" in page.evaluate(KEPT))
+    eventually(page, lambda: "submit" in page.evaluate(UNSENT))
     again = page.context.new_page()
     page.close()
-    _claim_before_the_submit_and_hear_after(again)
+    _claim_before_the_submission_and_answer_after(again)
     day.begin(again)
     expect(again.locator("#step-0")).to_contain_text("Three.")
     assert Submission.objects.count() == 2
 
 
-def stop(page: Page, *verbs: str) -> None:
-    """On their way, until the page is closed."""
+def block_requests(page: Page, *verbs: str) -> None:
+    """Leave these requests without a response until the page is closed."""
     for verb in verbs:
         page.route(f"**/{verb}", lambda route: None)
 
 
-def _claim_before_the_submit_and_hear_after(page: Page) -> None:
+def _claim_before_the_submission_and_answer_after(page: Page) -> None:
     claimed: list[int] = []
 
     def send_late(route: Route) -> None:
@@ -83,7 +83,7 @@ def _claim_before_the_submit_and_hear_after(page: Page) -> None:
     def answer_late(route: Route) -> None:
         answer = route.fetch()
         claimed.append(answer.status)
-        eventually(page, lambda: not page.evaluate(KEPT))
+        eventually(page, lambda: not page.evaluate(UNSENT))
         route.fulfill(response=answer)
 
     page.route("**/submit", send_late)

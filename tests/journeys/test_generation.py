@@ -1,4 +1,4 @@
-"""A whole generation on the demo, from one button, followed in a real browser while a worker does it."""
+"""A lead starts a generation on the demo and follows it in a browser while a worker runs it."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ A_MINUTE = 60_000
 
 @contextmanager
 def a_worker() -> Iterator[None]:
-    """Takes up jobs as the platform's own worker does: the rows alone say what is to be done."""
+    """Run jobs in a thread, as the platform's worker does, from their database rows."""
     is_over = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""A lead brings a file in: chooses it, sees how it would come in, follows it, reads its report, takes it back."""
+"""A lead uploads a file, previews and imports it, reads its report, and undoes the import."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def run(handler: Any) -> None:
-    """What a worker would do."""
+    """Run the latest job of this kind, as a worker does."""
     job = Job.objects.filter(kind=handler.KIND).latest("pk")
     runner.run_job(job.pk, handler.chunks)
 
@@ -30,19 +30,21 @@ def lines(n: int) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def see_that_it_can_be_used(page: Page) -> None:
+def assert_usable(page: Page) -> None:
     assert accessibility_violations(page) == []
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
-def test_a_file_comes_in_and_is_taken_back(visit: Visit, settings: Any, tmp_path: Path, width: int, dark: bool) -> None:
+def test_file_is_imported_and_the_import_undone(
+    visit: Visit, settings: Any, tmp_path: Path, width: int, dark: bool
+) -> None:
     settings.DATA_DIR = tmp_path
     scene = make_example_project()
     before = Trace.objects.count()
     page = visit(scene.lead, width=width, dark=dark)
     page.goto(reverse("dashboard:imports", args=[scene.project.slug]))
-    see_that_it_can_be_used(page)
+    assert_usable(page)
     page.get_by_label("Upload a file").set_input_files(
         {"name": "sums.jsonl", "mimeType": "application/jsonl", "buffer": lines(12) + b"{\n"}
     )
@@ -50,18 +52,18 @@ def test_a_file_comes_in_and_is_taken_back(visit: Visit, settings: Any, tmp_path
     expect(page.get_by_role("heading", name="sums.jsonl")).to_be_visible()
     expect(page.locator("#bad")).to_be_visible()
     expect(page.locator(".rung").first.get_by_role("img", name="positive")).to_be_visible()
-    see_that_it_can_be_used(page)
+    assert_usable(page)
     page.get_by_label("Ratings in the file").select_option("judge")
     page.get_by_label("Name of the labeler").fill("a small model, prompt 3")
     page.get_by_label("Skip bad lines").check()
     page.get_by_role("button", name="Import file").click()
     expect(page.locator('#import-progress[data-state="queued"]')).to_be_visible()
-    see_that_it_can_be_used(page)
+    assert_usable(page)
     run(import_job)
     expect(page.locator('#import-progress[data-state="done"]')).to_be_visible()  # the page polls
     expect(page.get_by_text("judge: a small model, prompt 3")).to_be_visible()
     assert Trace.objects.count() == before + 12
-    see_that_it_can_be_used(page)
+    assert_usable(page)
     with page.expect_download() as fetched:
         page.get_by_role("link", name="Download all as CSV").click()
     assert fetched.value.path().read_text().splitlines()[1].startswith("13,2,")

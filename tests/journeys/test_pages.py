@@ -1,4 +1,4 @@
-"""Every page, wide and on a phone, in both themes: no barrier that axe-core knows, and nothing runs off the side."""
+"""Every page is accessible according to axe-core and fits the screen, on desktop and phone, in both themes."""
 
 import pytest
 from django.urls import reverse
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def submitted(scene: ExampleProject) -> int:
-    """A long trace that the annotator has rated to its first error, with maths, code and a comment in it."""
+    """Submit a long trace with math, code and a comment, rated up to its first error."""
     steps = ["So $x^2 = 4$.", "```\n" + "x" * 300 + "\n```", r"Then \(" + "x + " * 90 + r"1 = 2\).", *["More."] * 97]
     trace = factories.make_trace(scene.project, steps)
     assignment = quality.submit_trace(scene.project.raters.get(user=scene.annotator), trace, [1, 0, -1])
@@ -34,19 +34,19 @@ def submitted(scene: ExampleProject) -> int:
     return assignment.pk
 
 
-def test_times_are_those_of_the_clock_beside_the_page(visit: Visit) -> None:
+def test_times_are_in_the_time_zone_of_the_browser(visit: Visit) -> None:
     scene = make_example_project()
     page = visit(scene.annotator, timezone_id="Asia/Tokyo")
     page.goto(reverse("annotate:home"))
-    there = page.evaluate("new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long' }).formatToParts()")
-    told = {part["type"]: part["value"] for part in there}
+    parts = page.evaluate("new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long' }).formatToParts()")
+    date = {part["type"]: part["value"] for part in parts}
     day = page.locator("section[aria-labelledby=day] .end")
-    expect(day).to_contain_text(f"{told['day']} {told['month']}")
+    expect(day).to_contain_text(f"{date['day']} {date['month']}")
     assert [each["value"] for each in page.context.cookies() if each.get("name") == "zone"] == ["Asia/Tokyo"]
 
 
-def in_the_middle_of_one(scene: ExampleProject) -> None:
-    """Home then says where one was, and how the day went."""
+def begin_a_trace(scene: ExampleProject) -> None:
+    """Rate a part of a trace, so that the home page shows it and the day's progress."""
     rater = scene.project.raters.get(user=scene.annotator)
     begun = onboarding.claim_trace(rater_id=rater.pk, by=scene.annotator, now=timezone.now(), opened=True)
     WorkPageClient(Assignment.objects.get(pk=begun.assignment_id)).rate([1, 0], now=timezone.now())
@@ -55,7 +55,7 @@ def in_the_middle_of_one(scene: ExampleProject) -> None:
 def addresses(scene: ExampleProject, user: User | None) -> list[str]:
     now = timezone.now()
     _, invitation = invitations.create_invitation(project=scene.project, role=Role.ENGINEER, by=scene.lead, now=now)
-    anybody = [
+    public = [
         reverse("annotate:join", args=[invitation]),
         reverse("login_link", args=[login_links.create_login_link(user=scene.annotator, by=None, now=now)]),
         reverse("new_password", args=[login_links.create_password_link(user=scene.annotator, by=None, now=now)]),
@@ -66,7 +66,7 @@ def addresses(scene: ExampleProject, user: User | None) -> list[str]:
         "/nothing-here/",
     ]
     if user is None:
-        return [reverse("account_login"), *anybody]
+        return [reverse("account_login"), *public]
     pages = [
         reverse("annotate:home"),
         reverse("annotate:keys"),
@@ -75,7 +75,7 @@ def addresses(scene: ExampleProject, user: User | None) -> list[str]:
     ]
     if user == scene.annotator:
         done = submitted(scene)
-        in_the_middle_of_one(scene)
+        begin_a_trace(scene)
         latest, geometry = reverse("annotate:history"), ["geometry"]
         pages += [latest, f"{latest}?before={done + 9}", reverse("annotate:submitted_one", args=[done])]
         pages += [reverse("annotate:work", args=geometry), reverse("annotate:enter", args=geometry)]
@@ -95,7 +95,7 @@ def faults(page: Page, address: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_pages_have_no_barrier(width: int, dark: bool, visit: Visit) -> None:
+def test_pages_are_accessible(width: int, dark: bool, visit: Visit) -> None:
     scene = make_example_project()
     found = []
     for user in (None, scene.annotator, scene.lead):

@@ -1,5 +1,5 @@
-"""What stands in a trace, as a browser shows it: agents, images, long outputs, text from right to left, large text;
-and what a project may ask for besides."""
+"""Rendering of traces in a browser: agents, images, long outputs, right-to-left text, large text, and optional fields
+of a project."""
 
 import base64
 import datetime as dt
@@ -25,7 +25,7 @@ KINDS = ("user", "reasoning", "action", "observation", "answer")
 
 
 def as_agent(day: RaterDay) -> None:
-    """The day's one trace, told as a run with tools."""
+    """Turn the only trace of the day into an agent's run with tools."""
     trace = Trace.objects.get(project=day.project)
     for position, kind in enumerate(KINDS):
         Step.objects.filter(trace=trace, position=position).update(
@@ -49,20 +49,20 @@ def test_an_agent_s_trace_is_read_and_rated_by_keyboard(visit: Visit) -> None:
     day = RaterDay(["Book it.", "I look first.", "edit", "done", "All is done."], protocol="every_step")
     as_agent(day)
     page = day.begin(visit(day.user))
-    expect(page.locator("#where")).to_have_attribute("data-step", "1")  # messages of users and tools are not rated
-    expect(page.locator(".code").first).to_contain_text('"lines": [')  # pretty
+    expect(page.locator("#where")).to_have_attribute("data-step", "1")  # user messages and tool results are not rated
+    expect(page.locator(".code").first).to_contain_text('"lines": [')  # formatted
     assert page.locator(".diff .a").inner_text() == "+new"
     fold = page.locator(".fold summary")
     expect(fold).to_contain_text("801 lines")
-    assert page.locator(".obs [data-slot=body] pre").inner_text().count("line of output") == 11  # its end
+    assert page.locator(".obs [data-slot=body] pre").inner_text().count("line of output") == 11  # the last lines
     fold.click()
-    expect(page.locator(".obs pre:visible")).to_have_count(1)  # the whole instead of its end
+    expect(page.locator(".obs pre:visible")).to_have_count(1)  # all lines instead of the last ones
     assert page.locator(".fold pre").inner_text().count("line of output") == 800
     image = page.locator("img.step__image")
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("naturalWidth", 1)
     assert not accessibility_violations(page)
-    page.evaluate("document.activeElement.blur()")  # where Enter would fold it again
+    page.evaluate("document.activeElement.blur()")  # Enter would fold the focused element again
     press(page, "313")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.count() == 1)
@@ -92,12 +92,12 @@ JSON = """async (source) => {
         ("ls -la", "ls -la"),
     ],
 )
-def test_a_call_is_set_out_and_says_what_the_model_wrote(source: str, shown: str, visit: Visit) -> None:
-    """Numbers too long for a browser, a name that comes twice: nothing is mended on the way."""
+def test_call_is_formatted_without_changing_its_content(source: str, shown: str, visit: Visit) -> None:
+    """Numbers too long for a browser and duplicate names are shown unchanged."""
     assert visit(factories.make_user()).evaluate(JSON, source) == shown
 
 
-def test_maths_between_lines_is_typeset_and_hostile_text_holds_nothing_up(visit: Visit) -> None:
+def test_display_math_is_typeset_and_hostile_text_causes_no_delay(visit: Visit) -> None:
     lines = (
         r"So \begin{align*} x &= 1 \\ y &= \frac{1}{\sqrt{2}} \end{align*} and \boxed{\frac{1}{\sqrt{\frac{1}{2}}}}."
     )
@@ -111,7 +111,7 @@ def test_maths_between_lines_is_typeset_and_hostile_text_holds_nothing_up(visit:
 
 
 def test_a_formula_that_cannot_be_typeset_shows_its_source(visit: Visit) -> None:
-    """Broken ones, and those that reach beyond themselves: what the model wrote is never lost."""
+    """Invalid formulas and formulas with effects beyond their own box show the model's text."""
     steps: list[str | list[str]] = [r"So $\frac{1}{$ and \(\unheard{x}\).", r"See $\href{https://example.org}{it}$."]
     day = RaterDay([*steps, "$2$"])
     owner = factories.make_user()
@@ -125,7 +125,7 @@ def test_a_formula_that_cannot_be_typeset_shows_its_source(visit: Visit) -> None
         assert not accessibility_violations(page)
 
 
-def test_colours_of_a_formula_do_not_hide_it(visit: Visit) -> None:
+def test_colors_of_a_formula_do_not_hide_it(visit: Visit) -> None:
     day = RaterDay([r"$\color{black} x \textcolor{#111}{y} \colorbox{black}{z} \phantom{w}$"])
     page = day.begin(visit(day.user, dark=True))
     inside = page.locator("#step-0 .katex-html")
@@ -150,7 +150,7 @@ def test_a_long_trace_and_a_huge_step_stay_fluent(visit: Visit) -> None:
         }"""
     )
     expect(page.locator("#submit")).to_have_attribute("data-state", "all_rated")
-    assert took < 250, f"{took:.0f} ms a rating"  # a slow machine included; bench.browser measures
+    assert took < 250, f"{took:.0f} ms a rating"  # allows for a slow machine; bench.browser measures latency
 
 
 def test_text_from_right_to_left_and_twice_as_large_stays_usable(visit: Visit) -> None:
@@ -168,14 +168,14 @@ def test_text_from_right_to_left_and_twice_as_large_stays_usable(visit: Visit) -
     expect(page.locator(".step.is-now")).to_be_in_viewport()
 
 
-def test_nothing_moves_for_who_wants_it_still(visit: Visit) -> None:
+def test_reduced_motion_disables_animations(visit: Visit) -> None:
     day = RaterDay([f"Step {n}." for n in range(30)])
     page = day.begin(visit(day.user, reduced_motion="reduce"))
     calls = "window.how = []; const old = Element.prototype.scrollIntoView;"
     page.evaluate(
         calls + "Element.prototype.scrollIntoView = function (o) { how.push(o.behavior); old.call(this, o) }; null"
     )
-    page.wait_for_timeout(400)  # a slow hand: not the haste that jumps anyway
+    page.wait_for_timeout(400)  # slow presses, because fast ones jump without animation anyway
     press(page, "3")
     assert page.evaluate("window.how") == ["auto"]
 
@@ -248,20 +248,20 @@ def test_active_time_counts_what_a_person_did_and_nothing_else(visit: Visit) -> 
     page = visit(day.user)
     page.clock.install()
     day.begin(page)
-    # The browser's clock will run ahead of the server's, which believes no more than the trace was in hand.
+    # The browser's clock runs ahead of the server's, which caps active time at the time since the trace was opened.
     Assignment.objects.update(held_at=timezone.now() - dt.timedelta(minutes=10))
     page.mouse.move(10, 10)
     page.clock.run_for(10_000)  # reads for ten seconds
     page.keyboard.press("3")
-    page.clock.run_for(300_000)  # goes away for five minutes: half a minute of it counts
+    page.clock.run_for(300_000)  # idle for five minutes, of which half a minute counts
     page.keyboard.press("3")
     hide = "Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '%s' });"
     page.evaluate(hide % "hidden" + "document.dispatchEvent(new Event('visibilitychange'))")
-    page.clock.run_for(20_000)  # another page is in front
+    page.clock.run_for(20_000)  # another page is visible
     page.evaluate(hide % "visible" + "document.dispatchEvent(new Event('visibilitychange'))")
     page.clock.run_for(5_000)
     page.keyboard.press("3")
-    page.clock.run_for(4_000)  # looks it all over
+    page.clock.run_for(4_000)  # reviews the ratings
     page.keyboard.press("Enter")
     page.clock.run_for(5_000)
     eventually(page, lambda: Submission.objects.count() == 1)

@@ -1,4 +1,4 @@
-"""A rater's day in a real browser: by keyboard, off the network, in two tabs, with a thumb."""
+"""Rating in a browser: by keyboard, offline, in two tabs, on a phone."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ MATHS: list[str | list[str]] = [
 
 
 class RaterDay:
-    """A project with work in it and somebody to do it."""
+    """A project with traces and a rater."""
 
     def __init__(self, *traces: list[str | list[str]], **settings: Any) -> None:
         self.project: Project = factories.make_project(overlap=1, **settings)
@@ -39,7 +39,7 @@ class RaterDay:
 
     def begin(self, page: Page) -> Page:
         page.goto(f"/work/{self.project.slug}/")
-        expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()  # from here on keys rate
+        expect(page.locator("html[data-ready] .step.is-now")).to_be_visible()  # keys are active now
         return page
 
 
@@ -54,7 +54,7 @@ def ratings() -> list[int | None]:
 
 
 def saved(page: Page) -> None:
-    """All that was done here is at the server, and what the server said is known here."""
+    """Wait until the page has saved all ratings."""
     expect(page.locator("#save[data-state=saved]")).to_be_visible()
 
 
@@ -70,7 +70,7 @@ def eventually(page: Page, is_so: Callable[[], bool]) -> None:
         if is_so():
             return
         page.wait_for_timeout(100)
-    raise AssertionError(f"it did not come about within {PATIENCE} seconds")
+    raise AssertionError(f"timed out after {PATIENCE} seconds")
 
 
 def test_first_error_with_alternatives_by_keyboard_alone(visit: Visit) -> None:
@@ -88,12 +88,12 @@ def test_first_error_with_alternatives_by_keyboard_alone(visit: Visit) -> None:
     assert ratings() == [1, 0, -1, 1, -1]
 
 
-def test_undo_brings_back_the_whole_former_state_and_a_held_key_rates_one_step(visit: Visit) -> None:
+def test_undo_restores_the_previous_state_and_a_held_key_rates_one_step(visit: Visit) -> None:
     day = RaterDay(["One.", "Two.", "Three."])
     page = day.begin(visit(day.user))
     page.keyboard.down("3")
     for _ in range(5):
-        page.keyboard.down("3")  # what a held key sends: repeats
+        page.keyboard.down("3")  # a held key sends repeated events
     page.keyboard.up("3")
     expect(page.locator("#where")).to_have_attribute("data-step", "2")
     press(page, "1zz")
@@ -101,7 +101,7 @@ def test_undo_brings_back_the_whole_former_state_and_a_held_key_rates_one_step(v
     eventually(page, lambda: ratings() == [None, None])
 
 
-def test_ratings_outlive_a_dead_network_and_a_closed_tab(visit: Visit) -> None:
+def test_ratings_survive_a_network_failure_and_a_closed_tab(visit: Visit) -> None:
     day = RaterDay(["One.", "Two.", "Three.", "Four."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
@@ -124,14 +124,14 @@ def test_double_click_on_submit_makes_one_submission(visit: Visit) -> None:
     page.keyboard.press("3")
     page.locator("#submit").dblclick()
     expect(page.locator("#step-0")).to_contain_text("Two.")
-    # What a page sends goes in its order: whatever the second click sent is there before the next submit.
+    # A page sends requests in order, so the second click's request arrives before the next submission.
     page.keyboard.press("3")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.values("assignment").distinct().count() == 2)
     assert Submission.objects.count() == 2
 
 
-def test_a_lapsed_lease_loses_nothing(visit: Visit) -> None:
+def test_expired_lease_loses_no_ratings(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
@@ -145,7 +145,7 @@ def test_a_lapsed_lease_loses_nothing(visit: Visit) -> None:
     assert ratings() == [1, 0]
 
 
-def test_closing_the_page_gives_back_what_was_fetched_ahead(visit: Visit) -> None:
+def test_closing_the_page_releases_the_prefetched_trace(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user))
     page.keyboard.press("3")
@@ -159,7 +159,7 @@ def test_tab_whose_rating_was_overruled_shows_both_ratings(visit: Visit) -> None
     first = day.begin(visit(day.user))
     second = day.begin(first.context.new_page())
     first.keyboard.press("3")
-    saved(first)  # so that it knows what its first rating made of the trace
+    saved(first)  # so that it has the version of its first rating
     first.keyboard.press("k")
     first.keyboard.press("1")  # saw the higher version: it wins
     saved(first)
@@ -170,11 +170,11 @@ def test_tab_whose_rating_was_overruled_shows_both_ratings(visit: Visit) -> None
     eventually(second, lambda: ratings() == [0])
 
 
-# A browser in private mode refuses the store itself; a full disk refuses what is put there.
+# A private window refuses to open storage; a full disk refuses writes.
 NO_STORE = "IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };"
 FULL = "IDBObjectStore.prototype.add = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
-# What answers nothing: another page blocks the way to the store; the disk dies after it was opened, or in the middle.
+# Storage without a response: another page blocks it, or the disk fails after it was opened.
 BLOCKED = "IDBFactory.prototype.open = () => ({});"
 DEAD = """
   const silent = { add: () => ({}), getAll: () => ({}), delete: () => ({}) };
@@ -183,7 +183,7 @@ DEAD = """
 
 
 @pytest.mark.parametrize("refusing", [NO_STORE, FULL, BLOCKED, DEAD])
-def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, visit: Visit) -> None:
+def test_ratings_are_saved_without_browser_storage_and_the_page_shows_it(refusing: str, visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = visit(day.user)
     page.add_init_script(refusing)
@@ -202,7 +202,7 @@ def test_a_browser_that_stores_nothing_still_rates_and_says_so(refusing: str, vi
     assert ratings() == [1, 1]
 
 
-def test_a_disk_that_dies_in_the_middle_takes_nothing_with_it(visit: Visit) -> None:
+def test_failing_disk_loses_no_ratings(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], protocol="every_step")
     page = day.begin(visit(day.user))
     page.context.set_offline(True)
@@ -217,7 +217,7 @@ def test_a_disk_that_dies_in_the_middle_takes_nothing_with_it(visit: Visit) -> N
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_work_page_has_no_barrier_and_nothing_runs_off_the_side(width: int, dark: bool, visit: Visit) -> None:
+def test_work_page_is_accessible_and_fits_the_screen(width: int, dark: bool, visit: Visit) -> None:
     day = RaterDay([*MATHS, "x = " + "1 + " * 200 + "1"], asks_error_category=True, asks_reason=True)
     page = day.begin(visit(day.user, width=width, dark=dark))
     expect(page.locator(".katex").first).to_be_visible()
@@ -227,7 +227,7 @@ def test_work_page_has_no_barrier_and_nothing_runs_off_the_side(width: int, dark
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 
-def test_a_thumb_can_do_it_all(visit: Visit) -> None:
+def test_everything_works_by_touch(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."], ["Next."])
     page = day.begin(visit(day.user, width=390))
     page.locator(".dock [data-rate='1']").tap()
@@ -237,7 +237,7 @@ def test_a_thumb_can_do_it_all(visit: Visit) -> None:
     eventually(page, lambda: Submission.objects.count() == 1)
 
 
-def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> None:
+def test_custom_keys_rate_and_are_shown_on_the_page(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     page = visit(day.user)
     page.goto("/keys/")
@@ -246,7 +246,7 @@ def test_own_keys_rate_and_are_the_ones_that_the_page_shows(visit: Visit) -> Non
     expect(page.locator("[data-message=success]")).to_be_visible()
     day.begin(page)
     expect(page.locator(".dock__rate--pos kbd")).to_have_text("f")
-    press(page, "3F")  # the old key does nothing; a locked shift changes nothing
+    press(page, "3F")  # the default key does nothing; caps lock has no effect
     expect(page.locator("#where")).to_have_attribute("data-step", "2")
     eventually(page, lambda: ratings() == [1])
 
@@ -269,7 +269,7 @@ def test_a_mistaken_correction_is_canceled(visit: Visit) -> None:
     assert Judgment.objects.filter(turn__revision=2).count() == 0
 
 
-def test_own_work_is_corrected_and_the_history_tells_it(visit: Visit) -> None:
+def test_submission_is_corrected_and_listed_in_the_history(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     page = day.begin(visit(day.user))
     press(page, "33")

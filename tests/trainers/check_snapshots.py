@@ -1,5 +1,5 @@
-"""What trainers make of a snapshot: `datasets.load_dataset` reads every format, a tiny model is trained for two steps
-by TRL's PRM trainer, and the fields that axolotl asks for are there. Runs in an environment of its own, without Django:
+"""Check snapshots with trainers: `datasets.load_dataset` reads every format, TRL's PRM trainer trains a tiny model for
+two steps, and the fields that axolotl requires exist. Runs in a separate environment without Django:
 
     python tests/trainers/check_snapshots.py FOLDER …
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# What axolotl's `type: stepwise_supervised` asks of a row, and of what kind.
+# The fields that axolotl's `type: stepwise_supervised` requires, with their types.
 AXOLOTL = {"prompt": str, "completions": list, "labels": list}
 
 
@@ -31,21 +31,21 @@ def load_format(folder: Path, name: str) -> Any:
 
 
 def read_all(folder: Path) -> None:
-    """Every format by its config, as many rows as the manifest says, under the features that the card names."""
+    """Load every format by its config, with the number of rows in the manifest and the features in the card."""
     described = json.loads((folder / "manifest.json").read_text())
     expected: dict[str, int] = {}
     for file in described["files"]:
         if not file["format"].endswith(".weights"):
             expected[file["format"]] = expected.get(file["format"], 0) + file["rows"]
     for name, rows in expected.items():
-        found = sum(len(split) for split in load_format(folder, name).values())
-        assert found == rows, f"{name}: {found} rows were read, {rows} are there"
+        count = sum(len(split) for split in load_format(folder, name).values())
+        assert count == rows, f"{name}: read {count} rows instead of {rows}"
         check_columns(folder, name)
         print(f"{folder.name}: {name}, {rows} rows")
 
 
 def check_columns(folder: Path, name: str) -> None:
-    """The first and the last row as they were written, where that is known."""
+    """Compare the first and the last row with the expected ones, if there are any."""
     expected = folder / "expected" / f"{name}.json"
     if expected.exists():
         rows = load_format(folder, name)["train"]
@@ -77,7 +77,7 @@ def train_two_steps(rows: Any) -> None:
             pad_token_id=tokenizer.pad_token_id,
         )
     )
-    told = PRMConfig(
+    config = PRMConfig(
         output_dir="trained",
         max_steps=2,
         per_device_train_batch_size=2,
@@ -87,14 +87,14 @@ def train_two_steps(rows: Any) -> None:
         save_strategy="no",
         max_length=256,
     )
-    trainer = PRMTrainer(model=model, args=told, processing_class=tokenizer, train_dataset=rows["train"])
+    trainer = PRMTrainer(model=model, args=config, processing_class=tokenizer, train_dataset=rows["train"])
     done = trainer.train()
     assert done.global_step == 2
     assert done.training_loss == done.training_loss, "the loss is not a number"
 
 
 def make_tokenizer(rows: Any) -> Any:
-    """A tokenizer made of the data itself: nothing is fetched."""
+    """Make a tokenizer from the data, without a download."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

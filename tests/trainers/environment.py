@@ -1,5 +1,5 @@
-"""The trainers' own environment: torch and TRL are large, and no part of the platform. Made once under build/, in five
-minutes at most; where it cannot be had, why not is told.
+"""Check snapshots with trainers in a separate environment, because torch and TRL are large and not part of the
+platform. The environment is created once under build/, in at most five minutes. If that fails, the reason is printed.
 
     python -m tests.trainers.environment
 """
@@ -28,7 +28,7 @@ QUIET = {
 def main() -> int:
     missing = ensure_environment()
     if missing:
-        print(f"NOT TO BE HAD: {missing}")
+        print(f"NOT AVAILABLE: {missing}")
         return 0
     with tempfile.TemporaryDirectory() as folder:
         own = {**os.environ, **QUIET, "STEPMARK_DATA": f"{folder}/data", "STEPMARK_LOG_LEVEL": "ERROR"}
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def ensure_environment() -> str:
-    """Nothing, once the environment is there; otherwise why it is not."""
+    """Create the environment. Return the reason if that fails, otherwise an empty string."""
     is_whole = FOLDER / "is-whole"
     if is_whole.exists() and is_whole.read_text() == " ".join(PACKAGES):
         return ""
@@ -50,7 +50,7 @@ def ensure_environment() -> str:
     try:
         done = subprocess.run(install, capture_output=True, text=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
-        return f"its packages did not come within {PATIENCE} seconds"
+        return f"the packages were not installed within {PATIENCE} seconds"
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["pip failed"])[-1]
     is_whole.write_text(" ".join(PACKAGES))

@@ -1,4 +1,4 @@
-"""Make the snapshots that `tests/trainers/check_snapshots.py` reads, in a data folder of their own."""
+"""Make snapshots for `tests/trainers/check_snapshots.py` in a separate data folder."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def main(folder: Path) -> None:
     from tests.formats import prm800k_lines as prm
 
     call_command("migrate", verbosity=0)
-    file = folder / "labelled.jsonl"
+    file = folder / "labeled.jsonl"
     human = {"text": "So 6.", "rating": None, "source": "human", "flagged": False}
     written: dict[str, object] = {"completions": [], "human_completion": human, "chosen_completion": None}
     with file.open("wb") as lines:
@@ -34,25 +34,31 @@ def main(folder: Path) -> None:
             )
     call_command("import_traces", str(file), "--project", "trained-on")
     graded = folder / "graded.jsonl"
-    told = {"problem": "What is 1 + 1?", "steps": ["It is 2."], "final_answer": "2", "is_right": True, "policy": "m"}
+    complete = {
+        "problem": "What is 1 + 1?",
+        "steps": ["It is 2."],
+        "final_answer": "2",
+        "is_right": True,
+        "policy": "m",
+    }
     plain = {"problem": "What is 2 + 1?", "steps": ["It is 2."], "is_right": False}
-    graded.write_text("".join(json.dumps(each) + "\n" for each in (plain, told)))
+    graded.write_text("".join(json.dumps(each) + "\n" for each in (plain, complete)))
     call_command("import_traces", str(graded), "--project", "graded")
     formats = ("prm800k", "trl", "math_shepherd", "rlhflow", "processbench", "steps", "pairs", "first_errors")
-    asked = [word for name in formats for word in ("--format", name)]
+    options = [word for name in formats for word in ("--format", name)]
     for ending in ("jsonl", "jsonl.gz", "jsonl.zst", "parquet"):
         out = folder / ending.replace(".", "-")
-        of = asked[2:] if ending == "parquet" else asked  # PRM800K has no Parquet
-        call_command("build_snapshot", "--project", "trained-on", "--out", str(out), "--ending", ending, *of)
+        supported = options[2:] if ending == "parquet" else options  # PRM800K has no Parquet
+        call_command("build_snapshot", "--project", "trained-on", "--out", str(out), "--ending", ending, *supported)
         out = folder / f"outcomes-{out.name}"
-        asked_for = ("--format", "outcomes", "--ending", ending)
-        call_command("build_snapshot", "--project", "graded", "--out", str(out), *asked_for)
+        outcome_options = ("--format", "outcomes", "--ending", ending)
+        call_command("build_snapshot", "--project", "graded", "--out", str(out), *outcome_options)
         write_empty_and_full(folder / f"columns-{ending.replace('.', '-')}", ending)
 
 
 def write_empty_and_full(folder: Path, ending: str) -> None:
-    """Every format by its columns alone: hundreds of rows in which nothing is filled before the first in which all is.
-    Whoever guesses types from the beginning of a file guesses wrong; `expected` is what must be read."""
+    """Write every format with 500 empty rows before a full one, so that types guessed from the first rows are wrong.
+    `expected` has the rows that must be read."""
     from exports import card
     from exports.files import JsonLinesFile, WrittenFile, write_json, write_text
     from exports.parquet_files import ParquetTableFile
@@ -78,7 +84,7 @@ VALUES = {"string": "text", "bool": True, "int64": 7, "float64": 0.5}
 
 
 def sample_value(kind: Any, *, is_full: bool) -> Any:
-    """A value of a column. What stands empty is null, but for what holds other columns, which has them all empty."""
+    """Return a value for a column. An empty value is null, or a structure whose columns are all empty."""
     if isinstance(kind, str):
         return VALUES[kind] if is_full else None
     if isinstance(kind, list):
