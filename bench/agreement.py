@@ -1,8 +1,8 @@
-"""`python -m bench.agreement`: are the statistics right, do they keep their promises, and how fast are they?
+"""Check the accuracy, interval coverage and speed of the agreement statistics: `python -m bench.agreement`.
 
-Each line says what was measured, against which bar, and whether it holds. PostgreSQL is measured where DATABASE_URL
-names one, public crowds where `--data` names the folder with `oracles/`. `--quick` takes a tenth of the replications:
-for a look, not for a verdict.
+Each line has a measurement, its threshold, and whether it passes. PostgreSQL is measured if DATABASE_URL is set, and
+public crowds are measured if `--data` names the folder with `oracles/`. `--quick` runs a tenth of the replications,
+which is not enough for a verdict.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _NO_THRESHOLD = "none"
 
 @dataclass(frozen=True)
 class BenchmarkLine:
-    """One figure; `holds` is None where there is no bar, or where nothing could be measured."""
+    """One measurement. Without a threshold or a measured value, `holds` is None."""
 
     what: str
     found: str
@@ -49,7 +49,7 @@ class BenchmarkLine:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--data", metavar="DIR", type=Path, help="the folder with oracles/")
+    parser.add_argument("--data", metavar="DIR", type=Path, help="folder with oracles/")
     options = parser.parse_args()
     lines = []
     for line in _measure_all(10 if options.quick else 1, options.data):
@@ -72,7 +72,7 @@ def _measure_all(share: int, data: Path | None) -> Iterator[BenchmarkLine]:
 
 def _speed() -> Iterator[BenchmarkLine]:
     own, foreign, apart = agreement_speed.time_krippendorff()
-    found = f"{own:.3f} s, krippendorff's three alphas alone {foreign:.3f} s, ratio {own / foreign:.2f}"
+    found = f"{own:.3f} s, krippendorff's three alphas {foreign:.3f} s, ratio {own / foreign:.2f}"
     yield BenchmarkLine(
         "all step statistics with both intervals, 1 million ratings", found, "ratio ≤ 0.3", own <= 0.3 * foreign
     )
@@ -100,14 +100,14 @@ def _public_crowds(data: Path | None) -> Iterator[BenchmarkLine]:
         "product matching": (public_crowds.load_products, 0.935),
     }
     for name, (read, bar) in crowds.items():
-        what, told = f"Dawid–Skene on {name}, share right", f"≥ {bar}"
+        what, threshold = f"Dawid–Skene on {name}, share right", f"≥ {bar}"
         if data is None:
-            yield BenchmarkLine(what, "--data names no folder", told, None)
+            yield BenchmarkLine(what, "--data names no folder", threshold, None)
             continue
         votes, truth = read(data)
         found = float((dawid_skene.fit_votes(votes).labels == truth).mean())
         plain = float((label_votes.take_majority(votes).labels == truth).mean())
-        yield BenchmarkLine(what, f"{found:.3f}, majority {plain:.3f}", told, found >= bar)
+        yield BenchmarkLine(what, f"{found:.3f}, majority {plain:.3f}", threshold, found >= bar)
 
 
 def _coverage(replications: int) -> Iterator[BenchmarkLine]:

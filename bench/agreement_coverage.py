@@ -1,7 +1,7 @@
-"""Does a 95 % interval cover in 95 %? Two raters stop at the first error that they see, on problems that differ.
+"""Measure the coverage of 95 % intervals. Two raters stop at the first error they see, on problems that differ.
 
-Every replication draws its problems anew; "true" is the value over very many problems of the same kind. Three traces of
-a problem show few different shares of first errors, so that their intervals cover rather more than they say.
+Every replication draws new problems; the true value is estimated on a very large number of them. Three traces per
+problem allow few different shares of first errors, so intervals of these shares cover more than 95 %.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def measure(*, sizes: tuple[int, ...] = (8, 15, 30, 60), replications: int = 100
 
 
 def random_raters(*, seeds: int = 200, problems: int = 15, seed: int = 2) -> float:
-    """Share of seeds in which the interval of alpha covers 0 for two raters who throw dice."""
+    """Return the share of seeds in which the interval of alpha covers 0 for two random raters."""
     random = np.random.default_rng(seed)
     units = problems * seeds * _STEPS
     labels = random.integers(0, 3, 2 * units)
@@ -82,7 +82,7 @@ def _covered(name: str, size: int, replications: int, truth: float, pairs: PairS
 
 
 def _problems(n: int, random: np.random.Generator) -> dict[str, PairSums]:
-    """Sums of n problems of three traces each: hazards and the raters' care differ between problems."""
+    """Sum n problems with three traces each. Error rates and the raters' accuracy differ between problems."""
     traces = n * 3
     hazard = np.repeat(random.beta(1.2, 8, n), 3)[:, None]
     care = np.repeat(random.beta(12, 2, n), 3)[:, None]
@@ -99,24 +99,26 @@ def _problems(n: int, random: np.random.Generator) -> dict[str, PairSums]:
 
 
 def _first_error_positions(units: Ints, labels: Ints, length: Ints) -> Ints:
-    """Where each trace's first error was seen, its length for nowhere."""
+    """Return the position of each trace's first reported error, or its length without one."""
     ends = length.copy()
     negative = units[labels == 0]
     ends[negative // _STEPS] = negative % _STEPS
     return ends
 
 
-def _trace_units(said: list[Ints]) -> PairSums:
-    """Traces as units, of which two raters say one of two things."""
-    n = len(said[0])
-    return _sums(np.tile(np.arange(n), 2), np.concatenate(said), np.arange(n) // 3)
+def _trace_units(ratings: list[Ints]) -> PairSums:
+    """Count the two raters' binary ratings of traces."""
+    n = len(ratings[0])
+    return _sums(np.tile(np.arange(n), 2), np.concatenate(ratings), np.arange(n) // 3)
 
 
 def _rated(truth: Ints, care: Floats, length: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
-    said = np.where(random.random(truth.shape) < care, truth, random.choice(3, size=truth.shape, p=[0.1, 0.15, 0.75]))
-    errors = np.cumsum(said == 0, axis=1)
-    is_rated = (errors - (said == 0) == 0) & (np.arange(truth.shape[1]) < length)  # up to the first error
-    return np.flatnonzero(is_rated.ravel()), said[is_rated]
+    ratings = np.where(
+        random.random(truth.shape) < care, truth, random.choice(3, size=truth.shape, p=[0.1, 0.15, 0.75])
+    )
+    errors = np.cumsum(ratings == 0, axis=1)
+    is_rated = (errors - (ratings == 0) == 0) & (np.arange(truth.shape[1]) < length)  # up to the first error
+    return np.flatnonzero(is_rated.ravel()), ratings[is_rated]
 
 
 def _sums(units: Ints, labels: Ints, problem_of_unit: Ints) -> PairSums:

@@ -1,7 +1,8 @@
-"""Is the headline the same under active choice and adaptive redundancy as under plain work?
+"""Measure the bias of the headline under active selection and adaptive overlap.
 
-A policy chooses 80 % of what is read (it goes where errors are); a third opinion is asked for where first errors
-differ. The headline reads the first two submissions of the audit slice. Beside it the uniform arm, and all pooled.
+A policy selects 80 % of the labeled traces and prefers those with errors; a trace gets a third label if first errors
+differ. The headline uses the first two submissions of the audit slice. It is compared with the uniform sampling source
+and with all labels pooled.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _TRACES, _READ = 8_000, 3_000
 
 @dataclass(frozen=True)
 class Shift:
-    """Mean difference to the whole pool read by two."""
+    """Mean difference to the whole pool with two labels per trace."""
 
     figure: str
     headline: float
@@ -38,18 +39,18 @@ def measure(*, seeds: int = 20) -> list[Shift]:
 
 def _differences(seed: int) -> list[dict[str, float]]:
     crowd = simulated_raters.simulate_crowd(traces=_TRACES, raters_per_trace=3, kind="correlated", seed=seed)
-    told, turn = crowd.told, np.tile(np.arange(3), _TRACES)
-    chosen = _chosen(crowd.truth < told.lengths, seed)
-    ends = told.ends.reshape(_TRACES, 3)
-    is_wanted = (turn < 2) | (ends[:, 0] != ends[:, 1])[told.traces]
-    plain = _figures(told, turn < 2)
-    others = [_figures(told, chosen[name][told.traces] & (turn < 2)) for name in ("slice", "arm")]
-    others.append(_figures(told, chosen["read"][told.traces] & is_wanted))
+    reports, turn = crowd.reports, np.tile(np.arange(3), _TRACES)
+    chosen = _chosen(crowd.truth < reports.lengths, seed)
+    ends = reports.ends.reshape(_TRACES, 3)
+    is_wanted = (turn < 2) | (ends[:, 0] != ends[:, 1])[reports.traces]
+    plain = _figures(reports, turn < 2)
+    others = [_figures(reports, chosen[name][reports.traces] & (turn < 2)) for name in ("slice", "arm")]
+    others.append(_figures(reports, chosen["read"][reports.traces] & is_wanted))
     return [{figure: other[figure] - plain[figure] for figure in plain} for other in others]
 
 
 def _chosen(has_error: Bools, seed: int) -> dict[str, Bools]:
-    """Which traces were read at all, by the uniform arm, and belong to the audit slice."""
+    """Return which traces were labeled, drawn by the uniform source, and part of the audit slice."""
     random = np.random.default_rng(seed)
     places = random.random(_TRACES)
     batch = draws.draw_in_order(
@@ -71,15 +72,15 @@ def _chosen(has_error: Bools, seed: int) -> dict[str, Bools]:
     }
 
 
-def _figures(told: ReportArrays, kept: Bools) -> dict[str, float]:
+def _figures(reports: ReportArrays, kept: Bools) -> dict[str, float]:
     part = ReportArrays(
-        traces=told.traces[kept],
-        raters=told.raters[kept],
-        ends=told.ends[kept],
-        is_censored=told.is_censored[kept],
-        lengths=told.lengths,
-        problems=told.problems,
-        domains=told.domains,
+        traces=reports.traces[kept],
+        raters=reports.raters[kept],
+        ends=reports.ends[kept],
+        is_censored=reports.is_censored[kept],
+        lengths=reports.lengths,
+        problems=reports.problems,
+        domains=reports.domains,
     )
     votes = first_error_votes.collect_step_votes(part, first_error_reports.enumerate_places(part.lengths))
     steps = rating_patterns.count_patterns(units=votes.places, labels=np.where(votes.is_negative, 0, 2))

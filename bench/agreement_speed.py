@@ -1,6 +1,7 @@
-"""How long a million ratings take: in memory beside the `krippendorff` package, on PostgreSQL, and Dawid–Skene.
+"""Measure the statistics of a million ratings: in memory compared with the `krippendorff` package, on PostgreSQL, and
+Dawid–Skene.
 
-The best of several turns counts, own and foreign turns alternating, so that a busy machine hurts both alike.
+The best of several runs counts. Runs of both programs alternate, so that other load affects both.
 """
 
 import time
@@ -28,15 +29,15 @@ GROUP BY problem, code
 
 
 def make_two_ratings(seed: int = 0) -> tuple[Ints, Ints, Ints]:
-    """Units, labels (places on the scale) and the problem of each unit: a million ratings."""
+    """Return units, labels (indexes on the scale) and the problem of each unit, for a million ratings."""
     random = np.random.default_rng(seed)
     truth = random.choice(3, size=UNITS, p=[0.125, 0.075, 0.8])
-    said = [np.where(random.random(UNITS) < 0.85, truth, random.integers(0, 3, UNITS)) for _ in range(2)]
-    return np.tile(np.arange(UNITS), 2), np.concatenate(said), np.arange(UNITS) * PROBLEMS // UNITS
+    labels = [np.where(random.random(UNITS) < 0.85, truth, random.integers(0, 3, UNITS)) for _ in range(2)]
+    return np.tile(np.arange(UNITS), 2), np.concatenate(labels), np.arange(UNITS) * PROBLEMS // UNITS
 
 
 def time_krippendorff(turns: int = 5) -> tuple[float, float, float]:
-    """Seconds for all step statistics with intervals, seconds for the package's three alphas, largest difference."""
+    """Return seconds for all step statistics, seconds for the package's three alphas, and the largest difference."""
     units, labels, problems = make_two_ratings()
     counts = count_values(units, labels)
     own: list[float] = []
@@ -49,7 +50,7 @@ def time_krippendorff(turns: int = 5) -> tuple[float, float, float]:
 
 
 def time_dawid_skene(turns: int = 3) -> tuple[float, int]:
-    """Seconds and rounds for a million votes of 500 workers on 333,334 tasks."""
+    """Return seconds and rounds for a million votes of 500 workers on 333,334 tasks."""
     random = np.random.default_rng(1)
     tasks, workers = np.arange(1_000_000) // 3, random.integers(0, 500, 1_000_000)
     truth, skill = random.integers(0, 3, 333_334), random.uniform(0.5, 0.95, 500)
@@ -62,7 +63,7 @@ def time_dawid_skene(turns: int = 3) -> tuple[float, int]:
 
 
 def in_database(url: str, turns: int = 5) -> tuple[float, float]:
-    """Seconds for all step statistics from ratings, and the largest difference to the ones from memory."""
+    """Return seconds for all step statistics from ratings, and the largest difference to those from memory."""
     units, labels, problems = make_two_ratings()
     expected = headline_of(count_values(units, labels), problems)
     spent: list[float] = []
@@ -80,7 +81,7 @@ def time_call(spent: list[float], work: Callable[[], Any]) -> Any:
 
 
 def count_values(units: Ints, labels: Ints) -> Ints:
-    """(units, 3): ratings of each value."""
+    """Return the number of ratings of each value, as (units, 3)."""
     return np.bincount(units * 3 + labels, minlength=UNITS * 3).reshape(UNITS, 3)
 
 
@@ -110,7 +111,7 @@ def _headline_from(connection: "psycopg.Connection[Any]", query: str) -> Any:
 
 @contextmanager
 def _tables(connection: "psycopg.Connection[Any]", units: Ints, labels: Ints, problems: Ints) -> Iterator[None]:
-    """The ratings as rows; gone afterwards."""
+    """Insert the ratings as rows and delete them afterwards."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE UNLOGGED TABLE bench_rating (unit int, problem int, rating smallint)")
         with cursor.copy("COPY bench_rating FROM STDIN") as copy:

@@ -1,5 +1,5 @@
-"""How long the headline of a project takes from its tallies, the rows that submits keep: a million ratings of fifty
-thousand traces, through the code that serves the dashboard. On a database of its own, on the server of DATABASE_URL."""
+"""Measure the headline of a project from its tallies, the rows that submissions update: a million ratings of fifty
+thousand traces, with the code of the dashboard. Uses its own database on the server of DATABASE_URL."""
 
 import datetime as dt
 import time
@@ -10,15 +10,15 @@ import numpy as np
 from bench import agreement_speed, databases
 from stats.arrays import Ints
 
-STEPS = 10  # of a trace, each rated by both
+STEPS = 10  # per trace, each rated by both raters
 _TRACES = agreement_speed.UNITS // STEPS
 _NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
 class TallyTimes(NamedTuple):
-    headline: float  # seconds of all step statistics, from asking the database to intervals
-    everything: float  # seconds of all figures of the project
-    apart: float  # largest difference to the same from memory
+    headline: float  # seconds for all step statistics, from the query to intervals
+    everything: float  # seconds for all statistics of the project
+    apart: float  # largest difference to the statistics from memory
 
 
 def measure(turns: int = 5) -> TallyTimes:
@@ -46,8 +46,8 @@ def measure(turns: int = 5) -> TallyTimes:
     return TallyTimes(min(spent), everything, apart)
 
 
-def _fill(said: Ints) -> int:
-    """Tallies as submits would have counted them. What they point to, beside project and problems, is left out."""
+def _fill(ratings: Ints) -> int:
+    """Insert tallies as submissions would have counted them. Other referenced rows are not created."""
     from django.db import connection
 
     from labeling.models import AgreementTally, Problem, Project
@@ -57,7 +57,7 @@ def _fill(said: Ints) -> int:
         Problem(project=project, text=f"{n}?", digest=str(n), normal_digest=str(n), domain=f"domain {n % 6}")
         for n in range(agreement_speed.PROBLEMS)
     )
-    rows = _rows(said, project.pk, [problem.pk for problem in problems])
+    rows = _rows(ratings, project.pk, [problem.pk for problem in problems])
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
     AgreementTally.objects.bulk_create(rows, batch_size=2000)
@@ -66,14 +66,14 @@ def _fill(said: Ints) -> int:
     return project.pk
 
 
-def _rows(said: Ints, project_id: int, problems: list[int]) -> Any:
+def _rows(ratings: Ints, project_id: int, problems: list[int]) -> Any:
     from labeling.models import AgreementTally
     from labeling.quality.tallies import COUNTERS
 
-    low, high = said.min(axis=0), said.max(axis=0)
-    place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])[low, high]  # among the six counters of pairs
+    low, high = ratings.min(axis=0), ratings.max(axis=0)
+    place = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])[low, high]  # index of the counter among the six of pairs
     counts = np.stack([(place == n).sum(axis=1) for n in range(6)], axis=1)
-    ends = [np.where((each == 0).any(axis=1), (each == 0).argmax(axis=1), STEPS) for each in said]
+    ends = [np.where((each == 0).any(axis=1), (each == 0).argmax(axis=1), STEPS) for each in ratings]
     raters = np.random.default_rng(0).integers(1, 21, (_TRACES, 2))
     for n in range(_TRACES):
         first, second = int(raters[n, 0]), int(raters[n, 1]) + 20

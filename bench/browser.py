@@ -1,9 +1,9 @@
-"""What the hand feels, and what goes over the wire: `python -m bench.browser [--traces 30]`.
+"""Measure the latency and traffic of the work page: `python -m bench.browser [--traces 30]`.
 
-A real browser rates traces of twelve steps with maths on a real server, by keyboard: how long from a key press to the
-next paint (Event Timing), and from the submit to the next trace on the screen. Then the first load and the second trace
-in bytes and requests. Traces around which the machine was busy with something else are dropped. Ends with one line of
-JSON; a bar that is missed makes it exit with 1.
+A browser rates traces of twelve steps with math by keyboard, on a real server. The benchmark measures the time from a
+key press to the next paint (Event Timing) and from a submission to the next trace on the screen, and the bytes and
+requests of the first load and of the second trace. It drops traces during which the machine was busy. It ends with one
+line of JSON, and exits with 1 if a threshold is missed.
 """
 
 import argparse
@@ -26,8 +26,8 @@ from bench.harness import NOISY
 
 PROJECT = "bench"
 STEPS = 12
-SHORTEST = 16  # ms: Event Timing does not report what took less
-SECONDS_PER_KEY = 70  # ms between presses: a quick hand
+SHORTEST = 16  # ms: Event Timing does not report shorter events
+SECONDS_PER_KEY = 70  # ms between presses, by a fast rater
 BARS = {
     "key_to_paint_ms_p95": 50,
     "submit_to_next_ms_p95": 100,
@@ -41,7 +41,7 @@ BARS = {
 
 @dataclass
 class Wire:
-    """What came over the network, as the browser itself counts it."""
+    """Network traffic as counted by the browser."""
 
     page: Page
     bytes: int = 0
@@ -49,8 +49,10 @@ class Wire:
 
     def __post_init__(self) -> None:
         line = self.page.context.new_cdp_session(self.page)
-        line.on("Network.requestWillBeSent", lambda told: self.requests.append(told["request"]["url"]))
-        line.on("Network.loadingFinished", lambda told: setattr(self, "bytes", self.bytes + told["encodedDataLength"]))
+        line.on("Network.requestWillBeSent", lambda event: self.requests.append(event["request"]["url"]))
+        line.on(
+            "Network.loadingFinished", lambda event: setattr(self, "bytes", self.bytes + event["encodedDataLength"])
+        )
         line.send("Network.enable")
 
 
@@ -97,11 +99,11 @@ def _run(environment: dict[str, str], *words: str) -> str:
 
 
 def measure_page_load(context: BrowserContext) -> dict[str, float]:
-    """The first page of somebody whose browser has never been here, and what the second trace costs after it."""
+    """Measure the first page load with an empty cache, and the second trace after it."""
     page = context.new_page()
     wire = Wire(page)
     _open(page)
-    # Nothing has been asked for since the first trace stood there that a rating would wait for.
+    # Requests before the first trace was ready; a rating waits for none of the later ones.
     before = page.evaluate(
         "performance.getEntriesByType('resource').filter((each) => each.startTime < bench.readyAt).length + 1"
     )
@@ -140,19 +142,19 @@ def measure_rating(context: BrowserContext, traces: int) -> dict[str, float]:
         noise = page.evaluate("bench.calibrate()")
         _rate_one(page)
         page.wait_for_timeout(SECONDS_PER_KEY)
-        told = page.evaluate("({ keys: bench.keys.splice(0), swaps: bench.swaps.splice(0) })")
-        blocks.append((max(noise, page.evaluate("bench.calibrate()")), told))
-    return _figures(blocks[1:])  # the first warms up
+        timings = page.evaluate("({ keys: bench.keys.splice(0), swaps: bench.swaps.splice(0) })")
+        blocks.append((max(noise, page.evaluate("bench.calibrate()")), timings))
+    return _figures(blocks[1:])  # the first block is a warm-up
 
 
 def _figures(blocks: list[tuple[float, dict[str, list[float]]]]) -> dict[str, float]:
     quietest = min(noise for noise, _ in blocks)
-    quiet = [told for noise, told in blocks if noise <= NOISY * quietest]
-    # Presses of a trace, the submit among them; what Event Timing leaves out was quicker than it reports.
-    keys = [ms for told in quiet for ms in [*told["keys"], *[SHORTEST] * (STEPS + 1 - len(told["keys"]))]]
+    quiet = [timings for noise, timings in blocks if noise <= NOISY * quietest]
+    # Key presses of a trace including the submission. Event Timing leaves out presses faster than SHORTEST.
+    keys = [ms for timings in quiet for ms in [*timings["keys"], *[SHORTEST] * (STEPS + 1 - len(timings["keys"]))]]
     return {
         "key_to_paint_ms_p95": _p95(keys),
-        "submit_to_next_ms_p95": _p95([ms for told in quiet for ms in told["swaps"]]),
+        "submit_to_next_ms_p95": _p95([ms for timings in quiet for ms in timings["swaps"]]),
         "traces_kept": len(quiet),
         "traces_dropped": len(blocks) - len(quiet),
     }
@@ -166,7 +168,7 @@ def report(measured: dict[str, Any]) -> int:
     was_measured = measured["traces_kept"] >= measured["traces_dropped"]
     missed = [name for name, bar in BARS.items() if measured[name] > bar]
     for name, bar in BARS.items():
-        print(f"{name:26}{measured[name]:10.1f}   bar {bar:6}   {'MISSED' if name in missed else 'holds'}")
+        print(f"{name:26}{measured[name]:10.1f}   threshold {bar:6}   {'MISSED' if name in missed else 'holds'}")
     print(f"traces kept {measured['traces_kept']}, dropped {measured['traces_dropped']}")
     if not was_measured:
         print("NOT MEASURED: fewer than half of the traces were quiet")

@@ -1,4 +1,4 @@
-"""Fills the database of `bench.browser`: `python -m bench.browser_fill TRACES`. Prints a rater's session."""
+"""Fill the database of `bench.browser` and print a rater's session: `python -m bench.browser_fill TRACES`."""
 
 import datetime as dt
 import json
@@ -35,7 +35,7 @@ def main() -> None:
     print(json.dumps({"session": client.cookies["sessionid"].value}))
 
 
-def _rater(traces: int):  # type: ignore[no-untyped-def]  # models can be imported after setup alone
+def _rater(traces: int):  # type: ignore[no-untyped-def]  # models can be imported only after setup
     from people.models import Membership
     from tests import factories
 

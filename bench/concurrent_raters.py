@@ -1,5 +1,5 @@
-"""Many raters at once, who also skip, walk away, come back too late and close their pages. Shared by the benchmark of
-the queue and by the test that every trace is read exactly as often as it should be."""
+"""Concurrent raters who also skip, abandon, submit late and release traces. The queue benchmark and the test that every
+trace gets exactly its number of labels use them."""
 
 import datetime as dt
 import multiprocessing
@@ -20,13 +20,13 @@ from labeling.models import Assignment, Lane, Problem, Project, QueueEntry, Rate
 
 START = dt.datetime(2026, 1, 5, 9, 0, tzinfo=dt.UTC)
 TIMEOUT_SECONDS = 60.0
-# What becomes of a trace that was handed out; the rest is submitted.
+# The outcomes of an assignment, with their shares; all others are submitted.
 SKIPPED, ABANDONED, LATE, CLOSED = 0.04, 0.03, 0.02, 0.03
 
 
 @dataclass
 class ClaimerResult:
-    """What a claimer did, and what went wrong."""
+    """The actions and errors of one rater."""
 
     counts: Counter[str] = field(default_factory=Counter)
     waits: list[float] = field(default_factory=list)
@@ -34,7 +34,7 @@ class ClaimerResult:
 
 
 def set_up_project(*, n_traces: int, n_raters: int, overlap: int) -> Project:
-    """A project with so many traces in its uniform lane."""
+    """Create a project with this many traces in its uniform lane."""
     project = Project.objects.create(
         slug=f"crowd-{Project.objects.count()}", name="crowd", created_at=START, overlap=overlap
     )
@@ -52,64 +52,64 @@ def set_up_project(*, n_traces: int, n_raters: int, overlap: int) -> Project:
 
 
 def run_in_threads(rater_ids: Iterable[int], seed: int) -> list[ClaimerResult]:
-    """Each rater in a thread with a connection of its own."""
-    told: list[ClaimerResult] = []
-    threads = [threading.Thread(target=_run_claimer, args=(pk, seed, told)) for pk in rater_ids]
+    """Run each rater in a thread with its own connection."""
+    results: list[ClaimerResult] = []
+    threads = [threading.Thread(target=_run_claimer, args=(pk, seed, results)) for pk in rater_ids]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return told
+    return results
 
 
 def run_in_processes(rater_ids: Iterable[int], seed: int) -> list[ClaimerResult]:
-    """Each rater in a process. They are forked: no connection may be open meanwhile, so none is inherited."""
+    """Run each rater in a forked process. Close connections first, so that none is inherited."""
     connections.close_all()
     fork = multiprocessing.get_context("fork")
     answers = fork.SimpleQueue()
     processes = [fork.Process(target=_answer, args=(pk, seed, answers)) for pk in rater_ids]
     for process in processes:
         process.start()
-    told = [answers.get() for _ in processes]
+    results = [answers.get() for _ in processes]
     for process in processes:
         process.join()
-    return told
+    return results
 
 
 def _answer(rater_id: int, seed: int, answers: Any) -> None:
-    told: list[ClaimerResult] = []
-    _run_claimer(rater_id, seed, told)
-    answers.put(told[0])
+    results: list[ClaimerResult] = []
+    _run_claimer(rater_id, seed, results)
+    answers.put(results[0])
 
 
-def _run_claimer(rater_id: int, seed: int, told: list[ClaimerResult]) -> None:
+def _run_claimer(rater_id: int, seed: int, results: list[ClaimerResult]) -> None:
     mine = ClaimerResult()
     try:
         _rate_everything(rater_id, random.Random(f"{seed} {rater_id}"), mine)
-    except Exception:  # noqa: BLE001  whatever goes wrong is what we want to know
+    except Exception:  # noqa: BLE001  any error is part of the result
         mine.errors.append(traceback.format_exc())
     finally:
-        told.append(mine)
+        results.append(mine)
         connections.close_all()
 
 
-def _rate_everything(rater_id: int, chance: random.Random, told: ClaimerResult) -> None:
-    """Claim until nothing is left. While others still hold something, wait: it may come back."""
+def _rate_everything(rater_id: int, chance: random.Random, result: ClaimerResult) -> None:
+    """Claim until the queue is empty. While other raters have open assignments, wait: a trace may be released."""
     began = time.monotonic()
     while time.monotonic() - began < TIMEOUT_SECONDS:
         now = START + dt.timedelta(seconds=time.monotonic())
         try:
             before = time.perf_counter()
             claim = queue.claim_trace(rater_id=rater_id, now=now, opened=chance.random() < 0.8)
-            told.waits.append(time.perf_counter() - before)
+            result.waits.append(time.perf_counter() - before)
         except queue.NothingLeft as refusal:
             if refusal.free_at is None:
                 return
-            told.counts["waited"] += 1
+            result.counts["waited"] += 1
             time.sleep(0.02)
             continue
-        told.counts[_act_on_claim(claim, rater_id, chance, now)] += 1
-    told.errors.append(f"rater {rater_id} is still at it after {TIMEOUT_SECONDS} s")
+        result.counts[_act_on_claim(claim, rater_id, chance, now)] += 1
+    result.errors.append(f"rater {rater_id} is still claiming after {TIMEOUT_SECONDS} s")
 
 
 def _act_on_claim(claim: queue.Claim, rater_id: int, chance: random.Random, now: dt.datetime) -> str:
@@ -129,13 +129,13 @@ def _act_on_claim(claim: queue.Claim, rater_id: int, chance: random.Random, now:
 
 
 def _walk_away(assignment_id: int, now: dt.datetime) -> None:
-    """The lease is over; whoever looks first takes the slot back."""
+    """Expire the lease; the next claim or sweep releases the slot."""
     Assignment.objects.filter(pk=assignment_id, state="opened").update(lease_ends_at=now)
     queue.lapse_expired_leases(now=now)
 
 
 def submit_assignment(assignment_id: int, now: dt.datetime) -> str:
-    """As judging does it: one statement, unless the trace has gone back meanwhile."""
+    """Submit with one statement as the product does, unless the assignment has expired."""
     done = {"state": "submitted", "submitted_at": now, "submitted_revision": 1, "finish_reason": "solution"}
     if Assignment.objects.filter(pk=assignment_id, state="opened").update(**done):
         return "submitted"
@@ -143,7 +143,7 @@ def submit_assignment(assignment_id: int, now: dt.datetime) -> str:
 
 
 def submit_late(assignment_id: int, done: dict[str, Any], now: dt.datetime) -> str:
-    """The row locked, and a slot taken back if one is free."""
+    """Submit with the row locked, and take a slot again if one is free."""
     with transaction.atomic():
         list(Assignment.objects.select_for_update(no_key=True).filter(pk=assignment_id))
         population = queue.take_late_slot(assignment_id=assignment_id, now=now)
@@ -153,7 +153,7 @@ def submit_late(assignment_id: int, done: dict[str, Any], now: dt.datetime) -> s
 
 
 def find_violations(project: Project, overlap: int) -> dict[str, int]:
-    """What must not be, each with how often it is."""
+    """Count the violations of each invariant."""
     counted = Trace.objects.filter(project=project).annotate(
         n_scheduled=Count("assignments", filter=Q(assignments__holds_slot=True, assignments__state="submitted"))
     )
@@ -169,10 +169,10 @@ def find_violations(project: Project, overlap: int) -> dict[str, int]:
     }
 
 
-def merge_results(told: Sequence[ClaimerResult]) -> ClaimerResult:
-    """What all of them did."""
+def merge_results(results: Sequence[ClaimerResult]) -> ClaimerResult:
+    """Add up the results of all raters."""
     whole = ClaimerResult()
-    for each in told:
+    for each in results:
         whole.counts += each.counts
         whole.waits += each.waits
         whole.errors += each.errors

@@ -1,7 +1,8 @@
-"""Which consensus finds the first error: first-error Dawid–Skene, step Dawid–Skene, step majority, on three crowds.
+"""Compare consensus rules for the first error on three crowds: first-error Dawid–Skene, step Dawid–Skene, step
+majority.
 
-Differences are paired over seeds, with a t interval. Then calibration with a temperature fitted on gold, and what an
-automatic acceptance delivers that was promised .90.
+Differences are paired over seeds, with a t interval. Also measures calibration with a temperature fitted on gold, and
+the accuracy of automatic acceptance at a target of 0.90.
 """
 
 from collections.abc import Callable
@@ -46,7 +47,7 @@ def compare_consensus(kind: Kind, *, raters: int, seeds: int = 30, traces: int =
         simulated_raters.simulate_crowd(traces=traces, raters_per_trace=raters, kind=kind, seed=seed)
         for seed in range(seeds)
     ]
-    right = {name: np.array([_share(rule(c.told), c) for c in crowds]) for name, rule in _RULES.items()}
+    right = {name: np.array([_share(rule(c.reports), c) for c in crowds]) for name, rule in _RULES.items()}
     first_error = right["first-error DS"]
     return PairedAccuracy(
         kind=kind,
@@ -58,7 +59,7 @@ def compare_consensus(kind: Kind, *, raters: int, seeds: int = 30, traces: int =
 
 
 def measure_trust(kind: Kind, *, raters: int = 3, seeds: int = 30) -> TrustCalibration:
-    """Gold is a random part of the traces; calibration and delivery are measured on the others."""
+    """Use a random part of the traces as gold, and measure calibration and acceptance on the others."""
     rows = [
         _trusted(simulated_raters.simulate_crowd(traces=1500, raters_per_trace=raters, kind=kind, seed=s))
         for s in range(seeds)
@@ -76,7 +77,7 @@ def measure_trust(kind: Kind, *, raters: int = 3, seeds: int = 30) -> TrustCalib
 
 
 def _trusted(crowd: SimulatedCrowd) -> tuple[float, float, float, int, int]:
-    fit = first_error_dawid_skene.fit_reports(crowd.told)
+    fit = first_error_dawid_skene.fit_reports(crowd.reports)
     is_gold = np.arange(len(crowd.truth)) < _GOLD
     at_truth = fit.places.steps == crowd.truth[fit.places.traces]
     found = calibration.fit_temperature(
@@ -99,8 +100,8 @@ def _sure(fit: FirstErrorFit, posterior: Floats, crowd: SimulatedCrowd) -> tuple
     return sure, steps == crowd.truth
 
 
-def _first_error(told: ReportArrays) -> Ints:
-    fit = first_error_dawid_skene.fit_reports(told)
+def _first_error(reports: ReportArrays) -> Ints:
+    fit = first_error_dawid_skene.fit_reports(reports)
     return first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)[0]
 
 
@@ -108,7 +109,7 @@ _RULES: dict[str, Callable[[ReportArrays], Ints]] = {
     "first-error DS": _first_error,
     "step DS": first_error_votes.dawid_skene_by_step,
     "step majority": first_error_votes.majority_by_step,
-    "place majority": lambda told: first_error_votes.majority_by_place(told)[0],
+    "place majority": lambda reports: first_error_votes.majority_by_place(reports)[0],
 }
 
 

@@ -1,4 +1,4 @@
-"""Databases that a benchmark makes for itself, on the server of DATABASE_URL, and drops at the end."""
+"""Temporary databases for benchmarks, on the server of DATABASE_URL."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ def server() -> str:
 
 @contextmanager
 def temporary_databases(names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Migrated databases by name, as connections that take the place of Django's default: see `use`."""
+    """Create migrated databases and yield connections by name. `use` makes one the default."""
     url = server()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.setdefault("SECRET_KEY", "only for the benchmark")
@@ -27,7 +27,7 @@ def temporary_databases(names: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def use_database(connection: Any) -> None:
-    """Everything goes to this database from here on."""
+    """Use this database as the default from now on."""
     from django.db import connections
 
     connections["default"] = connection
@@ -72,7 +72,7 @@ def _connection(database: str) -> Any:
 
 
 def close_connections() -> None:
-    """Close all connections: a database can be dropped only then."""
+    """Close all connections, so that databases can be dropped."""
     from django.db import connections
 
     connections.close_all()

@@ -1,9 +1,9 @@
-"""How fast does a snapshot come out, and in how much memory? `python -m bench.export [--traces N] [--workers N]`, on
-the server of DATABASE_URL.
+"""Measure the speed and memory of snapshot builds: `python -m bench.export [--traces N] [--workers N]`, on the server
+of DATABASE_URL.
 
-PRM800K, one rater a trace: read from the manifest, composed, written and hashed. Blocks of it take turns with bare
-`json.dumps` of the same records. Then the whole snapshot is built once by one process and once by several, and once
-at a tenth of the size by a process of its own, whose memory is told beside that of the whole.
+Rows are in PRM800K format with one rater per trace: read from the manifest, composed, written and hashed. Blocks
+alternate with plain `json.dumps` of the same records. Then the whole snapshot is built with one process and with
+several, and a snapshot of a tenth of the size is built to compare memory.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from typing import Any
 from bench import submission_server
 
 STEPS = 12
-BLOCK = 10_000  # half a shard: connections are made once for it, as they are once for a shard
+BLOCK = 10_000  # half a shard; a block opens connections once, as a shard does
 WORDS = (
     "we",
     "can",
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _run(environment: dict[str, str], what: str, traces: int, workers: int) -> dict[str, Any]:
-    """In a process of its own: settings are read once a process, and memory is told of it alone."""
+    """Run a part in a separate process with its own settings and memory."""
     command = [
         sys.executable,
         "-m",
@@ -109,7 +109,7 @@ def _fill(traces: int, workers: int) -> None:
 
 
 def _lines(n: int) -> Iterator[bytes]:
-    """Traces as long as those of PRM800K: two in five without an error, the others with one on the way."""
+    """Make traces as long as those of PRM800K: two in five without an error, the others with one."""
     for number in range(n):
         texts = [f"{' '.join(WORDS[at % 5 :])} {number * at}." for at in range(STEPS)]
         error = (None, 3, None, 6, 9)[number % 5]
@@ -146,7 +146,7 @@ def _lines(n: int) -> Iterator[bytes]:
 
 
 def _blocks(traces: int, workers: int) -> None:
-    """The baseline takes turns with the export, block by block; busy blocks are dropped."""
+    """Alternate blocks of the baseline and the export, and drop blocks during which the machine was busy."""
     from exports.files import JsonLinesFile
     from formats import prm800k
     from labeling.datasets import manifest
@@ -200,7 +200,7 @@ def _figures(seconds: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def _whole(traces: int, workers: int) -> None:
-    """As the command line builds it."""
+    """Build the snapshot with the management command."""
     import io
 
     from django.core.management import call_command

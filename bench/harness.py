@@ -1,8 +1,8 @@
-"""Compares operations with a baseline on a machine that also does other things.
+"""Compare operations with a baseline on a machine that is not idle.
 
-Baseline and subjects take turns in short blocks. Each block is bracketed by a calibration that does next to nothing; a
-block whose calibration took more than three times the quietest one is dropped. Beside the clock stands the processor
-time of an operation, our own and that of PostgreSQL's process for us: it does not care who else is at work.
+Baseline and subjects alternate in short blocks. A short calibration runs before and after each block; a block is
+dropped if its calibration took more than three times the fastest one. Besides wall time, the processor time of this
+process and of its PostgreSQL backend is measured, which depends little on other load.
 """
 
 import json
@@ -20,30 +20,30 @@ _CALIBRATIONS = 10
 
 @dataclass
 class MeasuredBlock:
-    """Some runs of one subject, in seconds, and the slower of the calibrations around them."""
+    """The times of one subject's runs in seconds, and the slower of the two calibrations around them."""
 
     walls: list[float] = field(default_factory=list)
-    cpu: float = 0.0  # our own
+    cpu: float = 0.0  # of this process
     server: float = 0.0  # PostgreSQL's
     noise: float = 0.0
 
 
 @dataclass
 class MeasuredOperation:
-    """An operation and how often a block does it. `before` each block and `after` each run are not measured."""
+    """An operation and its runs per block. `before` (per block) and `after` (per run) are not measured."""
 
     name: str
     run: Callable[[], Any]
     per_block: int
     before: Operation | None = None
     after: Callable[[Any], object] | None = None
-    server_pid: int | None = None  # where it is another process than that of the rest
+    server_pid: int | None = None  # if this subject uses another backend than the rest
     blocks: list[MeasuredBlock] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class OperationTimes:
-    """What one run took, in milliseconds: the median by the clock, the mean of processor time."""
+    """Times per run in milliseconds: the median wall time and the mean processor time."""
 
     wall: float
     p95: float
@@ -80,7 +80,7 @@ class TimeComparison:
         return round(self.figures[subject].p95 / self.figures[baseline].p95, 2)
 
     def cpu(self, subject: str, baseline: str) -> float:
-        """Of processor time, both processes together."""
+        """Return the ratio of processor times, both processes together."""
         one, other = self.figures[subject], self.figures[baseline]
         return round((one.cpu + one.server) / (other.cpu + other.server), 2)
 
@@ -88,7 +88,7 @@ class TimeComparison:
 def compare_operations(
     subjects: Sequence[MeasuredOperation], *, calibrate: Operation, blocks: int, server_pid: int | None = None
 ) -> TimeComparison:
-    """Let the subjects take turns, each going first in turn. The first round warms up and is forgotten."""
+    """Run the subjects in rotating order. The first round is a warm-up and is not counted."""
     for number in range(blocks):
         turn = number % len(subjects)
         for subject in (*subjects[turn:], *subjects[:turn]):
@@ -125,7 +125,7 @@ def _calibration(calibrate: Operation) -> float:
 
 
 def processor_seconds(pid: int | None) -> float:
-    """What a process has used so far. Nothing where it runs on another machine."""
+    """Return the processor time of a process so far, or 0 if it runs on another machine."""
     file = Path(f"/proc/{pid}/schedstat")
     return int(file.read_text().split()[0]) / 1e9 if pid is not None and file.exists() else 0.0
 

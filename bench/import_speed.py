@@ -1,7 +1,7 @@
-"""How fast do traces come in? `python -m bench.import_speed [--traces N]`, on the server of DATABASE_URL.
+"""Measure the speed of imports: `python -m bench.import_speed [--traces N]`, on the server of DATABASE_URL.
 
-Blocks of the import take turns with bare COPYs of as many rows of the same kind, prepared beforehand, into the same
-tables with the same keys and indexes. `--raters 16` imports a whole file beside people at work instead
+Blocks of the import alternate with plain COPYs of the same number of prepared rows into the same tables with the same
+keys and indexes. `--raters 16` imports a whole file while raters are working instead
 (bench/import_speed_with_raters.py).
 """
 
@@ -28,8 +28,8 @@ BLOCK = 1000  # traces
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--traces", type=int, default=20_000)
-    arguments.add_argument("--raters", type=int, default=0, help="so many people judge meanwhile")
-    arguments.add_argument("--waiting", type=int, default=1_000, help="traces open in their queue")
+    arguments.add_argument("--raters", type=int, default=0, help="number of raters who work during the import")
+    arguments.add_argument("--waiting", type=int, default=1_000, help="open traces in their queue")
     arguments.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.inside:
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _run_in_child(traces: int) -> None:
-    """In a process of its own, because settings are read once a process."""
+    """Run a part in a separate process with its own settings."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     import django
 
@@ -74,7 +74,7 @@ def make_lines(n: int) -> Iterator[bytes]:
 
 
 def _blocks(path: Path) -> Iterator[Any]:
-    """Each block reads, loads and commits its share of the file; told apart from building the next one."""
+    """Read, load and commit the file in blocks. Preparing the next block is not measured."""
 
     from formats import catalog
     from labeling.traces import import_job, load
@@ -105,7 +105,7 @@ def _blocks(path: Path) -> Iterator[Any]:
 
 
 def _bare_copy(number: int) -> float:
-    """Rows like those of a block, made ready as text, then copied and committed as they are."""
+    """Copy and commit prepared rows like those of a block."""
     from django.db import connection, transaction
 
     from labeling.traces import trace_rows as tables

@@ -1,8 +1,8 @@
-"""Do leads' pages cost the same at a thousand and a million traces? `python -m bench.pages [--sizes …] [--rounds N]`.
+"""Compare dashboard pages with a thousand and a million traces: `python -m bench.pages [--sizes …] [--rounds N]`.
 
-On the server of DATABASE_URL. Each size has a database of its own: traces read, settled and
-waiting. Every page is asked for through the whole of Django by a lead who is logged in; what is measured is the time
-until the answer is there, and the queries that it took. The bars: at most 300 ms, and as many queries at every size.
+Each size has its own database on the server of DATABASE_URL, with labeled, settled and open traces. A logged-in lead
+requests every page through all of Django. The benchmark measures response times and counts queries. Thresholds: at most
+300 ms, and the same number of queries at every size.
 """
 
 import argparse
@@ -21,12 +21,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     names = [f"of_{size}" for size in options.sizes]
-    told: dict[int, dict[str, Any]] = {}
+    results: dict[int, dict[str, Any]] = {}
     with databases.temporary_databases(names) as made:
         for size, name in zip(options.sizes, names, strict=True):
             databases.use_database(made[name])
-            told[size] = _measure(size, options.rounds)
-    print(harness.last_json_line({"bench": "pages", **_verdict(told), "sizes": told}))
+            results[size] = _measure(size, options.rounds)
+    print(harness.last_json_line({"bench": "pages", **_verdict(results), "sizes": results}))
 
 
 def _measure(size: int, rounds: int) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def _ask(client: Any, address: str, rounds: int) -> dict[str, Any]:
 
     with CaptureQueriesContext(connection) as captured:
         answer = client.get(address)
-    queries = len(captured)  # now: the next request begins a new log
+    queries = len(captured)  # read it now: the next request clears the log
     if answer.status_code != 200:
         raise SystemExit(f"{address} answered {answer.status_code}")
     times = []
@@ -63,8 +63,8 @@ def _ask(client: Any, address: str, rounds: int) -> dict[str, Any]:
     return {"ms": round(statistics.median(times), 1), "most_ms": round(max(times), 1), "queries": queries}
 
 
-def _verdict(told: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    smallest, largest = told[min(told)], told[max(told)]
+def _verdict(results: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    smallest, largest = results[min(results)], results[max(results)]
     slow = {name: row["ms"] for name, row in largest.items() if row["ms"] > MOST_MS}
     growing = {name: row["queries"] for name, row in largest.items() if row["queries"] > smallest[name]["queries"]}
     return {"slow": slow, "growing": growing, "passed": not slow and not growing}

@@ -1,4 +1,4 @@
-"""Fills a database for `bench.pages`: a project of so many traces with a lead, most of it settled, the rest waiting."""
+"""Fill a database for `bench.pages`: a project with a lead and many traces, most of them settled, the rest open."""
 
 import datetime as dt
 from typing import Any, NamedTuple
@@ -29,7 +29,9 @@ def fill_database(n_traces: int) -> FilledPages:
     now = timezone.now()
     lead = User.objects.create_user("lead")
     members.add_member(project=project, user=lead, role=Role.LEAD, now=now)
-    Rater.objects.filter(project=project).update(kind=RaterKind.MEMBER)  # annotators are shown, imported raters are not
+    Rater.objects.filter(project=project).update(
+        kind=RaterKind.MEMBER
+    )  # pages show annotators, but not imported raters
     _run(_TEXTS, [])
     _run(_SETTLEMENTS, [connection.ops.adapt_datetimefield_value(now - dt.timedelta(days=DAYS))])
     _run(_CONSENSUS, [connection.ops.adapt_datetimefield_value(now)])
@@ -84,7 +86,7 @@ def _run(sql: str, parameters: list[Any]) -> None:
         cursor.execute(sql, parameters)
 
 
-# Every thousandth trace has steps: those that the page of one trace opens.
+# Every thousandth trace has steps, for the page of one trace.
 _TEXTS = """
 INSERT INTO labeling_step (trace_id, position, kind, is_rateable, separator)
 SELECT t.id, p.id - 1, 'reasoning', true, '' FROM labeling_trace t JOIN labeling_trace p ON p.id <= 8
@@ -99,7 +101,7 @@ SELECT id, project_id,
   2, 2, 0, %s, false
 FROM labeling_trace"""
 
-# Of the traces with the highest numbers there is a consensus of three: what a screening set is drawn from.
+# The traces with the highest ids have a consensus of three raters, so that a screening set can be drawn.
 _CONSENSUS = """
 INSERT INTO labeling_consensus (trace_id, project_id, revision, first_error, source, confidence, n_votes, labels,
   assisted_votes, note, made_at)

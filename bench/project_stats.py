@@ -1,10 +1,10 @@
-"""What does one refresh of a project's figures cost at a thousand traces and at a million, all read twice and settled?
+"""Measure a refresh of a project's statistics with a thousand and a million traces, all labeled twice and settled:
+`python -m bench.project_stats [--sizes …] [--rounds N]`.
 
-`python -m bench.project_stats [--sizes …] [--rounds N]`, on the server of DATABASE_URL. Each size
-has a database of its own. What is kept as traces move (progress, states by day, reports by rater, arrivals) may cost at
-most twice as much at the largest size as at the smallest, or 25 ms. The headline with everything it is told by is
-computed from all tallies: at most 10 seconds of processor and 400 MB for a million. Beside them what the night pays to
-hold the counts against rows.
+Each size has its own database on the server of DATABASE_URL. Counters that change with each trace (progress, states by
+day, reports by rater, arrivals) may take at most twice as long at the largest size as at the smallest, or 25 ms. The
+headline with its breakdowns is computed from all tallies: at most 10 seconds of processor time and 400 MB for a
+million. The nightly comparison of counters with rows is measured too.
 """
 
 import argparse
@@ -26,22 +26,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--kept-alone", action="store_true", help="without the headline, which takes a minute")
+    parser.add_argument("--kept-alone", action="store_true", help="skip the headline, which takes a minute")
     options = parser.parse_args()
     names = [f"of_{size}" for size in options.sizes]
-    told: dict[int, dict[str, Any]] = {}
+    results: dict[int, dict[str, Any]] = {}
     with databases.temporary_databases(names) as made:
         for size, name in zip(options.sizes, names, strict=True):
             databases.use_database(made[name])
-            told[size] = _measure(size, options.rounds, kept_alone=options.kept_alone)
-    small, large = told[min(told)]["kept"], told[max(told)]["kept"]
-    passed = large <= max(MOST_TIMES * small, MOST_MS) and _is_within_limits(told[max(told)])
+            results[size] = _measure(size, options.rounds, kept_alone=options.kept_alone)
+    small, large = results[min(results)]["kept"], results[max(results)]["kept"]
+    passed = large <= max(MOST_TIMES * small, MOST_MS) and _is_within_limits(results[max(results)])
     verdict = {"times": round(large / small, 2), "passed": passed}
-    print(harness.last_json_line({"bench": "figures", **verdict, "sizes": told}))
+    print(harness.last_json_line({"bench": "figures", **verdict, "sizes": results}))
 
 
-def _is_within_limits(told: dict[str, Any]) -> bool:
-    spent, memory = (told.get(f"everything, {what}", 0) for what in ("processor", "memory"))
+def _is_within_limits(results: dict[str, Any]) -> bool:
+    spent, memory = (results.get(f"everything, {what}", 0) for what in ("processor", "memory"))
     return bool(spent <= MOST_PROCESSOR_MS and memory <= MOST_MB)
 
 
@@ -58,7 +58,7 @@ def _measure(size: int, rounds: int, *, kept_alone: bool) -> dict[str, float]:
     found["nightly recount"] = _median(_recount(project_id), 1)
     if not kept_alone:
         before = _memory(forget=True)
-        _compute(project_id, now)()  # the first time, the days of all work are counted
+        _compute(project_id, now)()  # the first run counts the days of all work
         found["everything, memory"] = round(_memory() - before, 1)
         began = time.process_time()
         found["everything"] = _median(_compute(project_id, now), 1)
@@ -69,7 +69,7 @@ def _measure(size: int, rounds: int, *, kept_alone: bool) -> dict[str, float]:
 
 
 def _memory(*, forget: bool = False) -> float:
-    """The most that this process has held, in MB: since it was last told to forget, or right now where it forgets."""
+    """Return the peak memory of this process in MB since the last reset; `forget` resets it."""
     if forget:
         Path("/proc/self/clear_refs").write_text("5")
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
@@ -86,7 +86,7 @@ def _median(run: Callable[[], object], rounds: int) -> float:
 
 
 def _parts(project_id: int, now: dt.datetime) -> dict[str, Callable[[], object]]:
-    """What is kept; the first time, which counts whatever was there before, is not measured."""
+    """Measure the counters. The first run counts all existing rows and is not measured."""
     from labeling.quality import project_stats, running_totals, trace_counts
 
     project_stats.mark_stats_stale(project_id=project_id, now=now)

@@ -1,7 +1,7 @@
-"""Fills a database for `bench.project_stats`: a project of so many traces, all read twice and settled over some months.
+"""Fill a database for `bench.project_stats`: a project of traces, all labeled twice and settled over some months.
 
-Rows by the million are made inside the database. What the figures never ask for
-(texts, draws, queue) is left out, and foreign keys with it."""
+SQL statements create millions of rows in the database. Rows that statistics do not read (texts, draws, queue) are left
+out, and so are foreign keys."""
 
 import datetime as dt
 from typing import Any
@@ -17,7 +17,7 @@ _WITHOUT_FOREIGN_KEYS = "SET session_replication_role = replica"
 
 
 def fill_database(n_traces: int) -> int:
-    """The project's number. Every tenth trace is contested, every fifth has an error in its fourth step."""
+    """Return the id of a filled project. Every tenth trace is contested, every fifth has an error in step 4."""
     project = Project.objects.create(slug="bench", name="bench", created_at=START, overlap=2)
     raters = Rater.objects.bulk_create(
         Rater(project=project, kind="member", labeler=f"rater {n}", added_at=START) for n in range(RATERS)
@@ -95,8 +95,8 @@ _SUBMISSIONS = (
     "INSERT INTO labeling_submission (project_id, assignment_id, revision, submitted_at, finish_reason, finish_note,"
     " total_ms) " + _BOTH + "SELECT %(project)s, 2 * n + p, 1, ON_ITS_DAY, 'solution', '', 40000 FROM numbers, place"
 )
-# No two problems are alike: digits that look drawn, by multiplying modulo a prime. Of 8 steps both rated; the second
-# reader, one of 39 others, sees the error elsewhere in three traces of ten.
+# Problems differ by pseudorandom digits from multiplication modulo a prime. Both raters rated 8 steps; the second
+# rater, one of 39 others, reports the error at another step in three traces of ten.
 _DRAWN = "((CAST(n AS bigint) * {} %% 2147483647) %% 65537 %% {})"
 _FIRST_END = f"{_DRAWN.format(482717919, 12)}"
 _SECOND_END = f"CASE WHEN {_DRAWN.format(406927919, 10)} < 7 THEN {_FIRST_END} ELSE {_DRAWN.format(303237919, 12)} END"

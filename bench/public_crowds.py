@@ -1,5 +1,5 @@
-"""Two public crowds of which the truth is known, from where somebody has put them: which of two birds a picture shows,
-and whether two offers are of one product."""
+"""Load two public crowdsourcing data sets with known truth from a local folder: which of two birds a picture shows, and
+whether two offers are for the same product."""
 
 import csv
 from pathlib import Path
@@ -14,14 +14,14 @@ _BASE_URL = Path("oracles") / "aggregation"
 
 
 def load_bluebirds(data: Path) -> tuple[LabelVotes, Ints]:
-    """The votes, and the true label of every task."""
+    """Return the votes and the true label of every task."""
     folder = data / _BASE_URL
     labels = yaml.safe_load((folder / "bb_labels.yaml").read_text())
     truth = yaml.safe_load((folder / "bb_gt.yaml").read_text())
     place = {task: n for n, task in enumerate(truth)}
-    rows = [(place[task], worker, said) for worker, told in enumerate(labels.values()) for task, said in told.items()]
-    tasks, workers, said = np.array(rows, dtype=np.int64).T
-    return LabelVotes(tasks, workers, said, 2), np.array(list(truth.values()), dtype=np.int64)
+    rows = [(place[task], worker, vote) for worker, votes in enumerate(labels.values()) for task, vote in votes.items()]
+    tasks, workers, votes = np.array(rows, dtype=np.int64).T
+    return LabelVotes(tasks, workers, votes, 2), np.array(list(truth.values()), dtype=np.int64)
 
 
 def load_products(data: Path) -> tuple[LabelVotes, Ints]:

@@ -1,10 +1,10 @@
-"""Does a claim cost the same however long the queue is? `python -m bench.queue [--sizes …] [--blocks …] [--rounds N]`.
+"""Measure claims against the length of the queue: `python -m bench.queue [--sizes …] [--blocks …] [--rounds N]`.
 
-On the server of DATABASE_URL at 1 thousand, 100 thousand and 1 million open traces, and again while a long transaction
-stays open. Each size has a database of its own: 16 raters, each 5,000 traces in, six lanes, slots coming back all the
-time. The baseline is the bare `SELECT … FOR UPDATE SKIP LOCKED` of the next entry, prepared as the claim is. `--rounds`
-instead lets 16 raters read 2,000 traces three times each, with skips, lapses and late submissions, and counts what went
-wrong.
+Runs on the server of DATABASE_URL with 1 thousand, 100 thousand and 1 million open traces, and again during a long
+transaction. Each size has its own database with 16 raters, 5,000 finished traces each, and six lanes; slots are
+released throughout. The baseline is a plain prepared `SELECT … FOR UPDATE SKIP LOCKED` of the next entry. `--rounds`
+instead lets 16 raters label 2,000 traces three times each, with skips, expired leases and late submissions, and counts
+the faults.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MAX_GROWTH, MAX_RATIO = "p95 longest / shortest queue", "claim / bare select"
 BOUNDS = {MAX_GROWTH: 1.25, MAX_RATIO: 3.0}
 BARE, UNPREPARED = "bare select", "bare select, planned each time"
 RETURN_EVERY = 10
-BEFORE_LONG = 1600  # claims that leave dead rows behind, which the open transaction keeps from being tidied away
+BEFORE_LONG = 1600  # claims that leave dead rows, which vacuum cannot remove during the open transaction
 
 
 def main() -> None:
@@ -43,12 +43,12 @@ def compare(sizes: list[int], blocks: int) -> dict[str, Any]:
         claiming = [ClaimingSubject(size, each) for size, each in zip(sizes, made.values(), strict=True)]
         compared = _compare([*(each.claims() for each in claiming), *claiming[-1].bare()], claiming[-1], blocks)
         shortest, longest = claiming[0].name, claiming[-1].name
-        told = {"": _told(compared, shortest, longest)}
+        results = {"": _ratios(compared, shortest, longest)}
         with _long_transaction(claiming[-1]):
             subjects = [claiming[0].claims(), claiming[-1].claims(), *claiming[-1].bare()]
             compared = _compare(subjects, claiming[-1], blocks)
-        told["long transaction open"] = _told(compared, shortest, longest)
-    return told
+        results["long transaction open"] = _ratios(compared, shortest, longest)
+    return results
 
 
 def _compare(
@@ -58,7 +58,7 @@ def _compare(
     return harness.compare_operations(subjects, calibrate=_select_1, blocks=blocks)
 
 
-def _told(compared: harness.TimeComparison, shortest: str, longest: str) -> dict[str, Any]:
+def _ratios(compared: harness.TimeComparison, shortest: str, longest: str) -> dict[str, Any]:
     print(harness.format_table("queue", compared, BARE))
     ratios = {
         MAX_GROWTH: compared.p95(longest, shortest),
@@ -81,7 +81,7 @@ def _select_1() -> None:
 
 
 class ClaimingSubject:
-    """Claims in one database, by its raters in turn. Whoever got a trace is done with it before the next is timed."""
+    """Claims in one database by its raters in turn. Each rater finishes a trace before the next claim is timed."""
 
     def __init__(self, n_open: int, connection: Any) -> None:
         from bench import queue_fill
@@ -113,7 +113,7 @@ class ClaimingSubject:
         return queue.claim_trace(rater_id=next(self.raters), now=dt.datetime.now(dt.UTC))
 
     def finish(self, claim: "Claim") -> None:
-        """Submit; one in ten gives the trace back."""
+        """Submit the trace, or release it in one of ten cases."""
         from labeling import queue
         from labeling.models import Assignment
 
@@ -147,7 +147,7 @@ _BARE = (
 
 @contextmanager
 def _long_transaction(claiming: ClaimingSubject) -> Iterator[None]:
-    """An export reads for a long time: nothing that is written meanwhile is tidied away."""
+    """Keep a transaction open, as a long export does, so that vacuum removes no dead rows."""
     other = claiming.connection.copy()
     try:
         with other.cursor() as cursor:
@@ -163,16 +163,16 @@ def _long_transaction(claiming: ClaimingSubject) -> Iterator[None]:
 
 
 def crowd_rounds(rounds: int) -> dict[str, Any]:
-    """Exactly N, however they jostle."""
+    """Check that every trace gets exactly its number of labels under concurrency."""
     with databases.temporary_databases(["crowd"]) as made:
         databases.use_database(made["crowd"])
-        told = [_round(number) for number in range(rounds)]
+        results = [_round(number) for number in range(rounds)]
     faults: Counter[str] = Counter()
-    for each in told:
+    for each in results:
         faults.update(each["faults"])
-    errors = sum(len(each["errors"]) for each in told)
+    errors = sum(len(each["errors"]) for each in results)
     print(f"{rounds} rounds: {errors} errors, {dict(faults)}")
-    return {"rounds": rounds, "errors": errors, "faults": faults, "told": told}
+    return {"rounds": rounds, "errors": errors, "faults": faults, "results": results}
 
 
 def _round(number: int) -> dict[str, Any]:
@@ -180,8 +180,8 @@ def _round(number: int) -> dict[str, Any]:
 
     project = concurrent_raters.set_up_project(n_traces=2000, n_raters=16, overlap=3)
     raters = list(project.raters.values_list("pk", flat=True))
-    seconds, told = _timed(lambda: concurrent_raters.run_in_processes(raters, seed=number))
-    whole = concurrent_raters.merge_results(told)
+    seconds, results = _timed(lambda: concurrent_raters.run_in_processes(raters, seed=number))
+    whole = concurrent_raters.merge_results(results)
     faults = concurrent_raters.find_violations(project, 3)
     print(f"round {number + 1}: {seconds:.0f} s, {dict(whole.counts)}, {faults}", *whole.errors[:1], flush=True)
     return {"seconds": round(seconds, 1), "counts": whole.counts, "faults": faults, "errors": whole.errors}

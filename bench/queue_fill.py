@@ -1,5 +1,5 @@
-"""Fills a database for `bench.queue`: a project in the middle of its work, so many traces open, every rater a good way
-in. Rows by the million are made inside the database, by statements that both engines know."""
+"""Fill a database for `bench.queue`: a project with many open traces, and raters who have finished many. SQL statements
+create millions of rows in the database."""
 
 import datetime as dt
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from labeling.models.queue import SamplingSource
 START = dt.datetime(2026, 1, 5, 9, 0, tzinfo=dt.UTC)
 RATERS, OVERLAP, DONE = 16, 3, 5_000
 GOLD, SCREENING, RETURNED = 500, 20, 20
-# Read long ago: above everything that is open.
+# Finished traces have keys above all open ones.
 HIGH = 9_000_000_000_000_000
 
 
@@ -20,7 +20,7 @@ class FilledQueue(NamedTuple):
     project_id: int
     raters: list[int]
     policy_lane: int
-    reached: int  # the key that the raters have come to in the policy lane
+    reached: int  # the key of the raters' cursors in the policy lane
 
 
 def fill_database(n_open: int) -> FilledQueue:
@@ -77,7 +77,7 @@ _DRAWS = (
     + "SELECT n, %s, 1, n, n, 'policy', 0.5, '', %s, %s, %s FROM numbers"
 )
 _LANE = "CASE WHEN n %% 20 = 0 THEN %s WHEN n %% 20 < 5 THEN %s ELSE %s END"
-# What is open lies in the order of a permutation, not in the order in which it came.
+# Open entries are in permuted order, not in insertion order.
 _ENTRIES = (
     "INSERT INTO labeling_queueentry (trace_id, lane_id, draw_id, key, slots, slots_left) "
     + _NUMBERS

@@ -1,8 +1,8 @@
-"""What recording costs: `python -m bench.record [--blocks 40]`.
+"""Measure saving ratings: `python -m bench.record [--blocks 40]`.
 
-One rating, a batch of twelve, and a submit, against a bare `INSERT … COMMIT` into a table of the shape of the history,
-over the same connection in the same manner: a prepared statement that commits itself. Runs in a database of its own on
-the server of DATABASE_URL, and prints a table and one line of JSON.
+Compares one rating, a batch of twelve, and a submission with a plain prepared `INSERT` with autocommit, into a table
+like the rating history and over the same connection. Runs in its own database on the server of DATABASE_URL, and prints
+a table and one line of JSON.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def _compared(blocks: int) -> dict[str, Any]:
 
 
 def _operations(blocks: int) -> Iterator[Any]:
-    """In the order of PER_BLOCK. Each run meets rows of its own: nothing is rated twice."""
+    """Return the subjects in the order of PER_BLOCK. Each run uses new rows, so nothing is rated twice."""
     import rawsql
     from tests import factories
 
@@ -91,7 +91,7 @@ def _recording(blocks: int, rater: int, assignments: list[int], now: dt.datetime
     rated = assignments[-blocks * PER_BLOCK["submit"] :]
     for assignment in rated:
         record(assignment, range(STEPS))
-    # Only now, as a database that has been at work has long been: plans made for empty tables read them whole.
+    # Analyze now: plans made for empty tables would scan them sequentially.
     _analyse()
     waiting = iter(rated)
     yield lambda: labeling_assignments.submit(
@@ -112,7 +112,7 @@ def _rater_with_a_project() -> int:
 
 
 def _opened(rater_id: int, count: int) -> list[int]:
-    """That many opened assignments on traces of twelve steps, made in bulk."""
+    """Create this many opened assignments on traces of twelve steps."""
     from labeling.models import Assignment, Option, Rater, Step, Trace
     from tests import factories
 
@@ -139,7 +139,7 @@ def _analyse() -> None:
 
 
 def _bare_insert(now: dt.datetime) -> str:
-    """A table of the shape of the history, with its index and without its foreign key, and the insert into it."""
+    """Create a table like the history, with its indexes and without foreign keys, and return an insert into it."""
 
     import rawsql
 

@@ -1,10 +1,10 @@
-"""How fast does the builtin PRM score, and how fast is a batch drawn? One million steps, and a pool of 100,000 traces.
+"""Measure the speed of the builtin PRM on a million steps, and of drawing a batch from a pool of 100,000 traces.
 
     python -m bench.scoring [--steps 1000000] [--traces 100000] [--job]
 
-Scoring is the backend alone, in chunks as the job asks for them; memory is the process's highest. The pool lies in a
-database of its own in memory: reading its rows is timed apart from drawing. `--job` sends the steps through the scoring
-job of a running platform instead (`bench.scoring_job`).
+Scoring measures only the backend, in chunks of the job's size, with the peak memory of the process. Reading the rows of
+the pool and drawing from it are measured separately. `--job` scores the steps with the job of a running platform
+instead (`bench.scoring_job`).
 """
 
 import argparse
@@ -38,16 +38,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.scoring")
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--traces", type=int, default=100_000)
-    parser.add_argument("--job", action="store_true", help="through the job, with its worker, beside people at work")
+    parser.add_argument(
+        "--job", action="store_true", help="run the scoring job with its worker while raters are working"
+    )
     options = parser.parse_args()
     if options.job:
-        told = scoring_job.measure(options.steps)
+        results = scoring_job.measure(options.steps)
     else:
         django.setup()
-        told = {**measure_scoring(options.steps), **measure_selection(options.traces)}
-    for name, value in told.items():
+        results = {**measure_scoring(options.steps), **measure_selection(options.traces)}
+    for name, value in results.items():
         print(f"{name:32} {value:>14,.2f}")
-    print(json.dumps({name: round(value, 3) for name, value in told.items()}, separators=(",", ":")))
+    print(json.dumps({name: round(value, 3) for name, value in results.items()}, separators=(",", ":")))
 
 
 def make_traces(n: int) -> Iterator[ScorerInput]:
@@ -85,7 +87,7 @@ def measure_scoring(n_steps: int) -> dict[str, float]:
 
 
 def measure_selection(n: int) -> dict[str, float]:
-    """What is read is unpacked as the rows hold it; then scores, probabilities, a batch of 4,000 in order."""
+    """Measure unpacking the rows, and then scores, probabilities and the draw of a batch of 4,000."""
     from prm.batch_job import draw_with_acquisition
     from prm.drawable_pool import DrawablePool, uniform_walk_position
     from prm.models import LoopRules

@@ -1,5 +1,5 @@
-"""Fills the database of `bench.scoring_job`: `python -m bench.scoring_fill TRACES RATERS`. All traces have steps; a
-builtin PRM is current and has scored none of them. Prints the raters' sessions and a lead's."""
+"""Fill the database of `bench.scoring_job`: `python -m bench.scoring_fill TRACES RATERS`. All traces have steps; the
+current PRM is builtin and has scored none of them. Prints the sessions of the raters and of a lead."""
 
 import datetime as dt
 import json

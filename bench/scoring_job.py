@@ -1,9 +1,9 @@
-"""A million steps through the scoring job itself: `python -m bench.scoring --job [--steps 1000000]`.
+"""Score a million steps with the scoring job: `python -m bench.scoring --job [--steps 1000000]`.
 
-The platform on the server of DATABASE_URL: with REDIS_URL a web server and a Celery worker with two processes,
-otherwise `./run`'s supervisor with its own broker and worker. A lead presses the button; sixteen raters, who think for
-.3 s before each request, work for a while before and during it. At two fifths the worker is killed with SIGKILL, and on
-the server started anew as a container would be. At the end every trace has its score once.
+With REDIS_URL, the platform is a web server and a Celery worker with two processes, on the server of DATABASE_URL;
+otherwise it is `./run`'s supervisor with its own broker and worker. A lead starts the job. Sixteen raters, who wait 0.3
+s before each request, work before and during it. At two fifths of the job, the worker is killed with SIGKILL, and
+restarted as a container would be. At the end every trace has exactly one score.
 """
 
 import contextlib
@@ -34,15 +34,15 @@ def measure(n_steps: int) -> dict[str, float]:
     try:
         with submission_server.create_database(folder) as environment:
             environment |= {"STEPMARK_LOG_LEVEL": "WARNING"}
-            told = submission_server.fill_database(environment, n_steps // STEPS, RATERS, program="bench.scoring_fill")
+            users = submission_server.fill_database(environment, n_steps // STEPS, RATERS, program="bench.scoring_fill")
             with _platform(environment, folder) as place:
-                return _run(place, environment, told, n_steps)
+                return _run(place, environment, users, n_steps)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class ScoringPlatform:
-    """Where the platform answers, which processes its worker is, and how it comes back once these are killed."""
+    """A running platform: its port, its worker's processes, and how to restart them."""
 
     def __init__(self, port: int, worker: Pids, come_back: Callable[[], None]) -> None:
         self.port, self.worker, self.come_back = port, worker, come_back
@@ -50,7 +50,7 @@ class ScoringPlatform:
         self.highest = 0.0
 
     def look(self) -> None:
-        """The worker's processor time and memory, before it is gone."""
+        """Return the worker's processor time and memory, before it is killed."""
         pids = self.worker()
         self.spent |= {pid: submission_server.process_cpu_seconds(pid) for pid in pids}
         self.highest = max(self.highest, sum(map(_memory, pids)))
@@ -96,14 +96,14 @@ def _supervised(environment: dict[str, str], folder: Path) -> Iterator[tuple[int
 
 
 def _run(
-    place: ScoringPlatform, environment: dict[str, str], told: dict[str, list[str]], n_steps: int
+    place: ScoringPlatform, environment: dict[str, str], users: dict[str, list[str]], n_steps: int
 ) -> dict[str, float]:
-    submission_load.run_raters(place.port, told["sessions"], seconds=3)  # connections, plans, caches
-    alone = submission_load.run_raters(place.port, told["sessions"], seconds=SECONDS, who=ThinkingHttpRater)
-    _press_the_button(place.port, told["lead"][0])
+    submission_load.run_raters(place.port, users["sessions"], seconds=3)  # connections, plans, caches
+    alone = submission_load.run_raters(place.port, users["sessions"], seconds=SECONDS, who=ThinkingHttpRater)
+    _press_the_button(place.port, users["lead"][0])
     began = time.perf_counter()
     _follow(place, environment, lambda job: job["done"] > 0, began)
-    beside = submission_load.run_raters(place.port, told["sessions"], seconds=SECONDS, who=ThinkingHttpRater)
+    beside = submission_load.run_raters(place.port, users["sessions"], seconds=SECONDS, who=ThinkingHttpRater)
     _follow(place, environment, lambda job: job["done"] >= KILLED_AT * job["total"], began)
     for pid in place.worker():
         os.kill(pid, signal.SIGKILL)
@@ -144,7 +144,7 @@ def _follow(
 ) -> None:
     while not until(_jobs(environment)):
         if time.perf_counter() - began > LONGEST:
-            raise SystemExit(f"the job does not come to its end: {_jobs(environment)}")
+            raise SystemExit(f"the job did not finish in time: {_jobs(environment)}")
         place.look()
         time.sleep(0.5)
 
@@ -158,7 +158,7 @@ def _jobs(environment: dict[str, str]) -> dict[str, Any]:
 
 
 def _scored(environment: dict[str, str]) -> tuple[int, int]:
-    """How many scores there are, and of how many traces."""
+    """Return the number of scores and of scored traces."""
     (found,) = _ask(environment, "SELECT count(*), count(DISTINCT trace_id) FROM prm_score")
     return int(found[0]), int(found[1])
 
@@ -171,7 +171,7 @@ def _ask(environment: dict[str, str], sql: str) -> list[Any]:
 
 
 def _family(pid: int) -> list[int]:
-    """A process with all that came of it; none where it is gone."""
+    """Return a process with all its descendants; an empty list if it has ended."""
     with contextlib.suppress(FileNotFoundError):
         return [pid, *(each for child in submission_server.child_pids(pid) for each in _family(child))]
     return []
@@ -184,7 +184,7 @@ def _named(pid: int, name: str) -> list[int]:
 
 
 def _memory(pid: int) -> float:
-    """What it holds for itself and its share of what it shares, in MB."""
+    """Return the proportional set size of a process in MB."""
     with contextlib.suppress(FileNotFoundError, PermissionError, ProcessLookupError):
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         return int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1]) / 1024

@@ -1,7 +1,7 @@
 """Raters of known quality on traces with a known first error: for benchmarks and for tests of consensus.
 
-Three kinds: `own` works as first-error Dawid–Skene thinks; `forgetful` raters tire along a trace and place errors one
-step too late; `correlated` raters share a blind spot on a fifth of the traces.
+Three kinds: `own` raters follow the first-error Dawid–Skene model; `forgetful` raters lose accuracy along a trace and
+place errors one step too late; `correlated` raters miss the same errors in a fifth of the traces.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ Kind = Literal["own", "forgetful", "correlated"]
 
 @dataclass(frozen=True)
 class SimulatedCrowd:
-    """The reports, and the first error of every trace (T for none)."""
+    """The reports, and the first error of every trace (T without an error)."""
 
-    told: ReportArrays
+    reports: ReportArrays
     truth: Ints
 
 
@@ -46,7 +46,7 @@ def simulate_crowd(
 def _chances(
     truth: Ints, rater: Ints, kind: Kind, pool: int, random: np.random.Generator, *, is_blind: Bools
 ) -> Floats:
-    """(reports, steps): the chance that the rater stops there, having come so far."""
+    """Return the probability that the rater stops at a step they reach, as (reports, steps)."""
     false_alarm, detection, late = random.beta(1.5, 40, pool), random.beta(6, 3, pool), random.beta(3, 6, pool)
     step = np.arange(14)
     before, at = step < truth[:, None], step == truth[:, None]
@@ -59,7 +59,7 @@ def _chances(
 
 
 def _stops(chances: Floats, lengths: Ints, random: np.random.Generator) -> Ints:
-    """The first step at which something with these chances happens, the length where nothing does."""
+    """Draw the first step at which an event with these probabilities occurs, or the length."""
     happens = random.random(chances.shape) < chances
     first = np.where(happens.any(axis=1), happens.argmax(axis=1), chances.shape[1])
     return np.asarray(np.minimum(first, lengths), dtype=np.int64)

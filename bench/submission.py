@@ -1,12 +1,11 @@
-"""What one submission costs over HTTP: `python -m bench.submission [--traces 1000 1000000] [--seconds 15]`.
+"""Measure submissions over HTTP: `python -m bench.submission [--traces 1000 1000000] [--seconds 15]`.
 
-Sixteen raters, logged in, go round and round against gunicorn: claim a trace of twelve steps with all its content, send
-one batch of twelve ratings, submit. For each size of the queue a database of its own is made on the server that
-DATABASE_URL names (dropped at the end). All traces stand in the queue; steps are
-made for those that will be reached.
+Sixteen logged-in raters send requests to gunicorn in a loop: claim a trace of twelve steps with its content, send one
+batch of twelve ratings, submit. Each size of the queue has its own database on the server of DATABASE_URL, which is
+dropped at the end. All traces are in the queue; only traces that raters will reach have steps.
 
-Reported: cycles a second, the CPU time of the web server and of the database per cycle, and the waits of the raters.
-Web server, database, and the raters' own process share the cores of this machine. Ends with one line of JSON.
+The report has cycles per second, CPU time of the web server and of the database per cycle, and response times. Web
+server, database and raters share the cores of this machine. Ends with one line of JSON.
 """
 
 import argparse
@@ -26,7 +25,7 @@ def main() -> None:
     parser.add_argument("--traces", type=int, nargs="+", default=[1_000, 1_000_000])
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--importing", action="store_true", help="while a bulk import runs")
+    parser.add_argument("--importing", action="store_true", help="measure during a bulk import")
     options = parser.parse_args()
     measured = {str(size): measure(size, options) for size in options.traces}
     report(measured)
@@ -45,14 +44,14 @@ def measure_on_server(
     size: int, options: argparse.Namespace, folder: Path, environment: dict[str, str]
 ) -> dict[str, Any]:
     environment |= {"STEPMARK_WEB_WORKERS": str(options.workers), "STEPMARK_LOG_LEVEL": "ERROR"}
-    told = submission_server.fill_database(environment, size, RATERS)
+    users = submission_server.fill_database(environment, size, RATERS)
     with submission_server.run_web_server(environment, folder) as server:
-        submission_load.run_raters(server.port, told["sessions"], seconds=2)
-        submission_server.analyze_database(environment)  # as a database that has been at work has long been
-        submission_load.run_raters(server.port, told["sessions"], seconds=2)  # connections, plans, caches
+        submission_load.run_raters(server.port, users["sessions"], seconds=2)
+        submission_server.analyze_database(environment)  # as autovacuum would have done in production
+        submission_load.run_raters(server.port, users["sessions"], seconds=2)  # connections, plans, caches
         importing = submission_server.start_bulk_import(environment, options.seconds) if options.importing else None
         before = server.cpu_seconds()
-        load = submission_load.run_raters(server.port, told["sessions"], seconds=options.seconds)
+        load = submission_load.run_raters(server.port, users["sessions"], seconds=options.seconds)
         spent = {name: seconds - before[name] for name, seconds in server.cpu_seconds().items()}
         steps = importing() if importing else None
     cycles = max(1, load["cycles"])

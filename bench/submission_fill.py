@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 STEPS = 12
-SHARE_DONE = 20_000  # traces that get steps: more than a run reads
+SHARE_DONE = 20_000  # traces with steps: more than a run reaches
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def make_project() -> Any:
 
 
 def make_traces(project: Any, count: int, *, reached: int) -> None:
-    """Rows by the million are made inside the database, alike on both engines."""
+    """Create millions of rows with SQL statements in the database."""
     from django.db import connection
 
     from labeling.models import Problem
@@ -51,7 +51,7 @@ def make_traces(project: Any, count: int, *, reached: int) -> None:
             cursor.execute(_GO_ON.format(table=table))
 
 
-# The rows above have numbers of their own; an import takes the numbers after them.
+# Move the id sequences past the rows above, for an import.
 _GO_ON = "SELECT setval(pg_get_serial_sequence('{table}', 'id'), MAX(id)) FROM {table}"
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < %s) "
 _TRACES = (
@@ -70,7 +70,7 @@ _OPTIONS = (
     + _NUMBERS
     + "SELECT n, n, 0, 'model', 'So $x = ' || n || '$ and $x + 1$ is the next; both sides stay equal.' FROM numbers"
 )
-# From the top of the lane down; slots enough for all raters, so that the queue stays as long as it is.
+# Each entry has slots for all raters, so that the queue keeps its length.
 _ENTRIES = (
     "INSERT INTO labeling_queueentry (lane_id, trace_id, key, slots, slots_left) "
     + _NUMBERS

@@ -1,5 +1,5 @@
-"""Sixteen raters at work over HTTP, each with a connection of its own. Light on purpose, since it shares the cores: one
-thread, bare sockets, and no more of an answer read than is needed to go on."""
+"""Raters who work over HTTP, each with its own connection. They share the cores with the server, so the code is light:
+one thread, plain sockets, and minimal parsing of responses."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from typing import Any
 
 STEPS = 12
 THINK_SECONDS = 0.3  # seconds
-TOKEN = "b" * 32  # the CSRF check compares cookie and header
+TOKEN = "b" * 32  # the CSRF check only compares cookie and header
 WAITS = ("claim", "record", "submit")
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _ASSIGNMENT = re.compile(rb'"assignment":(\d+)')
 
 
 class HttpRater:
-    """Goes round: claim, one batch with a rating for each step, submit. One request is always on its way."""
+    """Repeats claim, one batch with a rating for each step, and submit, with one request at a time."""
 
     def __init__(self, port: int, session: str, slug: str, number: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
@@ -51,7 +51,7 @@ class HttpRater:
         self.socket.sendall(message)
 
     def hear(self) -> None:
-        """Some of an answer has come. Once it is whole, the next request goes out."""
+        """Read a part of the response, and send the next request when the response is complete."""
         received = self.socket.recv(65536)
         self.answer += received
         head, _, body = self.answer.partition(b"\r\n\r\n")
@@ -65,7 +65,7 @@ class HttpRater:
             self.go_on(body)
 
     def fail(self) -> None:
-        """A rater whose request fails stops: the count of errors says so, and nothing else is measured wrongly."""
+        """Count an error and stop this rater, so that its other measurements stay valid."""
         if not self.errors:
             print(f"{self.name}: {self.answer[:400]!r}")
         self.errors, self.is_through = self.errors + 1, True
@@ -84,7 +84,7 @@ class HttpRater:
 
 
 class ThinkingHttpRater(HttpRater):
-    """One who reads before he presses a key: each request goes out a while after the answer to the one before."""
+    """A rater that waits for a while before each request, as if reading."""
 
     due, waiting = 0.0, ("", b"")
 

@@ -1,4 +1,4 @@
-"""Where `bench.submission` happens: a database of its own, filled, and a web server on it."""
+"""The filled database and the web server for `bench.submission`."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @contextlib.contextmanager
 def create_database(folder: Path) -> Iterator[dict[str, str]]:
-    """The environment of a fresh database on the server of DATABASE_URL, and of a data folder."""
+    """Create a database on the server of DATABASE_URL and a data folder, and yield their environment variables."""
     environment = {**os.environ, "STEPMARK_DATA": str(folder), "SECRET_KEY": secrets.token_hex(25)}
     url = databases.server()
     name = f"bench_cycle_{os.getpid()}"
@@ -41,7 +41,7 @@ def _administer(url: str, statement: str) -> None:
 
 
 def analyze_database(environment: dict[str, str]) -> None:
-    """What autovacuum does within a minute, at once."""
+    """Run VACUUM and ANALYZE now, instead of waiting for autovacuum."""
     import psycopg
 
     with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as link:
@@ -51,7 +51,7 @@ def analyze_database(environment: dict[str, str]) -> None:
 def fill_database(
     environment: dict[str, str], traces: int, raters: int, *, program: str = "bench.submission_fill"
 ) -> dict[str, list[str]]:
-    """Migrated and filled by a process of its own, because settings are read once a process."""
+    """Migrate and fill the database in a separate process with its own settings."""
     done = subprocess.run(
         [sys.executable, "-m", program, str(traces), str(raters)],
         env=environment,
@@ -62,8 +62,8 @@ def fill_database(
     )
     if done.returncode:
         raise SystemExit(done.stderr)
-    told: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    sessions: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return sessions
 
 
 class WebServerProcess:
@@ -102,7 +102,7 @@ def wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> N
 
 
 def start_bulk_import(environment: dict[str, str], seconds: float) -> Callable[[], float]:
-    """A bulk import beside the raters. Calling what comes back waits for its end, and gives its steps a second."""
+    """Start a bulk import. Calling the result waits for its end and returns steps per second."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.submission_import", str(seconds)],
         env=environment,
@@ -111,8 +111,8 @@ def start_bulk_import(environment: dict[str, str], seconds: float) -> Callable[[
     )
 
     def ended() -> float:
-        told, _ = process.communicate(timeout=120)
-        return float(json.loads(told.splitlines()[-1])["steps_per_second"])
+        output, _ = process.communicate(timeout=120)
+        return float(json.loads(output.splitlines()[-1])["steps_per_second"])
 
     return ended
 
@@ -122,7 +122,7 @@ def child_pids(pid: int) -> list[int]:
 
 
 def process_cpu_seconds(pid: int) -> float:
-    """User and system time of a process with its threads, from the kernel."""
+    """Return the user and system time of a process with its threads."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def process_cpu_seconds(pid: int) -> float:
 
 
 def _database_cpu() -> float:
-    """Of all PostgreSQL processes here: nothing else should be using it meanwhile."""
+    """Return the CPU time of all PostgreSQL processes on this machine; nothing else should use them."""
     total = 0.0
     for name in Path("/proc").iterdir():
         with contextlib.suppress(FileNotFoundError, PermissionError, ProcessLookupError):

@@ -1,2 +1,2 @@
-"""A project to look around in: generated problems and traces, and three people. Nothing here is copied from a data
-set; the same seed always gives the same traces."""
+"""Demo projects with generated problems and traces, and three people. Nothing is copied from a data set; the same seed
+always generates the same traces."""

@@ -1,42 +1,42 @@
-"""Why a step of a training trace is rated as it is: what its rater reads after it."""
+"""Explanations of the known ratings of training traces, shown as training feedback."""
 
 from demo.generated_content import GeneratedOption, GeneratedTrace
 from demo.math_problems import derivation
 
 SOUND = (
-    "Every step follows from what stands above it: there is no error to be found. Such traces exist, and to see that"
-    " they are sound is worth as much as to find an error."
+    "Every step follows from the steps above it, so there is no error to find. Such traces exist, and recognizing that"
+    " they are correct matters as much as finding an error."
 )
-NEUTRAL = "True, but the solution is no nearer than before. That is neutral, however sensible it sounds."
+NEUTRAL = "True, but it brings the solution no closer. Such a step is neutral, however sensible it sounds."
 ALTERNATIVE = {
-    1: "In this place it would be right, and it brings the solution forward.",
-    -1: "It stands in the same place and is wrong as well.",
+    1: "This step would be correct here, and it moves the solution forward.",
+    -1: "This alternative is wrong as well.",
 }
 NEGATIVE = {
     derivation.ARITHMETIC: (
-        "The calculation is wrong. One slip anywhere makes the whole step negative, also when the rest of it is right."
-        " It helps to redo the last calculation of a step before rating."
+        "The calculation is wrong. One mistake makes the whole step negative, even if everything else in it is"
+        " correct. Redo the last calculation of a step before you rate it."
     ),
     derivation.SIGN: (
-        "A sign is lost or turned round here. It looks tidy, which is why it is easily read over: follow each minus"
+        "A sign is lost or flipped here. The step looks tidy, so the mistake is easy to miss: follow each minus sign"
         " from one side to the other."
     ),
     derivation.CASE: (
-        "A case is dropped that the problem asks for. What is said of the remaining case may be right; what is left out"
-        " makes the step negative."
+        "The step drops a case that the problem asks for. Its treatment of the remaining case may be correct, but the"
+        " missing case makes the step negative."
     ),
     derivation.FORMULA: (
-        "This formula does not apply here. That the numbers are put in correctly does not save the step."
+        "This formula does not apply here. Substituting the numbers correctly does not make the step right."
     ),
     derivation.MISREAD: (
-        "The problem says something else. Hold the numbers and conditions of a step against the problem itself, not"
-        " against the step before."
+        "The problem says something else. Compare the numbers and conditions in a step with the problem itself, not"
+        " with the previous step."
     ),
 }
 
 
 def explain_option(trace: GeneratedTrace, option: GeneratedOption, *, is_own: bool) -> str:
-    """Empty where nothing needs to be said."""
+    """Return the explanation of an option's rating; empty if it needs none."""
     if not is_own:
         return ALTERNATIVE.get(option.rating or 0, NEUTRAL)
     if option.rating == -1:

@@ -1,4 +1,4 @@
-"""What a generator tells: a problem, a trace, its steps, and the truth about each. Pure."""
+"""A generated problem with a trace: its steps and the true rating of each. Pure."""
 
 import hashlib
 import random
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class GeneratedPart:
-    """A piece of a step that is more than plain text: a call, its result, a diff."""
+    """A structured part of a step: a call, its result or a diff."""
 
     kind: str
     text: str
@@ -18,13 +18,13 @@ class GeneratedPart:
 @dataclass(frozen=True)
 class GeneratedOption:
     text: str
-    rating: int | None  # the truth: 1 right, 0 right without moving on, -1 wrong; None after the first error
+    rating: int | None  # the true rating: 1 correct, 0 correct but no progress, -1 wrong; None after the first error
     parts: tuple[GeneratedPart, ...] = ()
 
 
 @dataclass(frozen=True)
 class GeneratedStep:
-    """Option 0 is the trace's own; the others are alternatives to it."""
+    """A step with its options: option 0 belongs to the trace, the others are alternatives."""
 
     options: tuple[GeneratedOption, ...]
     kind: str = "reasoning"
@@ -47,16 +47,16 @@ class GeneratedTrace:
     steps: tuple[GeneratedStep, ...]
     answer: str
     is_right: bool
-    error_kind: str = ""  # what sort of slip the first error is; "" where there is none
+    error_kind: str = ""  # the kind of the first error; empty if there is no error
     ref: str = ""
-    facts: dict[str, object] = field(default_factory=dict)  # the numbers that the problem was made from
+    facts: dict[str, object] = field(default_factory=dict)  # the numbers in the problem, for the solvers of the tests
 
     @property
     def first_error(self) -> int | None:
-        """The position of the first wrong step, or None."""
+        """Return the position of the first wrong step, or None."""
         return next((place for place, step in enumerate(self.steps) if step.rating == -1), None)
 
 
 def seeded_random(*words: object) -> random.Random:
-    """Chance that is the same on every machine and in every year: seeded by the words, never by Python's hash()."""
-    return random.Random(hashlib.sha256("\x1f".join(map(str, words)).encode()).digest())  # noqa: S311  no secret in it
+    """Return a random generator seeded by the words. Python's hash() would differ from process to process."""
+    return random.Random(hashlib.sha256("\x1f".join(map(str, words)).encode()).digest())  # noqa: S311  not a secret

@@ -1,5 +1,5 @@
-"""Makes the demo: two projects, their guidelines, three people, generated traces in the queue. Doing it again adds
-nothing, so that a start that broke off in the middle can simply be repeated."""
+"""Create the demo: two projects with guidelines, three people, and generated traces in the queue. It is idempotent, so
+an interrupted run can be repeated."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from accounts.models import User
 from demo import explanations, rate_traces, records
 from demo.agents import traces as agent_traces
 from demo.generated_content import GeneratedTrace
-from demo.math_problems import traces as maths_traces
+from demo.math_problems import traces as math_traces
 from labeling import onboarding
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.gold import GoldUse
@@ -24,17 +24,15 @@ from people import owned_projects as projects_of_people
 from people.models import Membership, Role
 
 SEED = "stepmark"
-RESERVE_SHARE = (
-    0.25  # of claims, until it is labelled: more than usual, so that the first gate has something to judge on
-)
-OVERLAP_LIMIT = 3  # then it is contested: lower than usual, so that there is something to decide
+RESERVE_SHARE = 0.25  # of claims, until the held-out set is labeled; high, so that the first gate has enough labels
+OVERLAP_LIMIT = 3  # labels before a trace is contested; low, so that there are traces to adjudicate
 PAY_PER_HOUR = Decimal("19.20")
-SHORT_TRACE_STEPS = 8  # steps
+SHORT_TRACE_STEPS = 8
 
 
 @dataclass(frozen=True)
 class DemoPlan:
-    """One demo project before it is made."""
+    """The settings and content of one demo project."""
 
     slug: str
     name: str
@@ -44,10 +42,10 @@ class DemoPlan:
     generate: Callable[..., list[GeneratedTrace]]
     policy: str
     scaffold: str = ""
-    gold: int = 0  # how many traces are hidden among the work with their truth known
-    training: int = 0  # how many short ones everybody rates first, with explained answers
-    screening: int = 0  # how many short ones decide who works
-    readings: int = 0  # how many simulated raters have done; most of the work is left to people
+    gold: int = 0  # how many traces are hidden gold
+    training: int = 0  # how many short traces are in the training set
+    screening: int = 0  # how many short traces are in the screening set
+    submissions: int = 0  # by simulated raters; most of the work is left to people
 
 
 @dataclass(frozen=True)
@@ -61,51 +59,54 @@ class DemoProjects:
 PLANS = (
     DemoPlan(
         slug="demo-maths",
-        name="Step-by-step maths (demo)",
-        description="Generated solutions of school problems, each with at most one error. Find the first.",
+        name="Step-by-step math (demo)",
+        description="Generated solutions to school problems, each with at most one error. Find the first error.",
         protocol=Protocol.FIRST_ERROR,
         guideline="math",
-        generate=maths_traces.generate_math_traces,
-        policy="Stepmark's demo generator, maths",
+        generate=math_traces.generate_math_traces,
+        policy="Stepmark's demo generator, math",
         gold=10,
         training=3,
         screening=4,
-        readings=240,
+        submissions=240,
     ),
     DemoPlan(
         slug="demo-agents",
-        name="Agents that use tools (demo)",
-        description="Generated runs of assistants that call tools. Rate everything the agent does.",
+        name="Tool-using agents (demo)",
+        description="Generated runs of assistants that call tools. Rate every step the agent takes.",
         protocol=Protocol.EVERY_STEP,
         guideline="agents",
         generate=agent_traces.generate_agent_traces,
         policy="Stepmark's demo generator, agents",
-        scaffold="a loop of thought, call and observation",
-        readings=12,
+        scaffold="loop of thought, call and observation",
+        submissions=12,
     ),
 )
 
 
-def make_demo(*, now: dt.datetime, by: User | None = None, with_readings: bool = True) -> DemoProjects:
-    """Whatever of the demo is not there yet. `by` is who asked for it; without, the demo's lead. Readings of simulated
-    raters fill the pages of leads; most traces are left to people."""
+def make_demo(*, now: dt.datetime, by: User | None = None, with_submissions: bool = True) -> DemoProjects:
+    """Create the missing parts of the demo on behalf of `by`, or of the demo's lead. Submissions by simulated raters
+    fill the dashboard; most traces are left to people."""
     lead = _ensure_person("lead", "Demo lead", now)
     annotator = _ensure_person("annotator", "Demo annotator", now)
     engineer = _ensure_person("engineer", "Demo engineer", now)
-    began = now - dt.timedelta(days=rate_traces.DAYS + 1)  # what simulated raters did lies behind
-    made = []
+    began = now - dt.timedelta(days=rate_traces.DAYS + 1)  # before the first submission of a simulated rater
+    projects = []
     for plan in PLANS:
         project = _ensure_project(plan, by or lead, began)
-        told = _import_traces(project, plan, by or lead, began)
-        # After the training set is there: whoever comes then begins with it.
+        truths = _import_traces(project, plan, by or lead, began)
+        # Add members after the training set exists, so that they begin with it.
         for person, role in ((lead, Role.LEAD), (annotator, Role.ANNOTATOR), (engineer, Role.ENGINEER)):
             _ensure_member(project, person, role, began)
-        if with_readings:
+        if with_submissions:
             rate_traces.rate_traces(
-                project=project, told=rate_traces.load_truths(project, told), readings=plan.readings, now=now
+                project=project,
+                truths=rate_traces.load_truths(project, truths),
+                submissions=plan.submissions,
+                now=now,
             )
-        made.append(project)
-    return DemoProjects(lead, annotator, engineer, made)
+        projects.append(project)
+    return DemoProjects(lead, annotator, engineer, projects)
 
 
 def demo_exists() -> bool:
@@ -113,7 +114,7 @@ def demo_exists() -> bool:
 
 
 def _ensure_person(username: str, name: str, now: dt.datetime) -> User:
-    """Without a password: their only way in is a link that the operator of the machine makes."""
+    """Return the demo user. They have no password and log in with a link that the operator creates."""
     return User.objects.filter(username=username).first() or users.create_user(username=username, name=name, now=now)
 
 
@@ -137,17 +138,16 @@ def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
 
 
 def _ensure_member(project: Project, person: User, role: Role, now: dt.datetime) -> None:
-    """Whoever belongs to the project in some role keeps it: the lead who made it stays its owner."""
+    """Add the person unless they are a member already: the lead who created the project stays its owner."""
     if not Membership.objects.filter(project=project, user=person).exists():
         members.add_member(project=project, user=person, role=role, now=now)
 
 
 def _import_traces(project: Project, plan: DemoPlan, by: User, now: dt.datetime) -> dict[str, GeneratedTrace]:
-    """Some traces become gold; the others go the way of every import, which puts them into the queue. Gives the truth
-    of each by its digest."""
-    told = plan.generate(seed=SEED)
-    made = [records.build_record(trace, policy=plan.policy, scaffold=plan.scaffold) for trace in told]
-    uses = _gold_uses(told, plan)
+    """Import the generated traces and return them by digest. Some become gold; the others are enqueued."""
+    generated = plan.generate(seed=SEED)
+    made = [records.build_record(trace, policy=plan.policy, scaffold=plan.scaffold) for trace in generated]
+    uses = _gold_uses(generated, plan)
     source = _ensure_source(project, plan, now)
     known = [record for number, record in enumerate(made) if number in uses]
     load.load_records(project=project, source=source, records=known, now=now, enqueues=False)
@@ -156,21 +156,21 @@ def _import_traces(project: Project, plan: DemoPlan, by: User, now: dt.datetime)
     )
     traces = {number: project.traces.get(digest=records.record_digest(made[number])) for number in uses}
     for number, use in uses.items():
-        _make_gold(traces[number], told[number], use, by, now)
+        _make_gold(traces[number], generated[number], use, by, now)
     hidden = [traces[number].pk for number, use in uses.items() if use is GoldUse.HIDDEN]
     if uses:
         enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=hidden, now=now)
         arrange_hidden_gold(project_id=project.pk, now=now)
         onboarding.serve_gold_set(project=project, use=GoldUse.TRAINING, now=now)
         onboarding.serve_gold_set(project=project, use=GoldUse.SCREENING, now=now)
-    return {records.record_digest(record): truth for record, truth in zip(made, told, strict=True)}
+    return {records.record_digest(record): truth for record, truth in zip(made, generated, strict=True)}
 
 
-def _gold_uses(told: Sequence[GeneratedTrace], plan: DemoPlan) -> dict[int, GoldUse]:
-    """Which traces are gold, by their number: the first are hidden, and of those after them short ones serve the way
-    in, so that it is soon walked."""
+def _gold_uses(generated: Sequence[GeneratedTrace], plan: DemoPlan) -> dict[int, GoldUse]:
+    """Return the use of each gold trace by its index. The first traces are hidden gold; short ones after them are for
+    training and screening, so that onboarding is quick."""
     uses = dict.fromkeys(range(plan.gold), GoldUse.HIDDEN)
-    short = [number for number in range(plan.gold, len(told)) if len(told[number].steps) <= SHORT_TRACE_STEPS]
+    short = [number for number in range(plan.gold, len(generated)) if len(generated[number].steps) <= SHORT_TRACE_STEPS]
     uses |= dict.fromkeys(short[: plan.training], GoldUse.TRAINING)
     return uses | dict.fromkeys(short[plan.training :][: plan.screening], GoldUse.SCREENING)
 
@@ -181,13 +181,13 @@ def _ensure_source(project: Project, plan: DemoPlan, now: dt.datetime) -> Source
         name=f"{plan.slug}, generated",
         format="generated",
         licence="CC0-1.0",
-        statement="Written by a program of Stepmark itself; no model and no person wrote these texts.",
+        statement="Generated by a program that is part of Stepmark; neither a model nor a person wrote these texts.",
         now=now,
     )
 
 
 def _make_gold(trace: Trace, truth: GeneratedTrace, use: GoldUse, by: User, now: dt.datetime) -> None:
-    """The generator knows its own truth: the one error, and the ratings of all options up to it."""
+    """Make a trace gold with the generator's own truth: its one error, and the ratings of all options up to it."""
     if trace.gold.exists():
         return
     rated = {

@@ -1,5 +1,4 @@
-"""What a generator told, as the records that an import loads. The truth about the steps is left out: it is not theirs
-to see."""
+"""Convert generated traces to import records. Records do not contain the true ratings."""
 
 import hashlib
 
@@ -9,7 +8,7 @@ from demo.generated_content import GeneratedOption, GeneratedStep, GeneratedTrac
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 from labeling.traces import identity
 
-GRADER = "demo, exact comparison"
+GRADER = "demo generator, exact match"
 
 
 def build_record(trace: GeneratedTrace, *, policy: str, scaffold: str = "") -> TraceRecord:
@@ -29,7 +28,7 @@ def build_record(trace: GeneratedTrace, *, policy: str, scaffold: str = "") -> T
 
 
 def record_digest(record: TraceRecord) -> str:
-    """By which the trace of this record is known in its project."""
+    """Return the digest of the trace in its project."""
     return identity.digest_trace(record, problem=identity.digest_problem(record.problem), occurrence=0)
 
 

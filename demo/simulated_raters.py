@@ -1,7 +1,7 @@
-"""Raters that a program plays, of known quality, so that there is something true to see before anybody has rated. Pure.
+"""Simulated raters of known quality, which fill the demo before people have labeled anything. Pure.
 
-They work as first-error Dawid–Skene thinks: so often does one of them find the error at its step, so often take a sound
-step for one, so often stop late. What they say follows from the generator's own truth and from dice.
+They follow the first-error Dawid-Skene model: each has a probability of finding the error at its step, of a false alarm
+at a correct step, and of stopping late. Their ratings depend on the generator's truth and a random generator.
 """
 
 import random
@@ -16,8 +16,8 @@ NEGATIVE, NEUTRAL, POSITIVE = -1, 0, 1
 @dataclass(frozen=True)
 class SimulatedRater:
     number: int
-    finds: float  # the share of first errors that are seen at their step
-    blames: float  # the share of sound steps that are taken for one
+    hit_rate: float  # the share of first errors that are found at their step
+    false_alarm_rate: float  # the share of correct steps that are called an error
     words_a_second: float
 
     @property
@@ -26,8 +26,8 @@ class SimulatedRater:
 
     @property
     def name(self) -> str:
-        """Says what it is, so that nobody takes it for a person."""
-        return f"Simulated rater {self.number} (finds {self.finds:.0%} of errors)"
+        """Return a name that no one mistakes for a person's."""
+        return f"Simulated rater {self.number} (finds {self.hit_rate:.0%} of errors)"
 
 
 SIMULATED_RATERS = (
@@ -36,7 +36,7 @@ SIMULATED_RATERS = (
     SimulatedRater(3, 0.90, 0.010, 3.5),
     SimulatedRater(4, 0.85, 0.010, 4.0),
     SimulatedRater(5, 0.80, 0.030, 3.0),
-    SimulatedRater(6, 0.05, 0.400, 9.0),  # hurries, and is paused for it
+    SimulatedRater(6, 0.05, 0.400, 9.0),  # hurries, and is paused because of it
 )
 _STOPS_LATE_SHARE, _DOUBT_SHARE = 0.3, 0.06
 
@@ -52,22 +52,22 @@ class SimulatedRating:
 def simulate_ratings(
     trace: GeneratedTrace, rater: SimulatedRater, dice: random.Random, *, to_the_end: bool
 ) -> list[SimulatedRating]:
-    """All that the rater says of a trace: up to the first error that they see, with its alternatives, or to the end."""
-    told: list[SimulatedRating] = []
+    """Return the ratings up to the first error the rater sees and those of its alternatives, or to the end."""
+    ratings: list[SimulatedRating] = []
     for position, step in enumerate(trace.steps):
         if not step.is_rateable:
             continue
-        said = _simulate_rating(position, trace.first_error, rater, dice)
-        told.append(SimulatedRating(position, 0, said, _reading_time_ms(step.text, rater, dice)))
-        if said == NEGATIVE and not to_the_end:
-            return told + list(_rate_alternatives(position, step, rater, dice))
-    return told
+        rating = _simulate_rating(position, trace.first_error, rater, dice)
+        ratings.append(SimulatedRating(position, 0, rating, _reading_time_ms(step.text, rater, dice)))
+        if rating == NEGATIVE and not to_the_end:
+            return ratings + list(_rate_alternatives(position, step, rater, dice))
+    return ratings
 
 
 def _simulate_rating(position: int, error: int | None, rater: SimulatedRater, dice: random.Random) -> int:
     if error is not None and position == error:
-        return NEGATIVE if dice.random() < rater.finds else POSITIVE
-    chance = _STOPS_LATE_SHARE if error is not None and position > error else rater.blames
+        return NEGATIVE if dice.random() < rater.hit_rate else POSITIVE
+    chance = _STOPS_LATE_SHARE if error is not None and position > error else rater.false_alarm_rate
     if dice.random() < chance:
         return NEGATIVE
     return NEUTRAL if dice.random() < _DOUBT_SHARE else POSITIVE
@@ -79,8 +79,8 @@ def _rate_alternatives(
     for place, option in enumerate(step.options):
         if place:
             truth = POSITIVE if option.rating is None else option.rating
-            said = truth if dice.random() < rater.finds else POSITIVE
-            yield SimulatedRating(position, place, said, _reading_time_ms(option.text, rater, dice))
+            rating = truth if dice.random() < rater.hit_rate else POSITIVE
+            yield SimulatedRating(position, place, rating, _reading_time_ms(option.text, rater, dice))
 
 
 def _reading_time_ms(text: str, rater: SimulatedRater, dice: random.Random) -> int:

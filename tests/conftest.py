@@ -73,15 +73,15 @@ def now() -> dt.datetime:
 def pickled_personas(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[bytes]:
     with module_rows.keep_rows(django_db_blocker):
         with django_db_blocker.unblock():
-            house = log_in_personas()
-        yield pickle.dumps(house)  # a sixth of what a deep copy costs
+            personas = log_in_personas()
+        yield pickle.dumps(personas)  # a sixth of what a deep copy costs
 
 
 @pytest.fixture
-def house(pickled_personas: bytes) -> LoggedInPersonas:
+def personas(pickled_personas: bytes) -> LoggedInPersonas:
     """A project with its members, logged in. It is made once per module, and each test gets a fresh copy."""
-    found: LoggedInPersonas = pickle.loads(pickled_personas)
-    return found
+    personas: LoggedInPersonas = pickle.loads(pickled_personas)
+    return personas
 
 
 @pytest.fixture(scope="session")

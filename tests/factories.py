@@ -1,4 +1,4 @@
-"""Plain functions that make rows for tests. Each makes what it needs and nothing else."""
+"""Functions that create rows for tests, each with only the rows it depends on."""
 
 import datetime as dt
 import hashlib
@@ -54,7 +54,7 @@ def make_source(project: Project, name: str = "traces.jsonl", **fields: Any) -> 
 def make_trace(
     project: Project, steps: Sequence[str | Sequence[str]] = ("One.", "Two.", "Three."), **fields: Any
 ) -> Trace:
-    """A trace with a step for each item; an item that is a list gives the step's options."""
+    """Create a trace with a step for each item. A list item has the texts of the step's options."""
     problem = fields.pop("problem", None) or make_problem(project)
     trace = Trace.objects.create(
         project=project, problem=problem, digest=_digest(next(_numbers)), n_steps=len(steps), added_at=NOW, **fields
@@ -91,13 +91,13 @@ def make_entry(lane: Lane, trace: Trace, *, slots: int = 1, key: int | None = No
 
 
 def make_assignment(rater: Rater, trace: Trace, **fields: Any) -> Assignment:
-    """An opened assignment, unless told otherwise."""
+    """Create an assignment, opened by default."""
     state = {"state": "opened", "holds_slot": True, "opened_at": NOW, "lease_ends_at": NOW + dt.timedelta(minutes=30)}
     return Assignment.objects.create(project=rater.project, rater=rater, trace=trace, **{**state, **fields})
 
 
 def make_submitted(rater: Rater, trace: Trace, *, ms: int | None = None, **fields: Any) -> Assignment:
-    """An assignment with its first submission."""
+    """Create an assignment with its first submission."""
     state = {"state": "submitted", "submitted_at": NOW, "finish_reason": "solution", "submitted_revision": 1}
     assignment = make_assignment(rater, trace, lease_ends_at=None, **{**state, **fields})
     Submission.objects.create(

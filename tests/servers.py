@@ -26,15 +26,15 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def wait_until(is_so: Callable[[], bool], *, within: float = 60.0, what: str = "it") -> None:
-    """A busy machine is slow, and a wait that comes true early costs nothing."""
+    """Poll until the condition is true. The limit is generous because a busy machine is slow."""
     ends = time.monotonic() + within
     while not is_so():
-        assert time.monotonic() < ends, f"{what} did not come within {within} s"
+        assert time.monotonic() < ends, f"timed out after {within} s waiting for {what}"
         time.sleep(0.02)
 
 
 class ServerProcess:
-    """A process in a group of its own, with its output in a file that a failing test can show."""
+    """A process in its own process group, with its output in a file."""
 
     def __init__(self, *command: str | Path, env: Mapping[str, str] | None = None, log: Path) -> None:
         self.log = log
@@ -50,7 +50,7 @@ class ServerProcess:
             )
 
     def kill(self) -> None:
-        """As sudden as it gets, and with everything that it started."""
+        """Kill the process and its children with SIGKILL."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -61,7 +61,7 @@ class ServerProcess:
 
 @contextmanager
 def running_valkey(socket_path: Path, log: Path) -> Iterator[ServerProcess]:
-    """A broker of the test's own on a Unix socket."""
+    """Run a broker on a Unix socket."""
     server = start_valkey(socket_path, log)
     try:
         yield server
@@ -70,7 +70,7 @@ def running_valkey(socket_path: Path, log: Path) -> Iterator[ServerProcess]:
 
 
 def start_valkey(socket_path: Path, log: Path) -> ServerProcess:
-    """The broker of the one-machine setting; the other's is Redis itself, where the machine has it (`start_redis`)."""
+    """Start the broker of a single-machine installation. `start_redis` starts that of a scaled one."""
     return _start_broker(_binary.get_binary_path(), socket_path, log)
 
 
@@ -98,7 +98,7 @@ def is_answering(socket_path: Path) -> bool:
 
 @contextmanager
 def short_folder() -> Iterator[Path]:
-    """Unix sockets have names of at most 107 characters: pytest's own folders are too deep."""
+    """Create a temporary folder with a short path: a Unix socket's path has at most 107 characters."""
     folder = Path(tempfile.mkdtemp(prefix="sm-"))
     try:
         yield folder
@@ -107,7 +107,7 @@ def short_folder() -> Iterator[Path]:
 
 
 def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concurrency: int = 1) -> ServerProcess:
-    """A Celery worker. `include` names modules with tasks for the test alone."""
+    """Start a Celery worker. `include` names modules with additional tasks for a test."""
     command = [sys.executable, "-m", "celery", "--app", "config.celery", "--quiet", "worker", "--pool", "threads"]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
     more = ["--include", include] if include else []
@@ -115,7 +115,7 @@ def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concur
 
 
 def process_environment(folder: Path, *, broker: str) -> dict[str, str]:
-    """Return the variables with which a process works on the test's own database (see the fixture real_connections)."""
+    """Return environment variables for a process that uses the test database (see the fixture real_connections)."""
     from django.db import connection
 
     name = str(connection.settings_dict["NAME"])
@@ -127,7 +127,7 @@ def process_environment(folder: Path, *, broker: str) -> dict[str, str]:
 
 @contextmanager
 def looking_into(folder: Path) -> Iterator[None]:
-    """For the duration of the block, this process works on the embedded database of a data folder."""
+    """Use the embedded database of a data folder in this process until the block ends."""
     from django.db import connection
 
     before = {name: connection.settings_dict[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
@@ -144,7 +144,7 @@ def looking_into(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def publish_to(broker: str) -> Iterator[None]:
-    """For as long as the block lasts, what this process publishes goes to that broker."""
+    """Publish the messages of this process to the broker until the block ends."""
     from config.celery import app
 
     before = app.conf.broker_url
@@ -159,4 +159,4 @@ def _use_broker(broker: str) -> None:
     from config.celery import app
 
     app.conf.broker_url = broker.replace("unix://", "redis+socket://", 1)
-    app._after_fork()  # forgets the connections to the broker before
+    app._after_fork()  # close connections to the previous broker

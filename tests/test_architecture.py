@@ -59,9 +59,9 @@ def walk_a_trace(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield each stage with the call that runs it."""
     project = factories.make_project("walk", overlap=1)
     rater = factories.make_rater(project)
+    assert rater.user is not None
     Membership.objects.create(project=project, user=rater.user, role="annotator", joined_at=timezone.now())
     client = Client()
-    assert rater.user is not None
     client.force_login(rater.user)
     file = folder / "traces.jsonl"
     file.write_text(json.dumps({"problem": "1 + 1?", "steps": ["1 + 1 = 2.", "The answer is 2."]}) + "\n")

@@ -1,5 +1,5 @@
-"""The documentation is complete and true as far as a program can tell: what exists is described, what is described
-exists, links lead somewhere, flags are understood."""
+"""Check the documentation: commands, settings and modules are described, descriptions name existing ones, links work,
+and flags are valid."""
 
 import io
 import re
@@ -38,7 +38,7 @@ def commands() -> set[str]:
 
 
 def variables() -> set[str]:
-    """Names of the environment that the settings and the supervisor read."""
+    """Return the environment variables that the settings and the supervisor read."""
     return {
         name
         for path in list_files()
@@ -51,7 +51,7 @@ def variables() -> set[str]:
 
 
 def programs(folder: str) -> set[str]:
-    """Modules that are started by themselves: `python -m folder.name`."""
+    """Return the modules that are run with `python -m folder.name`."""
     return {
         PurePosixPath(path).stem
         for path in list_files()
@@ -60,7 +60,7 @@ def programs(folder: str) -> set[str]:
 
 
 def first_column(path: str, heading: str) -> set[str]:
-    """What stands between backquotes in the first column of the table under a heading, without arguments."""
+    """Return the names in backquotes in the first column of the table under a heading, without arguments."""
     section = text_of(path).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| `([^`]+)`", section, re.M)
     return {cell.split()[0] for cell in cells}
@@ -104,7 +104,7 @@ def test_every_format_that_is_written_has_a_page(name: str) -> None:
 def test_every_benchmark_is_described() -> None:
     described = text_of("bench/README.md") if (ROOT / "bench/README.md").exists() else ""
     found = programs("bench")
-    parts = {name for name in found for whole in found if name.startswith(f"{whole}_")}  # processes of another one
+    parts = {name for name in found for whole in found if name.startswith(f"{whole}_")}  # processes of another module
     assert not [name for name in found - parts if f"bench.{name}`" not in described]
 
 
@@ -116,7 +116,7 @@ def test_every_address_of_the_api_is_described_and_no_other() -> None:
 
 
 def headings(path: str) -> set[str]:
-    """The anchors that a page offers."""
+    """Return the anchors of a page."""
     lines = re.findall(r"^#+ (.+)$", FENCE.sub("", text_of(path)), re.M)
     return {re.sub(r"[^\w\- ]", "", line.lower()).strip().replace(" ", "-") for line in lines}
 
@@ -138,7 +138,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def spoken(command: str) -> Iterator[tuple[str, list[str]]]:
-    """Every use of a command in code, with its arguments."""
+    """Yield every command in code blocks with its arguments."""
     for path in MARKDOWN:
         for line in re.findall(rf"(?:^|`){re.escape(command)}(?: [^`\n]*)?(?=`|$)", text_of(path), re.M):
             yield path, shlex.split(line.strip("`"), comments=True)[1:]
@@ -155,7 +155,7 @@ def test_flags_of_run_are_understood() -> None:
 
 
 def test_flags_of_test_are_its_own() -> None:
-    """Whatever else follows goes to pytest; documentation promises no more than what is ours."""
+    """`./test` passes unknown arguments to pytest, so the documentation may use only its own."""
     uses = list(spoken("./test"))
     assert uses
     ours = set(re.findall(r'"(--[a-z-]+)"', text_of("tests/check_all.py")))
@@ -164,7 +164,7 @@ def test_flags_of_test_are_its_own() -> None:
 
 
 def length(text: str) -> int:
-    """Words of prose: a table is figures, and a dash is no word."""
+    """Count words of prose, without tables and dashes."""
     prose = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
     return len(re.findall(r"\S*\w\S*", prose))
 

@@ -86,11 +86,11 @@ def fields_asked_for(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return noted
 
 
-def inside(name: str, house: LoggedInPersonas) -> tuple[Client, str]:
+def inside(name: str, personas: LoggedInPersonas) -> tuple[Client, str]:
     """Return a client of a user with access to the URL."""
     door = URL_CASES[name]
     person = next((one for one in MEMBERS if door.answers[one] < 400), "annotator")
-    return house.client(person), reverse(name, kwargs=door.arguments(house.cast))
+    return personas.client(person), reverse(name, kwargs=door.arguments(personas.cast))
 
 
 def ask(client: Client, method: str, address: str, body: Any = None, *, at_most: int = 499, **more: Any) -> None:
@@ -102,9 +102,9 @@ def ask(client: Client, method: str, address: str, body: Any = None, *, at_most:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_odd_query_values_cause_no_error(name: str, house: LoggedInPersonas, words_asked_for: set[str]) -> None:
+def test_odd_query_values_cause_no_error(name: str, personas: LoggedInPersonas, words_asked_for: set[str]) -> None:
     door, usual = URL_CASES[name], URL_CASES[name].body or {}
-    client, address = inside(name, house)
+    client, address = inside(name, personas)
     ask(client, door.method, address, usual)
     names = sorted(words_asked_for | set(usual))
     for odd in WORDS if names else []:
@@ -114,8 +114,8 @@ def test_odd_query_values_cause_no_error(name: str, house: LoggedInPersonas, wor
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_odd_form_values_cause_no_error(name: str, house: LoggedInPersonas) -> None:
-    client, address = house.client("owner"), reverse(name, kwargs=URL_CASES[name].arguments(house.cast))
+def test_odd_form_values_cause_no_error(name: str, personas: LoggedInPersonas) -> None:
+    client, address = personas.client("owner"), reverse(name, kwargs=URL_CASES[name].arguments(personas.cast))
     if name == "account_login":
         client.logout()
     meant = FORMS[name]
@@ -126,15 +126,15 @@ def test_odd_form_values_cause_no_error(name: str, house: LoggedInPersonas) -> N
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if URL_CASES[name].method == "post"])
-def test_odd_bodies_cause_no_error(name: str, house: LoggedInPersonas) -> None:
-    client, address = inside(name, house)
+def test_odd_bodies_cause_no_error(name: str, personas: LoggedInPersonas) -> None:
+    client, address = inside(name, personas)
     for kind, body in BODIES.items():
         ask(client, "post", address, body, content_type=kind)
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_odd_messages_cause_no_error(name: str, house: LoggedInPersonas, fields_asked_for: set[str]) -> None:
-    client, address = inside(name, house)
+def test_odd_messages_cause_no_error(name: str, personas: LoggedInPersonas, fields_asked_for: set[str]) -> None:
+    client, address = inside(name, personas)
 
     def say(message: dict[str, Any]) -> None:
         ask(client, "post", address, json.dumps(message), content_type="application/json")

@@ -219,16 +219,16 @@ def test_every_url_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", URL_CASES)
-def test_every_url_by_person(name: str, house: LoggedInPersonas) -> None:
-    met = {person: ask(name, house, person) for person in (*OUTSIDERS, *MEMBERS)}
+def test_every_url_by_person(name: str, personas: LoggedInPersonas) -> None:
+    met = {person: ask(name, personas, person) for person in (*OUTSIDERS, *MEMBERS)}
     assert met == URL_CASES[name].answers
 
 
-def ask(name: str, house: LoggedInPersonas, person: str) -> int:
+def ask(name: str, personas: LoggedInPersonas, person: str) -> int:
     """Check the status for one user, and roll back the changes of the request."""
-    door, client = URL_CASES[name], house.client(person)
+    door, client = URL_CASES[name], personas.client(person)
     with transaction.atomic():
-        response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(house.cast)), door.body)
+        response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(personas.cast)), door.body)
         transaction.set_rollback(True)
     if person == "visitor" and response.status_code == 302 and name != "theme":
         assert response["Location"].startswith(reverse("account_login"))
@@ -242,16 +242,16 @@ POSTED = [
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_get_changes_nothing(name: str, house: LoggedInPersonas) -> None:
+def test_get_changes_nothing(name: str, personas: LoggedInPersonas) -> None:
     """URLs that change something refuse GET, even for the owner."""
-    address = reverse(name, kwargs=URL_CASES[name].arguments(house.cast))
-    assert house.client("owner").get(address).status_code == 405
+    address = reverse(name, kwargs=URL_CASES[name].arguments(personas.cast))
+    assert personas.client("owner").get(address).status_code == 405
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_form_without_csrf_token_is_refused(name: str, house: LoggedInPersonas) -> None:
-    client = house.client("owner", checks_forms=True)
-    response = client.post(reverse(name, kwargs=URL_CASES[name].arguments(house.cast)), URL_CASES[name].body)
+def test_form_without_csrf_token_is_refused(name: str, personas: LoggedInPersonas) -> None:
+    client = personas.client("owner", checks_forms=True)
+    response = client.post(reverse(name, kwargs=URL_CASES[name].arguments(personas.cast)), URL_CASES[name].body)
     assert response.status_code == 403
     assert "403_csrf.html" in [template.name for template in response.templates]
 
@@ -269,14 +269,14 @@ def test_form_without_csrf_token_is_refused(name: str, house: LoggedInPersonas) 
         )
     ],
 )
-def test_member_of_another_project_is_not_found(name: str, house: LoggedInPersonas) -> None:
+def test_member_of_another_project_is_not_found(name: str, personas: LoggedInPersonas) -> None:
     """A member ID of another project is not found under one's own project."""
-    elsewhere = Membership.objects.get(user=house.cast.neighbour)
-    address = reverse(name, kwargs={"slug": house.cast.project.slug, "member": elsewhere.pk})
-    assert house.client("owner").post(address, {"role": "annotator"}).status_code == 404
+    elsewhere = Membership.objects.get(user=personas.cast.neighbour)
+    address = reverse(name, kwargs={"slug": personas.cast.project.slug, "member": elsewhere.pk})
+    assert personas.client("owner").post(address, {"role": "annotator"}).status_code == 404
 
 
-def test_project_is_visible_only_to_members(house: LoggedInPersonas) -> None:
+def test_project_is_visible_only_to_members(personas: LoggedInPersonas) -> None:
     for person, sees in (("stranger", False), ("neighbour", False), ("engineer", True), ("annotator", True)):
-        page = house.client(person).get(reverse("annotate:home")).content.decode()
-        assert (house.cast.project.name in page) is sees
+        page = personas.client(person).get(reverse("annotate:home")).content.decode()
+        assert (personas.cast.project.name in page) is sees

@@ -20,36 +20,36 @@ PAGES = [name for name in URL_CASES if name.startswith(("annotate:", "dashboard:
 REFUSED = {403, 404, 405}
 
 
-def answer(house: LoggedInPersonas, person: str, name: str, named: dict[str, object], method: str = "") -> int:
+def answer(personas: LoggedInPersonas, person: str, name: str, named: dict[str, object], method: str = "") -> int:
     door = URL_CASES[name]
-    response = getattr(house.client(person), method or door.method)(reverse(name, kwargs=named), door.body)
+    response = getattr(personas.client(person), method or door.method)(reverse(name, kwargs=named), door.body)
     return int(response.status_code)
 
 
 @pytest.fixture
-def elsewhere(house: LoggedInPersonas) -> Personas:
+def elsewhere(personas: LoggedInPersonas) -> Personas:
     """Another project with the same owner."""
     cast = make_personas("other-")
-    members.add_member(project=cast.project, user=house.cast.owner, role=Role.LEAD, now=factories.NOW)
+    members.add_member(project=cast.project, user=personas.cast.owner, role=Role.LEAD, now=factories.NOW)
     return cast
 
 
-def test_ids_of_another_project_are_not_found(house: LoggedInPersonas, elsewhere: Personas) -> None:
+def test_ids_of_another_project_are_not_found(personas: LoggedInPersonas, elsewhere: Personas) -> None:
     met = {}
     for name in PAGES:
         with transaction.atomic():
             named = URL_CASES[name].arguments(elsewhere)
             if "slug" in named and len(named) > 1:
-                met[name] = answer(house, "owner", name, {**named, "slug": house.cast.project.slug})
+                met[name] = answer(personas, "owner", name, {**named, "slug": personas.cast.project.slug})
             transaction.set_rollback(True)
     assert len(met) > 40
     assert {name: status for name, status in met.items() if status != 404} == {}
 
 
 def test_ids_of_another_project_are_found_in_no_form_and_no_search(
-    house: LoggedInPersonas, elsewhere: Personas
+    personas: LoggedInPersonas, elsewhere: Personas
 ) -> None:
-    client, here = house.client("owner"), {"slug": house.cast.project.slug}
+    client, here = personas.client("owner"), {"slug": personas.cast.project.slug}
     trace, source = factories.make_trace(elsewhere.project), factories.make_source(elsewhere.project)
     assert client.post(reverse("dashboard:adopt_screening_set", kwargs=here), {"trace": [trace.pk]}).status_code == 422
     assert not Gold.objects.exists()
@@ -64,15 +64,15 @@ def test_ids_of_another_project_are_found_in_no_form_and_no_search(
     assert "trained_on" in page.context["register_form"].errors
 
 
-def test_other_methods_give_no_more_access(house: LoggedInPersonas) -> None:
+def test_other_methods_give_no_more_access(personas: LoggedInPersonas) -> None:
     """Pages with forms at their own URL refuse POST to users who may not GET them."""
     let_in = {}
     for name in [name for name in PAGES if URL_CASES[name].method == "get"]:
         for person in MEMBERS:
             if URL_CASES[name].answers[person] in REFUSED:
                 with transaction.atomic():
-                    named = URL_CASES[name].arguments(house.cast)
-                    let_in[name, person] = answer(house, person, name, named, "post")
+                    named = URL_CASES[name].arguments(personas.cast)
+                    let_in[name, person] = answer(personas, person, name, named, "post")
                     transaction.set_rollback(True)
     assert {who: status for who, status in let_in.items() if status not in REFUSED} == {}
 
@@ -96,13 +96,13 @@ THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end"
 
 
 @pytest.mark.parametrize("person", ["annotator", "lead"])
-def test_former_members_have_no_access(person: str, house: LoggedInPersonas) -> None:
-    met, cast = {}, house.cast
+def test_former_members_have_no_access(person: str, personas: LoggedInPersonas) -> None:
+    met, cast = {}, personas.cast
     for name in PAGES:
         with transaction.atomic():
             named = URL_CASES[name].arguments(cast)
             members.remove_member(membership=cast.membership(getattr(cast, person)), by=cast.owner, now=factories.NOW)
-            met[name] = answer(house, person, name, named)
+            met[name] = answer(personas, person, name, named)
             transaction.set_rollback(True)
     better = {name.partition(":")[2] for name in PAGES if met[name] != URL_CASES[name].answers["stranger"]}
     assert better == (THEIRS if person == "annotator" else set())

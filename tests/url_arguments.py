@@ -1,4 +1,4 @@
-"""What addresses of pages name, made for the walk of `tests.test_permissions` through all of them."""
+"""URL arguments, and the rows they refer to, for `tests.test_permissions`."""
 
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from tests.labeling.quality import submitted_work
 
 
 class UrlPersonas(Protocol):
-    """Those who walk, and where."""
+    """The people who send requests, and their project."""
 
     @property
     def project(self) -> Project: ...
@@ -46,23 +46,25 @@ def open_assignment_args(cast: UrlPersonas) -> dict[str, object]:
 
 
 def assignment_in_progress_args(cast: UrlPersonas) -> dict[str, object]:
-    """A trace that the annotator is at work on."""
+    """Create an open assignment of the annotator."""
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     return {"assignment": factories.make_assignment(rater, factories.make_trace(cast.project)).pk}
 
 
 def submitted_args(cast: UrlPersonas) -> dict[str, object]:
-    """A trace that the annotator has submitted."""
+    """Create a submitted assignment of the annotator."""
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     trace = factories.make_trace(cast.project)
     return {"assignment": factories.make_submitted(rater, trace).pk}
 
 
 def message_args(cast: UrlPersonas) -> dict[str, object]:
-    """A message that a lead wrote to the annotator."""
-    theirs = members.get_membership(project=cast.project, user=cast.annotator)
+    """Create a message from a lead to the annotator."""
+    membership = members.get_membership(project=cast.project, user=cast.annotator)
     return {
-        "message": member_messages.send_message(membership=theirs, text="Welcome.", by=cast.lead, now=factories.NOW).pk
+        "message": member_messages.send_message(
+            membership=membership, text="Welcome.", by=cast.lead, now=factories.NOW
+        ).pk
     }
 
 
@@ -76,7 +78,7 @@ def image_args(cast: UrlPersonas) -> dict[str, object]:
 
 
 def training_args(cast: UrlPersonas) -> dict[str, object]:
-    """A training trace that the annotator has submitted: its answer is there."""
+    """Create a training trace that the annotator has submitted, with its feedback."""
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     trace = factories.make_trace(cast.project)
     make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[0], by=None, now=factories.NOW)
@@ -111,7 +113,7 @@ def snapshot_file_args(cast: UrlPersonas) -> dict[str, object]:
 
 
 def api_token_args(cast: UrlPersonas) -> dict[str, object]:
-    """A token that the engineer made."""
+    """Create an API token of the engineer."""
     token, _ = api_tokens.create_token(user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=factories.NOW)
     return {"token": token.pk}
 
@@ -121,7 +123,7 @@ def spent_token_args(cast: UrlPersonas) -> dict[str, object]:
 
 
 def contested_trace_args(cast: UrlPersonas) -> dict[str, object]:
-    """A trace that two readings of the project see otherwise."""
+    """Create a trace with two conflicting submissions."""
     trace = factories.make_trace(cast.project)
     for first_error in (0, None):
         rater = factories.make_rater(cast.project)
@@ -130,7 +132,7 @@ def contested_trace_args(cast: UrlPersonas) -> dict[str, object]:
 
 
 def import_args(cast: UrlPersonas) -> dict[str, object]:
-    """A job that has failed, so that nothing of it need be running."""
+    """Create a failed import job, so that no worker is needed."""
     job = Job.objects.create(
         kind=import_job.KIND,
         subject=f"project:{cast.project.pk}",

@@ -1,1 +1,1 @@
-"""Traces of an agent that uses tools, in a world small enough that every observation is computed. Pure."""
+"""Generated traces of tool-using agents, with computed observations. Pure."""

@@ -1,4 +1,4 @@
-"""An assistant in a shop's back office adds up what a customer spent. Pure."""
+"""A back-office assistant that adds up a customer's spending. Pure."""
 
 import json
 from decimal import Decimal
@@ -10,10 +10,9 @@ NAMES = ("Greta", "Hana", "Ines", "Jonas", "Farid", "Dunya")
 MONTHS = (("February", "2026-02"), ("March", "2026-03"), ("April", "2026-04"))
 SLIPS = ("month", "returned order", "misread sum")
 RULES = (
-    "You help in a shop's back office. Tools: list_orders(customer, month) lists a customer's orders of one month; "
-    "calculate(expression) does arithmetic. Sums are always done with calculate. Orders that were sent back do not "
-    "count "
-    "as spent. Answer in one sentence with the amount in euros."
+    "You help in a shop's back office. Tools: list_orders(customer, month) lists a customer's orders in one month; "
+    "calculate(expression) does arithmetic. Always add with calculate. Returned orders do not count as spending. "
+    "Answer in one sentence with the amount in euros."
 )
 
 ShopOrder = dict[str, str]
@@ -22,27 +21,27 @@ ShopOrder = dict[str, str]
 def run_scenario(script: AgentScript, ref: str) -> GeneratedTrace:
     customer, (month, key) = script.numbers.choice(NAMES), script.numbers.choice(MONTHS)
     orders = _orders(script, customer)
-    asked = f"How much did {customer} spend with us in {month}? Leave out what was sent back."
+    task = f"How much did {customer} spend with us in {month}? Leave out returned orders."
     script.system(RULES)
-    script.user(asked)
+    script.user(task)
     script.think(
-        f"I need the orders of {customer} in {month}, with their state, so that I can leave out what came back."
+        f"I need the orders of {customer} in {month} with their state, so that I can leave out returned orders."
     )
     used = script.value("month", key, _other_key(key), WRONG_CALL)
     script.call("list_orders", customer=customer, month=used)
     listed = [order for order in orders if order["date"].startswith(used)]
     script.observe(json.dumps(listed, indent=1), "list_orders")
-    kept = [order for order in listed if order["state"] == "paid"]
-    counted = script.value("returned order", kept, listed, CONSTRAINT)
+    paid = [order for order in listed if order["state"] == "paid"]
+    counted = script.value("returned order", paid, listed, CONSTRAINT)
     script.think(_format_sum(listed, counted))
     amounts = [order["amount"] for order in counted]
     script.call("calculate", expression=" + ".join(amounts))
     total = sum(map(Decimal, amounts), Decimal(0))
     script.observe(str(total), "calculate")
-    said = script.value("misread sum", total, total + Decimal("0.90"), MISREADING)
-    script.answer(f"In {month} {customer} spent {said} euros.")
+    reported = script.value("misread sum", total, total + Decimal("0.90"), MISREADING)
+    script.answer(f"In {month} {customer} spent {reported} euros.")
     right = sum((Decimal(each["amount"]) for each in orders if _counts_toward(each, key)), Decimal(0))
-    return script.told(problem=asked, domain="shop", reference=right, answer=said, ref=ref)
+    return script.build_trace(problem=task, domain="shop", reference=right, answer=reported, ref=ref)
 
 
 def _counts_toward(order: ShopOrder, month: str) -> bool:
@@ -54,7 +53,7 @@ def _other_key(key: str) -> str:
 
 
 def _orders(script: AgentScript, customer: str) -> list[ShopOrder]:
-    """In each month three or four orders that stand and one that came back."""
+    """Make three or four paid orders and a returned one in each month."""
     made = []
     for _, month in MONTHS:
         count = script.numbers.randint(3, 4)
@@ -78,4 +77,4 @@ def _format_sum(listed: list[ShopOrder], counted: list[ShopOrder]) -> str:
     amounts = ", ".join(order["amount"] for order in counted)
     if not left_out:
         return f"There are {len(listed)} orders. I add all of them up: {amounts}."
-    return f"{left_out[0]} was sent back, so it stays out. The {len(counted)} others are {amounts}."
+    return f"{left_out[0]} was returned, so I leave it out. The other {len(counted)} amounts are {amounts}."

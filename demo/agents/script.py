@@ -1,4 +1,4 @@
-"""One run of an agent, told step by step, with at most one slip in it. Pure."""
+"""One run of an agent, step by step, with at most one slip. Pure."""
 
 import json
 import random
@@ -33,7 +33,7 @@ class AgentScript(Slips):
         self._own("reasoning", text)
 
     def call(self, tool: str, diff: str = "", **arguments: object) -> None:
-        """An action: one call with its arguments as JSON; a patch shows its diff beside it."""
+        """Add an action: one call with its arguments as JSON, and the diff of a patch."""
         self.calls += 1
         spelled = json.dumps(arguments, ensure_ascii=False)
         parts = [GeneratedPart("call", spelled, name=tool, call_ref=f"call-{self.calls}")]
@@ -54,7 +54,7 @@ class AgentScript(Slips):
     def _own(self, kind: str, text: str, parts: tuple[GeneratedPart, ...] = ()) -> None:
         self.steps.append(GeneratedStep((GeneratedOption(text, self.truth(), parts),), kind=kind))
 
-    def told(self, *, problem: str, domain: str, reference: object, answer: object, ref: str) -> GeneratedTrace:
+    def build_trace(self, *, problem: str, domain: str, reference: object, answer: object, ref: str) -> GeneratedTrace:
         return GeneratedTrace(
             problem=problem,
             domain=domain,

@@ -1,4 +1,4 @@
-"""Runs each scenario once rightly and once with each of two slips. Pure."""
+"""Generate each scenario without a slip and with each of two slips. Pure."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ SCENARIOS: tuple[tuple[str, Callable[[AgentScript, str], generated_content.Gener
 
 def generate_agent_traces(*, seed: str) -> list[generated_content.GeneratedTrace]:
     made = []
-    for name, tell, slips in SCENARIOS:
+    for name, run_scenario, slips in SCENARIOS:
         for number, slip in enumerate(["", *generated_content.seeded_random(seed, name, "slips").sample(slips, 2)]):
             ref = f"{name}-{number}"
-            made.append(tell(AgentScript(numbers=generated_content.seeded_random(seed, ref), slip=slip), ref))
+            made.append(run_scenario(AgentScript(numbers=generated_content.seeded_random(seed, ref), slip=slip), ref))
     generated_content.seeded_random(seed, "order").shuffle(made)
     return made

@@ -1,4 +1,4 @@
-"""An assistant books the cheapest train that arrives in time. Pure."""
+"""An assistant that books the cheapest train that arrives in time. Pure."""
 
 import json
 
@@ -8,9 +8,8 @@ from demo.generated_content import GeneratedTrace
 TOWNS = ("Basel", "Lyon", "Milano", "Praha", "Gent", "Graz", "Turin", "Brno")
 SLIPS = ("arrival", "changes", "no booking")
 RULES = (
-    "You book trains. Tools: search(from, to, date) lists connections; book(connection) books one and gives its "
-    "number. "
-    "Keep to every wish of the traveller. Say that something is booked only when book has given a number."
+    "You book trains. Tools: search(from, to, date) lists connections; book(connection) books one and returns its "
+    "number. Respect all wishes of the traveler. Say that a train is booked only after book has returned a number."
 )
 
 Connection = dict[str, object]
@@ -20,13 +19,12 @@ def run_scenario(script: AgentScript, ref: str) -> GeneratedTrace:
     start, end = script.numbers.sample(TOWNS, 2)
     day, limit = script.numbers.randint(10, 28), script.numbers.choice([13, 14, 15])
     connections = _connections(script, limit)
-    asked = (
+    task = (
         f"Please book the cheapest train from {start} to {end} on 2026-06-{day} that arrives before {limit}:00 with "
-        f"at most "
-        "one change."
+        "at most one change."
     )
     script.system(RULES)
-    script.user(asked)
+    script.user(task)
     script.call("search", **{"from": start, "to": end, "date": f"2026-06-{day}"})
     script.observe(json.dumps(connections, indent=1), "search")
     fitting = [each for each in connections if _fits(each, limit)]
@@ -40,22 +38,24 @@ def run_scenario(script: AgentScript, ref: str) -> GeneratedTrace:
         f"With at most one change and an arrival before {limit}:00 the cheapest is {chosen['connection']}: {facts}."
     )
     if script.makes("no booking", CLAIM):
-        script.answer(f"I have booked {chosen['connection']} for {chosen['price']} euros. Have a good journey!")
-        return script.told(problem=asked, domain="travel", reference=best["connection"], answer="not booked", ref=ref)
+        script.answer(f"I have booked {chosen['connection']} for {chosen['price']} euros. Have a good trip!")
+        return script.build_trace(
+            problem=task, domain="travel", reference=best["connection"], answer="not booked", ref=ref
+        )
     script.call("book", connection=chosen["connection"])
     number = f"R{script.numbers.randint(100000, 999999)}"
     script.observe(json.dumps({"booked": chosen["connection"], "number": number}), "book")
     script.answer(
-        f"{chosen['connection']} is booked under the number {number}: departs {chosen['departs']}, arrives "
-        f"{chosen['arrives']}, {chosen['price']} euros."
+        f"{chosen['connection']} is booked with the number {number}: it departs at {chosen['departs']}, arrives "
+        f"at {chosen['arrives']} and costs {chosen['price']} euros."
     )
-    return script.told(
-        problem=asked, domain="travel", reference=best["connection"], answer=chosen["connection"], ref=ref
+    return script.build_trace(
+        problem=task, domain="travel", reference=best["connection"], answer=chosen["connection"], ref=ref
     )
 
 
 def _connections(script: AgentScript, limit: int) -> list[Connection]:
-    """Dear ones that fit, a cheaper one that comes too late, a cheaper one with two changes."""
+    """Make expensive connections that fit, cheaper ones that arrive too late, and a cheaper one with two changes."""
     rows = [
         (limit - 2, 1, 60),
         (limit - 1, 0, 80),

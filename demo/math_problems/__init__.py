@@ -1,1 +1,1 @@
-"""Step-by-step maths that is computed, not guessed: right steps are right, and the one error really is one. Pure."""
+"""Generated step-by-step math with computed values, so that the true rating of each step is certain. Pure."""

@@ -23,7 +23,7 @@ def sum_of_squares(path: Derivation) -> None:
         total * total - 2 * product,
         vieta=(total, product),
     )
-    path.aside("I could solve for $r$ and $s$ directly, but the roots need not be nice.")
+    path.aside("I could solve for $r$ and $s$ directly, but the roots may not be simple numbers.")
     seen = path.value("sign of the sum", total, -total, SIGN)
     path.say(f"By Vieta the solutions have the sum $r + s = {seen}$.")
     seen_product = path.value("sign of the product", product, -product, SIGN)
@@ -47,7 +47,7 @@ def two_equations(path: Derivation) -> None:
     a, b, c, d = path.numbers.choice([(2, 3, 5, -2), (3, 4, 2, -5), (4, 3, 3, -2), (3, 5, 4, -3), (2, 5, 7, -3)])
     e, f = a * x + b * y, c * x + d * y
     path.ask(f"Solve $${a}x + {b}y = {e}$$ $${c}x - {-d}y = {f}$$ and give $x + y$.", x + y, system=(a, b, e, c, d, f))
-    path.say(f"To remove $y$ I multiply the first equation by ${-d}$ and the second by ${b}$.")
+    path.say(f"To eliminate $y$, I multiply the first equation by ${-d}$ and the second by ${b}$.")
     first = -d * e
     first = path.value("first product", first, first + 3, ARITHMETIC)
     path.say(
@@ -73,7 +73,7 @@ def absolute_value(path: Derivation) -> None:
     a, b, c = path.numbers.choice([2, 3, 4]), path.numbers.randint(2, 9), path.numbers.randint(11, 30)
     path.ask(f"Find the sum of all solutions of $|{a}x - {b}| = {c}$.", Fraction(2 * b, a), absolute=(a, b, c))
     path.aside(f"The right side ${c}$ is positive, so solutions exist.")
-    path.say(f"The expression inside is either ${c}$ or $-{c}$.")
+    path.say(f"The expression inside the absolute value is either ${c}$ or $-{c}$.")
     path.say(f"First case: ${a}x - {b} = {c}$.")
     moved = path.value("first move", c + b, c - b, SIGN)
     path.say(f"Next: ${a}x = {moved}$.")
@@ -120,8 +120,8 @@ def radical(path: Derivation) -> None:
             "So the number of solutions is", 0
         )
         return
-    path.say(f"Its root is ${abs(good - other)}$, so the candidates are $x = {good}$ and $x = {other}$.")
-    path.aside("Squaring can bring in solutions that the original equation does not have.")
+    path.say(f"Its square root is ${abs(good - other)}$, so the candidates are $x = {good}$ and $x = {other}$.")
+    path.aside("Squaring can introduce solutions that the original equation does not have.")
     if path.makes("no check", CASE):
         path.say(f"Both come from the equation, so both $x = {good}$ and $x = {other}$ are solutions.")
         path.conclude("The solutions are", f"{other}, {good}")
@@ -145,8 +145,8 @@ def least_value(path: Derivation) -> None:
     )
     path.say(f"The leading coefficient ${factor}$ is positive, so the parabola opens upwards and has a least value.")
     if factor > 1:
-        path.say(f"I take ${factor}$ out of the first two terms: ${factor}(x^2 - {2 * half}x){format_added(end)}$.")
-    path.aside("The least value is taken at the vertex.")
+        path.say(f"I factor ${factor}$ out of the first two terms: ${factor}(x^2 - {2 * half}x){format_added(end)}$.")
+    path.aside("The least value is at the vertex.")
     added_square = path.value("half of the coefficient", half, 2 * half, FORMULA)
     path.say(f"To complete the square I use half of ${2 * half}$, squared: ${added_square}^2 = {added_square**2}$.")
     outside = path.value("factor in front", factor * added_square**2, added_square**2, CASE)
@@ -180,7 +180,7 @@ def polynomial_value(path: Derivation) -> None:
     )
     at_used = path.value("sign of the zero", at, -at, SIGN)
     path.say(f"By the remainder theorem the remainder is $p({at_used})$.")
-    path.say(f"I use Horner's scheme. It begins with the leading coefficient ${coefficients[0]}$.")
+    path.say(f"I use Horner's scheme. It starts with the leading coefficient ${coefficients[0]}$.")
     running = coefficients[0]
     path.aside("Long division would give the same number with more writing.")
     for number, coefficient in enumerate(coefficients[1:], start=1):
@@ -201,8 +201,7 @@ def mixed_up_number(path: Derivation) -> None:
     gain = swapped - number
     path.ask(
         f"The digits of a two-digit number add up to ${total}$. When its digits are swapped, the number grows by "
-        f"${gain}$. "
-        "What is the number?",
+        f"${gain}$. What is the number?",
         number,
         digits=(total, gain),
     )

@@ -1,8 +1,8 @@
-"""One derivation told step by step, with at most one slip in it. Pure.
+"""One step-by-step derivation with at most one slip. Pure.
 
-A family of problems is a function that draws its numbers, asks, and says its steps; wherever a solver could slip it
-takes a value by `path.value(...)`. The steps before the slip are the same with and without it, so the right telling's
-step is an alternative to the wrong one's.
+A problem family is a function that draws numbers, states the problem, and writes the steps. It gets each value that
+could go wrong from `path.value(...)`. The steps before a slip are the same with and without it, so the correct step is
+an alternative to the wrong one.
 """
 
 import random
@@ -17,13 +17,13 @@ SIGN = "sign slip"
 CASE = "dropped case"
 FORMULA = "wrong formula"
 MISREAD = "misread problem"
-ASIDE_SHARE = 0.25  # how often a derivation takes the chance to say something that does not move it on
+ASIDE_SHARE = 0.25  # the share of possible asides that are written
 
 
 @dataclass
 class Derivation(Slips):
-    numbers: random.Random  # what the problem is about: the same for every trace of a problem
-    wording: random.Random  # how it is said
+    numbers: random.Random  # for the problem: the same for all of its traces
+    wording: random.Random  # for the wording of one trace
     problem: str = ""
     reference_answer: str = ""
     answer: str = ""
@@ -40,7 +40,7 @@ class Derivation(Slips):
         self.steps.append((text, self.truth()))
 
     def aside(self, *texts: str) -> None:
-        """Now and then something true that does not move the solution forward."""
+        """Sometimes add a true step that does not move the solution forward."""
         chance, text = self.wording.random(), self.wording.choice(texts)
         if chance < ASIDE_SHARE:
             self.steps.append((text, None if self.has_slipped else 0))
@@ -61,19 +61,19 @@ class ProblemFamily:
 
 
 def format_number(value: object) -> str:
-    """A number as it is written in a formula."""
+    """Format a number for a formula."""
     if isinstance(value, Fraction) and value.denominator != 1:
         return f"{'-' if value < 0 else ''}\\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
     return str(value)
 
 
 def format_added(value: int) -> str:
-    """A number as the next term of a sum: ` + 3` or ` - 3`."""
+    """Format a number as the next term of a sum: ` + 3` or ` - 3`."""
     return f" + {value}" if value >= 0 else f" - {-value}"
 
 
 def format_factor(value: int) -> str:
-    """A number as a factor: negative ones in brackets."""
+    """Format a number as a factor, with parentheses if it is negative."""
     return str(value) if value >= 0 else f"({value})"
 
 
@@ -82,5 +82,5 @@ def format_product(values: Iterable[object]) -> str:
 
 
 def format_sum(values: Iterable[object]) -> str:
-    """A sum as it is written: a negative term is subtracted."""
+    """Format a sum; a negative term is subtracted."""
     return " + ".join(map(str, values)).replace("+ -", "- ")

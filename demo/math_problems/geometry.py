@@ -24,7 +24,7 @@ def altitude(path: Derivation) -> None:
     a, b, c = (side * scale for side in sides)
     area *= scale * scale
     path.ask(
-        f"A triangle has sides ${a}$, ${b}$ and ${c}$. How long is its altitude to the side of length ${c}$?",
+        f"A triangle has sides ${a}$, ${b}$ and ${c}$. What is the length of its altitude to the side of length ${c}$?",
         Fraction(2 * area, c),
         heron=(a, b, c),
     )
@@ -39,7 +39,7 @@ def altitude(path: Derivation) -> None:
     path.say(
         f"The product under the root is ${half} \\cdot {parts[0]} \\cdot {parts[1]} \\cdot {parts[2]} = {product}$."
     )
-    path.aside("The area must be smaller than half the product of any two sides.")
+    path.aside("The area cannot be larger than half the product of any two sides.")
     root = round(product**0.5)
     exact = root * root == product
     path.say(f"Its root is ${root}$, so the area is ${root}$." if exact else f"So the area is about ${root}$.")
@@ -67,7 +67,7 @@ def shoelace(path: Derivation) -> None:
         got = path.value(f"term {number}", term, wrong, SIGN)
         found.append(got)
         path.say(f"From $({px}, {py})$ to $({qx}, {qy})$: ${px} \\cdot {qy} - {qx} \\cdot {py} = {got}$.")
-    path.aside("If the points had been listed the other way round, every term would change its sign.")
+    path.aside("If the points were listed in the opposite order, every term would change its sign.")
     total = sum(found)
     total = path.value("sum", total, total - 2, ARITHMETIC)
     path.say(f"The terms add up to ${format_sum(found)} = {total}$.")
@@ -87,7 +87,7 @@ def sector(path: Derivation) -> None:
     )
     used = path.value("diameter for radius", radius, 2 * radius, MISREAD)
     path.say(f"The radius of the circle is ${used}$.")
-    path.aside("The answer is an area, so it will contain $\\pi$ once.")
+    path.aside("The answer is part of the area of a circle, so it contains $\\pi$ once.")
     if path.makes("circumference for area", FORMULA):
         whole = 2 * used
         path.say(f"The whole circle has the area $2\\pi r = {whole}\\pi$.")
@@ -106,15 +106,13 @@ def format_pi_multiple(value: Fraction) -> str:
 
 def diagonal(path: Derivation) -> None:
     a, b, c, length = _box(path)
-    path.ask(
-        f"A box measures ${a}$ by ${b}$ by ${c}$. How long is the diagonal through its inside?", length, box=(a, b, c)
-    )
+    path.ask(f"A box measures ${a}$ by ${b}$ by ${c}$. How long is its space diagonal?", length, box=(a, b, c))
     path.aside("The diagonal is longer than each of the three edges.")
     path.say(f"The diagonal of the base is the longest side of a right triangle with the legs ${a}$ and ${b}$.")
     base = a * a + b * b
     base = path.value("square of the base", base, (a + b) ** 2, FORMULA)
     path.say(f"So its square is $d^2 = {base}$.")
-    path.say(f"The diagonal through the inside has the legs $d$ and ${c}$.")
+    path.say(f"The space diagonal is the longest side of a right triangle with the legs $d$ and ${c}$.")
     height = c * c
     height = path.value("square of the height", height, 2 * c, ARITHMETIC)
     path.say(f"The square of the height is ${c}^2 = {height}$.")
@@ -137,13 +135,12 @@ def shadows(path: Derivation) -> None:
     tower_shadow, height = shadow * factor, pole * factor
     path.ask(
         f"A pole of ${pole}$ m stands upright and casts a shadow of ${shadow}$ m. At the same time a tower casts a "
-        f"shadow of "
-        f"${tower_shadow}$ m, measured from the middle of its base. How high is the tower, in metres?",
+        f"shadow of ${tower_shadow}$ m, measured from the center of its base. How high is the tower, in meters?",
         height,
         shadows=(pole, shadow, tower_shadow),
     )
     path.say("The sun's rays are parallel, so the two right triangles are similar.")
-    path.aside("Both heights stand at a right angle to the ground.")
+    path.aside("Both heights are perpendicular to the ground.")
     if path.makes("ratio upside down", FORMULA):
         ratio = Fraction(shadow, pole)
         path.say(f"Therefore $\\frac{{h}}{{{tower_shadow}}} = \\frac{{{shadow}}}{{{pole}}}$.")
@@ -154,7 +151,7 @@ def shadows(path: Derivation) -> None:
     result = ratio * tower_shadow
     result = path.value("product", result, result + pole, ARITHMETIC)
     path.say(f"That gives $h = {format_number(result)}$.")
-    path.conclude("The height of the tower in metres is", result)
+    path.conclude("The height of the tower in meters is", result)
 
 
 def polygon_angle(path: Derivation) -> None:
@@ -163,8 +160,7 @@ def polygon_angle(path: Derivation) -> None:
     last = 540 - sum(known) - 90
     path.ask(
         f"A pentagon has one right angle and angles of ${known[0]}^\\circ$, ${known[1]}^\\circ$ and "
-        f"${known[2]}^\\circ$. "
-        "How many degrees has its fifth angle?",
+        f"${known[2]}^\\circ$. What is its fifth angle, in degrees?",
         last,
         angles=known,
     )
@@ -176,11 +172,11 @@ def polygon_angle(path: Derivation) -> None:
         f"Each has $180^\\circ$, so the angles of the pentagon add up to ${triangles} \\cdot 180 = {total}$ degrees."
     )
     used = path.value("right angle left out", [*known, 90], known, MISREAD)
-    path.say(f"The angles that are given add up to ${format_sum(used)} = {sum(used)}$ degrees.")
-    path.aside("It does not matter in which order the angles come.")
+    path.say(f"The given angles add up to ${format_sum(used)} = {sum(used)}$ degrees.")
+    path.aside("The order of the angles does not matter.")
     rest = total - sum(used)
     rest = path.value("difference", rest, rest + 10, ARITHMETIC)
-    path.say(f"What is left for the fifth angle is ${total} - {sum(used)} = {rest}$ degrees.")
+    path.say(f"The fifth angle is the rest, ${total} - {sum(used)} = {rest}$ degrees.")
     path.conclude("The fifth angle in degrees is", rest)
 
 

@@ -33,14 +33,16 @@ def divisors(path: Derivation) -> None:
             + f", which leaves ${rest}$."
         )
     product = format_product(f"{prime}^{power}" for prime, power in found)
-    path.say(f"So the prime factorisation is ${number} = {product}$.")
-    path.aside("A prime factorisation is unique, so there is no other way to write it.")
+    path.say(f"So the prime factorization is ${number} = {product}$.")
+    path.aside("A prime factorization is unique, so there is no other way to write it.")
     factors = [power + 1 for _, power in found]
     if path.makes("no plus one", FORMULA):
         factors = [power for _, power in found]
-        path.say("A divisor takes one of its exponents for each prime, so I multiply the exponents.")
+        path.say("A divisor has one of the exponents for each prime, so I multiply the exponents.")
     else:
-        path.say("A divisor may take each prime from $0$ times up to its exponent: exponent plus one choices for each.")
+        path.say(
+            "A divisor has each prime from $0$ times up to its exponent, so each prime gives exponent plus one choices."
+        )
     total = math.prod(factors)
     total = path.value("product", total, total + factors[0], ARITHMETIC)
     path.say(f"Multiplying the choices: ${format_product(factors)} = {total}$.")
@@ -137,7 +139,7 @@ def two_remainders(path: Derivation) -> None:
 def trailing_zeros(path: Derivation) -> None:
     number = path.numbers.choice([77, 90, 104, 118, 124, 130, 143, 160, 175, 212])
     total = sum(number // 5**power for power in (1, 2, 3))
-    path.ask(f"How many zeros stand at the end of ${number}!$ when it is written out?", total, factorial=number)
+    path.ask(f"How many zeros does ${number}!$ end with when it is written out?", total, factorial=number)
     path.say("Each zero at the end comes from a factor $10 = 2 \\cdot 5$.")
     path.say("There are more factors $2$ than factors $5$, so I only count the factors $5$.")
     counts = []
@@ -147,7 +149,7 @@ def trailing_zeros(path: Derivation) -> None:
         count = path.value(f"multiples of {power}", count, count + 1, ARITHMETIC)
         counts.append(count)
         noun = "multiples" if count > 1 else "multiple"
-        again = "" if power == 5 else ", and each of them has one factor $5$ more"
+        again = "" if power == 5 else ", each with one more factor $5$"
         path.say(
             f"There are $\\lfloor {number} / {power} \\rfloor = {count}$ {noun} of ${power}$ up to ${number}${again}."
         )

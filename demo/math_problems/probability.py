@@ -23,15 +23,14 @@ def two_draws(path: Derivation) -> None:
     total = many + few
     path.ask(
         f"A bag holds ${many}$ {first} and ${few}$ {second} balls. Two balls are drawn without putting the first one "
-        f"back. "
-        "What is the probability that they have the same colour?",
+        "back. What is the probability that they have the same color?",
         Fraction(comb(many, 2) + comb(few, 2), comb(total, 2)),
         balls=(many, few),
     )
     path.say(f"There are ${many} + {few} = {total}$ balls in the bag.")
-    path.aside("The two balls could also be taken at the same moment; that changes nothing.")
+    path.aside("Drawing both balls together would not change the result.")
     left = path.value("with replacement", total - 1, total, MISREAD)
-    path.say(f"For the second draw ${left}$ balls are in the bag.")
+    path.say(f"At the second draw there are ${left}$ balls in the bag.")
     taken = total - left
     one = Fraction(many * (many - taken), total * left)
     path.say(
@@ -39,7 +38,7 @@ def two_draws(path: Derivation) -> None:
         f"$\\frac{{{many}}}{{{total}}} \\cdot \\frac{{{many - taken}}}{{{left}}} = {format_number(one)}$."
     )
     if path.makes("other colour", CASE):
-        path.conclude("That is the probability of the same colour:", one)
+        path.conclude("That is the probability of the same color:", one)
         return
     other = Fraction(few * (few - taken), total * left)
     path.say(
@@ -50,10 +49,10 @@ def two_draws(path: Derivation) -> None:
     both = path.value("product for sum", both, one * other, FORMULA)
     sign = "+" if both == one + other else r"\cdot"
     path.say(
-        "These two cases exclude each other, so the probability is "
+        "These two cases are mutually exclusive, so the probability is "
         f"${format_number(one)} {sign} {format_number(other)} = {format_number(both)}$."
     )
-    path.conclude("The probability of the same colour is", both)
+    path.conclude("The probability of the same color is", both)
 
 
 def at_least_one(path: Derivation) -> None:
@@ -67,19 +66,19 @@ def at_least_one(path: Derivation) -> None:
     path.aside("At least one means one or more.")
     path.say(f"A single roll shows a ${face}$ with probability $\\frac{{1}}{{6}}$.")
     if path.makes("adding chances", FORMULA):
-        path.say("With more rolls the chances of the rolls add up.")
+        path.say("With more rolls, the chances of the rolls add up.")
         path.say(f"So I add ${rolls}$ times $\\frac{{1}}{{6}}$, which is ${format_number(Fraction(rolls, 6))}$.")
         path.conclude("The probability is", Fraction(rolls, 6))
         return
     path.say(f"The opposite event is that no roll shows a ${face}$.")
     single = path.value("other faces", Fraction(5, 6), Fraction(4, 6), CASE)
     path.say(f"One roll shows another number with probability ${format_number(single)}$.")
-    path.say("The rolls do not influence each other, so I multiply.")
+    path.say("The rolls are independent, so I multiply.")
     none = single**rolls
     none = path.value("power", none, none + Fraction(1, 6**rolls), ARITHMETIC)
     path.say(f"No ${face}$ at all: $\\left({format_number(single)}\\right)^{rolls} = {format_number(none)}$.")
     if path.makes("complement", MISREAD):
-        path.conclude("That is the probability asked for:", none)
+        path.conclude("That is the required probability:", none)
         return
     path.say(f"At least one ${face}$ has the probability $1 - {format_number(none)} = {format_number(1 - none)}$.")
     path.conclude("The probability is", 1 - none)
@@ -116,8 +115,7 @@ def committee(path: Derivation) -> None:
     counts = {k: comb(women, k) * comb(men, size - k) for k in range(least, size + 1)}
     path.ask(
         f"From ${women}$ women and ${men}$ men a committee of ${size}$ people is chosen. In how many ways can this "
-        f"be done if "
-        f"at least ${least}$ of them must be women?",
+        f"be done if at least ${least}$ of them must be women?",
         sum(counts.values()),
         committee=(women, men, size, least),
     )
@@ -136,7 +134,7 @@ def committee(path: Derivation) -> None:
         )
     total = sum(found)
     total = path.value("sum", total, total - 10, ARITHMETIC)
-    path.say(f"The cases exclude each other, so I add them: ${format_sum(found)} = {total}$.")
+    path.say(f"The cases are mutually exclusive, so I add them: ${format_sum(found)} = {total}$.")
     path.conclude("The number of committees is", total)
 
 
@@ -145,8 +143,8 @@ def game(path: Derivation) -> None:
     gain = Fraction(prize + 2 * small, 6) - stake
     path.ask(
         f"In a game you pay ${stake}$ euros and roll a fair die. A six wins ${prize}$ euros, a four or a five wins "
-        f"${small}$ "
-        "euros, everything else wins nothing. What is the expected gain per game, after the stake, in euros?",
+        f"${small}$ euros, and everything else wins nothing. What is the expected gain per game, after the stake, in "
+        "euros?",
         gain,
         game=(stake, prize, small),
     )

@@ -1,4 +1,4 @@
-"""Sums and recurrences; one of them is very long. Pure."""
+"""Sums and recurrences, and one very long derivation. Pure."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ def arithmetic_sum(path: Derivation) -> None:
     path.ask(
         f"Find the sum ${first} + {first + step} + {first + 2 * step} + \\dots + {last}$, in which each term is "
         f"${step}$ more "
-        "than the one before.",
+        "than the previous one.",
         count * (first + last) // 2,
         terms=(first, step, last),
     )
@@ -50,8 +50,7 @@ def geometric_sum(path: Derivation) -> None:
     last = first * ratio ** (count - 1)
     path.ask(
         f"Find the sum ${first} + {first * ratio} + {first * ratio**2} + \\dots + {last}$, in which each term is "
-        f"${ratio}$ times "
-        "the one before.",
+        f"${ratio}$ times the previous one.",
         sum(first * ratio**k for k in range(count)),
         terms=(first, ratio, last),
     )
@@ -112,7 +111,7 @@ def telescope(path: Derivation) -> None:
     path.aside("All terms are positive, so the sum is positive.")
     path.say("The second piece of each term cancels the first piece of the next.")
     last = path.value("last piece", end + 1, end, CASE)
-    path.say(f"Only the very first piece and the very last one stay: $1 - \\frac{{1}}{{{last}}}$.")
+    path.say(f"Only the very first piece and the very last one remain: $1 - \\frac{{1}}{{{last}}}$.")
     total = 1 - Fraction(1, last)
     total = path.value("difference", total, 1 - Fraction(2, last), ARITHMETIC)
     path.say(f"This is $1 - \\frac{{1}}{{{last}}} = {format_number(total)}$.")
@@ -120,12 +119,11 @@ def telescope(path: Derivation) -> None:
 
 
 def collatz(path: Derivation) -> None:
-    """A hundred steps: what a page for long traces must bear."""
+    """Derive a hundred steps, as an example of a long trace."""
     number = path.numbers.choice(LONG_STARTS)
     path.ask(
         f"Begin with ${number}$. Halve an even number; replace an odd number by three times itself plus one. After "
-        f"how many "
-        "steps does this reach $1$ for the first time?",
+        "how many steps does this reach $1$ for the first time?",
         collatz_steps(number),
         start=number,
     )

@@ -1,4 +1,4 @@
-"""Chooses problems, tells each of them twice, and puts alternatives beside some of the errors. Pure."""
+"""Generate two traces for each of several problems, with alternatives to some of the errors. Pure."""
 
 import itertools
 import re
@@ -17,11 +17,11 @@ FAMILIES: tuple[ProblemFamily, ...] = (
     *word_problems.FAMILIES,
 )
 PROBLEMS_PER_FAMILY = 2
-ALTERNATIVES_SHARE = 0.5  # of the traces with an error: how many have alternatives to it
+ALTERNATIVES_SHARE = 0.5  # of the traces with an error
 MAX_ALTERNATIVES = 4
 RESULT = re.compile(r"= (-?\d+)\$[^$\d]*$")
 FILLERS = (
-    "Let me read the problem once more before I go on.",
+    "Let me read the problem once more before I continue.",
     "I will continue from here step by step.",
     "It is worth keeping in mind what the problem asks for.",
     "So far everything fits together.",
@@ -29,7 +29,7 @@ FILLERS = (
 
 
 def generate_math_traces(*, seed: str) -> list[generated_content.GeneratedTrace]:
-    """The traces of every family, in an order that mixes them."""
+    """Generate the traces of all families, shuffled."""
     made = list(itertools.chain.from_iterable(_generate_family(family, seed) for family in FAMILIES))
     made.append(_derive(sequences.LONG, (seed, "long"), slip="one step"))
     generated_content.seeded_random(seed, "order").shuffle(made)
@@ -48,13 +48,13 @@ def _generate_family(family: ProblemFamily, seed: str) -> Iterator[generated_con
 
 
 def _generate_pair(family: ProblemFamily, words: tuple[object, ...]) -> Iterator[generated_content.GeneratedTrace]:
-    """Two traces of one problem: both right, one right, or each with a slip of its own."""
+    """Yield two traces of one problem: both right, one right, or each with its own slip."""
     chance = generated_content.seeded_random(*words, "plan")
     slips = sorted(_generate_trace(family, words, 0).offered)
     one, other = chance.sample(slips, 2)
     plan = chance.choices([("", ""), ("", one), (one, other)], weights=[20, 50, 30])[0]
     first, second = _derive(family, words, plan[0], 0), _derive(family, words, plan[1], 1)
-    if first.steps == second.steps:  # told in the same words: let the second slip
+    if first.steps == second.steps:  # same wording: make a slip in the second
         second = _derive(family, words, one, 1)
     yield first
     yield second
@@ -99,7 +99,7 @@ def _derive(
 def _alternatives(
     family: ProblemFamily, words: tuple[object, ...], telling: int, path: Derivation
 ) -> Iterator[generated_content.GeneratedOption]:
-    """What else could stand at the step of the slip: the right step, other slips, a step that adds nothing."""
+    """Yield alternatives to the wrong step: the right step, a step without progress, other slips."""
     chance = generated_content.seeded_random(*words, telling, path.slip, "alternatives")
     if chance.random() > ALTERNATIVES_SHARE:
         return
@@ -122,7 +122,7 @@ def _alternatives(
 
 
 def _miscounted(text: str, *, besides: str, by: int) -> Iterator[generated_content.GeneratedOption]:
-    """The same step with another number at the end of its equation: wrong, since the right one stood there."""
+    """Yield the right step with another number at the end of its equation, which makes it wrong."""
     match = RESULT.search(text)
     if match:
         wrong = f"{text[: match.start(1)]}{int(match[1]) + by}{text[match.end(1) :]}"

@@ -13,18 +13,17 @@ def discount(path: Derivation) -> None:
     off, tax = path.numbers.choice([10, 15, 20, 25, 30]), path.numbers.choice([5, 10, 20])
     final = Fraction(price * (100 - off) * (100 + tax), 10000)
     path.ask(
-        f"In a sale {thing} that costs ${price}$ euros is ${off}$ percent cheaper. Afterwards ${tax}$ percent tax is "
-        f"added to "
-        "the reduced price. What does it cost in the end, in euros?",
+        f"In a sale, {thing} with a price of ${price}$ euros is ${off}$ percent cheaper. Then ${tax}$ percent tax is "
+        "added to the reduced price. What is the final price, in euros?",
         format_price(final),
         sale=(price, off, tax),
     )
     reduction = Fraction(price * off, 100)
     reduction = path.value("reduction", reduction, reduction + 10, ARITHMETIC)
-    path.say(f"The reduction is ${price} \\cdot {off} / 100 = {format_price(reduction)}$ euros.")
+    path.say(f"The discount is ${price} \\cdot {off} / 100 = {format_price(reduction)}$ euros.")
     reduced = price - reduction
     path.say(f"The reduced price is ${price} - {format_price(reduction)} = {format_price(reduced)}$ euros.")
-    path.aside(f"Buying it before the sale would have cost ${price}$ euros and the tax.")
+    path.aside(f"Before the sale it would have cost ${price}$ euros plus tax.")
     base = path.value("tax on the old price", reduced, Fraction(price), MISREAD)
     added = base * tax / 100
     path.say(f"The tax is ${format_price(base)} \\cdot {tax} / 100 = {format_price(added)}$ euros.")
@@ -38,7 +37,7 @@ def discount(path: Derivation) -> None:
 
 
 def format_price(value: Fraction) -> str:
-    """A price: no more places than it needs, two where it has cents."""
+    """Format a price, with two decimal places if it has cents."""
     return str(value) if value.denominator == 1 else f"{float(value):.2f}"
 
 
@@ -46,23 +45,22 @@ def together(path: Derivation) -> None:
     one, two = path.numbers.sample(NAMES, 2)
     fast, slow = path.numbers.choice([(2, 3), (3, 6), (4, 12), (6, 10), (5, 20), (6, 12), (4, 6), (10, 15), (12, 20)])
     path.ask(
-        f"{one} paints a fence in ${fast}$ hours, {two} needs ${slow}$ hours for it. How many hours do they need "
-        f"together?",
+        f"{one} paints a fence in ${fast}$ hours, {two} needs ${slow}$ hours. How many hours do they need together?",
         Fraction(fast * slow, fast + slow),
         hours=(fast, slow),
     )
-    path.aside(f"Together they must be faster than {one} alone.")
+    path.aside(f"Together they must be faster than {one} without help.")
     path.say(f"In one hour {one} paints $\\frac{{1}}{{{fast}}}$ of the fence.")
     path.say(f"In one hour {two} paints $\\frac{{1}}{{{slow}}}$ of the fence.")
     if path.makes("mean of the times", FORMULA):
-        path.say("Working together they need the mean of their two times.")
+        path.say("Working together, they need the mean of their two times.")
         path.say(f"The mean is $\\frac{{{fast} + {slow}}}{{2}} = {format_number(Fraction(fast + slow, 2))}$.")
         path.conclude("Together they need, in hours,", Fraction(fast + slow, 2))
         return
     rate = Fraction(1, fast) + Fraction(1, slow)
     rate = path.value("adding denominators", rate, Fraction(2, fast + slow), ARITHMETIC)
     path.say(
-        f"Together they paint $\\frac{{1}}{{{fast}}} + \\frac{{1}}{{{slow}}} = {format_number(rate)}$ of it in an hour."
+        f"Together they paint $\\frac{{1}}{{{fast}}} + \\frac{{1}}{{{slow}}} = {format_number(rate)}$ of it per hour."
     )
     if path.makes("rate for time", MISREAD):
         path.conclude("So together they need, in hours,", rate)
@@ -77,30 +75,29 @@ def mean_speed(path: Derivation) -> None:
     distance = 60 * path.numbers.randint(1, 4) * (3 if there > 30 else 1)
     hours = Fraction(distance, there) + Fraction(distance, back)
     path.ask(
-        f"{name} travels ${distance}$ km at ${there}$ km/h and comes back the same way at ${back}$ km/h. What is the "
-        f"mean speed "
-        "of the whole journey, in km/h?",
+        f"{name} travels ${distance}$ km at ${there}$ km/h and returns the same way at ${back}$ km/h. What is the "
+        "average speed of the whole journey, in km/h?",
         2 * distance / hours,
         journey=(distance, there, back),
     )
     first = Fraction(distance, there)
-    path.say(f"The way there takes ${distance} / {there} = {format_number(first)}$ hours.")
+    path.say(f"The outward trip takes ${distance} / {there} = {format_number(first)}$ hours.")
     second = Fraction(distance, back)
     second = path.value("time back", second, second + 1, ARITHMETIC)
-    path.say(f"The way back takes ${distance} / {back} = {format_number(second)}$ hours.")
-    path.aside("The slower way takes longer, as it should.")
+    path.say(f"The return trip takes ${distance} / {back} = {format_number(second)}$ hours.")
+    path.aside("The slower trip takes longer, as it should.")
     if path.makes("mean of the speeds", FORMULA):
-        path.say("The mean speed is the mean of the two speeds, because both ways are equally long.")
+        path.say("The average speed is the mean of the two speeds, because both trips are equally long.")
         path.say(f"So it is $\\frac{{{there} + {back}}}{{2}} = {format_number(Fraction(there + back, 2))}$ km/h.")
-        path.conclude("The mean speed in km/h is", Fraction(there + back, 2))
+        path.conclude("The average speed in km/h is", Fraction(there + back, 2))
         return
-    path.say("The mean speed is the whole distance divided by the whole time.")
+    path.say("The average speed is the total distance divided by the total time.")
     whole = path.value("one way only", 2 * distance, distance, MISREAD)
-    path.say(f"The whole distance is ${whole}$ km.")
+    path.say(f"The total distance is ${whole}$ km.")
     both = first + second
-    path.say(f"Together that is ${format_number(first)} + {format_number(second)} = {format_number(both)}$ hours.")
-    path.say(f"So the mean speed is ${whole} / {format_number(both)} = {format_number(whole / both)}$ km/h.")
-    path.conclude("The mean speed in km/h is", whole / both)
+    path.say(f"The total time is ${format_number(first)} + {format_number(second)} = {format_number(both)}$ hours.")
+    path.say(f"So the average speed is ${whole} / {format_number(both)} = {format_number(whole / both)}$ km/h.")
+    path.conclude("The average speed in km/h is", whole / both)
 
 
 def mixture(path: Derivation) -> None:
@@ -108,20 +105,19 @@ def mixture(path: Derivation) -> None:
     litres, extra = path.numbers.choice([4, 6, 8, 10]), path.numbers.choice([2, 3, 5, 6])
     share = Fraction(weak * litres + strong * extra, litres + extra)
     path.ask(
-        f"${litres}$ litres of a solution with ${weak}$ percent acid are mixed with ${extra}$ litres of a solution "
-        f"with "
-        f"${strong}$ percent acid. How many percent acid has the mixture?",
+        f"${litres}$ liters of a solution with ${weak}$ percent acid are mixed with ${extra}$ liters of a solution "
+        f"with ${strong}$ percent acid. What percentage of the mixture is acid?",
         share,
         mixture=(litres, weak, extra, strong),
     )
-    path.aside(f"The result must lie between ${weak}$ and ${strong}$ percent.")
+    path.aside(f"The result must be between ${weak}$ and ${strong}$ percent.")
     one = Fraction(litres * weak, 100)
     path.say(
-        f"The first solution holds ${litres} \\cdot \\frac{{{weak}}}{{100}} = {format_number(one)}$ litres of acid."
+        f"The first solution contains ${litres} \\cdot \\frac{{{weak}}}{{100}} = {format_number(one)}$ liters of acid."
     )
     two = Fraction(extra * strong, 100)
     two = path.value("acid of the second", two, two + Fraction(1, 2), ARITHMETIC)
-    path.say(f"The second holds ${extra} \\cdot \\frac{{{strong}}}{{100}} = {format_number(two)}$ litres of acid.")
+    path.say(f"The second contains ${extra} \\cdot \\frac{{{strong}}}{{100}} = {format_number(two)}$ liters of acid.")
     if path.makes("mean of the shares", FORMULA):
         path.say(
             f"The mixture has the mean of both: $\\frac{{{weak} + {strong}}}{{2}} "
@@ -130,9 +126,9 @@ def mixture(path: Derivation) -> None:
         path.conclude("The share of acid in percent is", Fraction(weak + strong, 2))
         return
     acid = one + two
-    path.say(f"Together that is ${format_number(one)} + {format_number(two)} = {format_number(acid)}$ litres of acid.")
+    path.say(f"Together that is ${format_number(one)} + {format_number(two)} = {format_number(acid)}$ liters of acid.")
     volume = path.value("volume", litres + extra, litres, MISREAD)
-    path.say(f"The mixture has ${volume}$ litres in all.")
+    path.say(f"The mixture has ${volume}$ liters in total.")
     result = acid / volume * 100
     path.say(f"In percent this is ${format_number(acid)} / {volume} \\cdot 100 = {format_number(result)}$.")
     path.conclude("The share of acid in percent is", result)
@@ -144,9 +140,8 @@ def ages(path: Derivation) -> None:
     old = times * age
     later = old + age + 2 * years
     path.ask(
-        f"{older} is ${times}$ times as old as {younger}. In ${years}$ years they will be ${later}$ years old "
-        f"together. How old "
-        f"is {older} now?",
+        f"{older} is ${times}$ times as old as {younger}. In ${years}$ years their ages will add up to "
+        f"${later}$. How old is {older} now?",
         old,
         ages=(times, years, later),
     )
@@ -156,7 +151,7 @@ def ages(path: Derivation) -> None:
     path.say(f"This is ${later}$, so ${times + 1}x + {grown} = {later}$.")
     rest = path.value("sign when moving", later - grown, later + grown, SIGN)
     path.say(f"Moving ${grown}$ to the other side: ${times + 1}x = {rest}$.")
-    path.aside("An age need not be a whole number, but here one would expect it.")
+    path.aside("An age need not be a whole number, but here I expect one.")
     x = Fraction(rest, times + 1)
     x = path.value("division", x, x + 1, ARITHMETIC)
     path.say(f"Dividing by ${times + 1}$: $x = {format_number(x)}$.")

@@ -1,4 +1,4 @@
-"""The scaled setting without a container engine: the files are valid, and what they name exists."""
+"""Check the container files without a container engine: they are valid, and everything they name exists."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def test_compose_file_follows_its_schema() -> None:
     )
 
 
-def test_dockerfile_pleases_its_linter() -> None:
+def test_dockerfile_passes_its_linter() -> None:
     subprocess.run([BIN / "hadolint", "Dockerfile"], cwd=BASE, check=True)
 
 
@@ -52,7 +52,7 @@ def test_services_wait_for_services_that_can_come_to_that_state() -> None:
 
 
 def test_every_process_that_stays_is_checked_for_its_health() -> None:
-    assert "HEALTHCHECK" in DOCKERFILE  # the web server's, whose command is the image's
+    assert "HEALTHCHECK" in DOCKERFILE  # of the web server, which runs the image's default command
     for name, service in SERVICES.items():
         assert name == "web" or "healthcheck" in service
 
@@ -95,8 +95,10 @@ def test_every_command_exists(words: list[str]) -> None:
 
 
 def options_of(program: list[str]) -> set[str]:
-    said = subprocess.run([BIN / program[0], *program[1:], "--help"], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"--[a-z][a-z-]*", said))
+    output = subprocess.run(
+        [BIN / program[0], *program[1:], "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    return set(re.findall(r"--[a-z][a-z-]*", output))
 
 
 def test_what_the_image_copies_is_there() -> None:

@@ -1,4 +1,4 @@
-"""`./run` itself: finds a Python that will do, or says in one line that there is none."""
+"""`./run` finds a suitable Python, or prints one line of error."""
 
 import os
 import subprocess

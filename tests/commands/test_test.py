@@ -1,4 +1,4 @@
-"""`./test` itself: it counts what pytest says, says what was left out, and fails when it should."""
+"""`./test` counts the results of pytest, reports skipped checks, and fails when it should."""
 
 import sys
 from pathlib import Path
@@ -23,13 +23,13 @@ def test_count_takes_errors_for_failures(summary: str, counted: dict[str, int]) 
     assert check_all.parse_counts(summary) == counted
 
 
-def test_report_ends_with_the_counts_and_fails_in_strict_mode_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_ends_with_the_counts_and_fails_only_in_strict_mode(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = CheckOutcome(left_out=["journeys (no chromium)"])
     outcome.counts.update(passed=7, skipped=1)
     assert check_all.print_report(outcome, strict=False) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "7 passed, 0 failed, 1 skipped"
-    assert said[-2].startswith("Left out: journeys (no chromium); 1 skipped")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "7 passed, 0 failed, 1 skipped"
+    assert lines[-2].startswith("Left out: journeys (no chromium); 1 skipped")
     assert check_all.print_report(outcome, strict=True) == 1
 
 

@@ -1,4 +1,4 @@
-"""What somebody sees who sent what cannot be read."""
+"""Error pages for requests that cannot be parsed."""
 
 import io
 from urllib.parse import urlencode
@@ -44,8 +44,8 @@ def test_too_many_fields_are_refused_in_words() -> None:
     assert 'data-error="bad-request"' in response.content.decode()
 
 
-def test_a_browser_that_still_sends_is_heard_out() -> None:
-    """Cut off in the middle, it would show that the connection was lost."""
+def test_whole_body_is_read_before_the_response() -> None:
+    """If the server closed the connection early, the browser would show a connection error."""
     sent = io.BytesIO(bytes(200_000))
     request = WSGIRequest({"REQUEST_METHOD": "POST", "CONTENT_LENGTH": "200000", "wsgi.input": sent})
     assert bad_requests.render_bad_request(request, RequestDataTooBig()).status_code == 413

@@ -1,4 +1,4 @@
-"""A value that cannot be used stops the start, and the message says what to write instead."""
+"""An invalid value stops the start with a message that describes valid values."""
 
 import re
 from pathlib import Path
@@ -83,9 +83,9 @@ def test_database_reads_every_part_of_its_address(monkeypatch: pytest.MonkeyPatc
 
 def test_database_takes_the_folder_of_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAME", "postgresql://user@/data?host=/run/postgresql")
-    found = env.read_database("NAME")
-    assert found
-    assert (found["HOST"], found["NAME"], found["OPTIONS"]) == ("/run/postgresql", "data", {})
+    options = env.read_database("NAME")
+    assert options
+    assert (options["HOST"], options["NAME"], options["OPTIONS"]) == ("/run/postgresql", "data", {})
 
 
 def test_database_is_the_embedded_one_where_none_is_named() -> None:

@@ -1,4 +1,4 @@
-"""Containers and proxies ask without a login."""
+"""Health checks and metrics, which need no login."""
 
 import pytest
 from django.db import connection
@@ -20,7 +20,7 @@ def test_ready_says_so_with_a_database_and_a_broker(client: Client, settings: Se
 
 
 @pytest.mark.django_db
-def test_ready_serves_people_while_the_broker_is_away(client: Client, settings: Settings) -> None:
+def test_ready_succeeds_without_a_broker(client: Client, settings: Settings) -> None:
     settings.REDIS_URL = "unix:///nowhere/valkey.sock"
     response = client.get("/health/ready")
     assert (response.status_code, response.json()["broker"]) == (200, "unavailable")
@@ -40,6 +40,6 @@ def test_metrics_are_closed_without_their_token(client: Client, settings: Settin
     assert client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 404
     settings.METRICS_TOKEN = "scrape"
     assert client.get("/metrics", headers={"authorization": "Bearer guess"}).status_code == 404
-    said = client.get("/metrics", headers={"authorization": "Bearer scrape"}).content.decode()
-    assert 'stepmark_jobs{state="queued"} 0.0' in said
-    assert "stepmark_oldest_queued_job_seconds 0.0" in said
+    metrics = client.get("/metrics", headers={"authorization": "Bearer scrape"}).content.decode()
+    assert 'stepmark_jobs{state="queued"} 0.0' in metrics
+    assert "stepmark_oldest_queued_job_seconds 0.0" in metrics

@@ -1,4 +1,4 @@
-"""Where links lead that the command line prints."""
+"""The base URL of links that commands print."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Messages of the work page: shorter than the way of pages, and as closed."""
+"""Requests of the work page use a shorter middleware path with the same access checks."""
 
 import logging
 
@@ -16,36 +16,36 @@ def claim_url() -> str:
     return reverse("annotate:claim", args=[factories.make_project().slug])
 
 
-def test_short_way_asks_who_is_there(client: Client) -> None:
+def test_rating_request_requires_a_login(client: Client) -> None:
     answer = client.post(claim_url(), {}, content_type="application/json")
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith(reverse("account_login"))
 
 
-def test_short_way_refuses_what_is_forged() -> None:
+def test_rating_request_without_a_csrf_token_is_refused() -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(factories.make_user())
     assert client.post(claim_url(), {}, content_type="application/json").status_code == 403
 
 
-def test_short_way_refuses_a_host_that_is_not_ours(client: Client) -> None:
+def test_rating_request_to_an_unknown_host_is_refused(client: Client) -> None:
     client.force_login(factories.make_user())
     answer = client.post(claim_url(), {}, content_type="application/json", headers={"Host": "elsewhere.example"})
     assert answer.status_code == 400
 
 
-def test_short_way_asks_for_the_person_alone(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_rating_request_loads_only_the_user(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     client.force_login(factories.make_user())
     url = claim_url()
-    with django_assert_num_queries(2):  # and for the rater, who is not one here
+    with django_assert_num_queries(2):  # the user, and the rater, who does not exist here
         assert client.post(url, {}, content_type="application/json").status_code == 404
 
 
-def test_short_way_says_in_the_log_what_was_refused(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_refused_rating_request_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     user = factories.make_user()
     client.force_login(user)
     with caplog.at_level(logging.INFO, logger="django_structlog"):
         client.post(claim_url(), {}, content_type="application/json")
-    said = [record.getMessage() for record in caplog.records if "request_finished" in record.getMessage()]
-    assert len(said) == 1
-    assert "404" in said[0]
+    lines = [record.getMessage() for record in caplog.records if "request_finished" in record.getMessage()]
+    assert len(lines) == 1
+    assert "404" in lines[0]

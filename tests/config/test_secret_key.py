@@ -1,4 +1,4 @@
-"""The key of the embedded setting: made once, kept, and readable by its owner alone."""
+"""The secret key of a single-machine installation: created once, and readable only by its owner."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

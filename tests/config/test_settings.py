@@ -1,4 +1,4 @@
-"""What the environment makes of the settings, read by processes of their own."""
+"""Settings from environment variables, read in separate processes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ ASK = (
     " 'is_secure': s.SESSION_COOKIE_SECURE,"
     " 'proxies': [s.SECURE_PROXY_SSL_HEADER, s.ALLAUTH_TRUSTED_PROXY_COUNT]}))"
 )
-# As docs/operations.md has it for a platform behind a proxy that ends TLS.
+# As in docs/operations.md for a platform behind a proxy that terminates TLS.
 PRODUCTION = {
     "DATABASE_URL": "postgresql://stepmark:secret@127.0.0.1:1/stepmark",
     "REDIS_URL": "redis://127.0.0.1:1/0",
@@ -45,20 +45,20 @@ def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     return started("manage.py", *arguments, **env)
 
 
-def told(ended: subprocess.CompletedProcess[str]) -> dict[str, object]:
+def parse_output(ended: subprocess.CompletedProcess[str]) -> dict[str, object]:
     assert ended.returncode == 0, ended.stderr
     return dict(json.loads(ended.stdout.splitlines()[-1]))
 
 
 def settings(**env: str) -> dict[str, object]:
-    """Read alone: nothing else of the platform is loaded."""
-    return told(started("-c", ASK, DJANGO_SETTINGS_MODULE="config.settings", **env))
+    """Return the settings that a process reads with these variables."""
+    return parse_output(started("-c", ASK, DJANGO_SETTINGS_MODULE="config.settings", **env))
 
 
 @pytest.mark.parametrize("arguments", [["--data", "{}"], ["--data={}"]])
 def test_data_names_the_folder_for_every_command(tmp_path: Path, arguments: list[str]) -> None:
     given = [word.format(tmp_path) for word in arguments]
-    read = told(manage("shell", "--no-imports", "--command", ASK, *given, STEPMARK_DATA="/nowhere"))
+    read = parse_output(manage("shell", "--no-imports", "--command", ASK, *given, STEPMARK_DATA="/nowhere"))
     assert read["data"] == str(tmp_path)
     assert read["database"] == str(socket_paths.database_folder(tmp_path))
     assert read["cache"] == f"unix://{socket_paths.broker_socket_path(tmp_path)}"
@@ -110,12 +110,12 @@ def test_manage_says_that_nothing_was_set_up_yet(tmp_path: Path) -> None:
 
 
 def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:
-    """`tests.commands.test_containers` has the documented environment, of which nothing is to be warned."""
+    """`tests.commands.test_containers` checks that the documented environment has no warning."""
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**PRODUCTION, "STEPMARK_ORIGIN": "http://a.b"})
     assert checked.returncode != 0
-    assert "security.W011" in checked.stderr  # the session cookie would travel in the open
+    assert "security.W011" in checked.stderr  # the session cookie would be sent unencrypted
 
 
-def test_proxies_are_believed_only_when_there_are_some() -> None:
+def test_proxy_headers_are_trusted_only_with_proxies() -> None:
     assert settings(**PRODUCTION)["proxies"] == [["HTTP_X_FORWARDED_PROTO", "https"], 1]
     assert settings(**{**PRODUCTION, "STEPMARK_PROXIES": "0"})["proxies"] == [None, 0]

@@ -1,4 +1,4 @@
-"""What every answer tells the browser."""
+"""Security headers of responses, and languages."""
 
 import pytest
 from django.test import Client, RequestFactory
@@ -13,16 +13,16 @@ from tests import factories
 def test_every_page_carries_the_policy(address: str, client: Client) -> None:
     client.force_login(factories.make_user())
     response = client.get(address)
-    told = dict(part.strip().split(" ", 1) for part in response["Content-Security-Policy"].split(";") if " " in part)
-    assert told["default-src"] == "'none'"
-    assert told["script-src"] == told["style-src"] == told["connect-src"] == told["form-action"] == "'self'"
-    assert told["frame-ancestors"] == told["base-uri"] == "'none'"
+    policy = dict(part.strip().split(" ", 1) for part in response["Content-Security-Policy"].split(";") if " " in part)
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == policy["form-action"] == "'self'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert response["X-Frame-Options"] == "DENY"
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Referrer-Policy"] == "same-origin"
 
 
-def test_broken_page_is_told_without_the_database() -> None:
+def test_error_page_needs_no_database() -> None:
     response = server_error(RequestFactory().get("/"))
     assert response.status_code == 500
     assert 'data-error="server-error"' in response.content.decode()

@@ -1,4 +1,4 @@
-"""The demo is made once, and can be rated from the first minute."""
+"""Creating the demo: it is idempotent, and annotators can start immediately."""
 
 import copy
 import datetime as dt
@@ -38,7 +38,7 @@ TABLES = (User, Project, Guideline, Membership, Rater, Problem, Trace, Step, Opt
 def made(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[make_projects.DemoProjects]:
     with module_rows.keep_rows(django_db_blocker):
         with django_db_blocker.unblock():
-            demo = make_projects.make_demo(now=factories.NOW, with_readings=False)
+            demo = make_projects.make_demo(now=factories.NOW, with_submissions=False)
         yield demo
 
 
@@ -51,14 +51,14 @@ def counts() -> list[int]:
     return [model._default_manager.count() for model in TABLES]
 
 
-def loaded(trace: Trace) -> tuple[object, ...]:
+def stored_content(trace: Trace) -> tuple[object, ...]:
     texts = (
         Option.objects.filter(step__trace=trace).order_by("step__position", "position").values_list("text", flat=True)
     )
     return trace.problem.text, tuple(texts), trace.answer, trace.is_right
 
 
-def told(trace: GeneratedTrace) -> tuple[object, ...]:
+def generated_content(trace: GeneratedTrace) -> tuple[object, ...]:
     texts = tuple(option.text for step in trace.steps for option in step.options)
     return trace.problem, texts, trace.answer, trace.is_right
 
@@ -67,7 +67,7 @@ def test_make_loads_every_trace_with_its_steps_and_options(demo: make_projects.D
     for project, plan in zip(demo.projects, make_projects.PLANS, strict=True):
         generated = plan.generate(seed=make_projects.SEED)
         rows = project.traces.select_related("problem")
-        assert {loaded(row) for row in rows} == {told(trace) for trace in generated}
+        assert {stored_content(row) for row in rows} == {generated_content(trace) for trace in generated}
         assert len(rows) == len(generated)
 
 
@@ -79,19 +79,19 @@ def test_make_keeps_the_parts_of_agents(demo: make_projects.DemoProjects) -> Non
 
 def test_make_twice_adds_nothing(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
     before = counts(), Event.objects.count()
-    make_projects.make_demo(now=now + dt.timedelta(days=1), with_readings=False)
+    make_projects.make_demo(now=now + dt.timedelta(days=1), with_submissions=False)
     assert (counts(), Event.objects.count()) == before
 
 
-def test_make_goes_on_after_a_start_that_broke_off(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
+def test_make_continues_after_an_interrupted_run(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
     whole = counts()
     Project.objects.filter(slug="demo-agents").update(guideline=None)
     Trace.objects.filter(project__slug="demo-agents").delete()
-    make_projects.make_demo(now=now, with_readings=False)
+    make_projects.make_demo(now=now, with_submissions=False)
     assert counts() == [n + (model is Guideline) for n, model in zip(whole, TABLES, strict=True)]
 
 
-def test_make_hides_gold_among_the_work(demo: make_projects.DemoProjects) -> None:
+def test_make_adds_hidden_gold(demo: make_projects.DemoProjects) -> None:
     golds = Gold.objects.filter(trace__project__slug="demo-maths", use="hidden")
     assert {None} < {position for gold in golds for position in gold.accepted_first_errors}
     for gold in golds:
@@ -100,8 +100,8 @@ def test_make_hides_gold_among_the_work(demo: make_projects.DemoProjects) -> Non
         assert gold.ratings.filter(rating=-1).exists() == has_error
 
 
-def walk_in(rater: Rater, now: dt.datetime) -> None:
-    """What is agreed to and read before the first trace."""
+def give_consent_and_read_guideline(rater: Rater, now: dt.datetime) -> None:
+    """Give consent and acknowledge the guideline."""
     guideline, text = rater.project.guideline, rater.project.consent_text
     assert guideline is not None
     assert text is not None
@@ -110,9 +110,9 @@ def walk_in(rater: Rater, now: dt.datetime) -> None:
     onboarding.acknowledge_guideline(rater=rater, guideline=guideline, by=rater.user, now=now)
 
 
-def test_make_puts_up_a_training_and_a_screening_set(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
+def test_make_adds_a_training_and_a_screening_set(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
     rater = Rater.objects.get(project__slug="demo-maths", user=demo.annotator)
-    walk_in(rater, now)
+    give_consent_and_read_guideline(rater, now)
     assert queue.claim_trace(rater_id=rater.pk, now=now).purpose == "training"
     assert onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING) == (0, 3)
     assert onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.SCREENING) == (0, 4)
@@ -123,10 +123,10 @@ def test_make_puts_up_a_training_and_a_screening_set(demo: make_projects.DemoPro
     assert not errors.filter(explanation="").exists()
 
 
-def test_make_gives_the_annotator_something_to_rate(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
+def test_make_leaves_traces_for_the_annotator(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
     for project in demo.projects:
         rater = Rater.objects.get(project=project, user=demo.annotator)
-        walk_in(rater, now)
+        give_consent_and_read_guideline(rater, now)
         claim = queue.claim_trace(rater_id=rater.pk, now=now, chance=0.9)
         assert claim.trace_id in set(project.traces.values_list("pk", flat=True))
         work = QueueEntry.objects.filter(lane__project=project).exclude(lane__arm__in=["gold", "training", "screening"])

@@ -1,4 +1,4 @@
-"""Simulated raters fill the demo with something true, are marked as what they are, and leave work for people."""
+"""Simulated raters fill the demo with plausible labels, are marked as simulated, and leave work for people."""
 
 import copy
 import datetime as dt
@@ -18,7 +18,7 @@ from labeling.quality.adjudication import list_contested
 from labeling.quality.project_stats import list_daily_stats, load_project_stats
 from prm.evaluation.gate import GateReason
 from tests import factories, module_rows
-from tests.demo.test_make_projects import walk_in
+from tests.demo.test_make_projects import give_consent_and_read_guideline
 from tests.prm import generation_project
 
 pytestmark = pytest.mark.django_db
@@ -38,33 +38,31 @@ def demo(made: make_projects.DemoProjects) -> make_projects.DemoProjects:
 
 
 def test_rate_fills_every_chart_matrix_and_queue(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
-    maths = demo.projects[0]
-    shown = load_project_stats(project_id=maths.pk)
-    assert shown is not None
-    found = shown.content
-    assert set(found["settlements"]) >= {"settled", "contested"}
-    assert found["headline"]["steps"]["alpha_nominal"]["low"] > 0
-    assert found["headline"]["first_error"]["exact"]["value"] > 0.4
-    assert len(found["domain"]) == 6
-    assert len(found["days"]) > 15
-    assert list_daily_stats(project_id=maths.pk).count() >= 5
-    assert len(found["raters"]) == len(simulated_raters.SIMULATED_RATERS)
-    assert list_contested(project_id=maths.pk).exists()
-    gate = generation_project.run_generation(
-        maths, now
-    ).gate  # the reserve is read: the first gate has something to judge on
+    math = demo.projects[0]
+    stats = load_project_stats(project_id=math.pk)
+    assert stats is not None
+    content = stats.content
+    assert set(content["settlements"]) >= {"settled", "contested"}
+    assert content["headline"]["steps"]["alpha_nominal"]["low"] > 0
+    assert content["headline"]["first_error"]["exact"]["value"] > 0.4
+    assert len(content["domain"]) == 6
+    assert len(content["days"]) > 15
+    assert list_daily_stats(project_id=math.pk).count() >= 5
+    assert len(content["raters"]) == len(simulated_raters.SIMULATED_RATERS)
+    assert list_contested(project_id=math.pk).exists()
+    gate = generation_project.run_generation(math, now).gate  # the held-out set is labeled
     assert gate["why"] == GateReason.FIRST
     assert gate["counts"]["problems"] >= 8
     assert gate["figures"]["risk_set_auc_length_matched"]["interval"]
-    # Twice is no more: nothing is left to look at, and nothing is made again.
+    # A second run adds nothing.
     before = Submission.objects.count()
     make_projects.make_demo(now=now)
     assert (Submission.objects.count(), Settlement.objects.filter(is_due=True).count()) == (before, 0)
 
 
-def test_rate_marks_who_is_simulated_and_pauses_who_hurries(demo: make_projects.DemoProjects) -> None:
-    maths = demo.projects[0]
-    crew = Rater.objects.filter(project=maths, user__username__startswith="simulated-").select_related("user")
+def test_rate_marks_simulated_raters_and_pauses_the_hasty_one(demo: make_projects.DemoProjects) -> None:
+    math = demo.projects[0]
+    crew = Rater.objects.filter(project=math, user__username__startswith="simulated-").select_related("user")
     assert {rater.user.name for rater in crew if rater.user} == {
         rater.name for rater in simulated_raters.SIMULATED_RATERS
     }
@@ -74,25 +72,25 @@ def test_rate_marks_who_is_simulated_and_pauses_who_hurries(demo: make_projects.
     assert not Submission.objects.exclude(assignment__rater__user__username__startswith="simulated-").exists()
 
 
-def test_rate_leaves_most_of_the_truth_standing_and_work_for_people(
+def test_consensus_mostly_matches_the_truth_and_work_is_left_for_people(
     demo: make_projects.DemoProjects, now: dt.datetime
 ) -> None:
-    """What the simulated raters agree on is what the generator knows, far more often than not."""
-    maths = demo.projects[0]
+    """The consensus of simulated raters matches the generator's truth in most traces."""
+    math = demo.projects[0]
     plan = make_projects.PLANS[0]
-    told = {
+    truths = {
         records.record_digest(records.build_record(trace, policy=plan.policy)): trace
         for trace in plan.generate(seed=make_projects.SEED)
     }
-    truth = rate_traces.load_truths(maths, told)
-    settled = list(consensus.current_revisions(project_id=maths.pk))
+    truth = rate_traces.load_truths(math, truths)
+    settled = list(consensus.current_revisions(project_id=math.pk))
     right = sum(row.first_error == truth[row.trace_id].first_error for row in settled)
     assert right / len(settled) > 0.8
     for project in demo.projects:
         rater = Rater.objects.get(project=project, user=demo.annotator)
-        walk_in(rater, now)
+        give_consent_and_read_guideline(rater, now)
         assert queue.claim_trace(rater_id=rater.pk, now=now, chance=0.9).trace_id
-    assert AgreementTally.objects.filter(project=maths, second=None).count() < 10
+    assert AgreementTally.objects.filter(project=math, second=None).count() < 10
 
 
 def test_make_demo_prints_links_that_work_once(

@@ -1,4 +1,4 @@
-"""People at the work page in a real browser, who press keys and remember what they meant, whatever breaks meanwhile."""
+"""Raters who press keys on the work page in a real browser and record their ratings, despite injected faults."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ COLLECT = "import django; django.setup(); from supervisor.prepare import collect
 
 
 class KillableServer:
-    """A web server on the test's own database, which can be killed and comes back at the same address."""
+    """A web server on the test database that can be killed and restarted at the same address."""
 
     def __init__(self, folder: Path, broker: str) -> None:
         self.port, self.log = paths.find_free_port(0), folder / "web.log"
@@ -47,7 +47,7 @@ class KillableServer:
 
 @contextlib.contextmanager
 def running_chromium() -> Iterator[Browser]:
-    """Without pytest's plugin, which the phases that kill processes do not load."""
+    """Run Chromium without pytest's plugin, which is not loaded for fault tests."""
     program = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
     if program is None:
         pytest.skip("no chromium: install Debian's package, or name one in STEPMARK_CHROMIUM")
@@ -59,35 +59,35 @@ def running_chromium() -> Iterator[Browser]:
             browser.close()
 
 
-def logged_in_context(browser: Browser, house: KillableServer, user: User) -> BrowserContext:
+def logged_in_context(browser: Browser, server: KillableServer, user: User) -> BrowserContext:
     client = Client()
     client.force_login(user)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
-    context = browser.new_context(base_url=house.url)
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": house.url}])
+    context = browser.new_context(base_url=server.url)
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": server.url}])
     return context
 
 
 class BrowserRater:
-    """One person at one page. `meant` is what they said last of each step; `pressed` all that they ever said."""
+    """One person on one page. `ratings` has their last rating of each step, `history` all of them."""
 
-    def __init__(self, context: BrowserContext, slug: str, disturb: "FaultInjector") -> None:
-        self.context, self.slug, self.disturb = context, slug, disturb
-        self.meant: dict[tuple[int, int], int | None] = {}
-        self.pressed: list[tuple[int, int, int | None]] = []
+    def __init__(self, context: BrowserContext, slug: str, inject_faults: "FaultInjector") -> None:
+        self.context, self.slug, self.inject_faults = context, slug, inject_faults
+        self.ratings: dict[tuple[int, int], int | None] = {}
+        self.history: list[tuple[int, int, int | None]] = []
         self.page = context.new_page()
         self.open()
 
     def open(self) -> None:
         for _ in range(40):
-            with contextlib.suppress(Exception):  # nobody answers: a person loads the page again
+            with contextlib.suppress(Exception):  # no server is running: load the page again
                 self.page.goto(f"/work/{self.slug}/", timeout=5_000)
                 break
             self.page.wait_for_timeout(250)
         self.ready()
 
     def ready(self) -> int:
-        """The assignment that stands on the page, once there is one."""
+        """Wait until the page shows an assignment, and return its id."""
         expect(self.page.locator("html[data-ready] .step.is-now")).to_be_visible(timeout=30_000)
         return int(self.page.locator("html").get_attribute("data-ready") or 0)
 
@@ -97,26 +97,26 @@ class BrowserRater:
         self.open()
 
     def rate(self, assignment: int, step: int, rating: int) -> None:
-        self._say(assignment, step, rating, KEYS[rating])
+        self._press(assignment, step, rating, KEYS[rating])
 
     def undo(self, assignment: int, step: int, former: int | None) -> None:
-        self._say(assignment, step, former, "z")
+        self._press(assignment, step, former, "z")
 
-    def _say(self, assignment: int, step: int, rating: int | None, key: str) -> None:
-        self.disturb()
+    def _press(self, assignment: int, step: int, rating: int | None, key: str) -> None:
+        self.inject_faults()
         self.page.keyboard.press(key)
-        self.meant[assignment, step] = rating
-        self.pressed.append((assignment, step, rating))
+        self.ratings[assignment, step] = rating
+        self.history.append((assignment, step, rating))
 
     def submit(self) -> None:
-        """Where no next trace was fetched ahead and none can be fetched, somebody must mend the network first."""
+        """Submit and wait for the next trace. If it was not prefetched and cannot be fetched, end the fault first."""
         shown = self.ready()
         self.page.keyboard.press("Enter")
         following = self.page.locator(f"html:not([data-ready='{shown}']) .step.is-now")
         with contextlib.suppress(AssertionError):
             expect(following).to_be_visible(timeout=2_000)
             return
-        self.disturb.clear_up()
+        self.inject_faults.end_faults()
         expect(following).to_be_visible(timeout=30_000)
 
     def wait_until_saved(self) -> None:
@@ -124,36 +124,36 @@ class BrowserRater:
 
 
 class FaultInjector:
-    """Kills the server and cuts the network at moments that a seed decides, counted in key presses: the same seed, the
-    same moments."""
+    """Kills the server and disconnects the network after seeded random numbers of key presses, so that a run can be
+    repeated."""
 
-    def __init__(self, house: KillableServer, chance: random.Random, *, every: int) -> None:
-        self.house, self.chance, self.every = house, chance, every
+    def __init__(self, server: KillableServer, chance: random.Random, *, every: int) -> None:
+        self.server, self.chance, self.every = server, chance, every
         self.contexts: list[BrowserContext] = []
         self.kills = self.cuts = 0
-        self.until_next, self.mend = every // 2, self._nothing
+        self.until_next, self.end_fault = every // 2, self._nothing
 
     def __call__(self) -> None:
         self.until_next -= 1
         if self.until_next > 0:
             return
-        mend, self.mend = self.mend, self._nothing
-        if mend == self._nothing:
-            self.mend = self.chance.choice([self._kill, self._cut])()
+        end_fault, self.end_fault = self.end_fault, self._nothing
+        if end_fault == self._nothing:
+            self.end_fault = self.chance.choice([self._kill, self._cut])()
             self.until_next = self.chance.randint(3, self.every)
         else:
-            mend()
+            end_fault()
             self.until_next = self.chance.randint(self.every // 2, self.every)
 
-    def clear_up(self) -> None:
-        self.mend()
-        self.mend = self._nothing
+    def end_faults(self) -> None:
+        self.end_fault()
+        self.end_fault = self._nothing
         self.until_next = self.every
 
     def _kill(self) -> Callable[[], None]:
         self.kills += 1
-        self.house.kill()
-        return self.house.start
+        self.server.kill()
+        return self.server.start
 
     def _cut(self) -> Callable[[], None]:
         self.cuts += 1

@@ -1,4 +1,4 @@
-"""Raters at work over HTTP: they send each message until it is answered, and remember what was acknowledged."""
+"""HTTP clients that rate traces: they repeat each message until they get a response, and record acknowledgments."""
 
 import http.client
 import itertools
@@ -15,14 +15,14 @@ from django.test import Client
 
 from accounts.models import User
 
-ANY_TOKEN = "f" * 32  # cookie and header must be alike, whatever they are
+ANY_TOKEN = "f" * 32  # cookie and header only have to be equal
 
 
 class HttpBrowser:
-    """What a rater's browser does: cookies, JSON, and the same message again when nobody answered."""
+    """Acts as a rater's browser: sends cookies and JSON, and repeats a message without a response."""
 
-    def __init__(self, url: str, user: User, go_on: Callable[[], bool]) -> None:
-        self.address, self.go_on = urlsplit(url).netloc, go_on
+    def __init__(self, url: str, user: User, is_running: Callable[[], bool]) -> None:
+        self.address, self.is_running = urlsplit(url).netloc, is_running
         client = Client()
         client.force_login(user)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
@@ -35,8 +35,8 @@ class HttpBrowser:
         self.unanswered = 0
 
     def send(self, path: str, message: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
-        """The answer; None when time was up before there was one."""
-        while self.go_on():
+        """Return the status and content of the response, or None if the test ends first."""
+        while self.is_running():
             answer = self._try(path, json.dumps(message))
             if answer is not None:
                 return answer
@@ -58,7 +58,7 @@ class HttpBrowser:
 
 
 class HttpRaterThread(threading.Thread):
-    """Claims, rates every step, changes its mind now and then, submits; on and on."""
+    """Claims traces, rates every step twice, and submits, until the test ends."""
 
     def __init__(self, browser: HttpBrowser, slug: str, seed: int) -> None:
         super().__init__()
@@ -66,25 +66,25 @@ class HttpRaterThread(threading.Thread):
         self.chance = random.Random(seed)
         self.sequences = itertools.count(1)
         self.acknowledged: dict[tuple[int, str, int], tuple[int, int]] = {}  # (assignment, client, sequence): rating
-        self.standing: dict[tuple[int, int], int] = {}  # (assignment, step): the rating last acknowledged
-        self.on_its_way: tuple[int, int] | None = None  # (assignment, step) of a write that nobody has answered
+        self.current_ratings: dict[tuple[int, int], int] = {}  # (assignment, step): the rating last acknowledged
+        self.unanswered_write: tuple[int, int] | None = None  # (assignment, step) of a write without a response
         self.submitted: set[int] = set()
         self.refusals: list[object] = []
 
     def run(self) -> None:
-        while self.on_its_way is None and (claimed := self._send(f"/work/{self.slug}/claim", {"opened": True})):
+        while self.unanswered_write is None and (claimed := self._send(f"/work/{self.slug}/claim", {"opened": True})):
             for step in claimed["steps"] * 2:
-                if self.on_its_way is None:
+                if self.unanswered_write is None:
                     self._rate(claimed["assignment"], step["position"])
             self._submit(claimed["assignment"])
 
     def _rate(self, assignment: int, step: int) -> None:
         sequence, rating = next(self.sequences), self.chance.choice([-1, 0, 1])
         write = {"sequence": sequence, "seen": 0, "kind": "rate", "step": step, "option": 0, "rating": rating}
-        self.on_its_way = assignment, step
+        self.unanswered_write = assignment, step
         if self._send(f"/work/{assignment}/record", {"client": self.client, "writes": [write]}):
             self.acknowledged[assignment, self.client, sequence] = (step, rating)
-            self.standing[assignment, step], self.on_its_way = rating, None
+            self.current_ratings[assignment, step], self.unanswered_write = rating, None
 
     def _submit(self, assignment: int) -> None:
         if self._send(f"/work/{assignment}/submit", {"client": self.client, "writes": []}):

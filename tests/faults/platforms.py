@@ -1,4 +1,4 @@
-"""Start the whole platform, on one machine or as on many, and kill any part of it."""
+"""Start the whole platform, on one machine or as separate servers, and kill any part."""
 
 import os
 import random
@@ -19,7 +19,7 @@ from tests.supervisor import platform_process
 
 
 class OneMachine:
-    """`./run`: the supervisor starts again what dies, and a person starts the supervisor again."""
+    """`./run`: the supervisor restarts its processes, and the test restarts the supervisor."""
 
     parts = ("web", "worker", "broker", "database", "preload", "supervisor")
     _words: Mapping[str, str] = {"broker": "valkey-server", "database": "bin/postgres"}
@@ -45,9 +45,9 @@ class OneMachine:
         if part == "supervisor":
             self.running.process.kill()
             self.running.process.wait()
-            servers.wait_until(lambda: not self.running.family(), what="the end of the family")
+            servers.wait_until(lambda: not self.running.family(), what="the end of all processes")
             self.start()
-            connection.close()  # this process notices the restart of the database only when it asks
+            connection.close()  # the database has restarted
             return
         word = self._words.get(part, f"stepmark-{part}")
         pids = [pid for pid, command in self.running.family().items() if word in command]
@@ -62,7 +62,7 @@ class OneMachine:
 
 
 class ManyMachines:
-    """The test's PostgreSQL, a broker, and web, worker and beat as separate processes that are restarted at once."""
+    """The test's PostgreSQL, and a broker, web, worker and beat as processes that are restarted immediately."""
 
     parts = ("web", "worker", "broker")
 
@@ -91,7 +91,7 @@ class ManyMachines:
 
     def _start(self, part: str) -> servers.ServerProcess:
         log = self.folder / f"{part}.log"
-        if part == "broker":  # it keeps nothing: what it had to tell is lost with it
+        if part == "broker":  # it is not persistent: its messages are lost
             self.socket.unlink(missing_ok=True)
             return servers.start_redis(self.socket, log)
         if part == "worker":
@@ -118,10 +118,10 @@ PlatformUnderTest = OneMachine | ManyMachines
 
 @contextmanager
 def running_platform(folder: Path, kind: type[PlatformUnderTest]) -> Iterator[PlatformUnderTest]:
-    """Open a platform. This process works on the same database."""
+    """Run a platform, and use its database in this process."""
     with servers.short_folder() as sockets, ExitStack() as closing:
-        house = OneMachine(folder) if kind is OneMachine else ManyMachines(folder, sockets)
-        closing.callback(house.end)
-        if isinstance(house, OneMachine):
-            closing.enter_context(servers.looking_into(house.data))
-        yield house
+        platform = OneMachine(folder) if kind is OneMachine else ManyMachines(folder, sockets)
+        closing.callback(platform.end)
+        if isinstance(platform, OneMachine):
+            closing.enter_context(servers.looking_into(platform.data))
+        yield platform

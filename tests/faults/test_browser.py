@@ -1,5 +1,5 @@
-"""Five hundred ratings by the page itself, while the server is killed and the network cut: afterwards the server holds
-exactly what was last meant, and the history tells all that was ever said."""
+"""Rate five hundred steps on the page while the server is killed and the network disconnected. Afterwards the server
+has the last rating of each step and the whole history."""
 
 import os
 import random
@@ -30,8 +30,8 @@ TRACES, STEPS = 10, 50
 
 @pytest.fixture
 def browser(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[Browser]:
-    # Playwright runs an event loop in this thread. Django takes that for asynchronous code that must not ask the
-    # database, and gives it a connection of its own, which lives from here to the end of the browser.
+    # Playwright runs an event loop in this thread, so Django forbids queries in it and gives it a separate connection.
+    # Allow queries, and keep the connection until the browser is closed.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
     with running_chromium() as started:
         connection.ensure_connection()
@@ -40,7 +40,7 @@ def browser(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator
 
 
 @pytest.fixture
-def house(browser: Browser, tmp_path: Path, broker: str, real_connections: None) -> Iterator[KillableServer]:
+def server(browser: Browser, tmp_path: Path, broker: str, real_connections: None) -> Iterator[KillableServer]:
     made = KillableServer(tmp_path, broker)
     try:
         yield made
@@ -48,7 +48,7 @@ def house(browser: Browser, tmp_path: Path, broker: str, real_connections: None)
         made.kill()
 
 
-def lay_out(traces: int, steps: int) -> tuple[Project, User]:
+def make_work(traces: int, steps: int) -> tuple[Project, User]:
     with transaction.atomic():
         project = factories.make_project(protocol="every_step", overlap=1)
         lane = factories.make_lane(project)
@@ -60,92 +60,92 @@ def lay_out(traces: int, steps: int) -> tuple[Project, User]:
     return project, user
 
 
-def stands() -> dict[tuple[int, int], int | None]:
+def current_ratings() -> dict[tuple[int, int], int | None]:
     cells = Judgment.objects.values_list("turn__assignment", "turn__step__position", "rating")
     return {(assignment, step): rating for assignment, step, rating in cells}
 
 
-def test_one_client_ends_with_what_was_last_meant(house: KillableServer, browser: Browser) -> None:
+def test_server_has_the_last_ratings_of_one_client(server: KillableServer, browser: Browser) -> None:
     chance = random.Random(SEED)
-    project, user = lay_out(TRACES + 2, STEPS)
-    weather = FaultInjector(house, chance, every=40)
-    context = logged_in_context(browser, house, user)
-    weather.contexts = [context]
-    hand = BrowserRater(context, project.slug, weather)
+    project, user = make_work(TRACES + 2, STEPS)
+    faults = FaultInjector(server, chance, every=40)
+    context = logged_in_context(browser, server, user)
+    faults.contexts = [context]
+    rater = BrowserRater(context, project.slug, faults)
     for number in range(TRACES):
-        rate_one_trace(hand, chance)
-        hand.submit()
+        rate_one_trace(rater, chance)
+        rater.submit()
         if number == TRACES // 2:
-            weather.clear_up()
-            hand.close_the_tab()
-    weather.clear_up()
-    hand.wait_until_saved()
-    assert (weather.kills, weather.cuts) > (1, 1)
-    assert len(hand.meant) == RATINGS
-    assert stands() == hand.meant
+            faults.end_faults()
+            rater.close_the_tab()
+    faults.end_faults()
+    rater.wait_until_saved()
+    assert (faults.kills, faults.cuts) > (1, 1)
+    assert len(rater.ratings) == RATINGS
+    assert current_ratings() == rater.ratings
     assert Submission.objects.count() == TRACES
-    kept = RatingEdit.objects.values_list("assignment", "step", "rating")
-    assert Counter(kept) == Counter(hand.pressed)
+    edits = RatingEdit.objects.values_list("assignment", "step", "rating")
+    assert Counter(edits) == Counter(rater.history)
 
 
-def rate_one_trace(hand: BrowserRater, chance: random.Random) -> None:
-    """Now and then a person changes their mind, or takes back what was just said."""
-    assignment = hand.ready()
+def rate_one_trace(rater: BrowserRater, chance: random.Random) -> None:
+    """Rate all steps, and sometimes change or undo a rating."""
+    assignment = rater.ready()
     for step in range(STEPS):
         rating = chance.choice([-1, 0, 1])
-        hand.rate(assignment, step, rating)
+        rater.rate(assignment, step, rating)
         if step == STEPS - 1:
-            break  # the light stays on the last step
+            break  # the last step stays current
         if chance.random() < 0.1:
-            hand.page.keyboard.press("k")
-            hand.rate(assignment, step, -rating)
+            rater.page.keyboard.press("k")
+            rater.rate(assignment, step, -rating)
         elif chance.random() < 0.1:
-            hand.undo(assignment, step, None)
-            hand.rate(assignment, step, rating)
+            rater.undo(assignment, step, None)
+            rater.rate(assignment, step, rating)
 
 
-def test_two_clients_end_with_the_winner_by_the_rule_and_the_whole_history(
-    house: KillableServer, browser: Browser
+def test_conflicts_of_two_clients_are_merged_by_the_rule_with_the_whole_history(
+    server: KillableServer, browser: Browser
 ) -> None:
     chance, steps = random.Random(SEED + 1), 25
-    project, user = lay_out(2, steps)
-    weather = FaultInjector(house, chance, every=40)
+    project, user = make_work(2, steps)
+    faults = FaultInjector(server, chance, every=40)
     with ExitStack() as closing:
-        hands = []
+        raters = []
         for _ in range(2):
-            context = logged_in_context(browser, house, user)
+            context = logged_in_context(browser, server, user)
             closing.callback(context.close)
-            weather.contexts.append(context)
-            hands.append(BrowserRater(context, project.slug, weather))
-        assignment = hands[0].ready()
-        assert hands[1].ready() == assignment
+            faults.contexts.append(context)
+            raters.append(BrowserRater(context, project.slug, faults))
+        assignment = raters[0].ready()
+        assert raters[1].ready() == assignment
         for part in range(RATINGS // steps):
-            rate_all_steps(hands[part % 2], assignment, steps, chance)
-        weather.clear_up()
-        for hand in hands:
-            hand.wait_until_saved()
-    assert (weather.kills, weather.cuts) > (0, 0)
-    assert told_by_client() == sorted(hand.pressed for hand in hands)
-    assert stands() == winners(assignment)
+            rate_all_steps(raters[part % 2], assignment, steps, chance)
+        faults.end_faults()
+        for rater in raters:
+            rater.wait_until_saved()
+    assert (faults.kills, faults.cuts) > (0, 0)
+    assert edits_by_client() == sorted(rater.history for rater in raters)
+    assert current_ratings() == merge_history(assignment)
 
 
-def rate_all_steps(hand: BrowserRater, assignment: int, steps: int, chance: random.Random) -> None:
-    hand.page.locator("#step-0 .step__no").click()
+def rate_all_steps(rater: BrowserRater, assignment: int, steps: int, chance: random.Random) -> None:
+    rater.page.locator("#step-0 .step__no").click()
     for step in range(steps):
-        hand.rate(assignment, step, chance.choice([-1, 0, 1]))
+        rater.rate(assignment, step, chance.choice([-1, 0, 1]))
 
 
-def told_by_client() -> list[list[tuple[int, int, int | None]]]:
-    """What each client said, in its own order."""
-    said = defaultdict(list)
+def edits_by_client() -> list[list[tuple[int, int, int | None]]]:
+    """Return the edits of each client in the client's order."""
+    edits = defaultdict(list)
     for write in RatingEdit.objects.order_by("sequence"):
-        said[write.client].append((write.assignment_id, write.step, write.rating))
-    return sorted(said.values())
+        edits[write.client].append((write.assignment_id, write.step, write.rating))
+    return sorted(edits.values())
 
 
-def winners(assignment: int) -> dict[tuple[int, int], int | None]:
-    """The rule once more, from the history alone: of a client the higher sequence; of two clients the write that saw
-    the higher version, otherwise the one that came later."""
+def merge_history(assignment: int) -> dict[tuple[int, int], int | None]:
+    """Merge the history independently of the product code: of one client's edits, the highest sequence wins; of two
+    clients' edits, the one based on the higher version, otherwise the later one."""
     standing: dict[int, RatingEdit] = {}
     for write in RatingEdit.objects.filter(assignment=assignment).order_by("version", "sequence"):
         before = standing.get(write.step)

@@ -1,1 +1,1 @@
-"""What the machine promises."""
+"""Tests of platform-specific process and socket handling."""

@@ -1,4 +1,4 @@
-"""The guard of systems whose kernel does not tie a child to its parent."""
+"""The parent guard, for kernels that do not end a child with its parent."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import pytest
 from host import parent_guard
 from tests.supervisor import platform_process
 
-# A parent that starts a guard as on systems whose kernel promises nothing, and then says who the grandchild is.
+# A parent that starts a guard as on such a kernel, and then prints the grandchild's process id.
 PARENT = """
 import os, subprocess, sys, time
 guard = "import sys; from host import parent_guard; sys.exit(parent_guard.guard_command({}, ['sleep', '600']))"
@@ -23,7 +23,7 @@ time.sleep(600)
 
 
 @pytest.mark.fault
-def test_watch_parent_takes_its_program_along_when_the_parent_is_killed() -> None:
+def test_watch_parent_ends_its_program_when_the_parent_is_killed() -> None:
     root = Path(parent_guard.__file__).resolve().parents[1]
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)}

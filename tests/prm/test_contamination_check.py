@@ -108,7 +108,7 @@ def _public_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
     listed = [digest_normalized(text)[:32] for text in (ASKED, RETOLD, "A problem without a text.")]
     facts = tmp_path / "lists.json"
     facts.write_text(json.dumps({"lists": {"PUBLIC": listed}}))
-    monkeypatch.setattr(benchmarks, "_FACTS", facts)
+    monkeypatch.setattr(benchmarks, "_SHIPPED_LISTS", facts)
     benchmarks.load_shipped_lists.cache_clear()
     yield
     benchmarks.load_shipped_lists.cache_clear()

@@ -47,7 +47,7 @@ def test_no_rows_give_no_block() -> None:
 def test_invalid_values_and_nulls_are_refused() -> None:
     make_projects(2)
     with pytest.raises(ValueError, match="invalid literal"):
-        integer_columns.read_blocks(COLUMNS, SOURCE, ["1; DROP TABLE labeling_project", 2])  # type: ignore[list-item]  # what a test sends
+        integer_columns.read_blocks(COLUMNS, SOURCE, ["1; DROP TABLE labeling_project", 2])  # type: ignore[list-item]  # the test passes an invalid value
     with pytest.raises((ValueError, TypeError)):
         list(integer_columns.read_blocks({"bar": IntegerColumn("p.n_readings")}, f"FROM ({NOTHING}) p", []))
 

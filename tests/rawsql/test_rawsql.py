@@ -76,8 +76,8 @@ def test_rows_are_inserted_in_batches(count: int) -> None:
     sql = "INSERT INTO labeling_lane (project_id, arm, generation) VALUES {rows}"
     work = rawsql.batch_statements(sql, "(%s, %s, %s)", values)
     rawsql.execute_all(work)
-    found = rawsql.fetch_rows("SELECT project_id, arm, generation FROM labeling_lane ORDER BY generation", [])
-    assert found == values
+    rows = rawsql.fetch_rows("SELECT project_id, arm, generation FROM labeling_lane ORDER BY generation", [])
+    assert rows == values
     assert len(work) == -(-count // 16)
 
 

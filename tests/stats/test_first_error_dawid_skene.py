@@ -57,7 +57,7 @@ def test_evidence_adds_up_to_the_likelihood_written_out(length: int, data: st.Da
 
 
 def test_evidence_of_many_reports_is_that_of_each() -> None:
-    reports = simulated_raters.simulate_crowd(traces=12, raters_per_trace=3).told
+    reports = simulated_raters.simulate_crowd(traces=12, raters_per_trace=3).reports
     places = first_error_reports.enumerate_places(reports.lengths)
     found = first_error_dawid_skene.count_events(reports, places)
     for row in (0, 17, 35):
@@ -118,21 +118,23 @@ def test_rates_with_few_data_shrink_to_the_pooled_rates() -> None:
 
 
 def accuracy(posterior: Floats, crowd: simulated_raters.SimulatedCrowd) -> float:
-    places = first_error_reports.enumerate_places(crowd.told.lengths)
+    places = first_error_reports.enumerate_places(crowd.reports.lengths)
     steps, _ = first_error_dawid_skene.most_likely_places(posterior, places)
     return float((steps == crowd.truth).mean())
 
 
 def test_fit_beats_the_plurality_of_its_own_raters() -> None:
     crowd = simulated_raters.simulate_crowd(traces=600, raters_per_trace=3, seed=1)
-    fit = first_error_dawid_skene.fit_reports(crowd.told)
-    votes = np.bincount(fit.places.starts[crowd.told.traces] + crowd.told.ends, minlength=fit.places.n).astype(float)
+    fit = first_error_dawid_skene.fit_reports(crowd.reports)
+    votes = np.bincount(fit.places.starts[crowd.reports.traces] + crowd.reports.ends, minlength=fit.places.n).astype(
+        float
+    )
     assert fit.has_converged
     assert accuracy(fit.posterior, crowd) > accuracy(votes, crowd) + 0.02
 
 
 def test_fit_finds_the_rates_of_its_own_raters() -> None:
-    reports = simulated_raters.simulate_crowd(traces=4000, raters_per_trace=5, pool=5, seed=2).told
+    reports = simulated_raters.simulate_crowd(traces=4000, raters_per_trace=5, pool=5, seed=2).reports
     fit = first_error_dawid_skene.fit_reports(reports)
     random = np.random.default_rng(2)  # the same draws as the crowd, up to its raters
     random.integers(3, 15, 4000), random.random((4000, 14)), random.random((4000, 5)), random.random(4000)
@@ -143,7 +145,7 @@ def test_fit_finds_the_rates_of_its_own_raters() -> None:
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000))
 def test_order_of_reports_and_names_of_raters_change_nothing(seed: int) -> None:
-    reports = simulated_raters.simulate_crowd(traces=40, raters_per_trace=3, seed=seed).told
+    reports = simulated_raters.simulate_crowd(traces=40, raters_per_trace=3, seed=seed).reports
     order = np.random.default_rng(seed).permutation(len(reports.traces))
     other = ReportArrays(
         traces=reports.traces[order],
@@ -160,7 +162,7 @@ def test_order_of_reports_and_names_of_raters_change_nothing(seed: int) -> None:
 
 def test_censored_report_does_not_vote_for_none() -> None:
     """Two raters see an error at step 4, a third stopped looking after two steps."""
-    crowd = simulated_raters.simulate_crowd(traces=200, raters_per_trace=3, seed=5).told
+    crowd = simulated_raters.simulate_crowd(traces=200, raters_per_trace=3, seed=5).reports
     ends, censored = crowd.ends.copy(), np.zeros(600, dtype=np.bool_)
     trace = int(np.flatnonzero(crowd.lengths >= 6)[0])
     ends[trace * 3 : trace * 3 + 3], censored[trace * 3 + 2] = [4, 4, 2], True

@@ -66,7 +66,7 @@ def test_all_three_agree_where_all_raters_do(seed: int) -> None:
 
 def test_models_over_steps_find_most_first_errors() -> None:
     crowd = simulated_raters.simulate_crowd(traces=400, raters_per_trace=5, seed=4)
-    assert (first_error_votes.dawid_skene_by_step(crowd.told) == crowd.truth).mean() > 0.85
+    assert (first_error_votes.dawid_skene_by_step(crowd.reports) == crowd.truth).mean() > 0.85
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=9), st.randoms(use_true_random=False))

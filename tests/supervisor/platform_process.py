@@ -1,4 +1,4 @@
-"""Starts the platform as a person does, and looks at the processes that belong to it."""
+"""Start the platform with `./run`, and inspect its processes."""
 
 import contextlib
 import os
@@ -14,11 +14,11 @@ from pathlib import Path
 from host import process_names
 
 BASE = Path(__file__).resolve().parents[2]
-PATIENCE = 150.0  # an upper bound for waiting, not a measure
+PATIENCE = 150.0  # an upper bound for waiting, not an expected time
 
 
 def clean_environment() -> dict[str, str]:
-    """That of a person who has set nothing."""
+    """Return the environment without variables of the platform."""
     ours = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_", "PYTHONPATH")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
@@ -35,8 +35,8 @@ def start_platform(*arguments: str) -> subprocess.Popen[str]:
 
 def run_supervisor(*arguments: str) -> tuple[int, str]:
     process = start_platform(*arguments)
-    said, _ = process.communicate(timeout=PATIENCE)
-    return process.returncode, said
+    output, _ = process.communicate(timeout=PATIENCE)
+    return process.returncode, output
 
 
 @dataclass
@@ -45,7 +45,7 @@ class PlatformProcess:
 
     data: Path
     process: subprocess.Popen[str]
-    said: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
     _lines: "queue.Queue[str]" = field(default_factory=queue.Queue)
 
     def __post_init__(self) -> None:
@@ -61,14 +61,14 @@ class PlatformProcess:
     def wait_for(self, start_of_line: str) -> str:
         while True:
             line = self._lines.get(timeout=PATIENCE)
-            self.said.append(line)
+            self.output.append(line)
             if line.startswith(start_of_line):
                 return line
-            assert line or self.process.poll() is None, f"it ended early: {self.said}"
+            assert line or self.process.poll() is None, f"the platform ended early: {self.output}"
 
     @property
     def url(self) -> str:
-        return next(line for line in self.said if line.startswith("Stepmark is ready at")).split()[-1]
+        return next(line for line in self.output if line.startswith("Stepmark is ready at")).split()[-1]
 
     def page(self, path: str) -> str:
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:
@@ -81,11 +81,11 @@ class PlatformProcess:
         return {pid: command for pid, command, env, at in _processes() if mark in env.split(b"\0") or at == cluster}
 
     def member(self, word: str) -> int:
-        """The oldest process with this word in its name or command, or 0."""
+        """Return the lowest id of processes with this word in their name or command, or 0."""
         return min((pid for pid, command in self.family().items() if word in command), default=0)
 
     def megabytes(self) -> float:
-        """What all of them hold, what they share counted once; the supervisor too."""
+        """Return the memory of all processes and the supervisor, with shared memory counted once."""
         held = 0
         for pid in [self.process.pid, *self.family()]:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -93,7 +93,7 @@ class PlatformProcess:
         return held / 1024
 
     def end(self) -> None:
-        """Whatever a test left running."""
+        """Kill all processes that are still running."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -127,13 +127,13 @@ def _processes() -> list[tuple[int, str, bytes, str]]:
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 name, env = f"{process_names.read_process_name(folder)} {command}", (folder / "environ").read_bytes()
                 found.append((int(folder.name), name, env, os.readlink(folder / "cwd")))
-        except OSError:  # it ended while we looked
+        except OSError:  # the process has ended meanwhile
             continue
     return found
 
 
 def commands_of_group(group: int) -> list[str]:
-    """The names of the living programs of a process group; one that only waits to be buried is not among them."""
+    """Return the names of the running processes of a group, without zombies."""
     found = []
     for folder in Path("/proc").iterdir():
         try:

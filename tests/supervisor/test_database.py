@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: it starts, it recovers, and it refuses folders that it cannot use."""
+"""The embedded PostgreSQL starts, recovers, and refuses folders that it cannot use."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from supervisor import StartupError, command_database, database
 from tests import servers
 from tests.supervisor import platform_process
 
-# Holds the embedded database for as long as its input is open, as a `manage.py` command would.
+# Runs the embedded database until its input is closed, as a `manage.py` command would.
 COMMAND = """
 import sys
 from pathlib import Path
@@ -53,7 +53,7 @@ def postmaster(folder: Path) -> int:
     return int((database.cluster_of(folder) / "postmaster.pid").read_text().split()[0])
 
 
-def test_running_serves_on_a_socket_alone_and_writes_through(folder: Path) -> None:
+def test_running_serves_only_on_a_socket_and_writes_durably(folder: Path) -> None:
     with database.running(folder):
         assert setting(folder, "listen_addresses") == ""
         assert (setting(folder, "fsync"), setting(folder, "synchronous_commit")) == ("on", "on")
@@ -84,7 +84,7 @@ def test_start_recovers_at_once_from_a_killed_postmaster_with_a_busy_backend(fol
         busy.join()
 
 
-# Counts for longer than any test runs, without looking up.
+# Runs for longer than any test without checking for interrupts.
 BUSY = "SELECT count(*) FROM generate_series(1, 9e9)"
 
 

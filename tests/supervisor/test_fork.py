@@ -1,4 +1,4 @@
-"""A branch is a process like any other: it does one thing, says how it ended, and goes with its group."""
+"""Forked processes: exit codes, logs, signals, and process groups."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 
 from supervisor.fork import ForkedProcess, fork_process
 
-pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # pytest's own threads
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # because of pytest's threads
 
 
 def grown(act: Callable[[], int], file: Path) -> ForkedProcess:
@@ -36,20 +36,20 @@ def stay() -> int:
     return 0
 
 
-def test_branch_says_how_it_ended_and_speaks_into_its_log(tmp_path: Path) -> None:
+def test_branch_has_an_exit_code_and_a_log(tmp_path: Path) -> None:
     one = grown(speak, tmp_path / "log")
     assert one.wait() == 3
     assert one.poll() == 3
     assert (tmp_path / "log").read_text() == "leaf"
 
 
-def test_branch_writes_down_what_it_died_of(tmp_path: Path) -> None:
+def test_branch_logs_its_exception(tmp_path: Path) -> None:
     assert grown(fail, tmp_path / "log").wait() == 1
     assert "RuntimeError: a storm" in (tmp_path / "log").read_text()
     assert grown(leave, tmp_path / "log").wait() == 1
 
 
-def test_branch_ends_when_it_is_asked_to_and_has_a_group_of_its_own(tmp_path: Path) -> None:
+def test_branch_ends_on_sigterm_and_has_its_own_group(tmp_path: Path) -> None:
     one = grown(stay, tmp_path / "log")
     assert os.getpgid(one.pid) == one.pid
     assert one.poll() is None
@@ -57,4 +57,4 @@ def test_branch_ends_when_it_is_asked_to_and_has_a_group_of_its_own(tmp_path: Pa
         one.wait(0.0)
     one.send_signal(signal.SIGTERM)
     assert one.wait(20) == -signal.SIGTERM
-    one.send_signal(signal.SIGTERM)  # and nobody else who may have its number by now
+    one.send_signal(signal.SIGTERM)  # sends no signal to another process that may have the same id

@@ -1,4 +1,4 @@
-"""The data folder is held by one, and is nobody else's."""
+"""The data folder is locked by one platform, and only its owner can read it."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from supervisor import StartupError, paths
 
 
-def test_hold_lets_one_in_at_a_time(tmp_path: Path) -> None:
+def test_hold_locks_the_folder(tmp_path: Path) -> None:
     with (
         paths.lock_data_folder(tmp_path, url="http://127.0.0.1:1/"),
         pytest.raises(StartupError, match=r"in use at http://127\.0\.0\.1:1/"),

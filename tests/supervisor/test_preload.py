@@ -1,4 +1,4 @@
-"""What web server and worker share, and what they must not."""
+"""Modules that web server and worker share, and modules that they must not load."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Each is tens of megabytes or tenths of a second for somebody who may never need it.
+# Each costs tens of megabytes or tenths of a second, and is rarely needed.
 HEAVY = {
     "pyarrow",
     "scipy",

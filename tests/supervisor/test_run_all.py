@@ -1,4 +1,4 @@
-"""The whole way: started, looked at, killed and started again as a person would."""
+"""Start, use, kill and restart the whole platform with `./run`."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ FAMILY = ("bin/postgres", "valkey-server", "stepmark-parent", "stepmark-web", "s
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opener]:
-    """Opens a platform on this test's own data folder, and sees to its end."""
+    """Start platforms on the data folder of the test, and end them afterwards."""
     all_of_them: list[PlatformProcess] = []
 
     def start(*arguments: str) -> PlatformProcess:
@@ -33,18 +33,18 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
 def until(holds: Callable[[], object]) -> None:
     ends = time.monotonic() + platform_process.PATIENCE
     while not holds():
-        assert time.monotonic() < ends, "it did not come about"
+        assert time.monotonic() < ends, "timed out"
         time.sleep(0.05)
 
 
 @pytest.mark.fault
-def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(opened: Opener) -> None:
+def test_platform_keeps_its_data_and_leaves_no_process(opened: Opener) -> None:
     first = opened()
     key = (first.data / "secret_key").read_text()
     assert "<form" in first.page("accounts/login/")
     until(lambda: all(first.member(each) for each in FAMILY))
     for person in ("lead", "annotator", "engineer"):
-        link = next(line for line in first.said if line.startswith(f"{person}: "))
+        link = next(line for line in first.output if line.startswith(f"{person}: "))
         assert "<form" in first.page(link.removeprefix(f"{person}: {first.url}"))
 
     first.process.terminate()
@@ -53,7 +53,7 @@ def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(o
 
     second = opened()
     assert (second.data / "secret_key").read_text() == key
-    assert any("manage.py" in line and "login_link" in line for line in second.said)
+    assert any("manage.py" in line and "login_link" in line for line in second.output)
 
     second.process.kill()
     second.process.wait()
@@ -64,7 +64,7 @@ def test_open_for_keeps_the_data_from_start_to_start_and_leaves_nothing_behind(o
 @pytest.mark.parametrize(
     "word", ["bin/postgres", "valkey-server", "stepmark-web", "stepmark-worker", "stepmark-parent"]
 )
-def test_open_for_starts_a_program_again_that_died(opened_once: PlatformProcess, word: str) -> None:
+def test_killed_process_is_restarted(opened_once: PlatformProcess, word: str) -> None:
     until(lambda: opened_once.member(word))
     died = opened_once.member(word)
     os.kill(died, signal.SIGKILL)
@@ -74,7 +74,7 @@ def test_open_for_starts_a_program_again_that_died(opened_once: PlatformProcess,
 
 
 @pytest.mark.fault
-def test_open_for_runs_twice_side_by_side(opened_once: PlatformProcess, opened: Opener) -> None:
+def test_two_platforms_run_side_by_side(opened_once: PlatformProcess, opened: Opener) -> None:
     other = opened("--no-demo")
     assert other.url != opened_once.url
     assert _answers(other)
@@ -82,41 +82,41 @@ def test_open_for_runs_twice_side_by_side(opened_once: PlatformProcess, opened: 
     assert not set(other.family()) & set(opened_once.family())
 
 
-def test_open_for_holds_little_memory(opened_once: PlatformProcess) -> None:
-    """What somebody pays who only looks. It was 373 MB while every program loaded everything for itself."""
+def test_platform_uses_little_memory(opened_once: PlatformProcess) -> None:
+    """Memory of an idle platform. Without preloading it was 373 MB."""
     until(lambda: opened_once.member("stepmark-worker"))
     assert _answers(opened_once)
     assert opened_once.megabytes() < 230
 
 
-def test_open_for_says_how_to_make_the_first_account_where_there_is_no_demo(opened_once: PlatformProcess) -> None:
-    assert any("make_owner" in line for line in opened_once.said)
+def test_start_without_a_demo_shows_how_to_create_an_account(opened_once: PlatformProcess) -> None:
+    assert any("make_owner" in line for line in opened_once.output)
 
 
-def test_open_for_names_a_data_folder_that_is_in_use(opened_once: PlatformProcess) -> None:
-    code, said = platform_process.run_supervisor("--port", "0", "--data", str(opened_once.data))
+def test_start_names_a_data_folder_in_use(opened_once: PlatformProcess) -> None:
+    code, output = platform_process.run_supervisor("--port", "0", "--data", str(opened_once.data))
     assert code == 1
-    assert said.count("\n") == 1
-    assert f"in use at {opened_once.url}" in said
+    assert output.count("\n") == 1
+    assert f"in use at {opened_once.url}" in output
 
 
-def test_open_for_names_a_port_that_is_taken(tmp_path: Path) -> None:
+def test_start_names_a_port_in_use(tmp_path: Path) -> None:
     with closing(platform_process.listening_on(0)) as taken:
         port = taken.getsockname()[1]
-        code, said = platform_process.run_supervisor("--port", str(port), "--data", str(tmp_path))
+        code, output = platform_process.run_supervisor("--port", str(port), "--data", str(tmp_path))
     assert code == 1
-    assert said.count("\n") == 1
-    assert f"Port {port}" in said
-    assert "--port" in said
+    assert output.count("\n") == 1
+    assert f"Port {port}" in output
+    assert "--port" in output
 
 
-def test_open_for_names_a_data_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+def test_start_names_a_read_only_data_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    code, said = platform_process.run_supervisor("--port", "0", "--data", str(tmp_path / "file" / "data"))
+    code, output = platform_process.run_supervisor("--port", "0", "--data", str(tmp_path / "file" / "data"))
     assert code == 1
-    assert said.count("\n") == 1
-    assert str(tmp_path / "file" / "data") in said
-    assert "--data" in said
+    assert output.count("\n") == 1
+    assert str(tmp_path / "file" / "data") in output
+    assert "--data" in output
 
 
 @pytest.fixture(scope="module")

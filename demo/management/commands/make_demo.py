@@ -1,4 +1,4 @@
-"""`manage.py make_demo`: makes the demo projects and prints a link for each of their three people."""
+"""`manage.py make_demo`: create the demo projects and print a login link for each of their three people."""
 
 import datetime as dt
 from typing import Any
@@ -15,10 +15,10 @@ LINKS_LAST = dt.timedelta(hours=12)
 
 
 class Command(BaseCommand):
-    help = "Make the demo projects, as far as they are not there, and print a login link for each of three people."
+    help = "Create the demo projects if they are missing, and print a login link for each of their three people."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--origin", default=settings.ORIGIN, help="where the platform is reached (%(default)s)")
+        parser.add_argument("--origin", default=settings.ORIGIN, help="base URL of the platform (default: %(default)s)")
 
     def handle(self, *args: Any, origin: str, **options: Any) -> None:
         now = timezone.now()

@@ -1,4 +1,4 @@
-"""The generated agents live in a world where every observation is what would really happen."""
+"""Generated agent traces: observations are correct, and slips are rated as errors."""
 
 import json
 import re
@@ -13,7 +13,7 @@ SEEDS = [str(number) for number in range(20)]
 EVERY = [trace for seed in SEEDS for trace in traces.generate_agent_traces(seed=seed)]
 
 
-def of(scenario: str) -> list[GeneratedTrace]:
+def traces_of(scenario: str) -> list[GeneratedTrace]:
     return [trace for trace in EVERY if trace.ref.startswith(f"{scenario}-")]
 
 
@@ -29,11 +29,11 @@ def test_generate_gives_the_same_traces_each_time() -> None:
     assert traces.generate_agent_traces(seed="x") == traces.generate_agent_traces(seed="x")
 
 
-def test_generate_tells_every_scenario_right_and_wrong() -> None:
+def test_generate_makes_every_scenario_with_and_without_slips() -> None:
     made = traces.generate_agent_traces(seed="stepmark")
     assert len(made) == 12
     assert sum(trace.first_error is None for trace in made) == 4
-    assert max(len(step.text) for trace in made for step in trace.steps) > 8000  # an observation that wants folding
+    assert max(len(step.text) for trace in made for step in trace.steps) > 8000  # long enough to be folded
 
 
 def test_only_what_the_agent_does_is_rateable() -> None:
@@ -61,14 +61,14 @@ def test_right_runs_end_right_and_slips_are_errors() -> None:
 
 
 def test_every_slip_marks_one_step() -> None:
-    for name, tell, slips in traces.SCENARIOS:
+    for name, run_scenario, slips in traces.SCENARIOS:
         for slip in slips:
-            told = [tell(AgentScript(numbers=seeded_random(seed, name), slip=slip), name) for seed in SEEDS]
-            assert all(trace.first_error is not None for trace in told), (name, slip)
+            made = [run_scenario(AgentScript(numbers=seeded_random(seed, name), slip=slip), name) for seed in SEEDS]
+            assert all(trace.first_error is not None for trace in made), (name, slip)
 
 
 def test_sums_of_orders_are_right() -> None:
-    for trace in of("orders"):
+    for trace in traces_of("orders"):
         listed = json.loads(observations(trace, "list_orders")[0])
         expression = next(arguments(step)["expression"] for step in trace.steps if step.text.startswith("calculate("))
         amounts = [Decimal(each) for each in expression.split(" + ")]
@@ -77,18 +77,18 @@ def test_sums_of_orders_are_right() -> None:
             assert sum(amounts) == sum(Decimal(each["amount"]) for each in listed if each["state"] == "paid")
 
 
-def test_counts_of_failures_are_what_the_log_holds() -> None:
-    for trace in of("logs"):
+def test_failure_counts_match_the_log() -> None:
+    for trace in traces_of("logs"):
         (log,), (counted,) = observations(trace, "read_file"), observations(trace, "count")
-        asked = next(arguments(step) for step in trace.steps if step.text.startswith("count("))
+        query = next(arguments(step) for step in trace.steps if step.text.startswith("count("))
         for host in logs.HOSTS:
             lines = [line for line in log.splitlines() if re.search(f" {host} 5[0-9][0-9] ", line)]
-            inside = [line for line in lines if asked["from"] <= line[11:16] < asked["to"]]
+            inside = [line for line in lines if query["from"] <= line[11:16] < query["to"]]
             assert f"{host} {len(inside)}" in counted.splitlines()
 
 
-def test_booked_train_keeps_every_wish_when_nothing_slips() -> None:
-    for trace in of("trains"):
+def test_booked_train_respects_every_wish_without_a_slip() -> None:
+    for trace in traces_of("trains"):
         listed = json.loads(observations(trace, "search")[0])
         limit = re.search(r"before (\d\d:00)", trace.problem)
         assert limit
@@ -105,10 +105,10 @@ def run(program: str, call: str) -> str:
     return repr(eval(call, names))
 
 
-def test_mended_programs_work_and_broken_ones_fail_as_told() -> None:
+def test_fixed_programs_work_and_broken_ones_fail_as_described() -> None:
     for bug in bugfix.BUGS:
         assert run(bug.broken, bug.call) == bug.got != bug.expected
-        assert run(bug.mended, bug.call) == bug.expected
+        assert run(bug.fixed, bug.call) == bug.expected
         assert run(bug.beside, bug.call) == bug.got_beside != bug.expected
         assert f"== {bug.expected}" in bug.test
         assert f"== {bug.got}" in bug.bent_test

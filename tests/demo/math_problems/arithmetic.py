@@ -1,4 +1,4 @@
-"""Recomputes the equations between plain numbers in a step, without a line of the generator's own code."""
+"""Recompute the equations between plain numbers in a step, independently of the generator's code."""
 
 import math
 import re
@@ -10,7 +10,7 @@ TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|\\frac|\\binom|\\sqrt|\\lfloor|\\rfloor|\
 
 
 class NotPlain(Exception):
-    """The text has letters or signs that this reader does not know."""
+    """The text has letters or symbols that this reader does not know."""
 
 
 class EquationReader:
@@ -100,7 +100,7 @@ def value_of(text: str) -> Fraction:
 
 
 def check_equations(text: str) -> Iterator[bool]:
-    """For each equation between plain numbers: whether it holds."""
+    """Yield for each equation between plain numbers whether it is true."""
     for formula in FORMULA.findall(text):
         body, _, modulus = formula.partition(r"\pmod")
         sides = [_side(side) for side in re.split(r"=|\\equiv", body)]

@@ -1,4 +1,4 @@
-"""Solves each family's problems by trying everything, from the numbers alone."""
+"""Brute-force solvers for each problem family, which use only the numbers of a problem."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ FACES = range(1, 7)
 
 
 def is_same_number(answer: str, found: float | Fraction) -> bool:
-    """Whether the printed answer is the number that was found."""
+    """Return whether the printed answer equals the solver's number."""
     number, times_pi = (answer.removesuffix(r"\pi"), math.pi) if answer.endswith(r"\pi") else (answer, 1)
     return math.isclose(float(arithmetic.value_of(number)) * times_pi, float(found), rel_tol=1e-9)
 
@@ -68,14 +68,14 @@ def mixed_up_number(facts: Facts) -> int:
 
 
 def altitude(facts: Facts) -> float:
-    """By coordinates: the side c lies on the axis, the third corner above it."""
+    """Use coordinates, with side c on the x axis."""
     a, b, c = facts["heron"]
     foot = (b * b + c * c - a * a) / (2 * c)
     return math.sqrt(b * b - foot * foot)
 
 
 def shoelace(facts: Facts) -> Fraction:
-    """By Pick's theorem: lattice points inside and on the edge."""
+    """Use Pick's theorem: count lattice points inside and on the edge."""
     points = facts["points"]
     edges = list(zip(points, [*points[1:], points[0]], strict=True))
     span = range(-1, 15)

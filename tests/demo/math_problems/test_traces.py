@@ -1,4 +1,4 @@
-"""The generated maths is what it says: right where it is right, wrong where it is wrong."""
+"""Generated math traces: correct steps are correct, and errors are errors."""
 
 import pytest
 
@@ -31,22 +31,22 @@ def test_generate_gives_enough_of_every_kind() -> None:
     assert 0.4 <= len(wrong) / len(made) <= 0.75
     assert len({trace.error_kind for trace in wrong}) == 5
     assert sum(len(trace.steps[trace.first_error or 0].options) >= 3 for trace in wrong) >= 20
-    assert any(trace.is_right for trace in wrong)  # a right answer by a wrong path
+    assert any(trace.is_right for trace in wrong)  # a right answer after a wrong step
     assert sum(4 <= len(trace.steps) <= 14 for trace in made) == len(made) - 1
     assert max(len(trace.steps) for trace in made) >= 100
 
 
-def test_generate_never_tells_a_trace_twice() -> None:
+def test_generate_makes_no_duplicate_trace() -> None:
     for made in MADE.values():
-        told = [(trace.problem, tuple(step.text for step in trace.steps)) for trace in made]
-        assert len(set(told)) == len(told)
+        contents = [(trace.problem, tuple(step.text for step in trace.steps)) for trace in made]
+        assert len(set(contents)) == len(contents)
 
 
 @pytest.mark.parametrize("family", [*traces.FAMILIES, sequences.LONG], ids=lambda family: family.name)
 def test_reference_answer_is_what_an_independent_solver_finds(family: ProblemFamily) -> None:
-    told = [trace for trace in EVERY if trace.ref.startswith(f"{family.name}-")]
-    assert told
-    for trace in told:
+    made = [trace for trace in EVERY if trace.ref.startswith(f"{family.name}-")]
+    assert made
+    for trace in made:
         assert is_same_number(trace.reference_answer, SOLVERS[family.name](trace.facts)), trace
 
 
@@ -58,7 +58,7 @@ def test_equations_of_right_steps_hold() -> None:
                 if option.rating in {0, 1}:
                     checked += len(list(arithmetic.check_equations(option.text)))
                     assert not wrong_equations(option.text), option.text
-    assert checked > 1000  # the reader of formulas did read them
+    assert checked > 1000  # the reader did parse the formulas
 
 
 def test_arithmetic_slips_break_an_equation_or_a_count() -> None:
@@ -67,10 +67,10 @@ def test_arithmetic_slips_break_an_equation_or_a_count() -> None:
         for trace in EVERY
         if trace.error_kind == ARITHMETIC
     ]
-    assert sum(broken) / len(broken) > 0.7  # the others miscount in words
+    assert sum(broken) / len(broken) > 0.7  # the others are slips in words
 
 
-def test_error_is_not_what_stands_in_the_right_trace() -> None:
+def test_error_differs_from_the_right_step() -> None:
     for trace in EVERY:
         if trace.first_error is not None:
             options = trace.steps[trace.first_error].options
@@ -94,8 +94,8 @@ def test_steps_after_the_first_error_are_left_open() -> None:
         assert all(rating is None for rating in ratings[place + 1 :])
 
 
-def test_right_and_slipped_tellings_share_their_beginning() -> None:
-    """What makes an alternative an alternative: everything before it is the same."""
+def test_traces_with_and_without_a_slip_share_their_beginning() -> None:
+    """Alternatives are valid because all steps before them are the same."""
     family = traces.FAMILIES[0]
     right = traces._generate_trace(family, ("seed", family.name, 0), 0)
     for slip, (place, _) in right.offered.items():

@@ -249,7 +249,7 @@ def test_consensus_by_dawid_skene_labels_the_anesthetists_patients(tmp_path: Pat
 
 def test_consensus_on_first_errors_finds_most_of_them(tmp_path: Path) -> None:
     crowd = simulated_raters.simulate_crowd(traces=300, raters_per_trace=5, seed=3)
-    reports = crowd.told
+    reports = crowd.reports
     rows = [
         f"{trace},{rater},{-1 if end == reports.lengths[trace] else end},{reports.lengths[trace]}"
         for trace, rater, end in zip(reports.traces, reports.raters, reports.ends, strict=True)
