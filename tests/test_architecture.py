@@ -57,7 +57,7 @@ def post(client: Client, path: str, content: dict[str, Any]) -> dict[str, Any]:
 
 def walk_a_trace(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield each stage with the call that runs it."""
-    project = factories.make_project("walk", overlap=1)
+    project = factories.make_project("path", overlap=1)
     rater = factories.make_rater(project)
     assert rater.user is not None
     Membership.objects.create(project=project, user=rater.user, role="annotator", joined_at=timezone.now())
@@ -71,15 +71,15 @@ def walk_a_trace(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     def record() -> None:
         post(client, f"/work/{trace['assignment']}/record", {"client": "c", "writes": edits})
 
-    yield "import", lambda: call_command("import_traces", str(file), project="walk", format="native", verbosity=0)
-    yield "claim", lambda: trace.update(post(client, "/work/walk/claim", {"opened": True}))
-    yield "page", lambda: client.get("/work/walk/")
+    yield "import", lambda: call_command("import_traces", str(file), project="path", format="native", verbosity=0)
+    yield "claim", lambda: trace.update(post(client, "/work/path/claim", {"opened": True}))
+    yield "page", lambda: client.get("/work/path/")
     yield "record", record
     yield "submit", lambda: post(client, f"/work/{trace['assignment']}/submit", {"client": "c"})
     yield "settle", tasks.refresh_quality
     yield (
         "export",
-        lambda: call_command("build_snapshot", project="walk", out=folder / "out", format=["prm800k"], verbosity=0),
+        lambda: call_command("build_snapshot", project="path", out=folder / "out", format=["prm800k"], verbosity=0),
     )
 
 
@@ -90,7 +90,7 @@ def test_listed_modules_are_those_that_a_trace_passes_through(tmp_path: Path) ->
     for stage, run in walk_a_trace(tmp_path):
         with recorded(modules[stage]):
             run()
-    assert Project.objects.get(slug="walk").pk
+    assert Project.objects.get(slug="path").pk
     passed = set.union(*modules.values())
     section = text_of("ARCHITECTURE.md").partition("\n## The path of a trace\n")[2].partition("\n## ")[0]
     listed = set(re.findall(r"`([a-z_]+(?:\.[a-z_0-9]+)+|rawsql)`", section))
