@@ -46,10 +46,10 @@ def test_reclaimed_trace_can_be_finished_and_counts(day: RaterDay, owner: User, 
     page, lead = in_the_middle(day, visit), visit(owner)
     opened = Assignment.objects.get(state="opened")
     lead.goto(f"/projects/{day.project.slug}/traces/{opened.trace_id}/")
-    readings = lead.get_by_role("region", name="Readings")
-    expect(readings).to_contain_text("1 step rated")
-    readings.get_by_role("button", name="Take back").click()
-    expect(lead.get_by_text("whoever has it open may submit it")).to_be_visible()
+    labels = lead.locator(f'[data-assignment="{opened.pk}"]')
+    expect(labels).to_contain_text("1 step")
+    labels.get_by_role("button").click()
+    expect(lead.get_by_role("status")).to_be_visible()
     press(page, "3")
     expect(page.locator("[data-notice=reclaimed]")).to_be_visible()
     expect(page.locator("#lease")).to_have_text("")
@@ -77,10 +77,9 @@ def test_open_trace_can_be_finished_after_pausing_or_closing(
     page.reload()
     expect(page.locator("#step-0")).to_contain_text("One.")  # still open, with its ratings
     finish(page, 1)
-    said = "This project is paused." if verb == "pause" else "This project is closed: no more is rated here."
-    expect(page.get_by_text(said)).to_be_visible()
+    expect(page.get_by_text(f"This project is {state}.")).to_be_visible()
     lead.get_by_role("button", name="Resume project").click()
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Check again").click()
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
@@ -91,7 +90,7 @@ def test_archived_project_accepts_late_submissions_and_can_be_restored(
     for verb in (lifecycle.close_project, lifecycle.archive_project):
         verb(project=Project.objects.get(pk=day.project.pk), by=owner, now=timezone.now())
     finish(page, 1)
-    expect(page.get_by_text("This project is archived: no more is rated here.")).to_be_visible()
+    expect(page.get_by_text("This project is archived.")).to_be_visible()
     lead = visit(owner)
     expect(lead.get_by_role("link", name=day.project.name)).to_be_hidden()
     lead.get_by_text("Archived").click()
