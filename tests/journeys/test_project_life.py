@@ -1,12 +1,13 @@
-"""Project actions of a lead, and their effect on an annotator with an open trace."""
+"""Lifecycle changes of a project, and their effect on a rater with an open trace."""
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from labeling import overlap_change, queue
-from labeling.models import Assignment, Judgment, Project, Submission
+from labeling.models import Assignment, Judgment, Project, Rater, Submission
 from labeling.projects import lifecycle
 from people import members
 from people.models import Role
@@ -29,11 +30,23 @@ def owner(day: RaterDay) -> User:
     return user
 
 
-def in_the_middle(day: RaterDay, visit: Visit) -> Page:
+def begin_trace(day: RaterDay, visit: Visit) -> Page:
     page = day.begin(visit(day.user))
     press(page, "3")
     eventually(page, lambda: Judgment.objects.exists())
     return page
+
+
+def press_form_button(page: Page, action: str) -> None:
+    page.locator(f"form[action='{action}'] button").click()
+
+
+def expect_reason(page: Page, day: RaterDay) -> None:
+    """Wait until the page shows why the rater gets no trace."""
+    rater = Rater.objects.get(project=day.project, user=day.user)
+    reason = queue.ineligibility_reason(rater, Project.objects.get(pk=day.project.pk))
+    assert reason
+    expect(page.locator("[data-slot=reason]")).to_have_text(reason)
 
 
 def finish(page: Page, n: int) -> None:
@@ -42,13 +55,13 @@ def finish(page: Page, n: int) -> None:
     eventually(page, lambda: Submission.objects.count() == n)
 
 
-def test_reclaimed_trace_can_be_finished_and_counts(day: RaterDay, owner: User, visit: Visit) -> None:
-    page, lead = in_the_middle(day, visit), visit(owner)
+def test_reclaimed_trace_shows_a_notice_and_can_be_finished(day: RaterDay, owner: User, visit: Visit) -> None:
+    page, lead = begin_trace(day, visit), visit(owner)
     opened = Assignment.objects.get(state="opened")
     lead.goto(f"/projects/{day.project.slug}/traces/{opened.trace_id}/")
-    label = lead.locator(f"[data-assignment='{opened.pk}']")
-    label.locator("form button").click()
-    expect(label.locator("form button")).to_have_count(0)
+    expect(lead.locator(f"[data-assignment='{opened.pk}'] [data-rated='1']")).to_be_visible()
+    press_form_button(lead, reverse("dashboard:reclaim_from_annotator", args=[day.project.slug, opened.pk]))
+    expect(lead.locator("[data-message=success]")).to_be_visible()
     press(page, "3")
     expect(page.locator("[data-notice=reclaimed]")).to_be_visible()
     expect(page.locator("#lease")).to_have_text("")
@@ -61,46 +74,47 @@ def test_reclaimed_trace_can_be_finished_and_counts(day: RaterDay, owner: User, 
     expect(page.locator("[data-notice=reclaimed]")).to_be_hidden()
 
 
-@pytest.mark.parametrize("verb", ["pause", "close"])
-def test_open_trace_can_be_finished_after_pausing_or_closing(
-    verb: str, day: RaterDay, owner: User, visit: Visit
+@pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("close", "closed")])
+def test_open_trace_of_a_stopped_project_can_be_finished(
+    verb: str, state: str, day: RaterDay, owner: User, visit: Visit
 ) -> None:
-    page, lead = in_the_middle(day, visit), visit(owner)
+    page, lead = begin_trace(day, visit), visit(owner)
     lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
-    expect(lead.locator('[data-people="1"]')).to_be_visible()
+    expect(lead.locator("[data-people='1']")).to_be_visible()
     assert accessibility_violations(lead) == []
-    lead.get_by_role("button", name=f"{verb.capitalize()} project").click()
-    state = "paused" if verb == "pause" else "closed"
-    expect(lead.locator(f'[data-project-state="{state}"]')).to_be_visible()
+    press_form_button(lead, reverse(f"dashboard:{verb}_project", args=[day.project.slug]))
+    expect(lead.locator(f"[data-project-state={state}]")).to_be_visible()
     assert not Assignment.objects.filter(state="held").exists()
     page.reload()
-    expect(page.locator("#step-0")).to_contain_text("One.")  # still open, with its ratings
+    expect(page.locator("#step-0")).to_contain_text("One.")  # still assigned, with its ratings
     finish(page, 1)
-    expect(page.locator("[data-nothing=project_not_open]")).to_be_visible()
-    lead.get_by_role("button", name="Resume project").click()
-    page.locator("[data-nothing] button").click()
+    expect_reason(page, day)
+    press_form_button(lead, reverse("dashboard:resume_project", args=[day.project.slug]))
+    expect(lead.locator("[data-project-state=open]")).to_be_visible()
+    page.locator(".nothing button").click()
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
 def test_archived_project_accepts_late_submissions_and_can_be_restored(
     day: RaterDay, owner: User, visit: Visit
 ) -> None:
-    page = in_the_middle(day, visit)
+    page = begin_trace(day, visit)
     for verb in (lifecycle.close_project, lifecycle.archive_project):
         verb(project=Project.objects.get(pk=day.project.pk), by=owner, now=timezone.now())
     finish(page, 1)
-    expect(page.locator("[data-nothing=project_not_open]")).to_be_visible()
+    expect_reason(page, day)
     lead = visit(owner)
-    expect(lead.get_by_role("link", name=day.project.name)).to_be_hidden()
-    lead.get_by_text("Archived").click()
-    lead.get_by_role("link", name=day.project.name).click()
+    link = lead.get_by_role("link", name=day.project.name)
+    expect(link).to_be_hidden()
+    lead.locator("main details.fold summary").click()
+    link.click()
     lead.goto(f"/projects/{day.project.slug}/settings/lifecycle/")
-    lead.get_by_role("button", name="Unarchive project").click()
-    expect(lead.locator('[data-project-state="closed"]')).to_be_visible()
+    press_form_button(lead, reverse("dashboard:close_project", args=[day.project.slug]))
+    expect(lead.locator("[data-project-state=closed]")).to_be_visible()
 
 
-def test_lower_overlap_keeps_open_traces(day: RaterDay, visit: Visit) -> None:
-    page = in_the_middle(day, visit)
+def test_lower_overlap_keeps_open_assignments(day: RaterDay, visit: Visit) -> None:
+    page = begin_trace(day, visit)
     project = Project.objects.get(pk=day.project.pk)
     options = {"overlap": 1, "overlap_limit": 5, "lease_seconds": 600}
     overlap_change.change_overlap(project=project, by=None, now=timezone.now(), **options)
@@ -108,8 +122,10 @@ def test_lower_overlap_keeps_open_traces(day: RaterDay, visit: Visit) -> None:
     expect(page.locator("#step-0")).to_contain_text("Four.")
 
 
-def test_reclaimed_notice_survives_a_reload(day: RaterDay, owner: User, visit: Visit) -> None:
-    page = in_the_middle(day, visit)
+def test_reclaim_notice_is_shown_after_a_reload_until_the_trace_is_submitted(
+    day: RaterDay, owner: User, visit: Visit
+) -> None:
+    page = begin_trace(day, visit)
     opened = Assignment.objects.get(state="opened")
     queue.reclaim_assignment(assignment_id=opened.pk, now=timezone.now(), by=owner)
     page.reload()

@@ -1,4 +1,4 @@
-"""A lead states what only people know, orders a snapshot, follows it, reads its card and fetches a file."""
+"""A lead completes the disclosure, orders a snapshot, reads its card and downloads a file."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.exports.snapshot_builder import run_chunks
 from tests.formats import prm800k_lines as prm
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.example_project import ExampleProject, make_example_project
-from tests.labeling.traces.test_load import load_lines
+from tests.labeling.traces.test_load import bring_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,12 +24,12 @@ def scene(transactional_db: None, tmp_path: Path, settings: Any) -> ExampleProje
     settings.DATA_DIR = tmp_path
     settings.DESTINATIONS = {"lake": "s3://datasets/stepmark"}
     made = make_example_project()
-    load_lines(made.project, *(prm.make_line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
+    bring_in(made.project, *(prm.make_line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
     return made
 
 
 def build(made: Snapshot) -> None:
-    """What the workers would do."""
+    """Build the snapshot, as workers do."""
     run_chunks(snapshots.prepare_snapshot(made, enqueue=False))
     run_chunks(snapshots.build_shard(made, 0, enqueue=False))
     made.refresh_from_db()
@@ -37,7 +37,7 @@ def build(made: Snapshot) -> None:
 
 
 def barriers(page: Page) -> list[str]:
-    """From the top: what has been scrolled under the bar is covered by it."""
+    """Return accessibility violations, measured from the top because the bar covers scrolled content."""
     page.evaluate("window.scrollTo(0, 0)")
     return accessibility_violations(page)
 
@@ -47,33 +47,33 @@ def test_lead_makes_a_snapshot(scene: ExampleProject, visit: Visit, width: int, 
     page = visit(scene.lead, width=width, dark=dark)
     page.goto(reverse("dashboard:disclosure", args=[scene.project.slug]))
     page.get_by_label("Base model").fill("Qwen2.5-Math-7B")
-    page.get_by_role("button", name="Save disclosures").click()
-    expect(page.get_by_role("status")).to_be_visible()
+    page.locator("form.states [type=submit]").click()
+    expect(page.locator("[data-message=success]")).to_be_visible()
     assert not barriers(page)
-    page.get_by_role("link", name="All snapshots").click()
-    page.get_by_label("Name").fill("round-3")
-    page.get_by_label("long table of steps").check()
-    page.get_by_text("Splits and exclusions").click()
-    expect(page.get_by_label("Validation split, % of problems")).to_be_visible()
-    page.get_by_label("Validation split, % of problems").fill("20")
+    page.locator(f".page__head a[href='{reverse('dashboard:snapshots', args=[scene.project.slug])}']").click()
+    page.locator("[name=name]").fill("round-3")
+    page.locator("[name=formats][value=steps]").check()
+    page.locator("details:has([name=validation]) summary").click()
+    page.locator("[name=validation]").fill("20")
     assert not barriers(page)
     if folder := os.environ.get("STEPMARK_PICTURES"):
         page.screenshot(path=f"{folder}/snapshots-{width}.png", full_page=True)
-    page.get_by_role("button", name="Build snapshot").click()
-    expect(page.locator('#snapshot-progress[data-state="building"]')).to_be_visible()
+    order = reverse("dashboard:order_snapshot", args=[scene.project.slug])
+    page.locator(f"form[action='{order}'] [type=submit]").click()
+    expect(page.locator("#build")).to_be_visible()
     assert not barriers(page)
     build(Snapshot.objects.get(name="round-3"))
-    expect(page.get_by_role("heading", name="Files", level=2)).to_be_visible(timeout=15_000)
+    expect(page.locator("#snapshot-progress[data-state=built] #files")).to_be_visible(timeout=15_000)
     expect(page.get_by_role("cell", name="Qwen2.5-Math-7B")).to_be_visible()
     drawn = page.locator(".figures img").first
     drawn.scroll_into_view_if_needed()
     page.wait_for_function("(img) => img.complete && img.naturalWidth > 0", arg=drawn.element_handle())
-    page.get_by_role("button", name="Deliver snapshot").click()
-    expect(page.locator('[data-delivery="queued"]')).to_be_visible()
+    page.locator(".sent__form [type=submit]").click()
+    expect(page.locator("[data-delivery] [role=status]")).to_be_visible()
     assert not barriers(page)
     assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
     if folder := os.environ.get("STEPMARK_PICTURES"):
         page.screenshot(path=f"{folder}/snapshot-{width}.png", full_page=True)
     with page.expect_download() as fetched:
-        page.get_by_role("link", name="Download README.md").click()
+        page.locator("a[href$='README.md']").first.click()
     assert Path(fetched.value.path()).read_text().startswith("---\n")
