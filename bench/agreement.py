@@ -32,7 +32,7 @@ _NO_THRESHOLD = "none"
 
 @dataclass(frozen=True)
 class BenchmarkLine:
-    """One measurement. Without a threshold or a measured value, `holds` is None."""
+    """One measurement. `holds` is empty (None) without a threshold or a measured value."""
 
     what: str
     found: str

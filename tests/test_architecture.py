@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.test import Client
-from django.urls import get_resolver
+from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from labeling import tasks
@@ -69,13 +69,13 @@ def walk_a_trace(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     edits = [{"sequence": n + 1, "seen": 0, "kind": "rate", "step": n, "option": 0, "rating": 1} for n in range(2)]
 
     def record() -> None:
-        post(client, f"/work/{trace['assignment']}/record", {"client": "c", "writes": edits})
+        post(client, reverse("annotate:record", args=[trace["assignment"]]), {"client": "c", "writes": edits})
 
     yield "import", lambda: call_command("import_traces", str(file), project="path", format="native", verbosity=0)
-    yield "claim", lambda: trace.update(post(client, "/work/path/claim", {"opened": True}))
-    yield "page", lambda: client.get("/work/path/")
+    yield "claim", lambda: trace.update(post(client, reverse("annotate:claim", args=["path"]), {"opened": True}))
+    yield "page", lambda: client.get(reverse("annotate:work", args=["path"]))
     yield "record", record
-    yield "submit", lambda: post(client, f"/work/{trace['assignment']}/submit", {"client": "c"})
+    yield "submit", lambda: post(client, reverse("annotate:submit", args=[trace["assignment"]]), {"client": "c"})
     yield "settle", tasks.refresh_quality
     yield (
         "export",

@@ -18,7 +18,7 @@ PURE = (
     "charts",
     "prm/selection",
     "prm/evaluation",
-    "demo/maths",
+    "demo/math_problems",
     "demo/agents",
 )
 

@@ -23,7 +23,7 @@ def make_example_project() -> ExampleProject:
     lead = factories.make_user("marchetti", name="Elena Marchetti", is_staff=True)
     annotator = factories.make_user("haddad", name="Amal Haddad")
     project = owned_projects.create_owned_project(
-        name="Competition maths, round 3", slug="competition-maths", by=lead, now=now
+        name="Competition math, round 3", slug="competition-maths", by=lead, now=now
     )
     agents = owned_projects.create_owned_project(
         name="Repository agents, pilot", slug="agents", by=lead, now=now, protocol="every_step"

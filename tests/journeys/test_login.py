@@ -22,7 +22,7 @@ def scene(transactional_db: None) -> ExampleProject:
 
 def test_new_person_joins_by_invitation(scene: ExampleProject, visit: Visit) -> None:
     leads = visit(scene.lead)
-    leads.get_by_role("link", name="Competition maths, round 3", exact=True).click()
+    leads.get_by_role("link", name="Competition math, round 3", exact=True).click()
     leads.get_by_role("link", name="Members").click()
     leads.get_by_label("Note").fill("Ines")
     leads.get_by_role("button", name="Create invitation link").click()
@@ -31,7 +31,7 @@ def test_new_person_joins_by_invitation(scene: ExampleProject, visit: Visit) -> 
 
     guest = visit()
     guest.goto(link)
-    expect(guest.get_by_role("heading", name="Competition maths, round 3")).to_be_visible()
+    expect(guest.get_by_role("heading", name="Competition math, round 3")).to_be_visible()
     guest.locator("#id_username").fill("haddad")
     guest.locator("#id_password").fill("seven green ladders")
     guest.keyboard.press("Enter")
