@@ -14,7 +14,7 @@ from tests.exports.snapshot_builder import run_chunks
 from tests.formats import prm800k_lines as prm
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.example_project import ExampleProject, make_example_project
-from tests.labeling.traces.test_load import bring_in
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +24,7 @@ def scene(transactional_db: None, tmp_path: Path, settings: Any) -> ExampleProje
     settings.DATA_DIR = tmp_path
     settings.DESTINATIONS = {"lake": "s3://datasets/stepmark"}
     made = make_example_project()
-    bring_in(made.project, *(prm.make_line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
+    load_lines(made.project, *(prm.make_line(problem=f"What is {n} + {n}?", labeler=f"r{n % 3}") for n in range(12)))
     return made
 
 
