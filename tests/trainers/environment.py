@@ -31,7 +31,8 @@ def main() -> int:
         print(f"SKIPPED: {reason}")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, **QUIET, "STEPMARK_DATA": f"{folder}/data", "STEPMARK_LOG_LEVEL": "ERROR"}
+        inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        environment = {**inherited, **QUIET, "STEPMARK_DATA": f"{folder}/data", "STEPMARK_LOG_LEVEL": "ERROR"}
         Path(folder, "data").mkdir()
         subprocess.run(
             [sys.executable, "-m", "tests.trainers.make_snapshots", folder], cwd=ROOT, env=environment, check=True

@@ -9,6 +9,8 @@ from typing import Any
 import django
 import msgspec
 
+from supervisor import command_database
+
 
 def main(folder: Path) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -89,4 +91,5 @@ def sample_value(kind: Any, *, is_full: bool) -> Any:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    with command_database.serve(Path(os.environ["STEPMARK_DATA"])):
+        main(Path(sys.argv[1]))
