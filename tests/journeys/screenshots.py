@@ -29,7 +29,7 @@ def test_shoot(visit: Visit) -> None:
     random.seed(7)  # which trace is handed out
     demo = make_projects.make_demo(now=timezone.now())
     page = visit(demo.annotator, width=1440)
-    _shoot(page, "save_consent_text", reverse("annotate:enter", args=[MATHS]))
+    _shoot(page, "consent", reverse("annotate:enter", args=[MATHS]))
     for rater in Rater.objects.filter(user=demo.annotator).select_related("project"):
         project = rater.project
         Rater.objects.filter(pk=rater.pk).update(
