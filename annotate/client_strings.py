@@ -133,7 +133,7 @@ def _prompt_strings() -> dict[str, Any]:
     return {
         "ask_comment": _("Comment on this step"),
         "ask_skip": _("Why are you skipping this trace? It will go to someone else."),
-        "ask_give_up": _("Why can't you finish? Your ratings so far are submitted."),
+        "ask_give_up": _("Why can't you finish? The ratings that you have made will be submitted."),
         "ask_report": _("What is wrong with the problem?"),
         "confirm_comment": _("Save comment"),
         "confirm_skip": _("Skip trace"),

@@ -100,7 +100,7 @@ def list_flags(
         why = _("Missed the first error on %(share)s settled traces; above %(limit)s is high.")
         flags.append(AnnotatorFlag("missed_errors", _("missed errors"), why % {"share": missed.text, "limit": limit}))
     if blamed.n >= MIN_CASES and (blamed.low or 0) > HIGH_SHARE:
-        why = _("Marked an error before the settled one on %(share)s settled traces; above %(limit)s is high.")
+        why = _("Marked an error before the settled first error on %(share)s settled traces; above %(limit)s is high.")
         flags.append(AnnotatorFlag("false_alarms", _("false alarms"), why % {"share": blamed.text, "limit": limit}))
     if threshold is not None and gold.n >= MIN_CASES and gold.high is not None and gold.high < threshold:
         why = _("Correct on %(share)s hidden gold traces: the whole interval is below the gold threshold of %(limit)s.")

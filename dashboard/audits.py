@@ -35,8 +35,8 @@ AUDIT_LABELS: dict[str, tuple[Any, Any]] = {
         gettext_lazy("On traces with a wrong answer. Above 1.5 the PRM reacts to the outcome."),
     ),
     "outcome_slope": (
-        gettext_lazy("Effect of the answer beyond the label"),
-        gettext_lazy("In logits. Significantly above 0 the PRM reacts to the outcome."),
+        gettext_lazy("Effect of the final answer on the score, given the label"),
+        gettext_lazy("In logits. A value significantly above 0 means that the PRM reacts to the outcome."),
     ),
     "auc_right_answers": (
         gettext_lazy("AUC for errors in traces with a right answer"),

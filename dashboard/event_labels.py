@@ -30,7 +30,7 @@ _EVENT_LABELS = {
     "gold.retired": gettext_lazy("Gold retired"),
     "trace.contested": gettext_lazy("Contested"),
     "trace.decided": gettext_lazy("Adjudicated"),
-    "trace.sent_back": gettext_lazy("Sent back for a further label"),
+    "trace.sent_back": gettext_lazy("Sent back for another label"),
     "trace.withdrawn": gettext_lazy("Withdrawn"),
     "trace.reinstated": gettext_lazy("Reinstated"),
     "writes.arrived_for_withdrawn_trace": gettext_lazy("Ratings received after the withdrawal, and kept"),

@@ -28,7 +28,7 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
         _("Share of pairs with the same first error, or none. Matters most for a PRM. 0.70 is good."),
     ),
     "within_one": StatisticKind(
-        _("First error, within one step"), _("Tolerates a difference of one step. 0.80 is good.")
+        _("First error, within one step"), _("Allows a difference of one step. 0.80 or higher is good.")
     ),
     "has_error_kappa": StatisticKind(
         _("Any error, kappa"),
@@ -92,7 +92,7 @@ _REASON_TEXTS: dict[str, LazyText] = {
     Reason.NO_SPREAD: _("No interval: all problems give the same value."),
     Reason.UNDEFINED: _("Undefined."),
     Reason.DRAWS_UNDEFINED: _("No interval: undefined in some of the resamples."),
-    Reason.NOT_DRAWN: _("No bootstrap for this statistic."),
+    Reason.NOT_DRAWN: _("Bootstrap intervals are not available for this statistic."),
     Reason.FEW_GOLD: _("Too few gold traces yet."),
     Reason.BELOW_PROMISE: _("None: no threshold reaches 0.90 on hidden gold."),
     Reason.FEW_RATERS: _("Fewer than 5 screened annotators."),

@@ -42,7 +42,9 @@ def _explain_source(source: str, n: int) -> str:
     texts = {
         SamplingSource.TRAINING: _("In the training set."),
         SamplingSource.SCREENING: _("In the screening set."),
-        SamplingSource.GOLD: ngettext("Hidden gold, shown %(n)d more time.", "Hidden gold, shown %(n)d more times.", n),
+        SamplingSource.GOLD: ngettext(
+            "Hidden gold, to be shown %(n)d more time.", "Hidden gold, to be shown %(n)d more times.", n
+        ),
         SamplingSource.OPINION: _("Waiting for a further label."),
         SamplingSource.TOP_UP: _("Returned to the queue; %(waiting)s"),
         SamplingSource.RESERVE: _("In the held-out set; %(waiting)s"),

@@ -135,7 +135,7 @@ def _unpack_database(file: Path, target: Path) -> None:
 
 def _check_version(facts: BackupFacts) -> None:
     if facts.get("format") != FORMAT:
-        message = _("This backup has another format. Restore it with the version of Stepmark that made it.")
+        message = _("This backup is in a different format. Restore it with the version of Stepmark that created it.")
         raise Unusable("format", message)
     known = set(MigrationLoader(None).disk_migrations)
     applied = {tuple(each) for each in facts["migrations"]}

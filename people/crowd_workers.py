@@ -45,7 +45,8 @@ def read_visit(*, project: Project, values_of: Callable[[str], Sequence[str]]) -
     worker = _checked_parameter(project.worker_parameter, values_of)
     if not worker:
         raise InvalidWorkerId(
-            _("The link has an empty %(name)s. Open it from the platform again.") % {"name": project.worker_parameter}
+            _("The link has no value for %(name)s. Open it from the platform again.")
+            % {"name": project.worker_parameter}
         )
     return CrowdVisit(
         worker,

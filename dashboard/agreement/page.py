@@ -297,7 +297,7 @@ def _build_position_chart(positions: Sequence[dict[str, Any]]) -> Chart | None:
         *_share_columns(_("same")),
         *(
             TableColumn(name, is_number=True)
-            for name in (_("pairs"), _("problems"), _("both mark it"), _("one marks it"))
+            for name in (_("pairs"), _("problems"), _("marked by both"), _("one marks it"))
         ),
         TableColumn(_("reason if missing")),
     )

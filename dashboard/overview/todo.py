@@ -106,7 +106,7 @@ def _describe_answers(n: int) -> tuple[str, str]:
 
 
 def _describe_bad_problems(n: int) -> tuple[str, str]:
-    label = ngettext("Trace with a reported bad problem", "Traces with a reported bad problem", n)
+    label = ngettext("Trace whose problem was reported as bad", "Traces whose problem was reported as bad", n)
     return label, _("withdraw the trace if the report is right")
 
 

@@ -80,7 +80,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "takes_worker_ids": _("Accept worker IDs"),
             "worker_parameter": _("URL parameter of the worker ID"),
             "study_parameter": _("URL parameter of the study"),
-            "session_parameter": _("URL parameter of the session"),
+            "session_parameter": _("URL parameter for the session ID"),
             "completion_url": _("Completion URL"),
             "completion_code": _("Completion code"),
             "screened_out_url": _("Screen-out URL"),
@@ -90,8 +90,8 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "protocol": _("Cannot be changed after the first trace is assigned."),
             "proven_gold_share": _("Annotators are trusted after 14 days of work without a pause."),
             "gold_bar": _(
-                "Annotators below this share of correct gold are paused. Enter 0.2 to 0.99, or leave empty to measure"
-                " it from the first 200 answers of at least five annotators."
+                "Annotators whose accuracy on gold is below this value are paused. Enter 0.2 to 0.99, or leave empty"
+                " to derive it from the first 200 answers of at least five annotators."
             ),
             "uses_probability": _(
                 "Settles a trace once the rater model is confident enough to be right on 90% of hidden gold."

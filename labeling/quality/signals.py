@@ -54,7 +54,7 @@ SIGNAL_KINDS = {
     ),
     "quick": SignalKind(
         _("quick traces"),
-        _("Time per word compared with other annotators, in standard deviations. Good: near 0. Raised below -2.5."),
+        _("Time per word compared with other annotators, in standard deviations. Good: near 0. Flagged below −2.5."),
     ),
     "alike": SignalKind(
         _("repetitive results"),

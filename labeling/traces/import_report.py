@@ -222,7 +222,7 @@ def _attention_figures(report: ImportReport) -> Iterator[ReportFigure]:
         (_("ratings that differ from existing gold"), report.gold_differs),
         (_("ratings without a first error, not made gold"), report.not_gold),
         (_("traces already imported and withdrawn"), report.withdrawn_met),
-        (_("problems similar to another problem"), near.problems if near else 0),
+        (_("near-duplicate problems"), near.problems if near else 0),
     )
 
 

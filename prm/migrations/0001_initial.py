@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField()),
                 ('backend', models.CharField(choices=[('builtin', 'builtin'), ('vllm', 'vLLM'), ('http', 'a scorer over HTTP'), ('pushed', 'pushed scores')], max_length=8)),
-                ('semantics', models.CharField(choices=[('hazard', 'P(step right | earlier right)'), ('value', 'P(final answer right | steps so far)'), ('progress', 'progress, a signed difference')], default='hazard', max_length=8)),
+                ('semantics', models.CharField(choices=[('hazard', 'P(step correct | earlier steps correct)'), ('value', 'P(final answer correct | steps so far)'), ('progress', 'progress, a signed difference')], default='hazard', max_length=8)),
                 ('model', models.CharField(max_length=200)),
                 ('digest', models.CharField(blank=True, max_length=100)),
                 ('address', models.URLField(blank=True, max_length=500)),

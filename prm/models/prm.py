@@ -21,8 +21,8 @@ class BackendKind(models.TextChoices):
 
 
 class SemanticsKind(models.TextChoices):
-    HAZARD = "hazard", _("P(step right | earlier right)")
-    VALUE = "value", _("P(final answer right | steps so far)")
+    HAZARD = "hazard", _("P(step correct | earlier steps correct)")
+    VALUE = "value", _("P(final answer correct | steps so far)")
     PROGRESS = "progress", _("progress, a signed difference")
 
 
