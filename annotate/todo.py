@@ -1,4 +1,4 @@
-"""What a user can do in each of their projects.
+"""List the tasks of a user in each of their projects.
 
 Read-only. The number of queries does not depend on the number of projects."""
 

@@ -1,9 +1,9 @@
-"""The import of `bench.import_speed` beside raters: `python -m bench.import_speed --raters 16 [--traces N]`.
+"""Measure an import beside raters: `python -m bench.import_speed --raters 16 [--traces N]`.
 
-A whole file comes in as it does from a page: the handler of the job, through the runner, in a process of its own. The
-web server runs as `./run` starts it, and the raters work over HTTP at the greatest pace that the page itself can have:
-it sends at most one batch a second, so a batch with all twelve ratings of a trace, the submit and the claim of the next
-follow each other at once, and the next batch goes out a second after the last. Ends with one line of JSON.
+The job's own handler imports a whole file through the runner, in a separate process. The web server runs as `./run`
+starts it. The raters work over HTTP at the highest speed that the page allows: it sends at most one batch per second,
+so a batch of all twelve ratings, the submit and the next claim follow each other, then a pause until the second is
+over. The last line of the output is JSON.
 """
 
 import json
@@ -39,7 +39,7 @@ def main(raters: int, traces: int, waiting: int) -> None:
 
 
 def _both(environment: dict[str, str], port: int, sessions: list[str], traces: int) -> dict[str, Any]:
-    """Raters first: the job shall find them at work. They go on until it has ended."""
+    """Start the raters before the job, and stop them after it."""
     command = [sys.executable, "-m", "bench.import_speed_with_raters", str(traces)]
     working = [PagePacedHttpRater(port, session, "bench", number + 1) for number, session in enumerate(sessions)]
     run_raters(working, until=time.perf_counter() + 3)
@@ -63,7 +63,7 @@ def _both(environment: dict[str, str], port: int, sessions: list[str], traces: i
 
 
 class PagePacedHttpRater(submission_load.HttpRater):
-    """Goes round, and waits before each batch until the last one is a second old. They do not all begin at once."""
+    """A rater who sends at most one batch per second. Raters start at different times."""
 
     def __init__(self, port: int, session: str, slug: str, number: int) -> None:
         super().__init__(port, session, slug, number)
@@ -87,7 +87,7 @@ class PagePacedHttpRater(submission_load.HttpRater):
 def run_raters(
     raters: list[PagePacedHttpRater], *, until: float = float("inf"), is_over: Callable[[], bool] = bool
 ) -> None:
-    """Whoever has a request on its way when this ends, hears of it in the next round."""
+    """Run the raters. A request that is pending at the end is answered in the next call."""
     with selectors.DefaultSelector() as selector:
         for rater in raters:
             if not rater.is_through:

@@ -6,7 +6,7 @@ traces and against reading hours.
 
     python -m bench.label_efficiency --data DIR [--seeds 100] [--only entropy_per_root_cost …]
 
-Each seed splits the problems anew by sha256 of their text. Seven of ten are the pool, so that 260 traces are no more
+Each seed splits the problems again by sha256 of their text. Seven of ten are the pool, so that 260 traces are no more
 than half of it: where nearly all is read in the end, every choice ends alike. Wrong traces are taken out of it until
 15 % are left; those taken out judge too where the pool holds no trace of their problem. Random reading is the mean of
 four runs from the very same first 60 traces: one run's luck would hide what is looked for.
@@ -207,7 +207,7 @@ def confidence_interval(values: Floats) -> tuple[float, float]:
 
 
 def share_of_greedy_area(found: dict[tuple[str, bool], Floats], name: str) -> tuple[float, float, float]:
-    """Of the greedy area in the first metric, by traces; the interval from seeds drawn anew."""
+    """Return the greedy area in the first metric, by traces, with an interval from resampled seeds."""
     areas = np.column_stack([found[name, is_served][:, 0] for is_served in (True, False)])
     drawn = np.random.default_rng(4).integers(0, len(areas), (2000, len(areas)))
     again = areas[drawn].mean(axis=1)
