@@ -17,8 +17,7 @@ Read a file. Records are `formats.records.TraceRecord`; a record with an error i
 Write PRM800K lines, or the rows of any other format:
 
     from formats import prm800k, trl
-    from formats.examples import RowTally, TraceExample
-    from formats.labeled_paths import LabelRule
+    from formats.examples import LabelRule, RowTally, TraceExample
     from formats.rows import make_export_row
 
     lines = list(prm800k.write(records))
@@ -27,7 +26,7 @@ Write PRM800K lines, or the rows of any other format:
         example = TraceExample([make_export_row(record, trace=number)])
         rows = list(trl.write(example, LabelRule(), tally))
 
-Shared parts: `json_values` and `table_reader` split files into values and number their lines, `strict_json` checks
-them, `record_reader` turns them into records. `segmenters`, `privacy`, `near_duplicates`, `normalization` and `titles`
-work on texts. `rows` and `examples` are the input of writers.
+Shared parts: `record_reader` splits files into values, numbers their lines and makes records of them, `strict_json`
+checks them. `segmenters`, `privacy`, `near_duplicates` and `titles` work on texts.
+`rows` and `examples` are the input of writers.
 """

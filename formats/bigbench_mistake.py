@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from formats import labeled_steps, strict_json
+from formats import records, strict_json
 from formats.record_reader import RecordReader
 from formats.records import ProblemRecord, TraceRecord
 
@@ -19,10 +19,6 @@ class BigbenchMistakeItem(Struct, gc=False):
     answer: str | None = None
 
 
-def looks_like(record: object) -> bool:
-    return isinstance(record, dict) and {"input", "steps", "mistake_index"} <= record.keys()
-
-
 def parse_traces(item: BigbenchMistakeItem) -> Iterator[TraceRecord]:
     index = item.mistake_index
     if index is not None and not 0 <= index < len(item.steps):
@@ -31,12 +27,12 @@ def parse_traces(item: BigbenchMistakeItem) -> Iterator[TraceRecord]:
     is_known = item.target is not None and item.answer is not None
     yield TraceRecord(
         problem=ProblemRecord(item.input, answer=item.target),
-        steps=labeled_steps.make_steps(item.steps),
+        steps=records.make_steps(item.steps),
         answer=item.answer,
         is_right=item.answer == item.target if is_known else None,
         outcome_by="grader" if is_known else "",
         outcome_grader="answer equals target" if is_known else "",
-        submissions=[labeled_steps.make_submission_to_first_error(item.steps, index, labeler=ANNOTATORS)],
+        submissions=[records.make_submission_to_first_error(item.steps, index, labeler=ANNOTATORS)],
     )
 
 

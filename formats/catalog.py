@@ -3,7 +3,7 @@
 The name of a format is also the name of its module and of its page in docs/formats.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
@@ -14,8 +14,8 @@ from formats import (
     chat,
     first_errors,
     gsm8k,
-    json_values,
     math_shepherd,
+    mini_swe_agent,
     mr_ben,
     native,
     outcomes,
@@ -23,30 +23,25 @@ from formats import (
     prm800k,
     prmbench,
     processbench,
+    record_reader,
     rlhflow,
     steps,
     strict_json,
     swe_agent,
-    table_reader,
     trl,
 )
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample
-from formats.labeled_paths import LabelRule
+from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample
 from formats.record_reader import RecordReader
 from formats.records import BadLine, TraceRecord
 
 DETECTION_RECORDS = 20  # detection looks for a readable record among this many
-
-TraceReader = Callable[[BinaryIO], Iterator[TraceRecord | BadLine]]
-RowWriter = Callable[[TraceExample, LabelRule, RowTally], Iterator[OutputRow]]
 
 
 class InputFormat(NamedTuple):
     """A format that can be read."""
 
     name: str
-    read: TraceReader
+    read: Callable[[BinaryIO], Iterator[TraceRecord | BadLine]]
     looks_like: Callable[[object], bool]
     counts_from: int | None = None  # the number of the first step, if the format refers to steps by number
 
@@ -57,7 +52,7 @@ class OutputFormat(NamedTuple):
     name: str
     label: str
     columns: Columns
-    write: RowWriter | None
+    write: Callable[[TraceExample, LabelRule, RowTally], Iterator[OutputRow]] | None
     has_weights: bool = False  # a second file holds the weight of each row
     wants_raters: bool = True  # False: a row describes the trace, whether or not anyone rated it
     has_step_scores: bool = False  # rows contain the scores of a PRM
@@ -72,16 +67,17 @@ INPUT_FORMATS = {
     format.name: format
     for format in (
         InputFormat("prm800k", prm800k.read, prm800k.looks_like, counts_from=0),
-        InputFormat("processbench", processbench.read, processbench.looks_like, counts_from=0),
-        InputFormat("prmbench", prmbench.read, prmbench.looks_like, counts_from=1),
-        InputFormat("bigbench_mistake", bigbench_mistake.read, bigbench_mistake.looks_like, counts_from=0),
-        InputFormat("mr_ben", mr_ben.read, mr_ben.looks_like, counts_from=1),
-        InputFormat("math_shepherd", math_shepherd.read, math_shepherd.looks_like),
-        InputFormat("trl", trl.read, trl.looks_like),
-        InputFormat("chat", chat.read, chat.looks_like, counts_from=0),
-        InputFormat("swe_agent", swe_agent.read, swe_agent.looks_like),
-        InputFormat("gsm8k", gsm8k.read, gsm8k.looks_like),
-        InputFormat("native", native.read, native.looks_like),
+        InputFormat("processbench", processbench.read, processbench.read.looks_like, counts_from=0),
+        InputFormat("prmbench", prmbench.read, prmbench.read.looks_like, counts_from=1),
+        InputFormat("bigbench_mistake", bigbench_mistake.read, bigbench_mistake.read.looks_like, counts_from=0),
+        InputFormat("mr_ben", mr_ben.read, mr_ben.read.looks_like, counts_from=1),
+        InputFormat("math_shepherd", math_shepherd.read, math_shepherd.read.looks_like),
+        InputFormat("trl", trl.read, trl.read.looks_like),
+        InputFormat("mini_swe_agent", mini_swe_agent.read, mini_swe_agent.read.looks_like, counts_from=0),
+        InputFormat("chat", chat.read, chat.read.looks_like, counts_from=0),
+        InputFormat("swe_agent", swe_agent.read, swe_agent.read.looks_like),
+        InputFormat("gsm8k", gsm8k.read, gsm8k.read.looks_like),
+        InputFormat("native", native.read, native.read.looks_like),
     )
 }
 OUTPUT_FORMATS = {
@@ -114,36 +110,53 @@ def get_input_format(name: str) -> InputFormat:
 
 
 def read_traces(
-    stream: BinaryIO, *, format: str, table: str | None = None, segmenter: str = ""
+    stream: BinaryIO,
+    *,
+    format: str,
+    table: str | None = None,
+    segmenter: str = "",
+    columns: Mapping[str, str] | None = None,
 ) -> Iterator[TraceRecord | BadLine]:
-    """Read every record of a file. `segmenter` divides texts into steps where the format has whole texts."""
+    """Read every record of a file. `segmenter` divides texts into steps where the format has whole texts. `columns`
+    maps columns of a table to keys of the format."""
     read = get_input_format(format).read
+    if columns and table is None:
+        raise UnknownFormat("only the columns of CSV and Parquet files can be renamed")
     if isinstance(read, RecordReader):
-        return read(stream, table=table, segmenter=segmenter)
+        return read(stream, table=table, segmenter=segmenter, columns=columns)
     if table is not None:
         raise UnknownFormat(f"{format} files are JSON Lines: this format cannot be read from a {table} file")
     return read(stream)
 
 
-def detect_format(stream: BinaryIO, *, table: str | None = None) -> InputFormat:
+def detect_format(
+    stream: BinaryIO, *, table: str | None = None, columns: Mapping[str, str] | None = None
+) -> InputFormat:
     """Detect the format of a file from its first readable record."""
     bad_line: BadLine | None = None
-    values = table_reader.read_rows(stream, table) if table else json_values.split_values(stream)
+    values = record_reader.read_rows(stream, table, columns=columns) if table else record_reader.split_values(stream)
     for value in islice(values, DETECTION_RECORDS):
         if isinstance(value, BadLine):
             bad_line = bad_line or value
             continue
         try:
-            return _match_format(strict_json.decode(value.raw, _anything))
+            record = strict_json.decode(value.raw, _anything)
         except strict_json.JsonRefused as error:
             bad_line = bad_line or value.to_bad_line(error)
+            continue
+        if found := next((format for format in INPUT_FORMATS.values() if format.looks_like(record)), None):
+            return found
+        raise UnknownFormat(f"the first record matches no known format. {_describe_keys(record)}")
     if bad_line is None:
         raise UnknownFormat("the file has no record, so its format cannot be detected: choose a format")
     raise UnknownFormat(f"no record can be read: {bad_line}")
 
 
-def _match_format(record: object) -> InputFormat:
-    for format in INPUT_FORMATS.values():
-        if format.looks_like(record):
-            return format
-    raise UnknownFormat(f"the first record matches no known format: choose one of {', '.join(INPUT_FORMATS)}")
+def _describe_keys(record: object) -> str:
+    if not isinstance(record, dict):
+        return "It is not an object with keys."
+    keys = ", ".join(map(str, record))
+    return (
+        f"Its keys: {keys[:500] or 'none'}. Choose the format if it is one of {', '.join(INPUT_FORMATS)}; otherwise"
+        " give it the keys of the native format: problem, and steps or text."
+    )

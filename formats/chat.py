@@ -1,36 +1,35 @@
 """Chats with tool calls, as the APIs of OpenAI and Anthropic and as tau-bench write them: one step per message.
 
-A message has parts: texts, images, tool calls and their results. A part that cannot be shown is refused, not dropped.
+A message has parts: texts, tool calls and their results. A part that cannot be shown, such as an image, is refused, not
+dropped. A long text of the model is split into steps, unless the chat uses tools or has labels of messages.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from formats import json_values, strict_json
-from formats.json_values import RawValue
-from formats.labeled_steps import RecordName, ShortRecordName
+from formats import records, segmenters, strict_json
 from formats.record_reader import RecordReader
 from formats.records import (
-    BadLine,
-    JudgmentRecord,
     OptionRecord,
     PartRecord,
     ProblemRecord,
     ProvenanceRecord,
+    RecordName,
+    ShortRecordName,
     StepRecord,
     SubmissionRecord,
     TraceRecord,
-    TurnRecord,
 )
 
 SEGMENTER = "chat turns 1"
+LONG_TURN = 1000  # characters of a turn in a dialogue that is split into steps
 ANNOTATORS = "AgentProcessBench annotators"
 
 _Path = tuple[str | int, ...]
+# The roles of context; the model's own role is "assistant".
 _KINDS = {"system": "system", "developer": "system", "user": "user", "tool": "observation", "function": "observation"}
 _MAX_NAME = 200  # characters of a tool's name or a call's id
 
@@ -50,7 +49,6 @@ class MessagePiece(Struct, gc=False):
     text: str | None = ""
     thinking: str | None = ""
     refusal: str | None = ""
-    image_url: dict[str, object] | str = ""
     id: str = ""
     name: str = ""
     input: object = None
@@ -101,32 +99,24 @@ def _is_message(value: object) -> bool:
     return isinstance(value, dict) and "role" in value and bool({"content", "tool_calls"} & value.keys())
 
 
-def regroup_values(values: Iterable[RawValue | BadLine]) -> Iterator[RawValue | BadLine]:
-    """Join the items of each array into one value if they are messages of one chat."""
-    values = iter(values)
-    first = next(values, None)
-    if first is None:
-        return
-    is_array = isinstance(first, RawValue) and first.array and _is_message_text(first.raw)
-    rest = chain([first], values)
-    yield from json_values.join_array_values(rest) if is_array else rest
-
-
 def _is_message_text(raw: bytes) -> bool:
+    """Tell whether an array of such values is one chat."""
     try:
         return _is_message(msgspec.json.decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 
-def parse_traces(chat: ChatItem | list[ChatMessage]) -> Iterator[TraceRecord]:
+def parse_traces(chat: ChatItem | list[ChatMessage], segmenter: str = "") -> Iterator[TraceRecord]:
     item = chat if isinstance(chat, ChatItem) else ChatItem(messages=chat)
     path = () if isinstance(chat, list) else ("messages",) if item.messages else ("traj",)
     messages = item.messages or item.traj or []
     if not messages:
         raise strict_json.RecordMisfit((), "the record has no messages")
     steps = [_make_step(position, message, (*path, position)) for position, message in enumerate(messages)]
-    is_right = _is_right(item)
+    used = ""
+    if item.step_labels is None:  # labels are of whole messages
+        steps, used = _split_long_texts(steps, segmenter)
     yield TraceRecord(
         problem=ProblemRecord(
             item.question or (item.info or ChatInfo()).task.instruction or _first_user_text(messages),
@@ -136,9 +126,8 @@ def parse_traces(chat: ChatItem | list[ChatMessage]) -> Iterator[TraceRecord]:
         ref=".".join(
             str(part) for part in (item.id, item.total_index, item.task_id, item.trial) if part not in ("", None)
         ),
-        is_right=is_right,
-        outcome_by="" if is_right is None else "file",
-        provenance=ProvenanceRecord(policy=item.model or "", segmenter=SEGMENTER),
+        is_right=_is_right(item),
+        provenance=ProvenanceRecord(policy=item.model or "", segmenter=", ".join(filter(None, (SEGMENTER, used)))),
         submissions=[] if item.step_labels is None else [_make_submission(item.step_labels, steps)],
     )
 
@@ -161,13 +150,40 @@ def _make_submission(labels: dict[str, Literal[-1, 0, 1]], steps: list[StepRecor
             raise strict_json.RecordMisfit(
                 ("step_labels", index), f'step label "{index}" is not a message: the {len(steps)} messages count from 0'
             )
-        text = steps[int(index)].options[0].text
-        chosen = None if rating == -1 else 0
-        turns.append(TurnRecord(int(index), shown=[JudgmentRecord(text, rating)], chosen=chosen))
+        turns.append(records.make_turn(int(index), steps[int(index)].options[0].text, rating))
     return SubmissionRecord(turns, labeler=ANNOTATORS, finish_reason="solution")
 
 
-read = RecordReader(ChatItem | list[ChatMessage], parse_traces, regroup=regroup_values)
+read = RecordReader(
+    ChatItem | list[ChatMessage], parse_traces, looks_like=looks_like, is_part=_is_message_text, takes_segmenter=True
+)
+
+
+# --- splitting messages --------------------------------------------------------------------------------------------
+
+
+def _split_long_texts(steps: list[StepRecord], chosen: str) -> tuple[list[StepRecord], str]:
+    """Split the texts of the model, and return the names of the segmenters.
+
+    Without a chosen segmenter, chats with tools stay as they are, and turns of a dialogue unless they are long.
+    """
+    uses_tools = any(step.kind in ("action", "observation") for step in steps)
+    is_dialogue = sum(step.is_rateable for step in steps) > 1
+    split: list[StepRecord] = []
+    names: set[str] = set()
+    for step in steps:
+        text = step.options[0].text
+        is_solution = not uses_tools and (not is_dialogue or len(text) > LONG_TURN)
+        if not step.is_rateable or step.kind != "reasoning" or not (chosen or is_solution):
+            split.append(step)
+            continue
+        name = chosen or segmenters.choose_segmenter(text)
+        pieces = records.cut_steps(text, segmenter=name)
+        for piece in pieces:
+            piece.source_position = step.source_position
+        split += pieces
+        names.update([name] if len(pieces) > 1 else [])
+    return split, ", ".join(sorted(names))
 
 
 # --- one message ---------------------------------------------------------------------------------------------------
@@ -175,6 +191,9 @@ read = RecordReader(ChatItem | list[ChatMessage], parse_traces, regroup=regroup_
 
 def _make_step(position: int, message: ChatMessage, path: _Path) -> StepRecord:
     """Make a step of a message. Steps of the model can be rated; those of users and tools are context."""
+    if message.role not in _KINDS and message.role != "assistant":
+        roles = ", ".join(["assistant", *_KINDS])
+        raise strict_json.RecordMisfit((*path, "role"), f'unknown role "{message.role[:40]}": the roles are {roles}')
     parts = list(_split_parts(message, path))
     kind = _choose_step_kind(message, parts)
     is_plain = len(parts) == 1 and parts[0].kind == "text"
@@ -210,17 +229,12 @@ def _split_piece(piece: MessagePiece, path: _Path) -> Iterator[PartRecord]:
     match piece.type:
         case "text" | "input_text" | "output_text":
             yield from _make_text(piece.text)
-        case "thinking":
-            yield from _make_text(piece.thinking)
-        case "refusal":
-            yield from _make_text(piece.refusal)
-        case "image_url":
-            url = piece.image_url if isinstance(piece.image_url, str) else str(piece.image_url.get("url", ""))
-            yield PartRecord("image", url)
+        case "thinking" | "refusal":
+            yield from _make_text(piece.thinking or piece.refusal)
         case "tool_use":
             yield _make_call(piece.name, piece.input, piece.id)
         case "tool_result":
-            yield _make_result(_join_tool_result(piece.content), "", piece.tool_use_id)
+            yield _make_result(records.join_content(piece.content), "", piece.tool_use_id)
         case _:
             raise strict_json.RecordMisfit((*path, "type"), f'content of type "{piece.type[:40]}" cannot be shown')
 
@@ -236,19 +250,6 @@ def _join_texts(content: str | list[MessagePiece] | None, path: _Path) -> str:
         return content or ""
     pieces = (_split_piece(piece, (*path, "content", number)) for number, piece in enumerate(content))
     return "\n".join(part.text for parts in pieces for part in parts)
-
-
-def _join_tool_result(content: object) -> str:
-    """Return the result of a tool as text. Pieces that are not text are shown as JSON."""
-    if isinstance(content, str) or content is None:
-        return content or ""
-    pieces = content if isinstance(content, list) else [content]
-    return "\n".join(
-        piece["text"]
-        if isinstance(piece, dict) and isinstance(piece.get("text"), str)
-        else msgspec.json.encode(piece).decode()
-        for piece in pieces
-    )
 
 
 def _make_call(name: str, arguments: object, ref: str | None) -> PartRecord:

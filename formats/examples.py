@@ -1,25 +1,79 @@
-"""The input of a table writer: one trace with its export rows and consensus. And its report: a tally of the rows."""
+"""The input of a table writer: one trace with its export rows and consensus. Its output: columns, rows, and a tally.
 
-from collections.abc import Callable, Iterator, Sequence
+Formats that only have right and wrong steps are written from labeled paths:
+
+- A path ends at the first error and before a step without a rating. Labels are never filled in.
+- A neutral step is right by default. `LabelRule.neutral` makes it wrong, or ends the path before it.
+- Each alternative that was not chosen makes a path of its own: the steps before it, then the alternative.
+- A path ends before a step that the rater wrote, unless `LabelRule.human_steps` takes such steps for right.
+- In an agent's trace, each step is a path of its own; everything before it, observations included, is its prompt.
+- A path has at least one step.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field, structs
 
-from formats import labeled_paths
-from formats.columns import OutputRow
-from formats.labeled_paths import LabeledPath, LabelRule
 from formats.records import JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
+if TYPE_CHECKING:
+    import pyarrow
+
 WEIGHT_CAP = 10.0
 CUT_OFF = ("give_up", "bad_problem")  # finish reasons after which the rest of the trace is unrated
+
+# Who gave the labels of a row: the kind of rater, the name of a machine, and the file that the labels came from.
+# PRM800K and ProcessBench have these keys only in rows of machines, so that others are as in the published files.
+MACHINE_COLUMNS = {"rater_kind": "string", "rater_name": "string", "label_source": "string"}
+RATER_COLUMNS = {"rater": "string", **MACHINE_COLUMNS}  # with the pseudonym
+CONSENSUS_KIND = "consensus"
 
 # Why a trace has no row in a file.
 GAVE_UP = "the rater gave up"
 CONTESTED = "contested"
 UNSETTLED = "contested or not settled yet"
 NOT_RATED = "no rated step"
+
+# A type is a name, a list of one type ["string"], or an object {"role": "string"}.
+ColumnType = str | list[Any] | dict[str, Any]
+Columns = Mapping[str, ColumnType]
+OutputRow = dict[str, Any]
+
+
+def describe_rater(facts: RowFacts) -> OutputRow:
+    """Return the values of `RATER_COLUMNS` for one submission."""
+    return {
+        "rater": facts.labeler,
+        "rater_kind": facts.rater_kind,
+        "rater_name": facts.machine or None,
+        "label_source": facts.label_source,
+    }
+
+
+def describe_machine(facts: RowFacts) -> OutputRow:
+    """Return the values of `MACHINE_COLUMNS` if a machine made the submission, otherwise nothing."""
+    rater = describe_rater(facts)
+    return {name: rater[name] for name in MACHINE_COLUMNS} if facts.machine else {}
+
+
+class LabelRule(Struct, frozen=True, forbid_unknown_fields=True):
+    neutral: Literal["positive", "negative", "drop"] = "positive"
+    human_steps: Literal["omit", "positive"] = "omit"
+    has_alternatives: bool = True
+    takes_cut_off: bool = True  # the rated part of submissions that gave up
+    takes_contested: bool = True  # each rater's labels of contested traces
+
+
+class LabeledPath(Struct, frozen=True):
+    prompt: str
+    steps: list[str]
+    labels: list[bool]
 
 
 class UnwritableRow(Exception):
@@ -28,20 +82,19 @@ class UnwritableRow(Exception):
 
 class RowTally(Struct):
     rows: int = 0
-    left_out: dict[str, int] = field(default_factory=dict)
-    labels: dict[str, int] = field(default_factory=dict)
-    lengths: dict[int, int] = field(default_factory=dict)  # rows by the bit length of their number of characters
+    left_out: dict[str, int] = field(default_factory=Counter)
+    labels: dict[str, int] = field(default_factory=Counter)
+    lengths: dict[int, int] = field(default_factory=Counter)  # rows by the bit length of their number of characters
     weights: list[dict[str, Any]] = field(default_factory=list)  # of rows whose weights are not written yet
 
     def leave_out(self, reason: str) -> None:
-        self.left_out[reason] = self.left_out.get(reason, 0) + 1
+        self.left_out[reason] += 1
 
-    def count_labels(self, labels: list[bool], n_characters: int) -> None:
-        for label in labels:
-            name = "positive" if label else "negative"
-            self.labels[name] = self.labels.get(name, 0) + 1
-        bucket = n_characters.bit_length()
-        self.lengths[bucket] = self.lengths.get(bucket, 0) + 1
+    def count_path(self, path: LabeledPath) -> None:
+        for label in path.labels:
+            self.labels["positive" if label else "negative"] += 1
+        n_characters = len(path.prompt) + sum(map(len, path.steps))
+        self.lengths[n_characters.bit_length()] += 1
 
 
 class AgreedLabels(Struct, frozen=True):
@@ -68,25 +121,16 @@ class FirstErrorVote(Struct, frozen=True):
     is_blind: bool = True  # by a person who saw no score
 
 
+@dataclass
 class TraceExample:
     """One trace with its export rows, in the order of the manifest."""
 
-    def __init__(
-        self,
-        rows: list[ExportRow],
-        *,
-        agreed: AgreedLabels | None = None,
-        is_consensus: bool = False,
-        mean_weight: float = 1.0,
-        step_scores: Sequence[float | None] = (),
-        licence: str = "",
-    ) -> None:
-        self.rows = rows
-        self.agreed = agreed
-        self.is_consensus = is_consensus
-        self.step_scores = step_scores  # by the PRM of the manifest
-        self.licence = licence  # of the source
-        self._mean_weight = mean_weight
+    rows: list[ExportRow]
+    agreed: AgreedLabels | None = None
+    is_consensus: bool = False
+    mean_weight: float = 1.0
+    step_scores: Sequence[float | None] = ()  # by the PRM of the manifest
+    licence: str = ""  # of the source
 
     @property
     def facts(self) -> RowFacts:
@@ -115,9 +159,18 @@ class TraceExample:
             return []
         return [vote.first_error for vote in self.first_errors if not vote.is_censored and (assisted or vote.is_blind)]
 
+    def describe_rater(self, facts: RowFacts) -> OutputRow:
+        """Return the values of `RATER_COLUMNS` for a labeled record."""
+        if self.is_consensus:
+            return {**dict.fromkeys(RATER_COLUMNS), "rater_kind": CONSENSUS_KIND}
+        return describe_rater(facts)
+
     @property
     def weight(self) -> float | None:
-        return None if (raw := compute_raw_weight(self.facts)) is None else raw / self._mean_weight
+        """The inverse probability of the draw relative to a uniform draw, capped and divided by the mean weight."""
+        if self.facts.q is None or self.facts.n_left is None:
+            return None
+        return min(1.0 / (self.facts.q * self.facts.n_left), WEIGHT_CAP) / self.mean_weight
 
     def labeled_records(self, rule: LabelRule, tally: RowTally) -> Iterator[tuple[RowFacts, TraceRecord]]:
         """Yield the records that make rows: the consensus as one record, or the record of each rater.
@@ -150,27 +203,19 @@ def write_paths(
     """
     for facts, record in example.labeled_records(rule, tally):
         path = None
-        for path in labeled_paths.build_labeled_paths(record, rule):
+        for path in build_labeled_paths(record, rule):
             try:
                 row = make_row(path, record.problem.domain)
             except UnwritableRow as error:
                 tally.leave_out(str(error))
                 continue
-            tally.count_labels(path.labels, path.n_characters)
-            rater = None if example.is_consensus else facts.labeler
-            tally.weights.append(
-                {"weight": example.weight, "q": facts.q, "arm": facts.arm, "trace": facts.trace, "rater": rater}
-            )
-            yield row
+            tally.count_path(path)
+            rater = example.describe_rater(facts)
+            weight = {"weight": example.weight, "q": facts.q, "arm": facts.arm, "trace": facts.trace}
+            tally.weights.append({**weight, "rater": rater["rater"]})
+            yield row | rater
         if path is None:
             tally.leave_out(NOT_RATED)
-
-
-def compute_raw_weight(facts: RowFacts) -> float | None:
-    """Return the inverse probability of the draw relative to a uniform draw, capped at ten."""
-    if facts.q is None or facts.n_left is None:
-        return None
-    return min(1.0 / (facts.q * facts.n_left), WEIGHT_CAP)
 
 
 def _find_first_error(row: ExportRow) -> FirstErrorVote:
@@ -214,3 +259,104 @@ def _make_agreed_turn(position: int, texts: list[str], labels: dict[int, int]) -
     options = [0, *sorted(set(labels) - {0})]
     shown = [JudgmentRecord(texts[option], labels.get(option)) for option in options if option < len(texts)]
     return TurnRecord(position, shown, 0 if labels.get(0, -1) >= 0 else None)
+
+
+# --- labeled paths ---------------------------------------------------------------------------------------------------
+
+
+def build_labeled_paths(record: TraceRecord, rule: LabelRule) -> Iterator[LabeledPath]:
+    """Yield the paths of the first submission: the taken path, and one for each alternative along it."""
+    if any(not step.is_rateable for step in record.steps):
+        yield from _build_agent_paths(record, rule)
+        return
+    steps: list[str] = []
+    labels: list[bool] = []
+    for turn in record.submissions[0].turns if record.submissions else ():
+        taken = _label_taken_step(turn, rule)
+        if rule.has_alternatives:
+            for text, is_right in _label_alternatives(turn, rule):
+                yield LabeledPath(record.problem.text, [*steps, text], [*labels, is_right])
+        if taken is None:
+            break
+        steps.append(taken[0])
+        labels.append(taken[1])
+        if not taken[1]:
+            break
+    if steps:
+        yield LabeledPath(record.problem.text, steps, labels)
+
+
+def _build_agent_paths(record: TraceRecord, rule: LabelRule) -> Iterator[LabeledPath]:
+    turns = {turn.position: turn for submission in record.submissions[:1] for turn in submission.turns}
+    prompt = record.problem.text
+    for position, step in enumerate(record.steps):
+        taken = _label_taken_step(turns[position], rule) if position in turns else None
+        if taken:
+            yield LabeledPath(prompt, [taken[0]], [taken[1]])
+        if step.is_rateable and (taken is None or not taken[1]):
+            return
+        prompt += "\n\n" + (taken[0] if taken else step.options[0].text)
+
+
+def _label_taken_step(turn: TurnRecord, rule: LabelRule) -> tuple[str, bool] | None:
+    """Return the step on the path and whether it is right, or None if the path ends before it."""
+    judgment = get_taken_judgment(turn)
+    if judgment is not None:
+        return _label_judgment(judgment, rule)
+    if turn.written is not None and rule.human_steps == "positive":
+        return turn.written.text, True
+    return None
+
+
+def get_taken_judgment(turn: TurnRecord) -> JudgmentRecord | None:
+    """Return the judgment of the chosen option. If no step was chosen or written, it is the first one if negative."""
+    if not turn.shown:
+        return None
+    if turn.chosen is not None:
+        return turn.shown[turn.chosen]
+    return None if turn.written is not None or turn.shown[0].rating != -1 else turn.shown[0]
+
+
+def _label_alternatives(turn: TurnRecord, rule: LabelRule) -> Iterator[tuple[str, bool]]:
+    taken = get_taken_judgment(turn)
+    for judgment in turn.shown or ():
+        if judgment is not taken and (labeled := _label_judgment(judgment, rule)):
+            yield labeled
+
+
+def _label_judgment(judgment: JudgmentRecord, rule: LabelRule) -> tuple[str, bool] | None:
+    if judgment.rating is None or (judgment.rating == 0 and rule.neutral == "drop"):
+        return None
+    return judgment.text, judgment.rating > 0 or (judgment.rating == 0 and rule.neutral == "positive")
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def describe_features(columns: Columns) -> dict[str, Any]:
+    """Return the features as the library `datasets` stores them."""
+    return {name: _describe_feature(kind) for name, kind in columns.items()}
+
+
+def _describe_feature(kind: ColumnType) -> Any:
+    if isinstance(kind, str):
+        return {"dtype": kind, "_type": "Value"}
+    return [_describe_feature(kind[0])] if isinstance(kind, list) else describe_features(kind)
+
+
+def make_arrow_schema(columns: Columns) -> "pyarrow.Schema":
+    """Return the schema, with the Hugging Face features as metadata: they also type a column without values."""
+    import pyarrow  # slow, and most processes never write Parquet
+
+    metadata = json.dumps({"info": {"features": describe_features(columns)}})
+    return pyarrow.schema(_make_arrow_type(dict(columns)).fields, metadata={"huggingface": metadata})
+
+
+def _make_arrow_type(kind: ColumnType) -> "pyarrow.DataType":
+    import pyarrow
+
+    if isinstance(kind, str):
+        return pyarrow.type_for_alias(kind)
+    if isinstance(kind, list):
+        return pyarrow.list_(_make_arrow_type(kind[0]))
+    return pyarrow.struct([(name, _make_arrow_type(inner)) for name, inner in kind.items()])

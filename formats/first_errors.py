@@ -7,9 +7,16 @@ columns also count machines and people who saw scores.
 
 from collections.abc import Iterator
 
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample
-from formats.labeled_paths import LabelRule
+from formats.examples import (
+    CONSENSUS_KIND,
+    MACHINE_COLUMNS,
+    Columns,
+    LabelRule,
+    OutputRow,
+    RowTally,
+    TraceExample,
+    describe_rater,
+)
 from stats import label_votes
 
 COLUMNS: Columns = {
@@ -19,6 +26,7 @@ COLUMNS: Columns = {
     "domain": "string",
     "steps": ["string"],
     "by": "string",
+    **MACHINE_COLUMNS,
     "first_error": "int64",
     "is_censored": "bool",
     "p_error": ["float64"],
@@ -37,7 +45,6 @@ COLUMNS: Columns = {
     "weight": "float64",
     "policy": "string",
 }
-CONSENSUS = "consensus"
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
@@ -45,11 +52,13 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
     columns = _trace_columns(example)
     for row, vote in zip(example.submitted, example.first_errors, strict=True):
         first_error = None if vote.is_censored else -1 if vote.first_error is None else vote.first_error
-        by = row.facts.labeler or row.facts.machine or "unknown"
-        yield {**columns, "by": by, "first_error": first_error, "is_censored": vote.is_censored}
+        rater = describe_rater(row.facts)
+        by = rater.pop("rater") or "unknown"
+        yield {**columns, "by": by, **rater, "first_error": first_error, "is_censored": vote.is_censored}
     if example.agreed is not None:
         first_error = -1 if example.agreed.first_error is None else example.agreed.first_error
-        yield {**columns, "by": CONSENSUS, "first_error": first_error, "is_censored": False}
+        rater = {"by": CONSENSUS_KIND, "rater_kind": CONSENSUS_KIND, "rater_name": None, "label_source": None}
+        yield {**columns, **rater, "first_error": first_error, "is_censored": False}
 
 
 def _trace_columns(example: TraceExample) -> OutputRow:

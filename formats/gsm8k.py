@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from formats import labeled_steps, segmenters, strict_json
+from formats import records, strict_json
 from formats.record_reader import RecordReader
 from formats.records import ProblemRecord, ProvenanceRecord, TraceRecord
 
@@ -38,10 +38,9 @@ def parse_traces(record: dict[str, object], segmenter: str = SEGMENTER) -> Itera
     for model, solution in solutions.items():
         yield TraceRecord(
             problem=problem,
-            steps=labeled_steps.make_cut_steps(segmenters.cut_text(solution.solution, segmenter=segmenter)),
+            steps=records.cut_steps(solution.solution, segmenter=segmenter),
             answer=_answer(solution.solution),
             is_right=solution.is_correct,
-            outcome_by="" if solution.is_correct is None else "file",
             provenance=ProvenanceRecord(policy=model, segmenter=segmenter),
         )
 
@@ -57,4 +56,4 @@ def _answer(text: str) -> str | None:
     return match and match.group(1)
 
 
-read = RecordReader(dict[str, object], parse_traces, takes_segmenter=True)
+read = RecordReader(dict[str, object], parse_traces, looks_like=looks_like, takes_segmenter=True)

@@ -9,6 +9,8 @@ from typing import BinaryIO, cast
 
 import zstandard
 
+CSV = "csv"
+PARQUET = "parquet"
 # Text compresses to a tenth, one sentence repeated to a hundredth. A higher ratio is not data.
 RATIO_LIMIT = 300
 _PACKED_PIECE = 1024
@@ -63,6 +65,12 @@ def unpacked_name(path: Path) -> str:
     return path.stem if path.suffix in {".gz", ".zst"} else path.name
 
 
+def detect_table_kind(path: Path) -> str | None:
+    """Return "csv" or "parquet" if the file name, unpacked, has that ending."""
+    ending = unpacked_name(path).rpartition(".")[2].lower()
+    return ending if ending in {CSV, PARQUET} else None
+
+
 def hash_file(path: Path) -> str:
     with _open(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -78,19 +86,14 @@ class FileWatch:
 
     def is_same(self) -> bool:
         """Tell whether the file still has the expected content. Call it after a read to know that the read is valid."""
-        state = _file_state(self._path)
-        if state is not None and state != self._verified_state:
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return False
+        state = stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns  # no program can set the ctime
+        if state != self._verified_state:
             self._verified_state = state if hash_file(self._path) == self._sha256 else None
-        return state is not None and state == self._verified_state
-
-
-def _file_state(path: Path) -> tuple[int, ...] | None:
-    """Return values that change with the file, or None if it is missing. No program can set the ctime."""
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+        return state == self._verified_state
 
 
 def read_position(stream: BinaryIO) -> int:

@@ -10,10 +10,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from formats import examples, labeled_steps, strict_json
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample, UnwritableRow
-from formats.labeled_paths import LabeledPath, LabelRule
+from formats import examples, records, strict_json
+from formats.examples import Columns, LabeledPath, LabelRule, OutputRow, RowTally, TraceExample, UnwritableRow
 from formats.record_reader import RecordReader
 from formats.records import (
     JudgmentRecord,
@@ -28,7 +26,7 @@ from formats.records import (
 TAG = "ки"
 ROLLOUTS = "Monte Carlo (Math-Shepherd)"
 TAG_IN_TEXT = f'the tag "{TAG}" is in the text'
-COLUMNS: Columns = {"input": "string", "label": "string", "task": "string"}
+COLUMNS: Columns = {"input": "string", "label": "string", "task": "string", **examples.RATER_COLUMNS}
 _OPENING = re.compile(r"\s*(?:Step \d+: ?)?")
 _FIRST = re.compile(r"\s+(?=Step 1: )")
 _ANSWER = re.compile(r"The answer is: (.*?)\s*$", re.S)
@@ -87,26 +85,23 @@ def _rate_by_signs(item: MathShepherdItem, label: str, steps: list[StepRecord]) 
             )
         at += len(piece) + 1
         signs.append(label[at - 1])
-    return labeled_steps.make_turns([step.options[0].text for step in steps], [_RATINGS[sign] for sign in signs])
+    return records.make_turns([step.options[0].text for step in steps], [_RATINGS[sign] for sign in signs])
 
 
 def _rate_by_values(item: MathShepherdItem, steps: list[StepRecord]) -> list[TurnRecord]:
     values = item.value or []
     if len(values) != len(steps):
         raise strict_json.RecordMisfit(("value",), f"{len(values)} values for {len(steps)} steps")
+    texts = [step.options[0].text for step in steps]
     return [
-        _make_turn(position, step.options[0].text, value)
-        for position, (step, value) in enumerate(zip(steps, values, strict=True))
+        records.make_turn(position, text, _RATINGS[value])
+        if isinstance(value, str)
+        else TurnRecord(position, shown=[JudgmentRecord(text, value=value)])
+        for position, (text, value) in enumerate(zip(texts, values, strict=True))
     ]
 
 
-def _make_turn(position: int, text: str, value: float | str) -> TurnRecord:
-    if isinstance(value, str):
-        return labeled_steps.make_turn(position, text, _RATINGS[value])
-    return TurnRecord(position, shown=[JudgmentRecord(text, value=value)])
-
-
-read = RecordReader(MathShepherdItem, parse_traces)
+read = RecordReader(MathShepherdItem, parse_traces, looks_like=looks_like)
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:

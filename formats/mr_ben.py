@@ -12,15 +12,12 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from formats import labeled_steps, segmenters, strict_json
-from formats.json_values import RawValue
-from formats.labeled_steps import ShortRecordName
-from formats.record_reader import RecordReader
-from formats.records import BadLine, ProblemRecord, ProvenanceRecord, StepRecord, SubmissionRecord, TraceRecord
+from formats import records, strict_json
+from formats.record_reader import RawValue, RecordReader
+from formats.records import BadLine, ProblemRecord, ProvenanceRecord, ShortRecordName, TraceRecord
 
 ANNOTATORS = "MR-Ben annotators"
 SEGMENTER = "lines 2"
-_NONE = "n/a"
 _UNPLACED = -1  # there is an error, but its line cannot be found
 
 
@@ -32,6 +29,7 @@ class MrBenItem(Struct, gc=False):
     Subject: str = ""
     Options: str | None = ""
     Ground_Truth_Answer: str | None = None
+    Ground_Truth_Answer_Modified: str | None = None
     Ground_Truth_Analysis: str | None = None
     Sampled_Model: ShortRecordName = ""
     Model_Solution_Correctness: str = ""
@@ -41,6 +39,11 @@ class MrBenItem(Struct, gc=False):
 _anything = msgspec.json.Decoder(object)
 _json = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
+# "Choice_B", "choice (B)", "Solution: B"; neither "not Choice_B" nor a list: "Choice A, B, or D", "None of Choice_A/B".
+_CHOICE = re.compile(
+    r"(?:(?<!not )\b[Cc]hoice(?:\\?_| )|^(?:Solution|(?:Final )?[Aa]nswer): )\(?([A-Z])\b(?!,? ?(?:/|or|,) ?[A-Z]\b)",
+    re.M,
+)
 
 
 def looks_like(record: object) -> bool:
@@ -90,53 +93,55 @@ def _skip_space(text: str, at: int) -> int:
 
 def parse_traces(item: MrBenItem) -> Iterator[TraceRecord]:
     given = item.Model_Solution_Steps
-    steps = _split_lines(given) if isinstance(given, str) else labeled_steps.make_steps(given)
+    steps = records.cut_steps(given, segmenter=SEGMENTER) if isinstance(given, str) else records.make_steps(given)
     texts = [step.options[0].text for step in steps]
-    index = _find_error_line(item, texts) if isinstance(given, str) else _parse_error_step(item, len(steps))
-    is_right = {"correct": True, "incorrect": False}.get(item.Model_Solution_Correctness.lower())
+    index, submissions = _find_error(item, texts), []
+    if index != _UNPLACED:
+        reasons = item.Model_Solution_Error_Reason or ""
+        note = reasons if isinstance(reasons, str) else "\n\n".join(reasons)
+        submissions = [records.make_submission_to_first_error(texts, index, labeler=ANNOTATORS, finish_note=note)]
     yield TraceRecord(
         problem=ProblemRecord(
             "\n".join(filter(None, [item.Question, item.Options])),
-            answer=item.Ground_Truth_Answer,
+            answer=item.Ground_Truth_Answer_Modified or item.Ground_Truth_Answer,
             solution=item.Ground_Truth_Analysis,
             domain=item.Subject[:100],
         ),
         steps=steps,
         ref=f"{item.Question_UUID} {item.Sampled_Model}".strip(),
-        is_right=is_right,
-        outcome_by="" if is_right is None else "file",
+        is_right=_compare_choices(item, texts[-1] if texts else ""),
         provenance=ProvenanceRecord(policy=item.Sampled_Model, segmenter=SEGMENTER if isinstance(given, str) else ""),
-        submissions=[] if index == _UNPLACED else [_make_submission(item, texts, index)],
+        submissions=submissions,
     )
 
 
-def _make_submission(item: MrBenItem, texts: list[str], index: int | None) -> SubmissionRecord:
-    reasons = item.Model_Solution_Error_Reason or ""
-    note = reasons if isinstance(reasons, str) else "\n\n".join(reasons)
-    return labeled_steps.make_submission_to_first_error(texts, index, labeler=ANNOTATORS, finish_note=note)
+def _compare_choices(item: MrBenItem, last: str) -> bool | None:
+    """Tell whether the choice that the last step names is the right one, None unless it names exactly one.
 
-
-def _split_lines(text: str) -> list[StepRecord]:
-    return labeled_steps.make_cut_steps(segmenters.cut_text(text, segmenter=SEGMENTER))
-
-
-def _find_error_line(item: MrBenItem, texts: list[str]) -> int | None:
-    """Return the index of the line that the file quotes, or _UNPLACED unless exactly one line matches."""
-    given = str(item.Model_Solution_First_Error_Step).strip()
-    if given.lower() == _NONE:
+    `Model_Solution_Correctness` does not say: it is about all steps, and a solution with an error can end right.
+    """
+    truth = (item.Ground_Truth_Answer_Modified or item.Ground_Truth_Answer or "").strip()
+    chosen = set(_CHOICE.findall(last))
+    if len(truth) != 1 or len(chosen) != 1:
         return None
-    matches = [position for position, text in enumerate(texts) if text.strip() == given]
-    return matches[0] if len(matches) == 1 else _UNPLACED
+    return chosen == {truth}
 
 
-def _parse_error_step(item: MrBenItem, n_steps: int) -> int | None:
+def _find_error(item: MrBenItem, texts: list[str]) -> int | None:
+    """Return the index of the first error, which a file gives as a number or, for a text, as the line itself. It is
+    _UNPLACED unless exactly one line matches."""
     given = str(item.Model_Solution_First_Error_Step).strip()
-    if given.lower() == _NONE:
+    if given.lower() == "n/a":
         return None
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= n_steps:
-        reason = f'first error step "{given}" is not a step: the {n_steps} steps count from 1, and N/A means no error'
+    if isinstance(item.Model_Solution_Steps, str):
+        matches = [position for position, text in enumerate(texts) if text.strip() == given]
+        return matches[0] if len(matches) == 1 else _UNPLACED
+    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= len(texts):
+        reason = (
+            f'first error step "{given}" is not a step: the {len(texts)} steps count from 1, and N/A means no error'
+        )
         raise strict_json.RecordMisfit(("Model_Solution_First_Error_Step",), reason)
     return int(given) - 1
 
 
-read = RecordReader(MrBenItem, parse_traces, regroup=regroup_values)
+read = RecordReader(MrBenItem, parse_traces, looks_like=looks_like, regroup=regroup_values)

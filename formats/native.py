@@ -5,11 +5,20 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from formats import labeled_steps, segmenters, strict_json
+from formats import records, segmenters, strict_json
 from formats.record_reader import RecordReader
-from formats.records import OptionRecord, ProblemRecord, ProvenanceRecord, StepRecord, SubmissionRecord, TraceRecord
+from formats.records import (
+    JudgmentRecord,
+    OptionRecord,
+    ProblemRecord,
+    ProvenanceRecord,
+    RecordName,
+    StepRecord,
+    SubmissionRecord,
+    TraceRecord,
+    TurnRecord,
+)
 
-_Name = Annotated[str, Meta(max_length=200)]
 _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
 
 
@@ -25,17 +34,17 @@ class NativeItem(Struct, gc=False, forbid_unknown_fields=True):
     answer: str | UnsetType | None = UNSET
     solution: str | UnsetType | None = UNSET
     domain: Annotated[str, Meta(max_length=100)] = ""
-    ref: _Name = ""
+    ref: RecordName = ""
     steps: list[str | NativeStep] | UnsetType = UNSET
     text: str | UnsetType = UNSET
     segmenter: str = ""
     final_answer: str | None = None
     is_right: bool | None = None
-    base_model: _Name = ""
-    policy: _Name = ""
+    base_model: RecordName = ""
+    policy: RecordName = ""
     sampler: dict[str, object] = {}
-    scaffold: _Name = ""
-    labels: list[Literal[-1, 0, 1] | None] | UnsetType = UNSET
+    scaffold: RecordName = ""
+    labels: list[Annotated[float, Meta(ge=-1, le=1)] | None] | UnsetType = UNSET
     labeler: Annotated[str, Meta(max_length=100)] | None = None
 
 
@@ -45,16 +54,34 @@ def looks_like(record: object) -> bool:
 
 def parse_traces(item: NativeItem, segmenter: str = "") -> Iterator[TraceRecord]:
     steps, segmenter = _make_steps(item, segmenter)
+    submissions = []
+    if item.labels is not UNSET:
+        if len(item.labels) > len(steps):
+            raise strict_json.RecordMisfit(("labels",), f"{len(item.labels)} labels for {len(steps)} steps")
+        submissions = [SubmissionRecord(_make_turns(steps, item.labels), labeler=item.labeler)]
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
         ref=item.ref,
         answer=item.final_answer,
         is_right=item.is_right,
-        outcome_by="" if item.is_right is None else "file",
         provenance=ProvenanceRecord(item.base_model, item.policy, item.sampler, item.scaffold, segmenter),
-        submissions=[] if item.labels is UNSET else [_make_submission(item, item.labels, steps)],
+        submissions=submissions,
     )
+
+
+def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[TurnRecord]:
+    """Make ratings of -1, 0 and 1, or values of all labels if one of them is a number in between."""
+    texts = [step.options[0].text for step in steps]
+    if all(label is None or label.is_integer() for label in labels):
+        return records.make_turns(texts, [label if label is None else int(label) for label in labels])
+    for index, label in enumerate(labels):
+        if label is not None and label < 0:
+            raise strict_json.RecordMisfit(("labels", index), "soft labels are probabilities: none may be negative")
+    return [
+        TurnRecord(position, shown=[JudgmentRecord(texts[position], value=label)])
+        for position, label in enumerate(labels)
+    ]
 
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
@@ -68,7 +95,7 @@ def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
         raise strict_json.RecordMisfit(
             ("segmenter",), f'unknown segmenter "{segmenter}": choose one of {", ".join(segmenters.SEGMENTER_NAMES)}'
         )
-    return labeled_steps.make_cut_steps(segmenters.cut_text(text, segmenter=segmenter)), segmenter
+    return records.cut_steps(text, segmenter=segmenter), segmenter
 
 
 def _make_step(step: str | NativeStep) -> StepRecord:
@@ -78,13 +105,4 @@ def _make_step(step: str | NativeStep) -> StepRecord:
     return StepRecord(options, kind=step.kind, is_rateable=step.rateable)
 
 
-def _make_submission(
-    item: NativeItem, labels: list[Literal[-1, 0, 1] | None], steps: list[StepRecord]
-) -> SubmissionRecord:
-    if len(labels) > len(steps):
-        raise strict_json.RecordMisfit(("labels",), f"{len(labels)} labels for {len(steps)} steps")
-    turns = labeled_steps.make_turns([step.options[0].text for step in steps], labels)
-    return SubmissionRecord(turns, labeler=item.labeler)
-
-
-read = RecordReader(NativeItem, parse_traces, takes_segmenter=True)
+read = RecordReader(NativeItem, parse_traces, looks_like=looks_like, takes_segmenter=True)

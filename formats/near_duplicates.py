@@ -13,18 +13,18 @@ import hashlib
 import re
 import unicodedata
 import zlib
+from collections import deque
 from collections.abc import Hashable, Iterator
-from itertools import combinations, pairwise
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+LISTED_DIGITS = 32  # hex digits of a normalized text's digest in the lists of benchmark problems
 SLOTS = 64
 BANDS = 16  # of 4 rows: a pair of similarity 0.7 is compared with probability 0.988, one of 0.3 with 0.12
 THRESHOLD = 0.7
 _RUN = 3
-_ALL_PAIRS = 40  # texts in a bucket; in a larger bucket, each text is compared with the first and the next one only
 MAX_SHARING = 128  # earlier texts in a bucket; of more, the first and last 64 are compared
 _WORD = re.compile(r"\w+")
 _random = np.random.default_rng(20261118)
@@ -45,40 +45,38 @@ def compute_signature(text: str) -> Signature:
     return lowest
 
 
-def estimate_similarity(one: Signature, other: Signature) -> float:
-    """Return the estimated Jaccard similarity of two texts, between 0 and 1."""
-    return float(np.count_nonzero(one == other)) / SLOTS
-
-
 class TextCollection(Generic[_K]):
     """A set of named texts that can be grouped by similarity."""
 
     def __init__(self) -> None:
-        self._names: list[_K] = []
-        self._signatures = bytearray()
+        self._signatures: dict[_K, bytes] = {}
 
     def add(self, name: _K, text: str) -> None:
-        self._names.append(name)
-        self._signatures += compute_signature(text).tobytes()
+        self._signatures[name] = compute_signature(text).tobytes()
 
-    def groups(self, *, threshold: float = THRESHOLD) -> dict[_K, _K]:
+    def groups(self) -> dict[_K, _K]:
         """Map each name to the first name of its group. A text joins a group if it is similar to any member."""
-        names = self._names
-        signatures = np.frombuffer(bytes(self._signatures), dtype=np.uint32).reshape(len(names), SLOTS)
-        firsts = list(range(len(names)))
-        for one, other in _candidates(signatures):
-            first, second = sorted((_first(firsts, one), _first(firsts, other)))
-            if first != second and estimate_similarity(signatures[one], signatures[other]) >= threshold:
+        names: dict[bytes, _K] = {}
+        for name, signature in self._signatures.items():
+            names.setdefault(signature, name)
+        numbers = {signature: number for number, signature in enumerate(names)}
+        earlier = EarlierTexts(np.frombuffer(b"".join(names), dtype=np.uint32).reshape(-1, SLOTS))
+        deque(earlier.sort(), maxlen=0)
+        firsts = np.arange(len(names))
+        for number in range(len(names)):
+            for other in np.unique(firsts[earlier.alike(number)]):
+                first, second = sorted((_first(firsts, number), _first(firsts, other)))
                 firsts[second] = first
-        return {name: names[_first(firsts, number)] for number, name in enumerate(names)}
+            firsts[number] = _first(firsts, number)
+        first_names = list(names.values())
+        return {name: first_names[_first(firsts, numbers[signature])] for name, signature in self._signatures.items()}
 
 
 class EarlierTexts:
     """Find the earlier texts that a text is similar to. Later texts never change the result."""
 
-    def __init__(self, signatures: NDArray[np.uint32], *, threshold: float = THRESHOLD) -> None:
+    def __init__(self, signatures: NDArray[np.uint32]) -> None:
         self._signatures = signatures
-        self._needed = threshold * SLOTS
         self._orders = np.empty((BANDS, len(signatures)), dtype=np.int32)
         # By text and band: the start of its bucket in the order, and its own position.
         self._starts = np.empty((len(signatures), BANDS), dtype=np.int32)
@@ -104,7 +102,7 @@ class EarlierTexts:
             return np.empty(0, dtype=np.int32)
         candidates = np.unique(np.concatenate(buckets))
         agreeing = np.count_nonzero(self._signatures[candidates] == self._signatures[number], axis=1)
-        alike: NDArray[np.int32] = candidates[agreeing >= self._needed]
+        alike: NDArray[np.int32] = candidates[agreeing >= THRESHOLD * SLOTS]
         return alike
 
     def _sharing(self, band: int, number: int) -> NDArray[np.int32]:
@@ -121,17 +119,6 @@ def _runs(text: str) -> set[str]:
     return {" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
 
 
-def _candidates(signatures: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs that agree in all rows of a band."""
-    for band in range(BANDS):
-        keys = _keys(signatures, band)
-        order = np.argsort(keys, kind="stable")
-        ends = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
-        for bucket in np.split(order, ends):
-            if len(bucket) > 1:
-                yield from _pairs([int(number) for number in bucket])
-
-
 def _keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.void]:
     """Return the rows of a band as one value per text."""
     rows = SLOTS // BANDS
@@ -139,28 +126,15 @@ def _keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.void]:
     return part.view(np.dtype((np.void, part.dtype.itemsize * rows))).ravel()
 
 
-def _pairs(bucket: list[int]) -> Iterator[tuple[int, int]]:
-    if len(bucket) <= _ALL_PAIRS:
-        yield from combinations(bucket, 2)
-        return
-    yield from pairwise(bucket)
-    yield from ((bucket[0], number) for number in bucket[2:])
-
-
-def _first(firsts: list[int], number: int) -> int:
+def _first(firsts: NDArray[np.intp], number: int) -> int:
     while firsts[number] != number:
         firsts[number] = firsts[firsts[number]]
         number = firsts[number]
     return number
 
 
-# Normalize texts for comparison: NFKC, lower case, letters and digits only.
-
-
-LISTED_DIGITS = 32  # hex digits of a digest in the lists of benchmark problems
-
-
 def normalize_text(text: str) -> str:
+    """Keep letters and digits only, in lower case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).lower()))
 
 

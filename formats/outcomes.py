@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample
-from formats.labeled_paths import LabelRule
+from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample
 
 COLUMNS: Columns = {
     "prompt": "string",

@@ -6,10 +6,8 @@ A positive option is preferred to every negative option of the same turn. So is 
 
 from collections.abc import Iterator
 
-from formats import labeled_paths
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample
-from formats.labeled_paths import LabelRule
+from formats import examples
+from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample
 from formats.records import TraceRecord, TurnRecord
 
 COLUMNS: Columns = {
@@ -19,17 +17,16 @@ COLUMNS: Columns = {
     "rejected": "string",
     "step": "int64",
     "trace": "int64",
-    "rater": "string",
+    **examples.RATER_COLUMNS,
 }
 NO_PAIR = "no step with a positive and a negative alternative"
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
     for facts, record in example.labeled_records(rule, tally):
-        rater = None if example.is_consensus else facts.labeler
         pairs = list(_build_pairs(record, rule))
         for pair in pairs:
-            yield {**pair, "trace": facts.trace, "rater": rater}
+            yield {**pair, "trace": facts.trace, **example.describe_rater(facts)}
         if not pairs:
             tally.leave_out(NO_PAIR)
 
@@ -49,7 +46,7 @@ def _build_pairs(record: TraceRecord, rule: LabelRule) -> Iterator[OutputRow]:
         for chosen in better:
             for rejected in worse:
                 yield {"prompt": prompt, "prefix": [*prefix], "chosen": chosen, "rejected": rejected, "step": position}
-        taken = labeled_paths.get_taken_judgment(turn)
+        taken = examples.get_taken_judgment(turn)
         if taken is None or taken.rating is None or taken.rating < 0:
             return
         prefix.append(taken.text)

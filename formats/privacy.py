@@ -5,12 +5,12 @@ A match of a pattern is not proof. Matches are counted; records are masked or re
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
 
 import msgspec
 
-from formats.records import OptionRecord, SubmissionRecord, TraceRecord
+from formats.records import TraceRecord
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*\.[A-Za-z]{2,24}\b")
 # International, or grouped: a run of digits without groups is usually arithmetic.
@@ -25,31 +25,22 @@ _KEY = re.compile(
 )
 _PATTERNS = {"email": _EMAIL, "phone": _PHONE, "key": _KEY}
 _MASKS = {"email": "[e-mail]", "phone": "[telephone]", "key": "[key]"}
-PRIVATE_KINDS = tuple(_MASKS)
 _KIND_LABELS = {"email": "an email address", "phone": "a telephone number", "key": "a key"}
 # A fast check that almost every text fails. Every match of a pattern contains one of these.
 _HINTS = ("@", "sk-", "gh", "AKIA", "AIza", "hf_", "xox", "glpat-", "PRIVATE KEY")
 _NUMBER = re.compile(r"\+\d[\d .(-]{7}|-\d{3}")
 
 PrivacyMode = Literal["count", "mask", "refuse"]
-PRIVACY_MODES: tuple[PrivacyMode, ...] = ("count", "mask", "refuse")
+PRIVACY_MODES: tuple[PrivacyMode, ...] = get_args(PrivacyMode)
 
 
-def count_private(text: str) -> Counter[str]:
-    """Count the matches of each kind in a text."""
-    if not _may_match(text):
-        return Counter()
-    return Counter({kind: n for kind, pattern in _PATTERNS.items() if (n := sum(1 for _ in pattern.finditer(text)))})
-
-
-def count_private_in(texts: Iterable[str]) -> Counter[str]:
-    """Count the matches in many texts. One fast check of all of them is enough in most cases."""
-    all_texts = list(texts)
+def count_private(texts: Sequence[str]) -> Counter[str]:
+    """Count the matches of each kind in some texts. One fast check of all of them is enough in most cases."""
     counts: Counter[str] = Counter()
-    if _may_match("\n".join(all_texts)):
-        for text in all_texts:
-            counts.update(count_private(text))
-    return counts
+    if _may_match("\n".join(texts)):
+        for kind, pattern in _PATTERNS.items():
+            counts[kind] = sum(1 for text in texts for _ in pattern.finditer(text))
+    return +counts  # without zeros
 
 
 def _may_match(text: str) -> bool:
@@ -65,66 +56,40 @@ def mask_text(text: str) -> str:
     return text
 
 
-def record_texts(record: TraceRecord) -> Iterator[str]:
-    """Yield every text of a record. The text of an option is not repeated for its ratings."""
-    problem = record.problem
-    yield problem.text
-    yield from (text for text in (problem.answer, problem.solution, record.answer) if isinstance(text, str))
-    option_texts: set[str] = set()
+def record_texts(record: TraceRecord) -> list[str]:
+    """Return every different text of a record."""
+    values = dict.fromkeys(getattr(owner, name) for owner, name in _text_fields(record))
+    return [value for value in values if isinstance(value, str)]
+
+
+def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
+    """Yield every text of a record as its owner and the name of its field."""
+    yield from ((record.problem, name) for name in ("text", "answer", "solution"))
+    yield record, "answer"
     for step in record.steps:
         for option in step.options:
-            option_texts.add(option.text)
-            yield option.text
-            yield from (part.text for part in option.parts if part.text != option.text)
+            yield option, "text"
+            yield from ((part, "text") for part in option.parts)
     for submission in record.submissions:
-        yield from _submission_texts(submission, option_texts)
-
-
-def _submission_texts(submission: SubmissionRecord, option_texts: set[str]) -> Iterator[str]:
-    yield submission.finish_note
-    for turn in submission.turns:
-        yield turn.comment
-        if turn.written is not None:
-            yield turn.written.text
-        for judgment in turn.shown or ():
-            yield judgment.reason
-            if judgment.text not in option_texts:
-                yield judgment.text
+        yield submission, "finish_note"
+        for turn in submission.turns:
+            yield turn, "comment"
+            if turn.written is not None:
+                yield turn.written, "text"
+            for judgment in turn.shown or ():
+                yield judgment, "text"
+                yield judgment, "reason"
 
 
 def describe_private(record: TraceRecord) -> str:
     """Name the kinds of private data in a record. The text is empty if nothing was found."""
-    return ", ".join(_KIND_LABELS[kind] for kind in count_private_in(record_texts(record)))
+    return ", ".join(_KIND_LABELS[kind] for kind in count_private(record_texts(record)))
 
 
 def mask_record(record: TraceRecord) -> TraceRecord:
     """Mask a record in place. Options and their ratings are masked alike, so they still match."""
-    problem = record.problem
-    record.problem = msgspec.structs.replace(
-        problem,
-        text=mask_text(problem.text),
-        answer=mask_text(problem.answer) if isinstance(problem.answer, str) else problem.answer,
-        solution=mask_text(problem.solution) if isinstance(problem.solution, str) else problem.solution,
-    )
-    record.answer = mask_text(record.answer) if record.answer else record.answer
-    for step in record.steps:
-        step.options = [_mask_option(option) for option in step.options]
-    for submission in record.submissions:
-        _mask_submission(submission)
+    for owner, name in _text_fields(record):
+        if isinstance(text := getattr(owner, name), str):
+            msgspec.structs.force_setattr(owner, name, mask_text(text))  # some owners are frozen
     record.residue = None  # the original bytes contain the private data
     return record
-
-
-def _mask_option(option: OptionRecord) -> OptionRecord:
-    parts = tuple(msgspec.structs.replace(part, text=mask_text(part.text)) for part in option.parts)
-    return msgspec.structs.replace(option, text=mask_text(option.text), parts=parts)
-
-
-def _mask_submission(submission: SubmissionRecord) -> None:
-    submission.finish_note = mask_text(submission.finish_note)
-    for turn in submission.turns:
-        turn.comment = mask_text(turn.comment)
-        if turn.written is not None:
-            turn.written.text = mask_text(turn.written.text)
-        for judgment in turn.shown or ():
-            judgment.text, judgment.reason = mask_text(judgment.text), mask_text(judgment.reason)

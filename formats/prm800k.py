@@ -15,8 +15,9 @@ from typing import Annotated, BinaryIO, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from formats import json_values, strict_json
-from formats.columns import Columns
+from formats import record_reader, strict_json
+from formats.examples import MACHINE_COLUMNS, Columns, describe_machine
+from formats.record_reader import RawValue
 from formats.records import (
     LIVE,
     PREGENERATED,
@@ -58,6 +59,7 @@ COLUMNS: Columns = {
         "pre_generated_verifier_score": "float64",
     },
     "label": {"steps": [_STEP_COLUMNS], "total_time": "int64", "finish_reason": "string"},
+    **MACHINE_COLUMNS,  # only in lines of machines
 }
 
 
@@ -116,22 +118,26 @@ def looks_like(record: object) -> bool:
 
 
 def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
-    """Read every line of the file in order."""
-    for item in json_values.read_lines(stream):
-        yield item if isinstance(item, BadLine) else parse_line(item[1], number=item[0])
+    """Read every record of the file in order: a line, an item of an array, or one object over several lines."""
+    for value in record_reader.split_values(stream):
+        yield value if isinstance(value, BadLine) else parse_value(value)
 
 
-def parse_line(line: bytes, *, number: int) -> TraceRecord | BadLine:
-    """Read one line without its line feed."""
+def parse_value(value: RawValue) -> TraceRecord | BadLine:
+    """Read one record. One that spans several lines is kept as the line that says the same."""
+    line = value.raw
     try:
         record = _parse_record(strict_json.decode(line, _decoder), line)
-        record.line = number
+        if b"\n" in line:
+            strict_json.check_strictness(line)
+            line = json.dumps(json.loads(line)).encode()
+        record.line = value.line
         record.digest = hashlib.sha256(line).hexdigest()
         if compose_line(record) != line:
             strict_json.check_strictness(line)
             record.residue = line
     except strict_json.JsonRefused as refused:
-        return BadLine(number, refused.column, refused.reason)
+        return value.to_bad_line(refused)
     return record
 
 
@@ -206,12 +212,20 @@ def write(rows: Iterable[TraceRecord | ExportRow]) -> Iterator[bytes]:
     for row in rows:
         if isinstance(row, TraceRecord):
             yield _write_record(row)
+        elif row.facts.machine:
+            yield _name_machine(row.facts, _write_record(row.record))
         elif row.plain is not None and (line := _compose_compact_row(row.facts, row.plain)) is not None:
             yield line
         elif row.facts.origin == ORIGIN_HERE:
             yield _write_record(_complete_own_record(row.facts, row.record))
         else:
             yield _write_record(row.record)
+
+
+def _name_machine(facts: RowFacts, line: bytes) -> bytes:
+    """Add the kind, the name and the source of a machine to its line."""
+    more = ", ".join([f'"{name}": {_json(value)}' for name, value in describe_machine(facts).items()])
+    return line.rstrip()[:-1] + f", {more}}}\n".encode("ascii")
 
 
 def _write_record(record: TraceRecord) -> bytes:

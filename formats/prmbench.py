@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from formats import labeled_steps, strict_json
-from formats.labeled_steps import ShortRecordName
+from formats import records, strict_json
 from formats.record_reader import RecordReader
-from formats.records import ProblemRecord, ProvenanceRecord, SubmissionRecord, TraceRecord
+from formats.records import ProblemRecord, ProvenanceRecord, ShortRecordName, SubmissionRecord, TraceRecord
 
 AUTHORS = "PRMBench authors"
 
@@ -21,10 +20,6 @@ class PrmbenchItem(Struct, gc=False):
     reason: str | None = ""
 
 
-def looks_like(record: object) -> bool:
-    return isinstance(record, dict) and {"modified_process", "error_steps"} <= record.keys()
-
-
 def parse_traces(item: PrmbenchItem) -> Iterator[TraceRecord]:
     n_steps = len(item.modified_process)
     outside = [number for number in item.error_steps if not 1 <= number <= n_steps]
@@ -33,10 +28,10 @@ def parse_traces(item: PrmbenchItem) -> Iterator[TraceRecord]:
             ("error_steps",), f"error step {outside[0]} is not a step: the {n_steps} steps count from 1"
         )
     ratings = [-1 if number in item.error_steps else 1 for number in range(1, n_steps + 1)]
-    turns = labeled_steps.make_turns(item.modified_process, ratings)
+    turns = records.make_turns(item.modified_process, ratings)
     yield TraceRecord(
         problem=ProblemRecord(item.modified_question),
-        steps=labeled_steps.make_steps(item.modified_process),
+        steps=records.make_steps(item.modified_process),
         ref=f"{item.idx} {item.classification}".strip(),
         provenance=ProvenanceRecord(policy=f"errors written in: {item.classification}" if item.classification else ""),
         submissions=[SubmissionRecord(turns, labeler=AUTHORS, finish_reason="solution", finish_note=item.reason or "")],

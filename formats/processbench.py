@@ -4,13 +4,10 @@ from collections.abc import Iterator
 
 from msgspec import UNSET, Struct, UnsetType
 
-from formats import labeled_steps, strict_json
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample, get_taken_rating
-from formats.labeled_paths import LabelRule
-from formats.labeled_steps import RecordName
+from formats import examples, records, strict_json
+from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample, get_taken_rating
 from formats.record_reader import RecordReader
-from formats.records import LIVE, ProblemRecord, ProvenanceRecord, TraceRecord
+from formats.records import LIVE, ProblemRecord, ProvenanceRecord, RecordName, TraceRecord
 
 EXPERTS = "ProcessBench experts"
 UNDECIDED = "not rated up to an error or the end"
@@ -21,6 +18,7 @@ COLUMNS: Columns = {
     "steps": ["string"],
     "final_answer_correct": "bool",
     "label": "int64",
+    **examples.MACHINE_COLUMNS,  # only in rows of machines
 }
 
 
@@ -33,24 +31,18 @@ class ProcessbenchItem(Struct, gc=False):
     final_answer_correct: bool | UnsetType | None = UNSET
 
 
-def looks_like(record: object) -> bool:
-    return isinstance(record, dict) and {"problem", "steps", "label"} <= record.keys()
-
-
 def parse_traces(item: ProcessbenchItem) -> Iterator[TraceRecord]:
     if not -1 <= item.label < len(item.steps):
         reason = f"label {item.label} is not a step: the {len(item.steps)} steps count from 0, and -1 means no error"
         raise strict_json.RecordMisfit(("label",), reason)
     index = None if item.label == -1 else item.label
-    is_right = None if item.final_answer_correct is UNSET else item.final_answer_correct
     yield TraceRecord(
         problem=ProblemRecord(item.problem),
-        steps=labeled_steps.make_steps(item.steps),
+        steps=records.make_steps(item.steps),
         ref=item.id,
-        is_right=is_right,
-        outcome_by="" if is_right is None else "file",
+        is_right=None if item.final_answer_correct is UNSET else item.final_answer_correct,
         provenance=ProvenanceRecord(policy=item.generator),
-        submissions=[labeled_steps.make_submission_to_first_error(item.steps, index, labeler=EXPERTS)],
+        submissions=[records.make_submission_to_first_error(item.steps, index, labeler=EXPERTS)],
     )
 
 
@@ -58,8 +50,10 @@ read = RecordReader(ProcessbenchItem, parse_traces)
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    for _, record in example.labeled_records(rule, tally):
-        label = _agreed_label(example) if example.is_consensus else _rater_label(record)
+    for facts, record in example.labeled_records(rule, tally):
+        label = _rater_label(record)
+        if example.is_consensus and example.agreed is not None:
+            label = -1 if example.agreed.first_error is None else example.agreed.first_error
         if label is None or record.kind == LIVE:
             tally.leave_out(UNDECIDED)
             continue
@@ -70,13 +64,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "steps": [step.options[0].text for step in record.steps],
             "final_answer_correct": record.is_right,
             "label": label,
+            **({} if example.is_consensus else examples.describe_machine(facts)),
         }
-
-
-def _agreed_label(example: TraceExample) -> int | None:
-    if example.agreed is None:
-        return None
-    return -1 if example.agreed.first_error is None else example.agreed.first_error
 
 
 def _rater_label(record: TraceRecord) -> int | None:

@@ -1,16 +1,25 @@
-"""The record types that readers produce and writers consume.
+"""The record types that readers produce and writers consume, and functions that make them.
 
 An absent field is `UNSET`; a null field is None.
 """
 
 import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
+import msgspec
 import zstandard
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from formats import segmenters
 
 PREGENERATED = "pregenerated"
 LIVE = "live"
 MAX_RESIDUE_BYTES = 64 * 1024 * 1024  # more than a line may have
+
+# The name of a trace, a problem or a model. Two short names and their separator fit into one name.
+RecordName = Annotated[str, Meta(max_length=200)]
+ShortRecordName = Annotated[str, Meta(max_length=80)]
 
 
 class ProblemRecord(Struct, frozen=True, gc=False):
@@ -113,7 +122,7 @@ class TraceRecord(Struct, gc=False):
     answer: str | None = None
     verifier_score: float | None = None
     is_right: bool | None = None
-    outcome_by: str = ""
+    outcome_by: str = ""  # "file" if the outcome is known and the format does not say more
     outcome_grader: str = ""
     provenance: ProvenanceRecord | None = None
     submissions: list[SubmissionRecord] = []
@@ -131,6 +140,47 @@ class BadLine(Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}: {self.reason}"
+
+
+def make_steps(texts: Iterable[str]) -> list[StepRecord]:
+    return [StepRecord([OptionRecord(text)]) for text in texts]
+
+
+def cut_steps(text: str, *, segmenter: str) -> list[StepRecord]:
+    pieces = segmenters.cut_text(text, segmenter=segmenter)
+    return [StepRecord([OptionRecord(piece.text)], separator=piece.separator) for piece in pieces]
+
+
+def make_turns(texts: Sequence[str], ratings: Sequence[int | None]) -> list[TurnRecord]:
+    """Make one turn for each rating. The texts after the last rating are unrated."""
+    return [make_turn(position, texts[position], rating) for position, rating in enumerate(ratings)]
+
+
+def make_submission_to_first_error(
+    texts: Sequence[str], index: int | None, *, labeler: str, finish_note: str = ""
+) -> SubmissionRecord:
+    """Rate every step before the first error positive and none after it. With None, all steps are positive."""
+    return SubmissionRecord(
+        make_turns(texts, [1] * len(texts) if index is None else [1] * index + [-1]),
+        labeler=labeler,
+        finish_reason="solution" if index is None else "found_error",
+        finish_note=finish_note,
+    )
+
+
+def make_turn(position: int, text: str, rating: int | None) -> TurnRecord:
+    chosen = None if rating == -1 else 0
+    return TurnRecord(position, shown=[JudgmentRecord(text, rating)], chosen=chosen)
+
+
+def join_content(content: object) -> str:
+    """Return the content of a message as text. Pieces that are not text are shown as JSON."""
+    pieces = content if isinstance(content, list) else [] if content is None else [content]
+    texts = (piece.get("text") if isinstance(piece, dict) else piece for piece in pieces)
+    return "\n".join(
+        text if isinstance(text, str) else msgspec.json.encode(piece).decode()
+        for text, piece in zip(texts, pieces, strict=True)
+    )
 
 
 def pack_residue(line: bytes) -> bytes:

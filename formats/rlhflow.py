@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from formats import examples
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample
-from formats.labeled_paths import LabeledPath, LabelRule
+from formats.examples import Columns, LabeledPath, LabelRule, OutputRow, RowTally, TraceExample
 
-COLUMNS: Columns = {"conversations": [{"role": "string", "content": "string"}]}
+COLUMNS: Columns = {"conversations": [{"role": "string", "content": "string"}], **examples.RATER_COLUMNS}
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:

@@ -6,6 +6,10 @@ object for each step. Other formats build the record on demand.
 """
 
 import datetime as dt
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -28,7 +32,7 @@ SCREENING_GENERATION = -1  # the generation of the screening set in PRM800K
 
 
 class RowFacts(NamedTuple):
-    """One submission without its steps. `labeling.datasets.row_reader` defines where each field comes from."""
+    """One submission without its steps. `labeling/datasets/row_facts.sql` defines where each field comes from."""
 
     position: int  # in the manifest
     submission: int | None  # None for a trace without submissions
@@ -67,6 +71,8 @@ class RowFacts(NamedTuple):
     residue: Any
     labeler: str | None
     machine: str | None
+    rater_kind: str | None
+    label_source: str | None  # the file that the submission was imported from
     kind: str
     n_steps: int
     answer: str | None
@@ -114,15 +120,13 @@ class CompactRow(NamedTuple):
     cells: str
 
 
+@dataclass(slots=True)
 class ExportRow:
     """One row of a manifest. The record is built on first use."""
 
-    __slots__ = ("_record", "facts", "plain")
-
-    def __init__(self, facts: RowFacts, plain: CompactRow | None, record: TraceRecord | None = None) -> None:
-        self.facts = facts
-        self.plain = plain
-        self._record = record
+    facts: RowFacts
+    plain: CompactRow | None
+    _record: TraceRecord | None = None
 
     @property
     def record(self) -> TraceRecord:
@@ -142,6 +146,7 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
         "problem_digest": "",
         "labeler": submission and submission.labeler,
         "machine": submission.machine if submission else "",
+        "rater_kind": "machine" if submission and submission.machine else "imported" if submission else None,
         "kind": record.kind,
         "n_steps": len(record.steps),
         "ref": record.ref,
@@ -159,14 +164,16 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
 def _build_own_record(facts: RowFacts, plain: CompactRow | None) -> TraceRecord:
     if plain is None:
         return build_record(facts, [], [])
-    steps = split_options(plain)
+    steps = _split_options(plain)
     own = [StepRecord([OptionRecord(text) for text in texts]) for texts in steps[: facts.n_steps]]
-    times = dict(item.split(":") for item in plain.times.split(" ")) if plain.times else {}
-    turns = [_build_turn(turn, steps, times.get(str(plain.first_step + turn.position))) for turn in split_turns(plain)]
-    return build_record(facts, own, turns)
+    return build_record(facts, own, _build_turns(plain, steps))
 
 
 def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecord]) -> TraceRecord:
+    provenance = None
+    if facts.policy is not None:
+        scaffold, segmenter = facts.scaffold or "", facts.segmenter or ""
+        provenance = ProvenanceRecord(facts.base_model or "", facts.policy, scaffold=scaffold, segmenter=segmenter)
     return TraceRecord(
         problem=ProblemRecord(
             facts.text,
@@ -183,17 +190,9 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
         is_right=facts.is_right,
         outcome_by=facts.outcome_by,
         outcome_grader=facts.outcome_grader,
-        provenance=_build_provenance(facts),
+        provenance=provenance,
         submissions=[] if facts.submission is None else [_build_submission(facts, turns)],
         residue=None if facts.residue is None else unpack_residue(bytes(facts.residue)),
-    )
-
-
-def _build_provenance(facts: RowFacts) -> ProvenanceRecord | None:
-    if facts.policy is None:
-        return None
-    return ProvenanceRecord(
-        facts.base_model or "", facts.policy, scaffold=facts.scaffold or "", segmenter=facts.segmenter or ""
     )
 
 
@@ -215,98 +214,64 @@ def _build_submission(facts: RowFacts, turns: list[TurnRecord]) -> SubmissionRec
 # --- compact submissions -------------------------------------------------------------------------------------------
 
 
-ShownOption = tuple[int, int | None, bool | None]  # place, rating, flag
-
-
 class RatingCell(NamedTuple):
     """One judgment without the text of its option."""
 
-    shown: str
+    shown: tuple[int, ...]
     chosen: int | None
     rating: int | None
     flagged: bool | None
     place: str  # "step_id:option_id", or "" if only option 0 was shown
 
 
-class CompactTurn(NamedTuple):
-    position: int
-    chosen: int | None
-    shown: list[ShownOption]
-
-
-def parse_cell(text: str) -> RatingCell:
-    shown, chosen, rating, flagged, *place = text.split(",")
-    return RatingCell(
-        shown, int(chosen) if chosen else None, int(rating) if rating else None, _FLAGS[flagged], ":".join(place)
-    )
-
-
 _FLAGS = {"": None, "false": False, "true": True}
 
 
-def split_options(plain: CompactRow) -> list[list[str]]:
+@lru_cache(maxsize=2000)  # nearly all cells name no option, and there are only a few different ones
+def parse_cell(text: str) -> RatingCell:
+    shown, chosen, rating, flagged, *place = text.split(",")
+    return RatingCell(
+        tuple(map(int, shown.split())),
+        int(chosen) if chosen else None,
+        int(rating) if rating else None,
+        _FLAGS[flagged],
+        ":".join(place),
+    )
+
+
+def _split_options(plain: CompactRow) -> list[list[str]]:
     """Return the texts of the options of each step."""
-    texts = plain.texts.split(SEPARATOR)
+    texts = iter(plain.texts.split(SEPARATOR))
     if not plain.more:
         return [[text] for text in texts]
-    extra: dict[int, int] = {}
-    for item in plain.more.split(" "):
-        position = int(item.partition(":")[0]) - plain.first_step
-        extra[position] = extra.get(position, 0) + 1
+    n_more = Counter(int(item.partition(":")[0]) - plain.first_step for item in plain.more.split(" "))
     options: list[list[str]] = []
-    at = 0
-    while at < len(texts):
-        stop = at + 1 + extra.get(len(options), 0)
-        options.append(texts[at:stop])
-        at = stop
+    for text in texts:
+        options.append([text, *islice(texts, n_more[len(options)])])
     return options
 
 
-def split_turns(plain: CompactRow) -> list[CompactTurn]:
+def _build_turns(plain: CompactRow, steps: list[list[str]]) -> list[TurnRecord]:
     places = _option_places(plain)
-    turns: list[CompactTurn] = []
-    before: tuple[str, str] | None = None
+    times = dict(item.split(":") for item in plain.times.split(" ")) if plain.times else {}
+    turns: list[TurnRecord] = []
+    before: tuple[str, tuple[int, ...]] | None = None
     for item in plain.cells.split(";"):
-        cell = _CELLS.get(item) or _parse_cached_cell(item)
-        if not cell.place:
-            turns.append(CompactTurn(len(turns), cell.chosen, [(0, cell.rating, cell.flagged)]))
-            before = None
-            continue
-        step = cell.place.partition(":")[0]
-        if before != (step, cell.shown):
-            shown: list[ShownOption] = [(int(place), None, None) for place in cell.shown.split()]
-            turns.append(CompactTurn(len(turns), cell.chosen, shown))
-            before = (step, cell.shown)
-        place = places.get(cell.place, 0)
-        turns[-1].shown[:] = [
-            (each[0], cell.rating, cell.flagged) if each[0] == place else each for each in turns[-1].shown
-        ]
+        cell = parse_cell(item)
+        key = (cell.place.partition(":")[0], cell.shown) if cell.place else None
+        if key is None or key != before:
+            texts, active_ms = steps[len(turns)], times.get(str(plain.first_step + len(turns)))
+            shown = [JudgmentRecord(texts[place]) for place in cell.shown]
+            turns.append(TurnRecord(len(turns), shown, cell.chosen, active_ms=int(active_ms) if active_ms else None))
+            before = key
+        rated = places.get(cell.place, 0)
+        if rated in cell.shown:  # a review without ratings names no option
+            judgment = shown[cell.shown.index(rated)]
+            judgment.rating, judgment.flagged = cell.rating, cell.flagged
     return turns
 
 
 def _option_places(plain: CompactRow) -> dict[str, int]:
-    """Map "step_id:option_id" to the position of the option in its step."""
-    places: dict[str, int] = {}
-    step, place = "", 0
-    for item in plain.more.split(" ") if plain.more else ():
-        item_step = item.partition(":")[0]
-        place = place + 1 if item_step == step else 1
-        places[item], step = place, item_step
-    return places
-
-
-_CELLS: dict[str, RatingCell] = {}
-
-
-def _parse_cached_cell(text: str) -> RatingCell:
-    """Parse a cell and cache it if it names no option: there are only a few different ones."""
-    cell = parse_cell(text)
-    if not cell.place:
-        _CELLS[text] = cell
-    return cell
-
-
-def _build_turn(turn: CompactTurn, steps: list[list[str]], active_ms: str | None) -> TurnRecord:
-    texts = steps[turn.position]
-    shown = [JudgmentRecord(texts[place], rating, flagged) for place, rating, flagged in turn.shown]
-    return TurnRecord(turn.position, shown, turn.chosen, active_ms=None if active_ms is None else int(active_ms))
+    """Map "step_id:option_id" to the position of the option in its step, without first options."""
+    by_step = groupby(plain.more.split(" ") if plain.more else (), key=lambda item: item.partition(":")[0])
+    return {item: place for _, items in by_step for place, item in enumerate(items, start=1)}

@@ -8,6 +8,7 @@ Fenced code and displayed formulas are never split. A line keeps its indentation
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 
@@ -52,10 +53,6 @@ def cut_text(text: str, *, segmenter: str) -> list[TextPiece]:
     return pieces
 
 
-def join_pieces(pieces: list[TextPiece]) -> str:
-    return "".join(piece.separator + piece.text for piece in pieces)
-
-
 def choose_segmenter(text: str) -> str:
     """Choose the segmenter that fits a text."""
     begins = [0, *(end for _, end in _lines(text))]
@@ -79,36 +76,6 @@ def _split_at(separators: Iterator[_Span], text: str) -> Iterator[tuple[str, str
     yield separator, text[start:]
 
 
-def _lines(text: str) -> Iterator[_Span]:
-    return _outside(_NEW_LINES, text)
-
-
-def _blank_lines(text: str) -> Iterator[_Span]:
-    return ((begin, end) for begin, end in _lines(text) if text.count("\n", begin, end) > 1)
-
-
-def _sentences(text: str) -> Iterator[_Span]:
-    return _outside(_SENTENCES, text)
-
-
-def _numbered(text: str) -> Iterator[_Span]:
-    return ((begin, end) for begin, end in _lines(text) if _NUMBERED.match(text, end))
-
-
-def _step_k(text: str) -> Iterator[_Span]:
-    return ((begin, end) for begin, end in _lines(text) if _STEP_K.match(text, end))
-
-
-_SEGMENTERS: dict[str, Callable[[str], Iterator[_Span]]] = {
-    "lines 2": _lines,
-    "blank lines 2": _blank_lines,
-    "sentences 2": _sentences,
-    "numbered list 2": _numbered,
-    "step k 2": _step_k,
-}
-SEGMENTER_NAMES = tuple(_SEGMENTERS)
-
-
 def _outside(pattern: "re.Pattern[str]", text: str) -> Iterator[_Span]:
     """Yield the matches that are outside of every block."""
     blocks = _blocks(text)
@@ -118,6 +85,28 @@ def _outside(pattern: "re.Pattern[str]", text: str) -> Iterator[_Span]:
             block = next(blocks, None)
         if not block or match.end() <= block[0]:
             yield match.span()
+
+
+def _lines(text: str) -> Iterator[_Span]:
+    return _outside(_NEW_LINES, text)
+
+
+def _blank_lines(text: str) -> Iterator[_Span]:
+    return ((begin, end) for begin, end in _lines(text) if text.count("\n", begin, end) > 1)
+
+
+def _lines_before(pattern: "re.Pattern[str]", text: str) -> Iterator[_Span]:
+    return ((begin, end) for begin, end in _lines(text) if pattern.match(text, end))
+
+
+_SEGMENTERS: dict[str, Callable[[str], Iterator[_Span]]] = {
+    "lines 2": _lines,
+    "blank lines 2": _blank_lines,
+    "sentences 2": partial(_outside, _SENTENCES),
+    "numbered list 2": partial(_lines_before, _NUMBERED),
+    "step k 2": partial(_lines_before, _STEP_K),
+}
+SEGMENTER_NAMES = tuple(_SEGMENTERS)
 
 
 def _blocks(text: str) -> Iterator[_Span]:

@@ -4,26 +4,25 @@ Contested traces and steps after an error are included: their ratings are in `ra
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from formats.columns import Columns, OutputRow
-from formats.examples import AgreedLabels, RowTally, TraceExample
-from formats.labeled_paths import LabelRule
+from formats.examples import (
+    RATER_COLUMNS,
+    AgreedLabels,
+    Columns,
+    LabelRule,
+    OutputRow,
+    RowTally,
+    TraceExample,
+    describe_rater,
+)
 from formats.records import JudgmentRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
-_RATING: Columns = {
-    "rater": "string",
-    "rating": "int64",
-    "flagged": "bool",
-    "category": "string",
-    "reason": "string",
-    "value": "float64",
-    "active_ms": "int64",
-    "is_chosen": "bool",
+# Columns with the names of attributes: of a judgment, and of the facts of its submission and its trace.
+_JUDGMENT_COLUMNS = {"rating": "int64", "flagged": "bool", "category": "string", "reason": "string", "value": "float64"}
+_SUBMISSION_COLUMNS = {
     "submission": "int64",
     "revision": "int64",
-    "generation": "int64",
     "guideline": "int64",
     "purpose": "string",
     "population": "string",
@@ -31,6 +30,16 @@ _RATING: Columns = {
     "is_assisted": "bool",
     "saw_reference_answer": "bool",
     "finish_reason": "string",
+}
+_FACT_COLUMNS = ("trace", "problem_digest", "domain", "is_contested", "arm", "q", "batch", "rank", "prm_score")
+_NAME_COLUMNS = ("prm", "base_model", "policy", "scaffold", "segmenter", "source")
+_RATING: Columns = {
+    **RATER_COLUMNS,
+    **_JUDGMENT_COLUMNS,
+    "active_ms": "int64",
+    "is_chosen": "bool",
+    "generation": "int64",
+    **_SUBMISSION_COLUMNS,
 }
 COLUMNS: Columns = {
     "trace": "int64",
@@ -78,13 +87,12 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
     labels = _index_labels(example.agreed)
     columns, scores = _trace_columns(example), example.step_scores
     for step, (kind, is_rateable, texts) in enumerate(_list_steps(example, [each for _, each in turns])):
-        at_risk, p_correct = _at_risk_columns(example, step)
-        assisted = _assisted_columns(example, step) if is_rateable else _NO_ASSISTED_COLUMNS
+        shares = _share_columns(example, step) if is_rateable else {}
         for option, text in enumerate(texts):
             own_ratings = (_find_rating(row.facts, own_turns.get(step), option, texts) for row, own_turns in turns)
             ratings = [rating for rating in own_ratings if rating is not None]
-            label = labels.get((step, option))
-            yield {
+            label, confidence = labels.get((step, option), (None, None))
+            row = {
                 **columns,
                 "step": step,
                 "step_kind": kind,
@@ -93,13 +101,14 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
                 "text": text,
                 "ratings": ratings,
                 "n_raters": sum(rating["rating"] is not None for rating in ratings),
-                "n_at_risk": at_risk if is_rateable else None,
-                "p_correct": p_correct if option == 0 and is_rateable else _share(ratings),
-                **(assisted if option == 0 else _NO_ASSISTED_COLUMNS),
-                "label": label[0] if label else None,
-                "confidence": label[1] if label else None,
-                "step_score": scores[step] if option == 0 and step < len(scores) else None,
+                "n_at_risk": shares.get("n_at_risk"),
+                "p_correct": _share_positive(ratings),
+                "label": label,
+                "confidence": confidence,
             }
+            if option == 0:
+                row |= {**shares, "step_score": scores[step] if step < len(scores) else None}
+            yield row
 
 
 def _index_labels(agreed: AgreedLabels | None) -> dict[tuple[int, int], tuple[int, float]]:
@@ -116,27 +125,15 @@ def _index_labels(agreed: AgreedLabels | None) -> dict[tuple[int, int], tuple[in
 def _trace_columns(example: TraceExample) -> OutputRow:
     facts = example.facts
     return {
-        "trace": facts.trace,
+        **dict.fromkeys(COLUMNS),
+        **{name: getattr(facts, name) for name in _FACT_COLUMNS},
+        **{name: getattr(facts, name) or "" for name in _NAME_COLUMNS},
         "trace_ref": facts.ref,
         "problem": facts.text,
-        "problem_digest": facts.problem_digest,
-        "domain": facts.domain,
         "consensus_revision": example.agreed.revision if example.agreed else None,
-        "is_contested": _to_bool(facts.is_contested),
-        "arm": facts.arm,
-        "q": facts.q,
-        "batch": facts.batch,
-        "rank": facts.rank,
         "weight": example.weight,
-        "prm": facts.prm or "",
-        "prm_score": facts.prm_score,
         "step_prm": facts.score_version,
         "is_right": example.record.is_right,
-        "base_model": facts.base_model or "",
-        "policy": facts.policy or "",
-        "scaffold": facts.scaffold or "",
-        "segmenter": facts.segmenter or "",
-        "source": facts.source or "",
         "licence": example.licence,
     }
 
@@ -172,61 +169,38 @@ def _find_rating(facts: RowFacts, turn: TurnRecord | None, option: int, texts: l
 
 def _rating_columns(facts: RowFacts, turn: TurnRecord, judgment: JudgmentRecord, *, is_chosen: bool) -> OutputRow:
     return {
-        "rater": facts.labeler or facts.machine or "",
-        "rating": judgment.rating,
-        "flagged": judgment.flagged,
-        "category": judgment.category,
-        "reason": judgment.reason,
-        "value": judgment.value,
+        **describe_rater(facts),
+        **{name: getattr(judgment, name) for name in _JUDGMENT_COLUMNS},
         "active_ms": turn.active_ms,
         "is_chosen": is_chosen,
-        "submission": facts.submission,
-        "revision": facts.revision,
         "generation": facts.exported_generation,
-        "guideline": facts.guideline,
-        "purpose": facts.purpose,
-        "population": facts.population,
-        "origin": facts.origin,
-        "is_assisted": _to_bool(facts.is_assisted),
-        "saw_reference_answer": _to_bool(facts.saw_reference_answer),
-        "finish_reason": facts.finish_reason,
+        **{name: getattr(facts, name) for name in _SUBMISSION_COLUMNS},
     }
 
 
-def _to_bool(value: bool | None) -> bool | None:
-    return None if value is None else bool(value)
-
-
-def _at_risk_columns(example: TraceExample, step: int) -> tuple[int, float | None]:
-    """Return how many blind submissions found no error before this step, and the share of votes past it, P(E > t)."""
+def _share_columns(example: TraceExample, step: int) -> OutputRow:
+    """Return how many blind submissions found no error before this step, and the shares of votes past it, P(E > t)."""
     blind = (vote for vote in example.first_errors if vote.is_blind)
-    at_risk = sum(vote.first_error is None or vote.first_error >= step for vote in blind)
-    return at_risk, _share_past_step(example.votes(), step)
-
-
-def _share_past_step(votes: list[int | None], step: int) -> float | None:
-    return sum(first_error is None or first_error > step for first_error in votes) / len(votes) if votes else None
-
-
-def _assisted_columns(example: TraceExample, step: int) -> OutputRow:
-    """Return the share of all votes past this step, and the same by the posteriors of the consensus."""
     agreed = example.agreed
     return {
+        "n_at_risk": sum(vote.first_error is None or vote.first_error >= step for vote in blind),
+        "p_correct": _share_past_step(example.votes(), step),
         "assisted_p_correct": _share_past_step(example.votes(assisted=True), step),
         "posterior_correct": _posterior_past_step(agreed.posterior if agreed else None, step),
         "assisted_posterior_correct": _posterior_past_step(agreed.assisted_posterior if agreed else None, step),
     }
 
 
+def _share_past_step(votes: list[int | None], step: int) -> float | None:
+    return sum(first_error is None or first_error > step for first_error in votes) / len(votes) if votes else None
+
+
 def _posterior_past_step(posterior: Sequence[float] | None, step: int) -> float | None:
     return None if posterior is None else min(sum(posterior[step + 1 :]), 1.0)
 
 
-_NO_ASSISTED_COLUMNS: OutputRow = dict.fromkeys(
-    ("assisted_p_correct", "posterior_correct", "assisted_posterior_correct")
-)
-
-
-def _share(ratings: list[dict[str, Any]]) -> float | None:
-    values = [rating["rating"] for rating in ratings if rating["rating"] is not None]
+def _share_positive(ratings: list[OutputRow]) -> float | None:
+    """Return the share among people who saw no scores."""
+    blind = [rating for rating in ratings if not rating["is_assisted"] and rating["rater_kind"] != "machine"]
+    values = [rating["rating"] for rating in blind if rating["rating"] is not None]
     return sum(value >= 0 for value in values) / len(values) if values else None

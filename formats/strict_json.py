@@ -50,17 +50,13 @@ class RecordMisfit(Exception):
         return JsonRefused(offsets[path] + 1, self.reason)
 
 
-def misfit_from_error(error: msgspec.ValidationError) -> RecordMisfit:
-    """Convert a validation error of a value that is already decoded."""
-    return RecordMisfit(*_parse_error_path(error))
-
-
-def _parse_error_path(error: Exception) -> "tuple[_Path, str]":
+def misfit_from_error(error: Exception) -> RecordMisfit:
+    """Convert an error of the library, which reports a path in its message."""
     reason, _, place = str(error).partition(" - at `$")
     reason = reason.replace("Invalid enum value", "not one of the values allowed:")
     place = place.rstrip("`").lstrip(".")
     path = tuple(name or int(index) for name, index in _PATH_STEP.findall(f".{place}") if index != "...")
-    return path, f"{reason}, in {place}" if place else reason
+    return RecordMisfit(path, f"{reason}, in {place}" if place else reason)
 
 
 def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
@@ -68,7 +64,7 @@ def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
     try:
         record = decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        _raise_with_column(line, error)
+        raise misfit_from_error(error).locate_in(line) from error
     if _NUL in line:
         locate_values(line)
     return record
@@ -100,11 +96,6 @@ def locate_values(line: bytes) -> "dict[_Path, int]":
     return walk.offsets
 
 
-def _raise_with_column(line: bytes, error: Exception) -> NoReturn:
-    """Raise with a column: the library reports a path."""
-    raise RecordMisfit(*_parse_error_path(error)).locate_in(line) from error
-
-
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -134,41 +125,32 @@ class _Walk:
             raise JsonRefused(at + 1, f"nested more than {DEPTH_LIMIT} levels deep")
         match self.text[at : at + 1]:
             case "{":
-                return self._members(at, path)
+                return self._container(at, path, "}")
             case "[":
-                return self._items(at, path)
+                return self._container(at, path, "]")
             case '"':
                 return self._string(at)[1]
             case _:
                 return self._scalar(at)
 
-    def _members(self, at: int, path: _Path) -> int:
-        names: set[str] = set()
+    def _container(self, at: int, path: _Path, end_mark: str) -> int:
+        """Walk the members of an object or the items of an array."""
+        keys: set[str | int] = set()
         at = self.after_space(at + 1)
-        if self.text[at : at + 1] == "}":
+        if self.text[at : at + 1] == end_mark:
             return at + 1
         while True:
-            name, end = self._string(at)
-            if name in names:
-                raise JsonRefused(at + 1, f"the key {json.dumps(name)} occurs twice")
-            names.add(name)
-            at = self._expect(":", end)
-            at = self.after_space(self.value(at, (*path, name)))
-            if self.text[at : at + 1] == "}":
+            key: str | int = len(keys)
+            if end_mark == "}":
+                key, end = self._string(at)
+                if key in keys:
+                    raise JsonRefused(at + 1, f"the key {json.dumps(key)} occurs twice")
+                at = self._expect(":", end)
+            keys.add(key)
+            at = self.after_space(self.value(at, (*path, key)))
+            if self.text[at : at + 1] == end_mark:
                 return at + 1
             at = self._expect(",", at)
-
-    def _items(self, at: int, path: _Path) -> int:
-        at = self.after_space(at + 1)
-        if self.text[at : at + 1] == "]":
-            return at + 1
-        index = 0
-        while True:
-            at = self.after_space(self.value(at, (*path, index)))
-            if self.text[at : at + 1] == "]":
-                return at + 1
-            at = self._expect(",", at)
-            index += 1
 
     def _expect(self, mark: str, at: int) -> int:
         """Expect the mark, with optional space around it, and return where the next text begins."""

@@ -1,11 +1,11 @@
 """SWE-agent's trajectories of a coding agent. Thought and action form one rateable step; the observation is context."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 
-import msgspec
 from msgspec import Struct
 
-from formats import strict_json
+from formats import records, strict_json
 from formats.record_reader import RecordReader
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 
@@ -27,7 +27,6 @@ class AgentMessage(Struct, gc=False):
 
 class AgentInfo(Struct, gc=False, frozen=True):
     submission: str | None = None
-    exit_status: str | None = None
 
 
 class SweAgentItem(Struct, gc=False):
@@ -37,50 +36,26 @@ class SweAgentItem(Struct, gc=False):
     environment: str = ""
 
 
-def looks_like(record: object) -> bool:
-    return isinstance(record, dict) and isinstance(record.get("trajectory"), list)
-
-
 def parse_traces(item: SweAgentItem) -> Iterator[TraceRecord]:
     if not item.trajectory:
         raise strict_json.RecordMisfit(("trajectory",), "the trajectory is empty")
-    opening = list(_opening_messages(item.history))
+    opening = list(takewhile(lambda message: message.role != "assistant", item.history))
     questions = [message for message in opening if message.role == "user" and not message.is_demo]
     steps = [_make_context_step(position, message) for position, message in enumerate(opening)]
     for number, turn in enumerate(item.trajectory):
         steps.extend(_make_turn_steps(turn, source_position=len(opening) + number))
     yield TraceRecord(
-        problem=ProblemRecord(_text(questions[-1]) if questions else item.environment),
+        problem=ProblemRecord(records.join_content(questions[-1].content) if questions else item.environment),
         steps=steps,
         answer=item.info.submission,
         provenance=ProvenanceRecord(scaffold="SWE-agent", segmenter=SEGMENTER),
     )
 
 
-def _opening_messages(history: list[AgentMessage]) -> Iterator[AgentMessage]:
-    """Yield the messages before the agent's first turn."""
-    for message in history:
-        if message.role == "assistant":
-            return
-        yield message
-
-
 def _make_context_step(position: int, message: AgentMessage) -> StepRecord:
+    option = OptionRecord(records.join_content(message.content))
     kind = "system" if message.role == "system" else "user"
-    return StepRecord([OptionRecord(_text(message))], kind=kind, is_rateable=False, source_position=position)
-
-
-def _text(message: AgentMessage) -> str:
-    """Return the text of a message. Newer versions write a message as a list of pieces."""
-    content = message.content
-    if isinstance(content, str) or content is None:
-        return content or ""
-    return "\n".join(_piece_text(piece) for piece in content)
-
-
-def _piece_text(piece: object) -> str:
-    text = piece.get("text") if isinstance(piece, dict) else piece
-    return text if isinstance(text, str) else msgspec.json.encode(piece).decode()
+    return StepRecord([option], kind=kind, is_rateable=False, source_position=position)
 
 
 def _make_turn_steps(turn: AgentTurn, *, source_position: int) -> Iterator[StepRecord]:

@@ -1,28 +1,22 @@
-"""TRL's stepwise supervision: a prompt, completions, and a boolean for each. The file does not say who rated."""
+"""TRL's stepwise supervision: a prompt, completions, and a boolean for each; and who rated, in columns of our own."""
 
 from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 
-from formats import examples, labeled_steps, strict_json
-from formats.columns import Columns, OutputRow
-from formats.examples import RowTally, TraceExample
-from formats.labeled_paths import LabeledPath, LabelRule
+from formats import examples, records, strict_json
+from formats.examples import Columns, LabeledPath, LabelRule, OutputRow, RowTally, TraceExample
 from formats.record_reader import RecordReader
 from formats.records import ProblemRecord, SubmissionRecord, TraceRecord
 
-COLUMNS: Columns = {"prompt": "string", "completions": ["string"], "labels": ["bool"]}
+COLUMNS: Columns = {"prompt": "string", "completions": ["string"], "labels": ["bool"], **examples.RATER_COLUMNS}
 
 
 class TrlItem(Struct, gc=False):
     prompt: str
     completions: list[str]
     labels: list[bool | Literal[0, 1]]
-
-
-def looks_like(record: object) -> bool:
-    return isinstance(record, dict) and {"prompt", "completions", "labels"} <= record.keys()
 
 
 def parse_traces(item: TrlItem) -> Iterator[TraceRecord]:
@@ -33,8 +27,8 @@ def parse_traces(item: TrlItem) -> Iterator[TraceRecord]:
     ratings = [1 if label else -1 for label in item.labels]
     yield TraceRecord(
         problem=ProblemRecord(item.prompt),
-        steps=labeled_steps.make_steps(item.completions),
-        submissions=[SubmissionRecord(labeled_steps.make_turns(item.completions, ratings))],
+        steps=records.make_steps(item.completions),
+        submissions=[SubmissionRecord(records.make_turns(item.completions, ratings))],
     )
 
 

@@ -4,9 +4,7 @@ from typing import Any
 
 from formats import rows
 from formats.catalog import OUTPUT_FORMATS
-from formats.columns import OutputRow
-from formats.examples import AgreedLabels, RowTally, TraceExample
-from formats.labeled_paths import LabelRule
+from formats.examples import AgreedLabels, LabelRule, OutputRow, RowTally, TraceExample
 from formats.records import OptionRecord, ProblemRecord, StepRecord, SubmissionRecord, TraceRecord
 
 EXPORT_FACTS = rows.make_export_row(

@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from formats import prm800k
+from formats.record_reader import RawValue
 from formats.records import TraceRecord
 
 # Any character that a database can store; the reader refuses the others.
@@ -96,7 +97,7 @@ def lines(draw: st.DrawFn) -> bytes:
 
 def make_record(*steps: object, **changes: object) -> TraceRecord:
     """Read the line of `make_line` with other steps."""
-    record = prm800k.parse_line(make_line(**({"steps": list(steps)} if steps else {}), **changes), number=1)
+    record = prm800k.parse_value(RawValue(make_line(**({"steps": list(steps)} if steps else {}), **changes), 1))
     assert isinstance(record, TraceRecord), record
     return record
 

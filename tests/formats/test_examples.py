@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from formats import examples, outcomes
-from formats.examples import AgreedLabels, FirstErrorVote, RowTally
-from formats.labeled_paths import LabelRule
+from formats.examples import AgreedLabels, FirstErrorVote, LabelRule, RowTally
 from formats.records import TraceRecord
 from labeling.quality import consensus
 from labeling.quality.consensus import OptionRating

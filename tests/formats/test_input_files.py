@@ -102,3 +102,10 @@ def test_open_file_refuses_pipes_folders_and_devices(tmp_path: Path) -> None:
             input_files.open_file(path)
         with pytest.raises(UnreadableFile):
             input_files.hash_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("x.csv", "csv"), ("x.csv.gz", "csv"), ("x.PARQUET", "parquet"), ("x.jsonl", None)]
+)
+def test_table_kind_depends_on_the_file_name(name: str, expected: str | None) -> None:
+    assert input_files.detect_table_kind(Path(name)) == expected

@@ -1,13 +1,15 @@
 """Near-duplicate texts."""
 
+import hashlib
 import random
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.near_duplicates import TextCollection, compute_signature, estimate_similarity
+from formats.near_duplicates import SLOTS, TextCollection, compute_signature, digest_normalized, normalize_text
 
 K = TypeVar("K", bound=Hashable)
 WORDS = [f"word{number}" for number in range(500)]
@@ -36,9 +38,8 @@ def test_similarity_estimates_the_share_of_common_runs() -> None:
         one = words(chance, 60)
         other = one[: (n := chance.randrange(5, 60))] + words(chance, 60 - n)
         jaccard = len(runs(one) & runs(other)) / len(runs(one) | runs(other))
-        errors.append(
-            estimate_similarity(compute_signature(" ".join(one)), compute_signature(" ".join(other))) - jaccard
-        )
+        agreeing = compute_signature(" ".join(one)) == compute_signature(" ".join(other))
+        errors.append(agreeing.sum() / SLOTS - jaccard)
     assert abs(sum(errors) / len(errors)) < 0.01
     assert (sum(error**2 for error in errors) / len(errors)) ** 0.5 < 0.0625
 
@@ -79,3 +80,22 @@ def test_groups_has_every_text_and_equal_texts_together(texts: list[str]) -> Non
     for number, text in enumerate(texts):
         assert found[number] <= number
         assert found[number] == found[texts.index(text)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What is $2 + 2$?", "what is 2+2"),
+        ("ﬁnd  x²", "find x2"),
+        ("Ｗｉｄｅ", "wide"),
+        ("a\n\n b", "ab"),
+    ],
+)
+def test_digest_ignores_case_spacing_and_marks(one: str, other: str) -> None:
+    assert (
+        digest_normalized(one) == digest_normalized(other) == hashlib.sha256(normalize_text(other).encode()).hexdigest()
+    )
+
+
+def test_digest_depends_on_numbers() -> None:
+    assert digest_normalized("What is 2 + 2?") != digest_normalized("What is 2 + 3?")

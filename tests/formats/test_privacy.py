@@ -19,8 +19,8 @@ from formats.privacy import count_private, mask_text
     ],
 )
 def test_private_data_is_counted_by_kind_and_masked(text: str, kind: str) -> None:
-    assert dict(count_private(text)) == {kind: 1}
-    assert not count_private(mask_text(text))
+    assert dict(count_private([text])) == {kind: 1}
+    assert not count_private([mask_text(text)])
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_private_data_is_counted_by_kind_and_masked(text: str, kind: str) -> Non
     ],
 )
 def test_mathematics_is_not_private(text: str) -> None:
-    assert not count_private(text)
+    assert not count_private([text])
     assert mask_text(text) == text

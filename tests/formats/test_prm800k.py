@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import prm800k
+from formats.record_reader import RawValue
 from formats.records import BadLine, TraceRecord
 from formats.rows import SEPARATOR, CompactRow, ExportRow, RowFacts
 from tests.formats import prm800k_lines as prm
@@ -15,7 +16,7 @@ from tests.formats.export_rows import EXPORT_FACTS
 
 
 def parsed(line: bytes) -> TraceRecord:
-    record = prm800k.parse_line(line, number=1)
+    record = prm800k.parse_value(RawValue(line, 1))
     assert isinstance(record, TraceRecord), record
     return record
 
@@ -69,7 +70,7 @@ def test_parse_keeps_a_negative_zero() -> None:
 )
 def test_parse_names_the_field_that_is_wrong(changes: dict[str, object], field: str) -> None:
     line = prm.make_line(**changes)
-    bad = prm800k.parse_line(line, number=3)
+    bad = prm800k.parse_value(RawValue(line, 3))
     assert isinstance(bad, BadLine)
     assert bad.reason.endswith(f" in {field}")
     assert line[: bad.column - 1].rstrip().endswith(f'"{field.rpartition(".")[2].partition("[")[0]}":'.encode())

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from formats import latex, titles
+from formats import titles
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from formats import latex, titles
     ],
 )
 def test_latex_becomes_plain_characters(tex: str, expected: str) -> None:
-    assert latex.latex_to_text(tex) == expected
+    assert titles.latex_to_text(tex) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_title_of_any_text_is_one_short_line(text: str) -> None:
     title = titles.make_title(text, 80)
     assert len(title) <= 80
     assert "\n" not in title
-    assert "\\" not in latex.latex_to_text(text)
+    assert "\\" not in titles.latex_to_text(text)
 
 
 def test_title_survives_deep_nesting() -> None:

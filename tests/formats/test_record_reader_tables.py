@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from formats import catalog, table_reader
+from formats import catalog, record_reader
 from formats.catalog import UnknownFormat
 from formats.records import BadLine, TraceRecord
 
@@ -26,6 +26,36 @@ def parquet_of(rows: list[dict[str, object]]) -> bytes:
     sink = io.BytesIO()
     parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
     return sink.getvalue()
+
+
+RENAMED = b"question,answer,cot,note,\np,4,One thing. Two things.,x,0\n"
+COLUMNS = {"question": "problem", "cot": "text", "note": ""}
+
+
+@pytest.mark.parametrize("table", ["csv", "parquet"])
+def test_columns_are_renamed_and_left_out(table: str) -> None:
+    row: dict[str, object] = {"question": "p", "answer": "4", "cot": "One thing. Two things.", "note": "x"}
+    content = RENAMED if table == "csv" else parquet_of([row])
+    assert catalog.detect_format(io.BytesIO(content), table=table, columns=COLUMNS).name == "native"
+    (made,) = catalog.read_traces(io.BytesIO(content), format="native", table=table, columns=COLUMNS)
+    assert isinstance(made, TraceRecord)
+    assert (made.problem.text, made.problem.answer, len(made.steps)) == ("p", "4", 2)
+    for odd in ({"qestion": "problem"}, {**COLUMNS, "answer": "problem"}):
+        (bad,) = catalog.read_traces(io.BytesIO(content), format="native", table=table, columns=odd)
+        assert isinstance(bad, BadLine)
+        assert (bad.line, bad.column) == (1, 1)
+
+
+def test_only_columns_of_tables_are_renamed() -> None:
+    with pytest.raises(UnknownFormat):
+        catalog.read_traces(io.BytesIO(b"{}"), format="native", columns=COLUMNS)
+
+
+@pytest.mark.parametrize("text", ["question", "=problem", "question=problem,x"])
+def test_malformed_column_names_are_refused(text: str) -> None:
+    assert record_reader.parse_columns("question = problem,notes=\n") == {"question": "problem", "notes": ""}
+    with pytest.raises(ValueError, match="COLUMN"):
+        record_reader.parse_columns(text)
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -70,7 +100,7 @@ def test_parquet_of_any_format_is_read() -> None:
         (b'problem,steps\np,"[1]"\n', "csv", (2, 2)),
         (b'problem,steps\n"p\nq","[1]"\n', "csv", (2, 2)),
         (b'problem,ref,steps\np,,"[{""text"": ""a"", ""text"": ""b""}]"\n', "csv", (2, 3)),
-        (b"problem,problem\np,x\n", "csv", (2, 1)),
+        (b"problem,problem\np,x\n", "csv", (1, 1)),
         (b'problem,steps\n"p,x\n', "csv", (2, 1)),
         (b"problem,steps\n\xff,x\n", "csv", (2, 1)),
         (b'problem,steps\n"p\x00","[""a""]"\n', "csv", (2, 1)),
@@ -91,8 +121,3 @@ def test_nul_in_parquet_is_refused() -> None:
 def test_prm800k_is_not_read_from_tables() -> None:
     with pytest.raises(UnknownFormat):
         read(json.dumps({}).encode(), "prm800k", "csv")
-
-
-@pytest.mark.parametrize(("name", "expected"), [("x.csv", "csv"), ("x.PARQUET", "parquet"), ("x.jsonl", None)])
-def test_table_kind_depends_on_the_file_name(name: str, expected: str | None) -> None:
-    assert table_reader.detect_table_kind(name) == expected

@@ -5,13 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from hypothesis import given, settings
 
-from formats import arrow_schema, catalog, labeled_paths, math_shepherd, prm800k, processbench
+from formats import catalog, examples, math_shepherd, prm800k, processbench
 from formats.catalog import OUTPUT_FORMATS
-from formats.examples import RowTally
-from formats.labeled_paths import LabeledPath, LabelRule
+from formats.examples import LabeledPath, LabelRule, RowTally, make_arrow_schema
+from formats.record_reader import RawValue
 from formats.records import OptionRecord, StepRecord, TraceRecord
 from tests.formats import prm800k_lines as prm
 from tests.formats.export_rows import make_example, write_rows
@@ -23,7 +24,7 @@ def written(name: str, *records: TraceRecord, tally: RowTally | None = None) -> 
 
 
 def rows(found: TraceRecord, **rule: object) -> list[tuple[list[str], list[bool]]]:
-    return [(row.steps, row.labels) for row in labeled_paths.build_labeled_paths(found, LabelRule(**rule))]  # type: ignore[arg-type]  # a rule by name
+    return [(row.steps, row.labels) for row in examples.build_labeled_paths(found, LabelRule(**rule))]  # type: ignore[arg-type]  # a rule by name
 
 
 def test_paths_end_at_the_first_error() -> None:
@@ -67,7 +68,7 @@ def test_paths_put_what_an_agent_saw_into_the_prompt() -> None:
     found = make_record(prm.make_step("do"), prm.make_step("see", None), prm.make_step("done", -1, chosen=None))
     found.steps = [StepRecord([OptionRecord(text)], is_rateable=text != "see") for text in ("do", "see", "done")]
     problem = found.problem.text
-    assert list(labeled_paths.build_labeled_paths(found, LabelRule())) == [
+    assert list(examples.build_labeled_paths(found, LabelRule())) == [
         LabeledPath(problem, ["do"], [True]),
         LabeledPath(f"{problem}\n\ndo\n\nsee", ["done"], [False]),
     ]
@@ -76,7 +77,7 @@ def test_paths_put_what_an_agent_saw_into_the_prompt() -> None:
 @settings(deadline=None)  # pyarrow imports pandas for its first batch
 @given(prm.lines())
 def test_writers_write_no_label_after_an_error_and_no_empty_row(line: bytes) -> None:
-    found = prm800k.parse_line(line, number=1)
+    found = prm800k.parse_value(RawValue(line, 1))
     assert isinstance(found, TraceRecord)
     for row in written("trl", found):
         assert all(type(label) is bool for label in row["labels"])
@@ -84,9 +85,9 @@ def test_writers_write_no_label_after_an_error_and_no_empty_row(line: bytes) -> 
         assert all(row["labels"][:-1])
     assert list(prm800k.write([found])) == [line + b"\n"]
     for name, each in OUTPUT_FORMATS.items():
-        schema = arrow_schema.make_schema(each.columns)
+        schema = make_arrow_schema(each.columns)
         if each.is_table:
-            arrow_schema.make_batch(written(name, found), schema)
+            pyarrow.RecordBatch.from_pylist(written(name, found), schema=schema)
 
 
 def test_math_shepherd_is_read_back_the_same() -> None:
