@@ -1,5 +1,8 @@
 """Array type aliases, and the array helpers that all statistics use."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +15,11 @@ def sum_by(*, groups: Ints, rows: Floats, n_groups: int) -> Floats:
     """Sum the rows of each group: (R, S) becomes (n_groups, S)."""
     columns = [np.bincount(groups, weights=column, minlength=n_groups) for column in rows.T]
     return np.stack(columns, axis=1) if columns else np.zeros((n_groups, 0))
+
+
+def number_values(values: Sequence[Any]) -> Ints:
+    """Number the distinct values from 0, in their order, and return the number of each value."""
+    return np.unique(np.array(values), return_inverse=True)[1].astype(np.int64)
 
 
 def unique_rows(rows: Floats) -> tuple[Floats, Ints]:

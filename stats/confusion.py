@@ -28,15 +28,7 @@ def count_tables(*, reference: Ints, given: Ints, problems: Ints, k: int, n_prob
 def sample_from_tables(tables: Floats) -> ClusterSample:
     """Return the tables in the form that `estimation.estimate` takes."""
     flat = tables.reshape(len(tables), tables.shape[1] * tables.shape[2])
-    n = int(flat.sum())
-    return estimation.sample_from_sums(
-        flat,
-        copies=np.ones(len(flat), dtype=np.int64),
-        is_comparable=flat.sum(axis=1) > 0,
-        units=n,
-        pairable=n,
-        nothing=Reason.NO_CASES,
-    )
+    return estimation.sample_from_sums(flat, is_comparable=flat.sum(axis=1) > 0, units=int(flat.sum()))
 
 
 def recall(*, place: int, k: int) -> Statistic:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from stats import dawid_skene, first_error_dawid_skene, label_votes, rating_patterns, ratings_file, step_agreement
-from stats.arrays import Bools, Floats, Ints
+from stats import agreement, first_error_dawid_skene, first_error_reports, label_votes, rating_patterns, ratings_file
+from stats.arrays import Bools, Floats, Ints, number_values
 from stats.estimates import Estimate, Interval, Reason
 from stats.first_error_dawid_skene import EVENTS
 from stats.first_error_reports import ReportArrays
@@ -30,12 +30,10 @@ _NEEDS_ORDER = {"alpha_ordinal"}
 # Agreement
 
 
-def report_agreement(
-    ratings: CrowdRatings, scale: RatingScale, labels: Ints, *, level: float = 0.95, seed: int = 0
-) -> dict[str, Any]:
+def report_agreement(ratings: CrowdRatings, scale: RatingScale, labels: Ints, *, level: float = 0.95) -> dict[str, Any]:
     """Return the report for JSON: values by name, then intervals, reasons for missing numbers, and counts."""
     patterns = _count_task_patterns(ratings, scale, labels)
-    estimates = step_agreement.estimate_step_statistics(patterns, level=level, seed=seed)
+    estimates = agreement.estimate_step_statistics(patterns, level=level)
     not_applicable = {name: reason for name in estimates if (reason := _reason_not_applicable(name, scale))}
     values = {name: None if name in not_applicable else estimate.value for name, estimate in estimates.items()}
     reasons = {name: estimate.reason for name, estimate in estimates.items() if estimate.reason} | not_applicable
@@ -50,14 +48,14 @@ def report_agreement(
         "counts": _counts(ratings, patterns, next(iter(estimates.values()))),
         "clustered_by": _clustered_by(ratings),
         "values": list(scale.names),
-        "label_shares": dict(zip(scale.names, step_agreement.label_shares(patterns).values(), strict=True)),
+        "label_shares": dict(zip(scale.names, agreement.label_shares(patterns).values(), strict=True)),
     }
 
 
 def _count_task_patterns(ratings: CrowdRatings, scale: RatingScale, labels: Ints) -> RatingPatterns:
     problems = None
     if "cluster" in ratings.extra:
-        problems = np.unique(np.array(ratings_file.read_task_values(ratings, "cluster")), return_inverse=True)[1]
+        problems = number_values(ratings_file.read_task_values(ratings, "cluster"))
     patterns = rating_patterns.count_patterns(
         units=ratings.tasks, labels=labels, problem_of_unit=problems, values=scale.values
     )
@@ -112,18 +110,17 @@ def infer_labels(ratings: CrowdRatings, scale: RatingScale, labels: Ints, *, met
         ratings_file.check_table_size(
             labels=votes.k, others=votes.n_workers, called="workers", numbers_per_item=votes.k**2
         )
-        fit = dawid_skene.fit_votes(votes)
+        fit = label_votes.fit_votes(votes)
         indices, probabilities = fit.labels, fit.probabilities
     else:
-        majority = label_votes.take_majority(votes)
-        indices, probabilities = majority.labels, majority.shares
+        indices, probabilities = label_votes.take_majority(votes)
     return _crowd_labels(ratings, [scale.names[index] for index in indices.tolist()], probabilities)
 
 
 def infer_first_errors(ratings: CrowdRatings) -> Iterator[CrowdLabel]:
     reports = parse_first_error_reports(ratings)
     fit = first_error_dawid_skene.fit_reports(reports)
-    steps, probabilities = first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)
+    steps, probabilities = first_error_reports.most_likely_places(fit.posterior, fit.places)
     places = zip(steps.tolist(), reports.lengths.tolist(), strict=True)
     labels = [str(_NONE) if step == length else str(step) for step, length in places]
     return _crowd_labels(ratings, labels, probabilities)
@@ -153,7 +150,7 @@ def parse_first_error_reports(ratings: CrowdRatings) -> ReportArrays:
         is_censored=is_censored,
         lengths=lengths,
         problems=np.arange(len(lengths)),
-        domains=np.unique(np.array(domains), return_inverse=True)[1].astype(np.int64),
+        domains=number_values(domains),
     )
 
 

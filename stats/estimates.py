@@ -2,8 +2,7 @@
 
 import enum
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 class Reason(enum.StrEnum):
@@ -24,6 +23,7 @@ class Reason(enum.StrEnum):
     BELOW_PROMISE = "no threshold keeps the promise on gold"
     NOT_DRAWN = "no bootstrap is drawn for this statistic"
     FEW_RATERS = "fewer than 5 screened raters"
+    FEW_LABELERS = "fewer than 5 raters with labels"
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,22 @@ class Estimate:
         if self.value is not None and not math.isfinite(self.value):
             raise ValueError(f"an estimate cannot be {self.value}: set a reason instead")
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+
+def defined_estimate(
+    value: float, counts: UnitCounts, interval: Interval | Reason, bootstrap: Interval | Reason
+) -> Estimate:
+    """Return an estimate with a value, and each interval or the reason why it is missing."""
+    return Estimate(
+        value=value,
+        counts=counts,
+        interval=interval if isinstance(interval, Interval) else None,
+        interval_reason=interval if isinstance(interval, Reason) else None,
+        bootstrap=bootstrap if isinstance(bootstrap, Interval) else None,
+        bootstrap_reason=bootstrap if isinstance(bootstrap, Reason) else None,
+    )
 
 
 def undefined_estimate(reason: Reason, counts: UnitCounts) -> Estimate:
     """Return an estimate without a value."""
-    return Estimate(
-        value=None,
-        counts=counts,
-        reason=reason,
-        interval_reason=Reason.UNDEFINED,
-        bootstrap_reason=Reason.UNDEFINED,
-    )
+    missing = Reason.UNDEFINED
+    return Estimate(value=None, counts=counts, reason=reason, interval_reason=missing, bootstrap_reason=missing)

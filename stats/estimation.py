@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stats import bootstrap, intervals, rating_patterns
+from stats import intervals, rating_patterns
 from stats.arrays import Bools, Floats, Ints, divide, unique_rows
-from stats.estimates import Estimate, Interval, Reason, UnitCounts, undefined_estimate
-from stats.rating_patterns import RatingPatterns
-
-SumsFunction = Callable[[Floats], Floats]
+from stats.estimates import Estimate, Reason, UnitCounts, defined_estimate, undefined_estimate
+from stats.rating_patterns import PairSums, RatingPatterns
 
 
 @dataclass(frozen=True)
@@ -25,29 +23,34 @@ class ClusterSample:
     copies: Ints
     rest: Floats
     counts: UnitCounts
-    nothing: Reason = Reason.NO_PAIRS
+    nothing: Reason
 
 
 @dataclass(frozen=True)
 class Statistic:
     """A function of sums, the lower end of its range (-1 or 0), and the reason when it is undefined."""
 
-    function: SumsFunction
+    function: Callable[[Floats], Floats]
     floor: float
     missing: Reason
 
 
-def estimate(*, statistic: Statistic, sample: ClusterSample, level: float = 0.95, seed: int = 0) -> Estimate:
-    return estimate_all(statistics={"": statistic}, sample=sample, level=level, seed=seed)[""]
+def share_statistic(part: int, whole: int, missing: Reason = Reason.NO_CASES) -> Statistic:
+    """Return the statistic that divides one column of the sums by another."""
+    return Statistic(lambda sums: divide(sums[..., part], sums[..., whole]), 0.0, missing)
+
+
+def estimate(
+    *, statistic: Statistic, sample: ClusterSample, level: float = 0.95, with_bootstrap: bool = True
+) -> Estimate:
+    (result,) = estimate_all(
+        statistics={"": statistic}, sample=sample, level=level, with_bootstrap=with_bootstrap
+    ).values()
+    return result
 
 
 def estimate_all(
-    *,
-    statistics: Mapping[str, Statistic],
-    sample: ClusterSample,
-    level: float = 0.95,
-    seed: int = 0,
-    with_bootstrap: bool = True,
+    *, statistics: Mapping[str, Statistic], sample: ClusterSample, level: float = 0.95, with_bootstrap: bool = True
 ) -> dict[str, Estimate]:
     """Estimate several statistics of one sample.
 
@@ -57,7 +60,7 @@ def estimate_all(
         return {name: undefined_estimate(sample.nothing, sample.counts) for name in statistics}
     drawn: Floats | Reason = Reason.NOT_DRAWN
     if with_bootstrap:
-        drawn = bootstrap.draw_resamples(sums=sample.matrix, copies=sample.copies, rest=sample.rest, seed=seed)
+        drawn = intervals.draw_resamples(sums=sample.matrix, copies=sample.copies, rest=sample.rest)
     return {name: _estimate(statistic, sample, drawn, level) for name, statistic in statistics.items()}
 
 
@@ -74,29 +77,34 @@ def _estimate(statistic: Statistic, sample: ClusterSample, drawn: Floats | Reaso
         level=level,
     )
     if isinstance(drawn, Reason):
-        return _with_intervals(value, sample.counts, default, drawn)
-    resampled = bootstrap.bootstrap_interval(statistic=statistic.function, drawn=drawn, level=level)
-    return _with_intervals(value, sample.counts, default, resampled)
+        return defined_estimate(value, sample.counts, default, drawn)
+    resampled = intervals.bootstrap_interval(statistic=statistic.function, drawn=drawn, level=level)
+    return defined_estimate(value, sample.counts, default, resampled)
 
 
 def sample_from_sums(
     matrix: Floats,
     *,
-    copies: Ints,
     is_comparable: Bools,
     units: int,
-    pairable: int,
-    nothing: Reason = Reason.NO_PAIRS,
+    pairable: int | None = None,
+    copies: Ints | None = None,
+    nothing: Reason = Reason.NO_CASES,
 ) -> ClusterSample:
-    """Return a sample from sums per problem, storing problems with equal sums once."""
+    """Return a sample from sums per problem, storing problems with equal sums once.
+
+    By default all units are pairable, and each row is one problem.
+    """
+    if copies is None:
+        copies = np.ones(len(matrix), dtype=np.int64)
     kinds, kind = unique_rows(matrix[is_comparable])
     of_kind = np.bincount(kind, weights=copies[is_comparable], minlength=len(kinds)).astype(np.int64)
     rest = copies[~is_comparable] @ matrix[~is_comparable]
-    counts = UnitCounts(units=units, pairable=pairable, problems=int(of_kind.sum()))
+    counts = UnitCounts(units, units if pairable is None else pairable, problems=int(of_kind.sum()))
     return ClusterSample(kinds, of_kind, rest, counts, nothing)
 
 
-def sample_from_patterns(patterns: RatingPatterns) -> tuple[rating_patterns.PairSums, ClusterSample]:
+def sample_from_patterns(patterns: RatingPatterns) -> tuple[PairSums, ClusterSample]:
     """Return the pair sums of step ratings, and the sample made of them."""
     pairs = rating_patterns.sum_pairs(patterns)
     return pairs, sample_from_sums(
@@ -105,48 +113,23 @@ def sample_from_patterns(patterns: RatingPatterns) -> tuple[rating_patterns.Pair
         is_comparable=pairs.all_pairs > 0,
         units=patterns.n_units,
         pairable=patterns.n_pairable,
+        nothing=Reason.NO_PAIRS,
     )
 
 
-def _with_intervals(
-    value: float, counts: UnitCounts, default: Interval | Reason, resampled: Interval | Reason
-) -> Estimate:
-    return Estimate(
-        value=value,
-        counts=counts,
-        interval=default if isinstance(default, Interval) else None,
-        interval_reason=default if isinstance(default, Reason) else None,
-        bootstrap=resampled if isinstance(resampled, Interval) else None,
-        bootstrap_reason=resampled if isinstance(resampled, Reason) else None,
-    )
-
-
-def estimate_share_by_problem(counts: Mapping[int, tuple[int, int]], *, level: float = 0.95) -> Estimate:
+def estimate_share_by_problem(counts: Mapping[int, tuple[int, int]]) -> Estimate:
     """Estimate a share from (hits, cases) by problem."""
     rows = np.array(list(counts.values()), dtype=np.int64).reshape(-1, 2)
-    return estimate_share(rows[:, 0], rows[:, 1], level=level)
+    return estimate_share(rows[:, 0], rows[:, 1])
 
 
-def estimate_share(hits: Ints, cases: Ints, *, level: float = 0.95) -> Estimate:
+def estimate_share(hits: Ints, cases: Ints) -> Estimate:
     """Estimate the share of hits among cases, both counted per problem."""
     # One integer per problem identifies equal problems, so a million of them cost one sort.
     base = int(cases.max(initial=0)) + 1
     keys, copies = np.unique(cases * base + hits, return_counts=True)
     matrix = np.column_stack([keys % base, keys // base]).astype(np.float64)
-    n = int(cases.sum())
     sample = sample_from_sums(
-        matrix,
-        copies=copies.astype(np.int64),
-        is_comparable=matrix[:, 1] > 0,
-        units=n,
-        pairable=n,
-        nothing=Reason.NO_CASES,
+        matrix, copies=copies.astype(np.int64), is_comparable=matrix[:, 1] > 0, units=int(cases.sum())
     )
-    return estimate_all(statistics={"": _SHARE_STATISTIC}, sample=sample, level=level, with_bootstrap=False)[""]
-
-
-def _share_of_sums(sums: Floats) -> Floats:
-    return divide(sums[..., 0], sums[..., 1])
-
-
-_SHARE_STATISTIC = Statistic(_share_of_sums, 0.0, Reason.NO_CASES)
+    return estimate(statistic=share_statistic(0, 1), sample=sample, with_bootstrap=False)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stats import first_error_reports
-from stats.arrays import Floats, Ints, sum_by
+from stats.arrays import Bools, Floats, Ints, sum_by
 from stats.first_error_reports import FirstErrorPlaces, ReportArrays
 
 EVENTS = ("false alarm", "passed before", "detection", "miss", "late stop", "passed late")
@@ -44,15 +44,19 @@ class FirstErrorFit:
     has_converged: bool
 
 
-def fit_reports(reports: ReportArrays, *, max_rounds: int = 200, tolerance: float = 1e-5) -> FirstErrorFit:
+def fit_reports(
+    reports: ReportArrays, *, possible: Bools | None = None, max_rounds: int = 200, tolerance: float = 1e-5
+) -> FirstErrorFit:
+    """Fit rates and posterior by EM. `possible` rules out places of traces with known answers (gold)."""
     places = first_error_reports.enumerate_places(reports.lengths)
     evidence = count_events(reports, places)
-    posterior = _initial_posterior(reports, places)
+    votes = (places.count_votes(reports) + 0.1) * (1.0 if possible is None else possible)
+    posterior = votes / np.bincount(places.traces, weights=votes, minlength=reports.n_traces)[places.traces]
     rates, common, hazards = _maximize(evidence, posterior, reports, places)
     least_gain = tolerance * max(len(reports.traces), 1)
     likelihood, rounds, gain = -np.inf, 0, np.inf
     while rounds < max_rounds and gain > least_gain:
-        posterior, new_likelihood = _expect(evidence, rates, hazards, reports, places)
+        posterior, new_likelihood = _expect(evidence, rates, hazards, reports, places, possible)
         rates, common, hazards = _maximize(evidence, posterior, reports, places)
         gain, likelihood, rounds = new_likelihood - likelihood, new_likelihood, rounds + 1
     return FirstErrorFit(places, posterior, rates, common, hazards, likelihood, rounds, gain <= least_gain)
@@ -70,24 +74,6 @@ def normalize_within_traces(logs: Floats, places: FirstErrorPlaces) -> tuple[Flo
     weights = np.exp(logs - highest[places.traces])
     totals = np.bincount(places.traces, weights=weights, minlength=len(places.starts))
     return weights / totals[places.traces], highest + np.log(totals)
-
-
-def most_likely_places(posterior: Floats, places: FirstErrorPlaces) -> tuple[Ints, Floats]:
-    """Return per trace the most likely place (its step, T for none) and its probability."""
-    if not places.n:
-        return places.starts, posterior
-    best = np.maximum.reduceat(posterior, places.starts)
-    at_best = np.flatnonzero(posterior >= best[places.traces])
-    _, first = np.unique(places.traces[at_best], return_index=True)
-    return places.steps[at_best[first]], best
-
-
-def _initial_posterior(reports: ReportArrays, places: FirstErrorPlaces) -> Floats:
-    """Return the shares of the uncensored votes, slightly smoothed."""
-    uncensored = ~reports.is_censored
-    ends = places.starts[reports.traces[uncensored]] + reports.ends[uncensored]
-    votes = np.bincount(ends, minlength=places.n) + 0.1
-    return votes / np.bincount(places.traces, weights=votes, minlength=reports.n_traces)[places.traces]
 
 
 # Evidence: what each report says about each place where the first error could be.
@@ -121,14 +107,26 @@ def count_events(reports: ReportArrays, places: FirstErrorPlaces) -> ReportEvide
 
 
 def _expect(
-    evidence: ReportEvidence, rates: Floats, hazards: Floats, reports: ReportArrays, places: FirstErrorPlaces
+    evidence: ReportEvidence,
+    rates: Floats,
+    hazards: Floats,
+    reports: ReportArrays,
+    places: FirstErrorPlaces,
+    possible: Bools | None = None,
 ) -> tuple[Floats, float]:
-    logs = np.stack([np.log(rates), np.log1p(-rates)], axis=2).reshape(len(rates), 6)  # in the order of EVENTS
+    logs = event_logs(rates)
     weights = np.einsum("re,re->r", evidence.counts, logs[evidence.raters])
     log_likelihoods = np.bincount(evidence.places, weights=weights, minlength=places.n)
-    prior = hazard_log_prior(hazards=hazards, places=places, domains=reports.domains)
-    posterior, sums = normalize_within_traces(log_likelihoods + prior, places)
+    logs = log_likelihoods + hazard_log_prior(hazards=hazards, places=places, domains=reports.domains)
+    if possible is not None:
+        logs = np.where(possible, logs, -np.inf)
+    posterior, sums = normalize_within_traces(logs, places)
     return posterior, float(sums.sum())
+
+
+def event_logs(rates: Floats) -> Floats:
+    """Return the log-probability of each of EVENTS under rates (…, 3)."""
+    return np.stack([np.log(rates), np.log1p(-rates)], axis=-1).reshape(*rates.shape[:-1], 6)
 
 
 def _maximize(

@@ -1,18 +1,26 @@
-"""Confidence intervals: Wilson for display, Clopper-Pearson for promises, cluster jackknife for statistics.
+"""Confidence intervals: Wilson for display, Clopper-Pearson for promises, jackknife and bootstrap for statistics.
 
     Wilson           (p̂ + z²/2n ± z √(p̂(1-p̂)/n + z²/4n²)) / (1 + z²/n)
     Clopper-Pearson  [B(α/2; k, n-k+1), B(1-α/2; k+1, n-k)] with B the beta quantile; never covers less than 1-α
     jackknife        Student's t on the Fisher scale over the values with one problem left out
+    bootstrap        quantiles over resamples of the problems, shown beside the jackknife from 30 problems on
+
+Each resample draws problems with replacement and adds up their sums. Problems with equal sums are drawn together (a
+multinomial over the distinct ones), so a million problems of fifty kinds cost as much as fifty. Above 5,000 kinds,
+problems are dealt at random into 5,000 groups, and groups are drawn instead: their totals have the variance of the
+problems' totals to within 2 %, while the ends of 1,000 resamples are known to 4 %.
 
 scipy.special is imported inside the functions that need it: it takes 20 MB, and the web processes, which show stored
 intervals and compute only Wilson's, never load it.
 
 E. B. Wilson (1927), doi:10.1080/01621459.1927.10502953; C. J. Clopper, E. S. Pearson (1934),
-doi:10.1093/biomet/26.4.404.
+doi:10.1093/biomet/26.4.404; B. Efron (1979), "Bootstrap methods: another look at the jackknife",
+doi:10.1214/aos/1176344552.
 """
 
 import functools
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -20,7 +28,10 @@ import numpy as np
 from stats.arrays import Floats, Ints
 from stats.estimates import Interval, Reason
 
-MIN_JACKKNIFE_PROBLEMS = 5
+MIN_JACKKNIFE_PROBLEMS, MIN_BOOTSTRAP_PROBLEMS = 5, 30
+MAX_GROUPS = 5000
+_DRAWS = 1000
+_BLOCK_CELLS = 4_000_000
 
 
 def wilson_interval(*, right: int, n: int, level: float = 0.95) -> Interval:
@@ -62,13 +73,15 @@ def t_quantile(*, p: float, df: float) -> float:
 
 
 def jackknife_interval(
-    *, value: float, without_one: Floats, copies: Ints, floor: float, level: float = 0.95
+    *, value: float, without_one: Floats, floor: float, copies: Ints | None = None, level: float = 0.95
 ) -> Interval | Reason:
     """Return the default interval of a statistic.
 
-    `without_one` are the values with one problem of each kind left out, `copies` the number of problems of each kind,
-    and `floor` is the lower end of the statistic's range.
+    `without_one` are the values with one problem of each kind left out, `copies` the number of problems of each kind
+    (by default one), and `floor` is the lower end of the statistic's range.
     """
+    if copies is None:
+        copies = np.ones(len(without_one), dtype=np.int64)
     if copies.sum() < MIN_JACKKNIFE_PROBLEMS:
         return Reason.FEW_PROBLEMS
     if not np.isfinite(without_one).all():
@@ -78,15 +91,58 @@ def jackknife_interval(
     unit = 1 - 2 * (1 - np.append(without_one, value)) / (1 - floor)
     is_curved = bool((np.abs(unit) < 1 - 1e-12).all())
     scaled = np.arctanh(unit) if is_curved else unit
-    low, high = _student_interval(float(scaled[-1]), scaled[:-1], copies, level)
+    g, scaled_ones = int(copies.sum()), scaled[:-1]
+    spread = float(np.sqrt((g - 1) / g * (copies @ (scaled_ones - copies @ scaled_ones / g) ** 2)))
+    half = t_quantile(p=(1 + level) / 2, df=g - 1) * spread
+    low, high = scaled[-1] - half, scaled[-1] + half
     ends = np.tanh([low, high]) if is_curved else np.clip([low, high], min(-1.0, float(unit[-1])), 1.0)
     low, high = 1 - (1 - ends) * (1 - floor) / 2
     return Interval(float(low), float(high), level, "jackknife-t by problem")
 
 
-def _student_interval(middle: float, without_one: Floats, copies: Ints, level: float) -> tuple[float, float]:
-    g = int(copies.sum())
-    mean = copies @ without_one / g
-    spread = float(np.sqrt((g - 1) / g * (copies @ (without_one - mean) ** 2)))
-    half = t_quantile(p=(1 + level) / 2, df=g - 1) * spread
-    return middle - half, middle + half
+def draw_resamples(*, sums: Floats, copies: Ints, rest: Floats) -> Floats | Reason:
+    """Return 1,000 resampled totals, which serve all statistics of a sample.
+
+    `sums` (G, S) are drawn, each of them `copies` problems; `rest` (S) is added to every resample.
+    """
+    problems = int(copies.sum())
+    if problems < MIN_BOOTSTRAP_PROBLEMS:
+        return Reason.FEW_FOR_BOOTSTRAP
+    random = np.random.default_rng(0)
+    if len(sums) > MAX_GROUPS:
+        sums, copies = _deal_into_groups(sums, copies, random)
+        problems = MAX_GROUPS
+    block = max(1, _BLOCK_CELLS // len(sums))
+    sizes = [min(block, _DRAWS - start) for start in range(0, _DRAWS, block)]
+    totals = [_draw_counts(copies, problems, size, random) @ sums for size in sizes]
+    return np.asarray(rest + np.concatenate(totals))
+
+
+def bootstrap_interval(
+    *, statistic: Callable[[Floats], Floats], drawn: Floats, level: float = 0.95
+) -> Interval | Reason:
+    values = statistic(drawn)
+    if not np.isfinite(values).all():
+        return Reason.DRAWS_UNDEFINED
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level, "percentile bootstrap by problem")
+
+
+def _deal_into_groups(sums: Floats, copies: Ints, random: np.random.Generator) -> tuple[Floats, Ints]:
+    """Deal the problems at random into groups whose sizes differ by one at most."""
+    group = np.arange(int(copies.sum())) % MAX_GROUPS
+    random.shuffle(group)
+    problems = np.repeat(np.arange(len(sums)), copies)
+    columns = [np.bincount(group, weights=column[problems], minlength=MAX_GROUPS) for column in sums.T]
+    return np.stack(columns, axis=1), np.ones(MAX_GROUPS, dtype=np.int64)
+
+
+def _draw_counts(copies: Ints, problems: int, size: int, random: np.random.Generator) -> Floats:
+    """Return (size, kinds): how often each resample draws problems of each kind."""
+    kinds = len(copies)
+    if problems > 4 * kinds:
+        return random.multinomial(problems, copies / problems, size=size).astype(np.float64)
+    # Nearly every problem is its own kind: drawing problems one by one is four times as fast.
+    kind_of_problem = np.repeat(np.arange(kinds), copies)
+    drawn = kind_of_problem[random.integers(0, problems, (size, problems))] + kinds * np.arange(size)[:, None]
+    return np.bincount(drawn.ravel(), minlength=size * kinds).reshape(size, kinds).astype(np.float64)

@@ -55,10 +55,6 @@ class RatingPatterns:
         """Units with at least two ratings."""
         return int(self.all_units[self.counts.sum(axis=1) >= 2].sum())
 
-    @property
-    def n_ratings(self) -> int:
-        return int(self.counts.sum(axis=1) @ self.all_units)
-
 
 def count_patterns(
     *, units: Ints, labels: Ints, problem_of_unit: Ints | None = None, values: Sequence[float] = PROJECT_SCALE
@@ -148,7 +144,6 @@ class PairSums:
 
     values: tuple[float, ...]
     matrix: Floats
-    copies: Ints | None = None
 
     @property
     def k(self) -> int:
@@ -181,10 +176,6 @@ class PairSums:
     def _half(self) -> int:
         return self.k * (self.k + 1) // 2
 
-    def total(self) -> "PairSums":
-        """Return the sums over all problems."""
-        return self.put(self.matrix.sum(axis=0) if self.copies is None else self.copies @ self.matrix)
-
     def put(self, matrix: Floats) -> "PairSums":
         """Return sums on the same scale with other rows."""
         return PairSums(self.values, matrix)
@@ -194,7 +185,7 @@ def sum_pairs(patterns: RatingPatterns) -> PairSums:
     """Return one row of sums per problem."""
     rows = _row_sums(patterns) * patterns.units[:, None]
     summed = sum_by(groups=patterns.problems, rows=rows, n_groups=len(patterns.copies))
-    return PairSums(patterns.values, summed, patterns.copies)
+    return PairSums(patterns.values, summed)
 
 
 def _row_sums(patterns: RatingPatterns) -> Floats:

@@ -80,6 +80,31 @@ def read_ratings(file: BinaryIO, *, optional: Sequence[str] = (), may_be_blank: 
     return CrowdRatings(task_names, worker_names, tasks, workers, columns["label"], lines, extra)
 
 
+def select_workers(ratings: CrowdRatings, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> CrowdRatings:
+    """Return the ratings of some workers: `only` these, or all but `without`. Tasks that have none left are dropped.
+
+    Raises InvalidRatingsFile if a name is not in the file, or no rating is left.
+    """
+    unknown = sorted({*only, *without} - set(ratings.worker_names))
+    if unknown:
+        raise InvalidRatingsFile([f"no ratings of worker {name!r}" for name in unknown])
+    names = [(not only or name in only) and name not in without for name in ratings.worker_names]
+    kept = [row for row, worker in enumerate(ratings.workers.tolist()) if names[worker]]
+    if not kept:
+        raise InvalidRatingsFile(["no ratings are left after leaving out workers"])
+    task_names, tasks = _enumerate_names([ratings.task_names[ratings.tasks[row]] for row in kept])
+    worker_names, workers = _enumerate_names([ratings.worker_names[ratings.workers[row]] for row in kept])
+    return CrowdRatings(
+        task_names,
+        worker_names,
+        tasks,
+        workers,
+        [ratings.labels[row] for row in kept],
+        [ratings.lines[row] for row in kept],
+        {name: [values[row] for row in kept] for name, values in ratings.extra.items()},
+    )
+
+
 def check_table_size(*, labels: int, others: int, called: str, numbers_per_item: int) -> None:
     """Reject a file whose tables exceed the memory limit: `numbers_per_item` for each cluster or worker (`called`)."""
     limit = MAX_NUMBERS // numbers_per_item
@@ -130,7 +155,9 @@ def _parse_csv(text: str) -> Iterator[_Row]:
     while True:
         try:
             row = next(reader)
-            _check_cell_lengths(row)
+            # The csv module has its own limit, but it is global to the process, and other readers raise it.
+            if any(len(cell) > MAX_CELL_LENGTH for cell in row):
+                raise csv.Error(f"a cell is longer than {MAX_CELL_LENGTH:,} characters")
         except StopIteration:
             return
         except csv.Error as error:
@@ -138,12 +165,6 @@ def _parse_csv(text: str) -> Iterator[_Row]:
         if any(cell.strip() for cell in row):
             yield line, row
         line = reader.line_num + 1
-
-
-def _check_cell_lengths(row: Sequence[str]) -> None:
-    # The csv module has its own limit, but it is global to the process, and other readers raise it.
-    if any(len(cell) > MAX_CELL_LENGTH for cell in row):
-        raise csv.Error(f"a cell is longer than {MAX_CELL_LENGTH:,} characters")
 
 
 def _read_header(rows: Iterator[_Row], optional: Sequence[str]) -> tuple[dict[str, int], int]:

@@ -38,48 +38,33 @@ class SequentialPlan:
             raise ValueError(f"a plan requires 0 < p1 < p0 < 1, not p1 = {self.p1} and p0 = {self.p0}")
 
 
-@dataclass(frozen=True)
-class SequentialRun:
-    """Per run: the sums after each gold answer, and after how many answers the SPRT ended and the rater was paused.
-
-    Both counts can be NEVER_PAUSED. The sums continue after a pause.
-    """
-
-    sprt: Floats
-    cusum: Floats
-    tested_at: Ints
-    paused_at: Ints
-
-
 def make_plan(*, p0: float, drop: float = 0.15) -> SequentialPlan:
     return SequentialPlan(p0=p0, p1=p0 - drop)
 
 
-def run_tests(right: Bools, plan: SequentialPlan) -> SequentialRun:
-    """Run both tests on `right`, which is (runs, gold answers in order)."""
+def run_tests(right: Bools, plan: SequentialPlan) -> Ints:
+    """Run both tests on `right`, which is (runs, gold answers in order).
+
+    Return after how many answers each run is paused, or NEVER_PAUSED.
+    """
     terms = np.where(right, math.log(plan.p1 / plan.p0), math.log((1 - plan.p1) / (1 - plan.p0)))
-    sprt = np.cumsum(terms, axis=1)
-    early = sprt[:, : plan.sprt_ends_after]
+    early = np.cumsum(terms, axis=1)[:, : plan.sprt_ends_after]
     crossed = np.abs(early) >= plan.bound
     ended_at = np.where(crossed.any(axis=1), crossed.argmax(axis=1) + 1, plan.sprt_ends_after)
     is_after = np.arange(1, right.shape[1] + 1) > ended_at[:, None]
     cusum = _cusum(np.where(is_after, terms, 0.0))
     is_end = np.arange(1, early.shape[1] + 1) == ended_at[:, None]
-    paused_early = np.where((is_end & (early >= plan.bound)).any(axis=1), ended_at, NEVER_PAUSED)
-    tested_at = np.where(ended_at <= right.shape[1], ended_at, NEVER_PAUSED)
-    return SequentialRun(
-        sprt,
-        cusum,
-        tested_at,
-        np.where(paused_early != NEVER_PAUSED, paused_early, _first_crossing(cusum >= plan.cusum_bound)),
-    )
+    is_paused_early = (is_end & (early >= plan.bound)).any(axis=1)
+    has_alarm = cusum >= plan.cusum_bound
+    first_alarm = np.where(has_alarm.any(axis=1), has_alarm.argmax(axis=1) + 1, NEVER_PAUSED)
+    return np.where(is_paused_early, ended_at, first_alarm)
 
 
 def find_pause(right: Sequence[bool], plan: SequentialPlan) -> int | None:
     """Return after how many gold answers one rater is paused, or None."""
     if not right:
         return None
-    paused_at = int(run_tests(np.array([right], dtype=np.bool_), plan).paused_at[0])
+    paused_at = int(run_tests(np.array([right], dtype=np.bool_), plan)[0])
     return None if paused_at == NEVER_PAUSED else paused_at
 
 
@@ -103,7 +88,7 @@ def expected_false_pauses(
 ) -> float:
     """Simulate how many of `raters` with accuracy p₀ would be paused within `gold` answers."""
     right = np.random.default_rng(seed).random((runs, gold)) < plan.p0
-    return float((run_tests(right, plan).paused_at != NEVER_PAUSED).mean() * raters)
+    return float((run_tests(right, plan) != NEVER_PAUSED).mean() * raters)
 
 
 def _cusum(terms: Floats) -> Floats:
@@ -111,7 +96,3 @@ def _cusum(terms: Floats) -> Floats:
     sums = np.cumsum(terms, axis=1)
     lowest = np.minimum(np.minimum.accumulate(sums, axis=1), 0.0)
     return np.asarray(sums - lowest)
-
-
-def _first_crossing(crossed: Bools) -> Ints:
-    return np.where(crossed.any(axis=1), crossed.argmax(axis=1) + 1, NEVER_PAUSED)

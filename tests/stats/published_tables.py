@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stats import rating_patterns
-from stats.rating_patterns import RatingPatterns
+from stats.rating_patterns import PairSums, RatingPatterns
 
 
 def load_tables(shared_data: Path) -> list[dict[str, Any]]:
@@ -30,3 +30,9 @@ def table_patterns(table: dict[str, Any]) -> RatingPatterns:
     ]
     units, labels = np.array(rated).T
     return rating_patterns.count_patterns(units=units, labels=labels, values=table["values"])
+
+
+def sum_all_pairs(patterns: RatingPatterns) -> PairSums:
+    """Return the pair sums over all problems and their copies."""
+    pairs = rating_patterns.sum_pairs(patterns)
+    return pairs.put(patterns.copies @ pairs.matrix)

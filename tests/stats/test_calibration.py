@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from stats import calibration, first_error_dawid_skene, first_error_reports
+from stats import calibration, first_error_reports
 from stats.estimates import Reason
 
 
@@ -26,7 +26,7 @@ def test_temperature_undoes_over_confidence(sharpness: float) -> None:
     found = calibration.fit_temperature(posterior=posterior, places=places, is_accepted=is_right)
     assert found.value == pytest.approx(sharpness, rel=0.1)
     cooled = calibration.apply_temperature(posterior=posterior, places=places, temperature=found)
-    _, sure = first_error_dawid_skene.most_likely_places(cooled, places)
+    _, sure = first_error_reports.most_likely_places(cooled, places)
     at_best = is_right[np.flatnonzero(cooled >= sure[places.traces])]
     assert calibration.expected_calibration_error(confidences=sure, is_right=at_best) < 0.05
 
@@ -54,7 +54,7 @@ def test_expected_error_is_the_gap_when_all_are_right(confidences: list[float], 
 
 
 def test_expected_error_adds_up_bin_by_bin() -> None:
-    """Two bins of two: .9 sure and half right, .3 sure and all right. What is too much in one makes up for nothing."""
+    """Two bins of two: confidence 0.9 with half right, 0.3 with all right. Errors of opposite sign do not cancel."""
     found = calibration.expected_calibration_error(
         confidences=np.array([0.9, 0.9, 0.3, 0.3]), is_right=np.array([True, False, True, True]), bins=2
     )

@@ -119,7 +119,7 @@ def test_rates_with_few_data_shrink_to_the_pooled_rates() -> None:
 
 def accuracy(posterior: Floats, crowd: simulated_raters.SimulatedCrowd) -> float:
     places = first_error_reports.enumerate_places(crowd.reports.lengths)
-    steps, _ = first_error_dawid_skene.most_likely_places(posterior, places)
+    steps, _ = first_error_reports.most_likely_places(posterior, places)
     return float((steps == crowd.truth).mean())
 
 
@@ -168,7 +168,7 @@ def test_censored_report_does_not_vote_for_none() -> None:
     ends[trace * 3 : trace * 3 + 3], censored[trace * 3 + 2] = [4, 4, 2], True
     reports = ReportArrays(crowd.traces, crowd.raters, ends, censored, crowd.lengths, crowd.problems, crowd.domains)
     fit = first_error_dawid_skene.fit_reports(reports)
-    steps, sure = first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)
+    steps, sure = first_error_reports.most_likely_places(fit.posterior, fit.places)
     assert steps[trace] == 4
     assert sure[trace] > 0.8
 
@@ -177,4 +177,4 @@ def test_nothing_reported_gives_nothing() -> None:
     none = np.zeros(0, dtype=np.int64)
     fit = first_error_dawid_skene.fit_reports(ReportArrays(none, none, none, none.astype(np.bool_), none, none, none))
     assert len(fit.posterior) == 0
-    assert [len(found) for found in first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)] == [0, 0]
+    assert [len(found) for found in first_error_reports.most_likely_places(fit.posterior, fit.places)] == [0, 0]

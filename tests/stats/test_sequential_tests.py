@@ -41,10 +41,7 @@ def test_good_rater_is_rarely_paused_and_a_poor_one_nearly_always(p0: float) -> 
     plan, random = sequential_tests.make_plan(p0=p0), np.random.default_rng(11)
     paused = [
         float(
-            (
-                sequential_tests.run_tests(random.random((4000, 400)) < p, plan).paused_at
-                != sequential_tests.NEVER_PAUSED
-            ).mean()
+            (sequential_tests.run_tests(random.random((4000, 400)) < p, plan) != sequential_tests.NEVER_PAUSED).mean()
         )
         for p in (plan.p0, plan.p1)
     ]
@@ -59,8 +56,9 @@ def test_plan_is_the_published_one() -> None:
 
 
 def test_second_test_begins_behind_the_first() -> None:
-    """At p0 = .65 right takes .262 off, wrong adds .357. The first test ends with the sixtieth gold, whose own gain is
-    not counted again: 20 wrong ones are needed from there. It ends earlier for whoever has shown enough."""
+    """At p0 = 0.65 a right answer subtracts 0.262 and a wrong one adds 0.357. The first test ends with the sixtieth
+    gold trace, which is not counted again: from there it takes 20 wrong answers. The test ends earlier for a good
+    rater."""
     plan = sequential_tests.make_plan(p0=0.65)
     assert sequential_tests.find_pause([True, False] * 30 + [False] * 30, plan) == 80
     assert sequential_tests.find_pause([True] * 12 + [False] * 30, plan) == 32
