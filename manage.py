@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 # Commands that read and write files only, or nothing.
 WITHOUT_DATABASE = {"agreement", "check", "collectstatic", "consensus", "evaluate_prm", "help", "version"}
@@ -59,10 +60,22 @@ def database_for(arguments: list[str]) -> Iterator[None]:
     if command in WITHOUT_DATABASE or {"-h", "--help"} & {*arguments} or not settings.EMBEDDED:
         yield
         return
-    from supervisor import command_database
+    from supervisor import database
 
-    with command_database.serve(settings.DATA_DIR):
+    with database.serve_command(settings.DATA_DIR):
         yield
+
+
+def describe_data_folder() -> None:
+    """Let the help of every command name `--data`, which is taken before the command reads its arguments."""
+    from django.core.management import base
+
+    class HelpfulParser(base.CommandParser):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.add_argument("--data", metavar="DIR", help="data folder of ./run (default: STEPMARK_DATA, else data/)")
+
+    base.CommandParser = HelpfulParser  # type: ignore[misc]  # Django offers no other way for all commands
 
 
 def main() -> None:
@@ -75,6 +88,7 @@ def main() -> None:
 
     from supervisor import StartupError
 
+    describe_data_folder()
     try:
         with database_for(arguments):
             try:

@@ -1,11 +1,18 @@
-"""Read environment variables. An invalid value stops the start with a message that names a valid one."""
+"""Read environment variables, and two values that the data folder supplies without one.
 
+An invalid value stops the start with a message that names a valid one."""
+
+import contextlib
 import os
+import re
+import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+DEFAULT_ORIGIN = "http://127.0.0.1:8000"
 
 
 def read_text(name: str, default: str | None = None) -> str:
@@ -82,3 +89,42 @@ def _read_secret_file(name: str, file: Path) -> str:
         return file.read_text().strip()
     except OSError as error:
         raise ImproperlyConfigured(f"{name}_FILE={str(file)!r} cannot be read: {error.strerror}.") from error
+
+
+def read_noted_origin(folder: Path) -> str:
+    """Return the address that the supervisor wrote into its lock file, so that printed links have the right port."""
+    try:
+        noted = (folder / "supervisor.lock").read_text()
+    except (OSError, UnicodeDecodeError):
+        return DEFAULT_ORIGIN
+    found = re.match(r"at (https?://\S+)", noted)
+    return found.group(1) if found else DEFAULT_ORIGIN
+
+
+def load_secret_key(folder: Path, *, may_make_one: bool) -> str:
+    """Return the secret key of a data folder. It is created once, readable only by its owner."""
+    if not may_make_one:
+        raise ImproperlyConfigured("SECRET_KEY is not set. Set SECRET_KEY_FILE to a file with 50 random characters.")
+    file = folder / "secret_key"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _read_key(file) or _create_key(file)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data folder {folder} cannot be used: {error.strerror}. Choose another with --data or STEPMARK_DATA."
+        ) from error
+
+
+def _read_key(file: Path) -> str:
+    return file.read_text().strip() if file.exists() else ""
+
+
+def _create_key(file: Path) -> str:
+    """Write the key to a draft and link it to its name, so that two processes that start together share one key."""
+    draft = file.with_name(f"secret_key.{secrets.token_hex(8)}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_urlsafe(50))
+    with contextlib.suppress(FileExistsError):
+        os.link(draft, file)
+    draft.unlink()
+    return _read_key(file)

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from config import env
-from host import parent_guard
+from host import processes
 
 worker_class = "gthread"
 workers = env.read_int("STEPMARK_WEB_WORKERS", default=1, least=1)
@@ -22,4 +22,4 @@ loglevel = "info"
 
 def post_fork(server: Any, worker: Any) -> None:
     """End a worker with its master, or it would hold the port."""
-    parent_guard.die_with_parent(server.pid)
+    processes.die_with_parent(server.pid)

@@ -1,9 +1,10 @@
-"""Report to containers and proxies whether this process is alive and ready. No login is needed.
+"""Report to containers and proxies whether this process is alive and ready, and to Prometheus how many jobs wait.
 
-Without its broker the platform still serves people, and jobs wait for the sweep. So the broker's state is reported but
-does not make the process unready.
+No login is needed. Without its broker the platform still serves people, and jobs wait for the sweep. So the broker's
+state is reported but does not make the process unready.
 """
 
+import hmac
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,14 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.db.migrations.recorder import MigrationRecorder
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.db.models import Count, Min
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+
+from jobs.models import Job, JobState
 
 _migrated = False
 
@@ -69,3 +75,22 @@ def _broker_state() -> str:
     except redis.RedisError:
         return "unavailable"
     return "ready"
+
+
+@login_not_required
+@require_safe
+def show_metrics(request: HttpRequest) -> HttpResponse:
+    """Serve metrics of background jobs. Disabled unless a token is set."""
+    given = request.headers.get("Authorization", "")
+    wanted = f"Bearer {settings.METRICS_TOKEN}"
+    if not settings.METRICS_TOKEN or not hmac.compare_digest(given.encode(), wanted.encode()):
+        raise Http404
+    registry = CollectorRegistry()
+    counted = dict(Job.objects.values_list("state").annotate(n=Count("pk")).order_by())
+    jobs = Gauge("stepmark_jobs", "Jobs by state", ["state"], registry=registry)
+    for state in JobState:
+        jobs.labels(state.value).set(counted.get(state.value, 0))
+    oldest = Job.objects.filter(state=JobState.QUEUED).aggregate(oldest=Min("asked_at"))["oldest"]
+    waits = Gauge("stepmark_oldest_queued_job_seconds", "How long the oldest queued job waits", registry=registry)
+    waits.set((timezone.now() - oldest).total_seconds() if oldest else 0)
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

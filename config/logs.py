@@ -1,6 +1,6 @@
 """Configure structured logging without personal data or link tokens.
 
-Log lines identify a person by number. Addresses and browsers are stored beside the event log, where they can be erased.
+Log lines identify a person by number.
 """
 
 import re

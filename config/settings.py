@@ -10,7 +10,7 @@ from csp.constants import NONE, SELF
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config import env, logs, origin, secret_key
+from config import env, logs
 from host import socket_paths
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -20,15 +20,14 @@ DATA_DIR = Path(env.read_text("STEPMARK_DATA", str(BASE_DIR / "data"))).resolve(
 # One machine: an embedded PostgreSQL and Valkey in DATA_DIR. Many machines: PostgreSQL and Redis by their URLs.
 _database = env.read_database("DATABASE_URL")
 EMBEDDED = _database is None
-ORIGIN = (env.read_text("STEPMARK_ORIGIN", "") or origin.read_noted_origin(DATA_DIR)).rstrip("/")
+ORIGIN = (env.read_text("STEPMARK_ORIGIN", "") or env.read_noted_origin(DATA_DIR)).rstrip("/")
 DEBUG = env.read_bool("STEPMARK_DEBUG", default=False)
 IS_ONE_MACHINE = EMBEDDED or bool(env.read_text("STEPMARK_SUPERVISOR", ""))  # started by ./run, whatever its database
-SECRET_KEY = env.read_text("SECRET_KEY", "") or secret_key.load_secret_key(DATA_DIR, may_make_one=IS_ONE_MACHINE)
+SECRET_KEY = env.read_text("SECRET_KEY", "") or env.load_secret_key(DATA_DIR, may_make_one=IS_ONE_MACHINE)
 ALLOWED_HOSTS = [
     *env.read_list("STEPMARK_HOSTS", "127.0.0.1,localhost,[::1]"),
     urlsplit(ORIGIN).hostname or "localhost",
 ]
-INTERNAL_IPS = ["127.0.0.1"]
 CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]  # manifests name it
 # Besides uploads, files can be imported from this folder and these object-store addresses.
 INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.read_text("STEPMARK_INCOMING_DIR", "")) else None
@@ -61,14 +60,14 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.rating_requests.RatingRequestMiddleware",
+    "config.middleware.RatingRequestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.middleware.SessionUserMiddleware",
-    "accounts.middleware.TimeZoneMiddleware",
+    "accounts.sessions.SessionUserMiddleware",
+    "config.middleware.TimeZoneMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -76,14 +75,14 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
-# Requests of the work page's scripts; see config/rating_requests.py.
+# Requests of the work page's scripts; see config/middleware.py.
 RATING_REQUEST_PREFIX = "/work/"
 RATING_REQUEST_MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.middleware.SessionUserMiddleware",
-    "config.rating_requests.ErrorLogMiddleware",
+    "accounts.sessions.SessionUserMiddleware",
+    "config.middleware.ErrorLogMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
@@ -175,7 +174,6 @@ CELERY_BEAT_SCHEDULE = {
     "delete scores of old PRMs": {"task": "prm.forget_scores", "schedule": crontab(hour="3", minute="35")},
     "delete expired sessions": {"task": "accounts.forget_ended_sessions", "schedule": crontab(hour="3", minute="5")},
 }
-CELERY_TIMEZONE = "UTC"
 
 # --- logs and metrics -----------------------------------------------------------------------------------------------
 LOGGING = logs.configure_logging(as_json=not EMBEDDED, level=env.read_text("STEPMARK_LOG_LEVEL", "INFO").upper())
@@ -189,7 +187,7 @@ METRICS_TOKEN = env.read_text("STEPMARK_METRICS_TOKEN", "")
 # --- people ------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 # Extends allauth's backend, which accepts e-mail addresses; a second backend would hash each wrong password twice.
-AUTHENTICATION_BACKENDS = ["accounts.auth_backend.PreloadedUserBackend"]
+AUTHENTICATION_BACKENDS = ["accounts.sessions.PreloadedUserBackend"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -198,7 +196,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_REDIRECT_URL = "annotate:home"
 LOGIN_URL = "account_login"
-ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "accounts.login.AccountAdapter"
 ACCOUNT_FORMS = {"login": "accounts.forms.LogInForm"}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*"]
@@ -225,7 +223,6 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": [NONE],
     }
 }
-X_FRAME_OPTIONS = "DENY"
 # Keeps login links out of the Referer header; "no-referrer" would also remove the origin from our own forms.
 SECURE_REFERRER_POLICY = "same-origin"
 CSRF_TRUSTED_ORIGINS = [ORIGIN]
@@ -267,7 +264,7 @@ SPECTACULAR_SETTINGS = {
     "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_NAME_OVERRIDES": {
         "SnapshotPurpose": "exports.models.SnapshotPurpose",
-        "SourcePurpose": "labeling.models.problem.SourcePurpose",
+        "SourcePurpose": "labeling.models.trace.SourcePurpose",
         "PrmPurpose": "prm.models.prm.PRMUsagePurpose",
     },
 }
@@ -278,8 +275,7 @@ LANGUAGES = [("en", "English")]
 # With one language there is nothing to negotiate.
 RATING_REQUEST_MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []
 LOCALE_PATHS = [BASE_DIR / "locale"]
-TIME_ZONE = "UTC"  # default; see accounts.middleware.TimeZoneMiddleware
-USE_TZ = True
+TIME_ZONE = "UTC"  # default; see config.middleware.TimeZoneMiddleware
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]

@@ -2,12 +2,12 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from config import health, metrics
+from config import health
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health/live", health.live, name="live"),
     path("health/ready", health.ready, name="ready"),
-    path("metrics", metrics.show_metrics, name="metrics"),
+    path("metrics", health.show_metrics, name="metrics"),
     path("api/", include("api.urls")),
     path("", include("annotate.urls")),  # first, because raters send most requests
     path("", include("accounts.urls")),

@@ -10,4 +10,4 @@ class EventsConfig(AppConfig):
 
         append_only.register_tables("events_event")
         # Sent once for this app after every migrate. It creates triggers and changes no rows.
-        post_migrate.connect(append_only.on_migrated, sender=self)
+        post_migrate.connect(append_only.create_triggers, sender=self)

@@ -1,4 +1,4 @@
-"""Append to the audit log of people and the platform. Only this module writes events and erases their origins."""
+"""Append to the audit log of people and the platform. Only this module writes events."""
 
 import datetime as dt
 import json
@@ -7,16 +7,9 @@ from typing import Any, NamedTuple
 
 import rawsql
 from accounts.models import User
-from events.models import Event, EventOrigin
+from events.models import Event
 
-_AGENT_LENGTH = 300
-
-
-class RequestOrigin(NamedTuple):
-    """Where a request came from. Personal data, stored separately from the event."""
-
-    address: str | None
-    agent: str = ""
+_INSERT_EVENT = "INSERT INTO events_event (at, by, what, project, subject, detail) VALUES (%s, %s, %s, %s, %s, %s)"
 
 
 class EventEntry(NamedTuple):
@@ -36,49 +29,18 @@ def log_event(
     project: int | None = None,
     subject: str = "",
     detail: Mapping[str, Any] | None = None,
-    origin: RequestOrigin | None = None,
-) -> Event:
+) -> None:
     """Log that `by` did `what` ("guideline.published") to `subject` ("guideline:4")."""
-    event = _build_event(EventEntry(what, project, subject, detail), by, now)
     # A prepared statement: every submission logs an event.
-    columns = (now, event.by, what, project, subject, json.dumps(event.detail))
-    ((event.pk,),) = rawsql.fetch_rows(_INSERT_EVENT, columns)
-    event._state.adding = False
-    if origin is not None:
-        EventOrigin.objects.create(event=event, address=origin.address, agent=origin.agent[:_AGENT_LENGTH])
-    return event
-
-
-_INSERT_EVENT = (
-    "INSERT INTO events_event (at, by, what, project, subject, detail) VALUES (%s, %s, %s, %s, %s, %s) RETURNING id"
-)
+    columns = (now, _user_id(by), what, project, subject, json.dumps(dict(detail or {})))
+    rawsql.fetch_rows(_INSERT_EVENT, columns)
 
 
 def log_events(entries: Iterable[EventEntry], *, by: User | int | None, now: dt.datetime) -> None:
     """Log several events in one insert."""
-    Event.objects.bulk_create([_build_event(entry, by, now) for entry in entries])
-
-
-def erase_origins(*, before: dt.datetime | None = None, by: User | int | None = None) -> int:
-    """Erase addresses and agents of events before a time, of one person, or both. Return the number erased."""
-    if before is None and by is None:
-        raise ValueError("erase_origins needs `before`, `by`, or both")
-    origins = EventOrigin.objects.all()
-    if before is not None:
-        origins = origins.filter(event__at__lt=before)
-    if by is not None:
-        origins = origins.filter(event__by=_user_id(by))
-    return origins.delete()[0]
-
-
-def _build_event(entry: EventEntry, by: User | int | None, now: dt.datetime) -> Event:
-    return Event(
-        at=now,
-        by=_user_id(by),
-        what=entry.what,
-        project=entry.project,
-        subject=entry.subject,
-        detail=dict(entry.detail or {}),
+    Event.objects.bulk_create(
+        Event(at=now, by=_user_id(by), what=what, project=project, subject=subject, detail=dict(detail or {}))
+        for what, project, subject, detail in entries
     )
 
 

@@ -49,7 +49,7 @@ def create_backup(*, file: Path, now: dt.datetime) -> BackupFacts:
             facts = {
                 "format": FORMAT,
                 "made_at": now.isoformat(),
-                "migrations": sorted(map(list, _applied_migrations())),
+                "migrations": sorted(map(list, MigrationLoader(connection).applied_migrations)),
                 "sha256": _file_digest(folder / "database"),
                 "columns": columns,
                 "rows": {
@@ -95,7 +95,7 @@ def restore_backup(*, file: Path, now: dt.datetime) -> BackupFacts:
         connection.close()
         # In one transaction: a dump that cannot be read changes nothing.
         options = ["--clean", "--if-exists", "--no-owner", "--single-transaction"]
-        _call("pg_restore", *options, str(folder / "database"), database="--dbname=")
+        _call("pg_restore", *options, str(folder / "database"))
     call_command("migrate", interactive=False, verbosity=0)
     if missing := find_missing_column(table_columns()):
         raise _other_version(missing)
@@ -109,8 +109,7 @@ def table_columns() -> TableColumns:
     columns: TableColumns = {}
     with connection.cursor() as cursor:
         for table in sorted(connection.introspection.table_names(cursor)):
-            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)} LIMIT 0")  # noqa: S608  a table's name
-            columns[table] = sorted(column[0] for column in cursor.description)
+            columns[table] = sorted(each.name for each in connection.introspection.get_table_description(cursor, table))
     return columns
 
 
@@ -187,10 +186,10 @@ def _count_rows(table: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _call(name: str, *arguments: str, database: str = "") -> None:
+def _call(name: str, *arguments: str) -> None:
     settings = connection.settings_dict
     result = subprocess.run(  # noqa: S603 (our own arguments)
-        [_find_program(name), *arguments, f"{database}{settings['NAME']}"],
+        [_find_program(name), *arguments, f"--dbname={settings['NAME']}"],
         env={**os.environ, **_connection_environment(settings)},
         capture_output=True,
         text=True,
@@ -225,10 +224,6 @@ def _connection_environment(settings: dict[str, Any]) -> dict[str, str]:
 def _file_digest(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _applied_migrations() -> set[tuple[str, str]]:
-    return set(MigrationLoader(connection).applied_migrations)
 
 
 @contextmanager

@@ -24,14 +24,3 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.what} {self.subject}"
-
-
-class EventOrigin(models.Model):
-    """The address and browser of an event. Personal data, in a separate table that can be erased."""
-
-    event = models.OneToOneField(Event, on_delete=models.DO_NOTHING, primary_key=True, related_name="origin")
-    address = models.GenericIPAddressField(null=True, blank=True)
-    agent = models.CharField(max_length=300, blank=True)
-
-    def __str__(self) -> str:
-        return f"{self.address}"

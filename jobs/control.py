@@ -40,7 +40,7 @@ def request_job(
         kind=kind, subject=subject, arguments=dict(arguments or {}), asked_by=by, asked_at=now, published_at=now
     )
     _log_event("job.asked", job, by=by, now=now)
-    _publish_after_commit(job)
+    transaction.on_commit(partial(_publish_or_leave, job.pk, kind))
     return job
 
 
@@ -72,7 +72,7 @@ def retry_job(*, job: Job, by: User | None, now: dt.datetime) -> None:
         if not is_queued:
             raise JobNotRetryable
         _log_event("job.retried", job, by=by, now=now)
-        _publish_after_commit(job)
+        transaction.on_commit(partial(_publish_or_leave, job.pk, job.kind))
 
 
 def sweep_jobs(*, now: dt.datetime, patience: dt.timedelta = PUBLISH_TIMEOUT) -> int:
@@ -110,10 +110,6 @@ def _state_after_loss(job: Job, now: dt.datetime) -> dict[str, Any]:
         failure = failures.describe_repeated_loss(job.fruitless_starts, job.failure)
         return {"state": JobState.FAILED, "ended_at": now, "lease_ends_at": None, "failure": failure}
     return {"state": JobState.QUEUED, "lease_ends_at": None, "published_at": None}
-
-
-def _publish_after_commit(job: Job) -> None:
-    transaction.on_commit(partial(_publish_or_leave, job.pk, job.kind))
 
 
 def _publish_or_leave(pk: int, kind: str) -> None:

@@ -17,12 +17,15 @@ class JobState(models.TextChoices):
     RUNNING = "running", _("running")
     DONE = "done", _("done")
     FAILED = "failed", _("failed")
-    CANCELLED = "cancelled", _("cancelled")
+    CANCELLED = "cancelled", _("canceled")
+
+
+_UNFINISHED_STATES = (JobState.QUEUED, JobState.RUNNING)
 
 
 class JobQuerySet(models.QuerySet["Job"]):
     def unfinished(self) -> "JobQuerySet":
-        return self.filter(state__in=[JobState.QUEUED, JobState.RUNNING])
+        return self.filter(state__in=_UNFINISHED_STATES)
 
     def claimable(self, now: dt.datetime) -> "JobQuerySet":
         """Select queued jobs, and running ones whose lease has expired."""
@@ -80,6 +83,14 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.state in _UNFINISHED_STATES
+
+    @property
+    def is_cancelling(self) -> bool:
+        return self.is_unfinished and self.cancel_asked_at is not None
 
     def share_done(self) -> float | None:
         """Return a number between 0 and 1, or None while the total is unknown."""

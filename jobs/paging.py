@@ -4,12 +4,14 @@ The runner commits after each chunk, and a cursor does not outlive its transacti
 that starts after the last key.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 
 PAGE_SIZE = 2000
+
+Item = TypeVar("Item")
 
 
 def iterate_by_key(rows: QuerySet[Any], *fields: str, size: int = PAGE_SIZE) -> Iterator[tuple[Any, ...]]:
@@ -18,3 +20,9 @@ def iterate_by_key(rows: QuerySet[Any], *fields: str, size: int = PAGE_SIZE) -> 
     while page := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *fields)[:size]):
         yield from page
         last = page[-1][0]
+
+
+def split(items: Sequence[Item], size: int = PAGE_SIZE) -> Iterator[Sequence[Item]]:
+    """Yield the items in parts, such as ids of which one query can name only so many."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

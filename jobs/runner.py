@@ -116,17 +116,13 @@ def _claim_job(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None
 
 
 def _run_chunks(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> None:
+    """Write each chunk and its checkpoint in one transaction."""
     logger.info("job.started", done=job.done, total=job.total)
     for chunk in handler(job):
-        _run_chunk(job, chunk, clock, lease)
-
-
-def _run_chunk(job: Job, chunk: JobProgress | Chunk, clock: Clock, lease: dt.timedelta) -> None:
-    """Write the chunk and its checkpoint in one transaction."""
-    with transaction.atomic():
-        _check_lease_and_cancellation(job)
-        progress = chunk if isinstance(chunk, JobProgress) else chunk(clock())
-        _save_progress(job, progress, clock() + lease)
+        with transaction.atomic():
+            _check_lease_and_cancellation(job)
+            progress = chunk if isinstance(chunk, JobProgress) else chunk(clock())
+            _save_progress(job, progress, clock() + lease)
 
 
 def _check_lease_and_cancellation(job: Job) -> None:

@@ -1,7 +1,7 @@
 """Start the whole platform on one machine and keep it running.
 
 This package runs before anything is installed, so it uses only the standard library. The exceptions are `preload` and
-what it loads: `prepare`, `web` and `worker`.
+`prepare`.
 """
 
 

@@ -23,7 +23,7 @@ _OPTIONS = {
 
 def broker_command(folder: Path) -> list[str]:
     path = socket_paths.broker_socket_path(folder)
-    paths.create_socket_folder(path)
+    paths.create_socket_folder(path.parent)
     options = {**_OPTIONS, "dir": str(folder / "valkey"), "unixsocket": str(path)}
     return [_find_server(), *(word for name, value in options.items() for word in (f"--{name}", value))]
 

@@ -1,10 +1,14 @@
 """Run the embedded database: a PostgreSQL server on a Unix socket, without a port.
 
-The supervisor, the commands and the tests use it. It needs the standard library only.
+`manage.py` commands have it whether or not `./run` is running. While `./run` is running, they use its server. Otherwise
+the first command starts one, commands beside it share it, and the first command stops it after the last of them ended.
 """
 
 import contextlib
+import fcntl
+import functools
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -12,14 +16,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from host import postgresql, socket_paths
-from supervisor import StartupError, child, install, paths, privileges
+from supervisor import StartupError, children, install, paths
 
 USER = "stepmark"
 READY_WITHIN = 120.0  # crash recovery after a power failure reads up to a gigabyte of log
 LEFTOVERS_END_WITHIN = 2.0
+COMMANDS_END_WITHIN = 10.0
+ANSWERS_WITHIN = 30.0
 
 _OPTIONS = {
     "listen_addresses": "",
@@ -51,16 +59,42 @@ _INITDB = [
 _FORMER_HEADER = bytes.fromhex("53514c69746520666f726d6174203300")
 
 
+@dataclass(frozen=True)
+class Account:
+    """How a PostgreSQL program is started, and who owns its files."""
+
+    prefix: list[str] = field(default_factory=list)
+    owner: int | None = None
+
+    @classmethod
+    def of(cls, user: int, group: int) -> "Account":
+        # A change of user makes the kernel forget that this process ends with its parent.
+        drop = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--pdeathsig=QUIT"]
+        return cls(prefix=drop, owner=user)
+
+    def can_use(self, folder: Path, program: Path) -> bool:
+        test = ["/bin/sh", "-c", 'test -w "$0" && "$1" --version', str(folder), str(program)]
+        try:
+            done = subprocess.run([*self.prefix, *test], capture_output=True, check=False, cwd="/")  # noqa: S603 (our own command)
+        except OSError:
+            return False
+        return done.returncode == 0
+
+    def own(self, folder: Path) -> None:
+        if self.owner is not None:
+            os.chown(folder, self.owner, -1)
+
+
 def cluster_of(folder: Path) -> Path:
     """Return where PostgreSQL stores its files."""
     return folder / "postgresql"
 
 
 def prepare(folder: Path) -> None:
-    """Create the cluster if there is none. Raise `Trouble` if the data folder belongs to another version."""
+    """Create the cluster if there is none. Raise `StartupError` if the data folder belongs to another version."""
     cluster, programs = cluster_of(folder), _programs()
     _check_versions(folder, cluster, postgresql.major_version(programs / "postgres"))
-    account = privileges.choose(folder, cluster, programs)
+    account = _choose_account(folder, cluster, programs)
     _make_socket_folder(socket_paths.database_folder(folder), cluster, account)
     if not cluster.exists():
         _create(folder, cluster, programs, account)
@@ -69,15 +103,15 @@ def prepare(folder: Path) -> None:
 def start(
     folder: Path, *, env: Mapping[str, str], output: int, options: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start the server. It shuts down at once when this process dies."""
+    """Start the server. It shuts down immediately when this process dies."""
     cluster, programs = cluster_of(folder), _programs()
-    account = privileges.choose(folder, cluster, programs)
+    account = _choose_account(folder, cluster, programs)
     _end_leftovers(cluster, socket_paths.database_folder(folder))
     socket_folder = {"unix_socket_directories": str(socket_paths.database_folder(folder))}
     chosen = {**_OPTIONS, **socket_folder, **(options or {})}
     command = [str(programs / "postgres"), "-D", str(cluster)]
     command += [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
-    return child.start_guarded(
+    return children.start_guarded(
         [*account.prefix, *command],
         env=env,
         output=output,
@@ -94,7 +128,7 @@ def answers(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def running(folder: Path, *, options: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Run the server for the duration of the block. The caller makes sure that nobody else runs it."""
+    """Run the server for the duration of the block. The caller makes sure that no one else runs it."""
     prepare(folder)
     log = folder / "logs" / "postgresql.log"
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -116,33 +150,107 @@ def _wait_for(folder: Path, process: subprocess.Popen[bytes], log: Path) -> None
     ends = time.monotonic() + READY_WITHIN
     while not answers(folder):
         if process.poll() is not None or time.monotonic() > ends:
-            raise StartupError(f"PostgreSQL does not start: {child.last_log_line(log)} (its log is {log})")
+            raise StartupError(f"PostgreSQL did not start: {children.last_log_line(log)} (its log is {log})")
         time.sleep(0.02)
 
 
+@contextlib.contextmanager
+def serve_command(folder: Path) -> Iterator[None]:
+    """Make sure that the database answers for the duration of the block."""
+    with _commands_file(folder) as users:
+        with _one_at_a_time(folder):
+            fcntl.flock(users, fcntl.LOCK_SH)
+            server = contextlib.ExitStack()
+            if not _await_supervisor(folder):
+                server.enter_context(running(folder))
+                server.callback(fcntl.flock, users, fcntl.LOCK_EX)  # called first: waits until the other commands ended
+        with server:
+            yield
+
+
+@contextlib.contextmanager
+def no_command(folder: Path) -> Iterator[None]:
+    """Let the supervisor start its server: wait for commands to end, and keep new ones waiting meanwhile."""
+    ends = time.monotonic() + COMMANDS_END_WITHIN
+    with _one_at_a_time(folder), _commands_file(folder) as users:
+        while True:
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() > ends:
+                    raise StartupError(
+                        f"A manage.py command is still running on {folder}: wait for it to end, then start again."
+                    ) from error
+                time.sleep(0.1)
+        yield
+
+
+def _await_supervisor(folder: Path) -> bool:
+    """Return whether a server answers. One that `./run` is about to start or restart is waited for."""
+    ends = time.monotonic() + ANSWERS_WITHIN
+    while not answers(folder):
+        if not _is_locked(folder / "supervisor.lock"):
+            return False
+        if time.monotonic() > ends:
+            raise StartupError(
+                f"./run is running on {folder}, but its database does not answer: see {folder / 'logs'}."
+            )
+        time.sleep(0.1)
+    return True
+
+
+def _is_locked(file: Path) -> bool:
+    if not file.exists():
+        return False
+    with file.open("r") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def _commands_file(folder: Path) -> IO[str]:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return (folder / "commands.lock").open("a")
+    except OSError as error:
+        raise StartupError(
+            f"The data folder {folder} cannot be used ({error.strerror}): choose another with --data DIR."
+        ) from error
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Let one process at a time decide who starts the server."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@functools.cache
 def _programs() -> Path:
     """Return the folder of the wheel's programs. `./run` itself may run on a Python without the wheel."""
-    global _found
-    if _found is None:
-        _found = postgresql.programs() or _programs_of(install.PYTHON)
-    if _found is None or not (_found / "postgres").exists():
-        raise StartupError("There is no PostgreSQL for this kind of machine: set DATABASE_URL to a PostgreSQL server.")
-    return _found
-
-
-_found: Path | None = None
-
-
-def _programs_of(python: Path) -> Path | None:
-    command = [str(python), "-m", "host.postgresql"]
-    done = subprocess.run(command, cwd=paths.BASE, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
-    return Path(done.stdout) if done.returncode == 0 and done.stdout else None
+    found = postgresql.programs()
+    if found is None:
+        command = [str(install.PYTHON), "-m", "host.postgresql"]
+        done = subprocess.run(command, cwd=paths.BASE, capture_output=True, text=True, check=False)  # noqa: S603 (our own Python)
+        found = Path(done.stdout) if done.returncode == 0 and done.stdout else None
+    if found is None or not (found / "postgres").exists():
+        raise StartupError("There is no embedded PostgreSQL for this machine: set DATABASE_URL to a server.")
+    return found
 
 
 def _check_versions(folder: Path, cluster: Path, ours: int) -> None:
     if not cluster.exists():
         for file in folder.glob("stepmark.*"):
-            if _is_former_database(file):
+            with file.open("rb") as opened:
+                is_former = opened.read(len(_FORMER_HEADER)) == _FORMER_HEADER
+            if is_former:
                 raise StartupError(
                     f"{file} is the database of an older version of Stepmark, and this version stores its data in"
                     " PostgreSQL and cannot read it: export what you need with the older version, then move the file"
@@ -158,24 +266,15 @@ def _check_versions(folder: Path, cluster: Path, ours: int) -> None:
         )
 
 
-def _is_former_database(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(_FORMER_HEADER)) == _FORMER_HEADER
-
-
-def _make_socket_folder(socket_folder: Path, cluster: Path, account: privileges.Account) -> None:
+def _make_socket_folder(socket_folder: Path, cluster: Path, account: Account) -> None:
     if socket_folder == cluster:
         return
-    socket_folder.mkdir(mode=0o700, exist_ok=True)
-    if socket_folder.stat().st_uid not in {os.getuid(), account.owner}:
-        raise StartupError(
-            f"The folder {socket_folder} belongs to another user: remove it, or set TMPDIR to another folder."
-        )
+    paths.create_socket_folder(socket_folder, owner=account.owner)
     account.own(socket_folder)
     print(f"The path {cluster} is too long for a Unix socket; PostgreSQL's socket is in {socket_folder}.", flush=True)
 
 
-def _create(folder: Path, cluster: Path, programs: Path, account: privileges.Account) -> None:
+def _create(folder: Path, cluster: Path, programs: Path, account: Account) -> None:
     """Create the cluster under another name first, so that an interrupted start leaves no half of one."""
     draft = folder / "postgresql.new"
     shutil.rmtree(draft, ignore_errors=True)
@@ -225,3 +324,54 @@ def _processes_in(cluster: Path) -> Iterator[int]:
             is_there = process.name.isdecimal() and os.readlink(process / "cwd") == wanted
             if is_there and (process / "exe").resolve().name == "postgres":
                 yield int(process.name)
+
+
+def _choose_account(folder: Path, cluster: Path, programs: Path) -> Account:
+    """Choose who runs the server. For root: the folder's owner, else a user namespace, else an unprivileged user."""
+    if os.geteuid() != 0:
+        return Account()
+    program = programs / "postgres"
+    at = cluster if cluster.exists() else folder
+    owner = at.stat()
+    if owner.st_uid != 0:
+        account = Account.of(owner.st_uid, owner.st_gid)
+        if account.can_use(at, program):
+            return account
+    elif (account := Account(prefix=_namespace())).prefix and account.can_use(at, program):
+        return account
+    elif not cluster.exists() and (lowered := _nobody(folder, program)):
+        return lowered
+    raise StartupError(
+        f"PostgreSQL does not run as root, and no other user can reach {folder} and {programs}: start Stepmark as an"
+        " ordinary user, or set DATABASE_URL to a PostgreSQL server."
+    )
+
+
+def _namespace() -> list[str]:
+    """Return the beginning of a command that runs as root outside and as another user inside."""
+    # initdb looks the user up by name.
+    known = [each.pw_uid for each in pwd.getpwall() if each.pw_uid >= 1000]
+    if not known or not shutil.which("unshare"):
+        return []
+    return ["unshare", "--user", f"--map-user={min(known)}", f"--map-group={min(known)}"]
+
+
+def _nobody(folder: Path, program: Path) -> Account | None:
+    """Return an unprivileged user who can reach the folder. The folder stays closed to listing."""
+    try:
+        nobody = pwd.getpwnam("nobody")
+    except KeyError:
+        return None
+    account = Account.of(nobody.pw_uid, nobody.pw_gid)
+    before = folder.stat().st_mode & 0o777
+    folder.chmod(before | 0o011)
+    probe = folder / "postgresql.probe"
+    probe.mkdir(mode=0o700, exist_ok=True)
+    try:
+        account.own(probe)
+        if account.can_use(probe, program):
+            return account
+    finally:
+        probe.rmdir()
+    folder.chmod(before)
+    return None

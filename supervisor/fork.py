@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from host import parent_guard, process_names
+from host import processes
 
 
 class ForkedProcess:
@@ -57,8 +57,8 @@ def _run_in_child(name: str, act: Callable[[], int], parent: int, output: int) -
             signal.signal(number, signal.SIG_DFL)
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
-        parent_guard.exit_with_parent(parent)
-        process_names.set_process_name(f"stepmark-{name}")
+        processes.exit_with_parent(parent)
+        processes.set_process_name(f"stepmark-{name}")
         os.dup2(output, 1)
         os.dup2(output, 2)
         code = act()

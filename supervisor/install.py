@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from supervisor import StartupError, child, paths
+from supervisor import StartupError, children, paths
 
 VENV = paths.BASE / ".venv"
 PYTHON = VENV / "bin" / "python"
@@ -57,11 +57,11 @@ def _commands(requirements: Path) -> Iterator[list[str]]:
 def _run_command(command: list[str]) -> None:
     log = paths.BASE / ".venv.log"
     with log.open("wb") as output:
-        process = child.start_guarded(command, env=os.environ, output=output.fileno())
+        process = children.start_guarded(command, env=os.environ, output=output.fileno())
         try:
             code = process.wait()
         finally:
-            child.kill_group(process.pid)
+            children.kill_group(process.pid)
     if code:
         raise StartupError(_explain_failure(log.read_text(errors="replace"), command))
     log.unlink()

@@ -11,13 +11,11 @@ from supervisor import StartupError
 BASE = Path(__file__).resolve().parent.parent
 
 
-def create_socket_folder(path: Path) -> None:
-    """Create a folder that only this user can enter: anyone who can write to the broker can start jobs."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    if path.parent.stat().st_uid != os.getuid():
-        raise StartupError(
-            f"The folder {path.parent} belongs to another user: remove it, or set TMPDIR to another folder."
-        )
+def create_socket_folder(folder: Path, *, owner: int | None = None) -> None:
+    """Create a folder that only this user, or `owner`, can enter: anyone who can write to the broker can start jobs."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid not in {os.getuid(), owner}:
+        raise StartupError(f"The folder {folder} belongs to another user: remove it, or set TMPDIR to another folder.")
 
 
 def lock_data_folder(folder: Path, *, url: str) -> IO[str]:

@@ -4,52 +4,70 @@ The two share the memory that they do not change, and a restart takes no import 
 Usage: `python -m supervisor.preload PORT [--demo]`.
 """
 
+import contextlib
 import gc
 import os
+import signal
 import sys
+import threading
+import warnings
+from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from urllib.parse import urlsplit
+from wsgiref.util import setup_testing_defaults
 
 import django
+from celery.beat import Service
+from celery.platforms import SecurityWarning
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 
-from host import process_names
-from supervisor import child, prepare, watchdog, web, worker
-from supervisor.child import SupervisedChild
+from config.celery import app
+from host import processes
+from supervisor import children, prepare
+from supervisor.children import SupervisedChild
 from supervisor.fork import fork_process
 
 
 def main(arguments: list[str]) -> int:
-    watchdog.install_stop_handlers()
-    process_names.set_process_name("stepmark-parent")
+    children.install_stop_handlers()
+    processes.set_process_name("stepmark-parent")
     port, with_demo = int(arguments[0]), "--demo" in arguments
     started: list[SupervisedChild] = []
     try:
         load_application()
         if problem := _run_preparation(with_demo=with_demo):
             print(problem, file=sys.stderr)
-            return child.EXIT_CANNOT_START
-        web.warm_up()
+            return children.EXIT_CANNOT_START
+        _warm_up()
         _freeze_heap()
-        for name, act in (("web", partial(web.run_web_server, port)), ("worker", worker.run_worker)):
+        for name, act in (("web", partial(_run_web_server, port)), ("worker", run_worker)):
             started.append(SupervisedChild(name, partial(fork_process, name, act), _log_path(name)))
             started[-1].start()
-        watchdog.watch_forever(started)
+        children.watch_forever(started)
     except ImproperlyConfigured as error:
         print(" ".join(str(error).split()), file=sys.stderr)
-        return child.EXIT_CANNOT_START
-    except watchdog.StopRequested:
+        return children.EXIT_CANNOT_START
+    except children.StopRequested:
         pass
     finally:
-        watchdog.stop_children(started)
+        children.stop_children(started)
     return 0
 
 
 def load_application() -> None:
-    """Import everything that web server and worker need. Open no connection and start no thread before the fork."""
+    """Import everything that web server and worker need. Open no connection and start no thread before the fork.
+
+    The WSGI application is left out: it reads its static files, which are collected first.
+    """
     django.setup()
-    web.load_web_server()
-    worker.load_worker()
+    for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "gunicorn.workers.gthread"):
+        import_module(name)  # gunicorn would import these later in each process
+    app.loader.import_default_modules()
+    app.finalize()
 
 
 def _freeze_heap() -> None:
@@ -62,8 +80,75 @@ def _run_preparation(*, with_demo: bool) -> str:
     """Prepare the platform in a process of its own. Return the error, or an empty string."""
     log = _log_path("prepare")
     with log.open("wb") as output:
-        code = fork_process("prepare", partial(prepare.main, with_demo=with_demo), output=output.fileno()).wait()
-    return child.last_log_line(log) if code else ""
+        code = fork_process(
+            "prepare", partial(prepare.prepare_platform, with_demo=with_demo), output=output.fileno()
+        ).wait()
+    return children.last_log_line(log) if code else ""
+
+
+def _warm_up() -> None:
+    """Render two pages, so that what a first request creates is shared by the forked processes.
+
+    This saves the web server a third of its own memory. Connections are closed before the fork.
+    """
+    origin = urlsplit(settings.ORIGIN)
+    for page in ("/health/ready", "/accounts/login/"):
+        environ = {
+            "PATH_INFO": page,
+            "HTTP_HOST": origin.netloc,
+            "wsgi.url_scheme": origin.scheme,
+            "REMOTE_ADDR": "127.0.0.1",
+        }
+        setup_testing_defaults(environ)
+        import_module("config.wsgi").application(environ, lambda *_: None).close()
+    connections.close_all()
+
+
+def _run_web_server(port: int) -> int:
+    """Run gunicorn in this process, as its command line does."""
+    sys.argv = ["gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{port}", "config.wsgi"]
+    import_module("gunicorn.app.wsgiapp").run()
+    return 0
+
+
+def run_worker() -> int:
+    """Run the Celery worker with threads in one process. An interrupted job resumes at its last chunk."""
+    from jobs import runner  # needs the app registry
+
+    os.environ["CELERY_SKIP_CHECKS"] = "1"  # the preparation ran Django's checks
+    warnings.simplefilter("ignore", SecurityWarning)  # a container runs as its own root
+    worker = app.Worker(
+        pool="threads",
+        concurrency=runner.MAX_PARALLEL_JOBS + 1,  # leaves a thread for short messages
+        loglevel="INFO",
+        quiet=True,
+        without_gossip=True,  # there is only one worker
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    with _running_beat():
+        worker.start()
+    return int(worker.exitcode or 0)
+
+
+@contextlib.contextmanager
+def _running_beat() -> Iterator[None]:
+    """Run the beat beside the worker. If the beat ends, the worker ends: without it, nothing would be swept."""
+    service, is_over = Service(app, max_interval=1, schedule_filename=str(settings.DATA_DIR / "beat-schedule")), False
+
+    def beat() -> None:
+        try:
+            service.start()
+        finally:
+            if not is_over:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=beat, name="beat", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over = True
+        service.stop(wait=True)  # saves when each task was last sent
 
 
 def _log_path(name: str) -> Path:

@@ -4,23 +4,30 @@ import hashlib
 import sys
 from pathlib import Path
 
+import redis
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.staticfiles.finders import get_finders
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import DatabaseError
 
 
-def prepare_platform(*, with_demo: bool) -> None:
-    from django.core.management import call_command
-
-    _check_broker()
-    call_command("migrate", interactive=False, verbosity=0)
-    collect_static_files()
-    _print_first_links(with_demo=with_demo)
+def prepare_platform(*, with_demo: bool) -> int:
+    """Prepare the platform, and return an exit code."""
+    try:
+        _check_broker()
+        call_command("migrate", interactive=False, verbosity=0)
+        collect_static_files()
+        _print_first_links(with_demo=with_demo)
+    except (ImproperlyConfigured, DatabaseError, OSError) as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 1
+    return 0
 
 
 def collect_static_files() -> bool:
     """Collect static files if any changed since the last time. Return whether they did."""
-    from django.core.management import call_command
-
     stamp = Path(settings.STATIC_ROOT).with_suffix(".stamp")
     digest = _digest_of_static_files()
     if stamp.exists() and stamp.read_text() == digest:
@@ -31,8 +38,6 @@ def collect_static_files() -> bool:
 
 
 def _digest_of_static_files() -> str:
-    from django.contrib.staticfiles.finders import get_finders
-
     digest = hashlib.sha256()
     for finder in get_finders():
         for path, storage in finder.list([]):
@@ -42,8 +47,6 @@ def _digest_of_static_files() -> str:
 
 
 def _check_broker() -> None:
-    import redis
-
     try:
         redis.from_url(settings.REDIS_URL).ping()
     except redis.RedisError as error:
@@ -52,32 +55,14 @@ def _check_broker() -> None:
 
 def _print_first_links(*, with_demo: bool) -> None:
     """Print login links for the demo accounts on the first start, or the command that makes a link."""
-    from django.contrib.auth import get_user_model
-    from django.core.management import call_command
-
     manage = f"{Path(sys.executable)} {settings.BASE_DIR / 'manage.py'} --data {settings.DATA_DIR}"
     is_empty = not get_user_model()._default_manager.exists()
-    if with_demo and (is_empty or _demo_marker().exists()):
-        _demo_marker().touch()
+    marker = Path(settings.DATA_DIR) / "demo_unfinished"  # so that an interrupted start is repeated
+    if with_demo and (is_empty or marker.exists()):
+        marker.touch()
         call_command("make_demo")
-        _demo_marker().unlink()
+        marker.unlink()
     elif is_empty:
         print(f"Create the first account: {manage} make_owner USER")
     else:
         print(f"Create a login link: {manage} login_link USER")
-
-
-def _demo_marker() -> Path:
-    """Return the marker file that exists while the demo is made, so that an interrupted start is repeated."""
-    return Path(settings.DATA_DIR) / "demo_unfinished"
-
-
-def main(*, with_demo: bool) -> int:
-    from django.db import DatabaseError
-
-    try:
-        prepare_platform(with_demo=with_demo)
-    except (ImproperlyConfigured, DatabaseError, OSError) as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        return 1
-    return 0

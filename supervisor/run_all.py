@@ -1,14 +1,16 @@
 """Run the platform: lock the data folder, install, start the programs, keep them running, stop them."""
 
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from supervisor import StartupError, broker, child, command_database, database, install, paths, programs, watchdog
-from supervisor.child import SupervisedChild
+from supervisor import StartupError, broker, children, database, install, paths
+from supervisor.children import StartProcess, SupervisedChild
 
 READY_TIMEOUT = 120.0
 MAX_DEATHS_BEFORE_READY = 4  # deaths of one program before the platform was ever ready
@@ -16,57 +18,79 @@ MAX_DEATHS_BEFORE_READY = 4  # deaths of one program before the platform was eve
 
 def run_platform(folder: Path, *, port: int, with_demo: bool) -> None:
     """Run the platform until a stop is requested."""
-    watchdog.install_stop_handlers()
+    children.install_stop_handlers()
     started: list[SupervisedChild] = []
     try:
         port = paths.find_free_port(port)
         url = f"http://127.0.0.1:{port}/"
         with paths.lock_data_folder(folder, url=url):
             install.install_requirements()
-            env = programs.build_environment(folder, url=url, given=os.environ)
+            env = _build_environment(folder, url=url)
             _start_all(started, folder, port, env, with_demo=with_demo)
-            watchdog.print_line(f"Stepmark is ready at {url}")
-            watchdog.watch_forever(started)
-    except watchdog.StopRequested:
-        watchdog.print_line("Stopping …")
+            children.print_line(f"Stepmark is ready at {url}")
+            children.watch_forever(started)
+    except children.StopRequested:
+        children.print_line("Stopping …")
     finally:
-        watchdog.stop_children(started, last=("postgresql", "valkey"))
+        children.stop_children(started, last=("postgresql", "valkey"))
 
 
 def _start_all(
     started: list[SupervisedChild], folder: Path, port: int, env: Mapping[str, str], *, with_demo: bool
 ) -> None:
-    if own := programs.embedded_database(folder, env):
+    """Start PostgreSQL and Valkey, unless the environment names others, then the platform."""
+    logs = folder / "logs"
+    if not (env.get("DATABASE_URL") or env.get("DATABASE_URL_FILE")):
         database.prepare(folder)
-        with command_database.no_command(folder):
-            _start_child(own, started)
-            _wait_until_ready(started, lambda: database.answers(folder), within=database.READY_WITHIN)
-    if own := programs.broker_child(folder, env):
-        _start_child(own, started)
-        _wait_until_ready(started, lambda: broker.is_answering(folder), within=15)
-    _start_child(programs.platform_child(folder, port, env, with_demo=with_demo), started)
-    _wait_until_ready(started, lambda: _is_ready(port, env["STEPMARK_ORIGIN"]), within=READY_TIMEOUT)
-    if greeting := programs.read_greeting(folder):
-        watchdog.print_line(greeting)
+        begin: StartProcess = partial(database.start, folder, env=env)
+        own = SupervisedChild("postgresql", begin, logs / "postgresql.log", stops_by=signal.SIGINT)  # a fast shutdown
+        with database.no_command(folder):
+            _start_program(own, started, lambda: database.answers(folder), within=database.READY_WITHIN)
+    if not (env.get("REDIS_URL") or env.get("REDIS_URL_FILE")):
+        begin = partial(children.start_guarded, broker.broker_command(folder), env=env)
+        own = SupervisedChild("valkey", begin, logs / "valkey.log")
+        _start_program(own, started, lambda: broker.is_answering(folder), within=15)
+    # This process loads the application and forks the web server and the worker.
+    command = [str(install.PYTHON), "-m", "supervisor.preload", str(port), *(["--demo"] if with_demo else [])]
+    begin = partial(children.start_guarded, command, env=env, speaks=True)
+    preload = SupervisedChild("preload", begin, logs / "preload.log")
+    _start_program(preload, started, lambda: _is_ready(port, env["STEPMARK_ORIGIN"]), within=READY_TIMEOUT)
+    if greeting := (logs / "prepare.log").read_text(errors="replace").strip():
+        children.print_line(greeting)
 
 
-def _start_child(program: SupervisedChild, started: list[SupervisedChild]) -> None:
-    """Start a program, after adding it to those that will be stopped."""
+def _build_environment(folder: Path, *, url: str) -> dict[str, str]:
+    """Build the environment: the user's variables win, except for the data folder and internal ones."""
+    return {
+        "STEPMARK_ORIGIN": url.rstrip("/"),
+        "MALLOC_ARENA_MAX": "2",  # a third less memory with threads
+        **os.environ,
+        "STEPMARK_DATA": str(folder),
+        "STEPMARK_SUPERVISOR": str(os.getpid()),
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "PYTHONPATH": str(paths.BASE),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _start_program(
+    program: SupervisedChild, started: list[SupervisedChild], is_ready: Callable[[], bool], *, within: float
+) -> None:
+    """Start a program, after adding it to those that will be stopped, and wait until it is ready."""
     started.append(program)
     program.start()
-
-
-def _wait_until_ready(started: list[SupervisedChild], is_ready: Callable[[], bool], *, within: float) -> None:
-    """Wait until the last started program is ready."""
     ends = time.monotonic() + within
-    last = started[-1]
     while not is_ready():
-        if last.ended_with() == child.EXIT_CANNOT_START:
-            raise StartupError(f"{child.last_log_line(last.log)} (its log is {last.log})")
-        watchdog.restart_dead(started)
-        if last.deaths >= MAX_DEATHS_BEFORE_READY or time.monotonic() > ends:
-            raise StartupError(f"{last.name} does not start: {child.last_log_line(last.log)} (its log is {last.log})")
+        if program.ended_with() == children.EXIT_CANNOT_START:
+            raise StartupError(_explain_end(program))
+        children.restart_dead(started)
+        if program.deaths >= MAX_DEATHS_BEFORE_READY or time.monotonic() > ends:
+            raise StartupError(f"{program.name} does not start: {_explain_end(program)}")
         time.sleep(0.05)
+
+
+def _explain_end(program: SupervisedChild) -> str:
+    return f"{children.last_log_line(program.log)} (its log is {program.log})"
 
 
 def _is_ready(port: int, origin: str) -> bool:

@@ -1,6 +1,7 @@
 """An invalid value stops the start with a message that describes valid values."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,43 @@ def test_database_shows_what_its_address_looks_like(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("NAME", given)
     with pytest.raises(ImproperlyConfigured, match="postgresql://user:password@host:5432/name"):
         env.read_database("NAME")
+
+
+@pytest.mark.parametrize(
+    ("noted", "expected"),
+    [
+        ("at http://127.0.0.1:8123/ (process 7)\n", "http://127.0.0.1:8123/"),
+        ("", "http://127.0.0.1:8000"),
+        (None, "http://127.0.0.1:8000"),
+    ],
+)
+def test_noted_origin_has_the_port_of_the_running_platform(tmp_path: Path, noted: str | None, expected: str) -> None:
+    if noted is not None:
+        (tmp_path / "supervisor.lock").write_text(noted)
+    assert env.read_noted_origin(tmp_path) == expected
+
+
+def test_secret_key_is_made_once_and_kept(tmp_path: Path) -> None:
+    made = env.load_secret_key(tmp_path / "data", may_make_one=True)
+    assert len(made) >= 50
+    assert env.load_secret_key(tmp_path / "data", may_make_one=True) == made
+    assert (tmp_path / "data" / "secret_key").stat().st_mode & 0o077 == 0
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["secret_key"]
+
+
+def test_secret_key_is_one_for_all_who_start_together(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as together:
+        keys = list(together.map(lambda _: env.load_secret_key(tmp_path, may_make_one=True), range(16)))
+    assert len(set(keys)) == 1
+
+
+def test_secret_key_is_asked_for_in_the_scaled_setting(tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="SECRET_KEY_FILE"):
+        env.load_secret_key(tmp_path, may_make_one=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_secret_key_names_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ImproperlyConfigured, match="--data"):
+        env.load_secret_key(tmp_path / "file" / "data", may_make_one=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from host import socket_paths
+from manage import take_data_folder
 from tests.check_all import BASE, OWN_VARIABLES
 
 ASK = (
@@ -55,9 +56,20 @@ def settings(**env: str) -> dict[str, object]:
     return parse_output(started("-c", ASK, DJANGO_SETTINGS_MODULE="config.settings", **env))
 
 
-@pytest.mark.parametrize("arguments", [["--data", "{}"], ["--data={}"]])
-def test_data_names_the_folder_for_every_command(tmp_path: Path, arguments: list[str]) -> None:
-    given = [word.format(tmp_path) for word in arguments]
+@pytest.mark.parametrize("given", [["--data", "/a"], ["--data=/a"]])
+def test_data_is_taken_out_of_the_arguments(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPMARK_DATA", "/nowhere")
+    assert take_data_folder(["manage.py", *given, "check"]) == ["manage.py", "check"]
+    assert os.environ["STEPMARK_DATA"] == "/a"
+
+
+@pytest.mark.parametrize("command", ["import_traces", "evaluate_prm", "backup"])
+def test_help_of_commands_names_the_data_folder(command: str) -> None:
+    assert "--data DIR" in manage(command, "--help").stdout
+
+
+def test_data_names_the_folder_for_every_command(tmp_path: Path) -> None:
+    given = ["--data", str(tmp_path)]
     read = parse_output(manage("shell", "--no-imports", "--command", ASK, *given, STEPMARK_DATA="/nowhere"))
     assert read["data"] == str(tmp_path)
     assert read["database"] == str(socket_paths.database_folder(tmp_path))

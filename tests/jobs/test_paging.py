@@ -18,3 +18,8 @@ def test_each_page_is_one_query(count: int, queries: int) -> None:
         rows = list(paging.iterate_by_key(Project.objects.all(), "slug", size=2))
     assert rows == [(project.pk, project.slug) for project in projects]
     assert len(queries_run) == queries
+
+
+def test_split_keeps_every_item_in_order() -> None:
+    assert list(paging.split([1, 2, 3, 4, 5], 2)) == [[1, 2], [3, 4], [5]]
+    assert list(paging.split([], 2)) == []

@@ -11,8 +11,6 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from host import process_names
-
 BASE = Path(__file__).resolve().parents[2]
 PATIENCE = 150.0  # an upper bound for waiting, not an expected time
 
@@ -125,8 +123,8 @@ def _processes() -> list[tuple[int, str, bytes, str]]:
         try:
             if folder.name.isdecimal():
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                name, env = f"{process_names.read_process_name(folder)} {command}", (folder / "environ").read_bytes()
-                found.append((int(folder.name), name, env, os.readlink(folder / "cwd")))
+                name, env = f"{(folder / 'comm').read_text().strip()} {command}", (folder / "environ").read_bytes()
+                found.append((int(folder.name), f"{name} {command}", env, os.readlink(folder / "cwd")))
         except OSError:  # the process has ended meanwhile
             continue
     return found

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from host import socket_paths
-from supervisor import StartupError, command_database, database
+from supervisor import StartupError, database
 from tests import servers
 from tests.supervisor import platform_process
 
@@ -22,8 +22,8 @@ from tests.supervisor import platform_process
 COMMAND = """
 import sys
 from pathlib import Path
-from supervisor import command_database
-with command_database.serve(Path(sys.argv[1])):
+from supervisor import database
+with database.serve_command(Path(sys.argv[1])):
     print("ready", flush=True)
     sys.stdin.read()
 """
@@ -124,12 +124,12 @@ def test_server_of_a_killed_command_ends_with_it(folder: Path) -> None:
 
 @pytest.mark.fault
 def test_supervisor_names_the_command_that_it_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_database, "COMMANDS_END_WITHIN", 0.2)
+    monkeypatch.setattr(database, "COMMANDS_END_WITHIN", 0.2)
     process = command(folder)
-    with pytest.raises(StartupError, match=r"manage\.py"), command_database.no_command(folder):
+    with pytest.raises(StartupError, match=r"manage\.py"), database.no_command(folder):
         pass
     process.communicate()
-    with command_database.no_command(folder):
+    with database.no_command(folder):
         pass
 
 

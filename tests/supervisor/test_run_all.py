@@ -1,4 +1,6 @@
-"""Start, use, kill and restart the whole platform with `./run`."""
+"""Start, use, kill and restart the whole platform with `./run`.
+
+Tests of a running platform are `fault` tests, also those that kill nothing: they share the platform of the others."""
 
 import os
 import signal
@@ -82,6 +84,7 @@ def test_two_platforms_run_side_by_side(opened_once: PlatformProcess, opened: Op
     assert not set(other.family()) & set(opened_once.family())
 
 
+@pytest.mark.fault
 def test_platform_uses_little_memory(opened_once: PlatformProcess) -> None:
     """Memory of an idle platform. Without preloading it was 373 MB."""
     until(lambda: opened_once.member("stepmark-worker"))
@@ -89,10 +92,12 @@ def test_platform_uses_little_memory(opened_once: PlatformProcess) -> None:
     assert opened_once.megabytes() < 230
 
 
+@pytest.mark.fault
 def test_start_without_a_demo_shows_how_to_create_an_account(opened_once: PlatformProcess) -> None:
     assert any("make_owner" in line for line in opened_once.output)
 
 
+@pytest.mark.fault
 def test_start_names_a_data_folder_in_use(opened_once: PlatformProcess) -> None:
     code, output = platform_process.run_supervisor("--port", "0", "--data", str(opened_once.data))
     assert code == 1

@@ -18,7 +18,7 @@ class Command(BaseCommand):
     help = "List background jobs, unfinished ones first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--retry", type=int, metavar="ID", help="retry a failed or cancelled job")
+        parser.add_argument("--retry", type=int, metavar="ID", help="retry a failed or canceled job")
         parser.add_argument("--cancel", type=int, metavar="ID", help="cancel a job after its current chunk")
 
     def handle(self, *args: Any, retry: int | None, cancel: int | None, **options: Any) -> None:
@@ -27,7 +27,7 @@ class Command(BaseCommand):
             try:
                 control.retry_job(job=_load_job(retry), by=None, now=now)
             except control.JobNotRetryable as error:
-                raise CommandError(_("Only a failed or cancelled job can be retried.")) from error
+                raise CommandError(_("Only a failed or canceled job can be retried.")) from error
         if cancel is not None:
             control.cancel_job(job=_load_job(cancel), by=None, now=now)
         unfinished = list(Job.objects.unfinished().order_by("pk"))

@@ -1,6 +1,7 @@
 """End a process together with the one that started it, so that `kill -9` of the supervisor leaves nothing behind.
 
-Run as a script, it guards one program: `python -I parent_guard.py PARENT_PID SIGNAL_NUMBER PROGRAM [ARGUMENT…]`.
+Run as a script, it guards one program: `python -I processes.py PARENT_PID SIGNAL_NUMBER PROGRAM [ARGUMENT…]`. Forked
+processes all have the command line of their parent, so they also get names for `top` and `ps`.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ import threading
 import time
 from types import FrameType
 
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 ENDS_WITHIN = 5.0
 
 
@@ -25,6 +26,12 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> bool:
     if os.getppid() != parent:  # the parent died before the kernel took the request
         os.kill(os.getpid(), signal.SIGKILL)
     return True
+
+
+def set_process_name(name: str) -> None:
+    """Set the name of this process. Linux keeps fifteen characters; other systems show the command line."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def exit_with_parent(parent: int, *, pause: float = 0.3) -> None:

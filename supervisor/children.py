@@ -1,4 +1,4 @@
-"""Keep one program running: start it under a guard, restart it when it dies, stop it with its process group."""
+"""Keep programs running: start them under a guard, restart those that die, stop them with their process groups."""
 
 import contextlib
 import os
@@ -6,18 +6,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol
 
-from host import parent_guard
+from host import processes
 from supervisor import paths
 
 MAX_RESTART_DELAY = 10.0
 # After a program has run this long, its next restart is quick again.
 STABLE_AFTER = 20.0
 MAX_LOG_BYTES = 20_000_000
+STOP_TIMEOUT = 10.0
 # Exit code of a program that a restart cannot help. The last line of its log gives the reason.
 EXIT_CANNOT_START = os.EX_CONFIG
 
@@ -50,10 +52,6 @@ class SupervisedChild:
         with self.log.open("ab") as log:
             self._process = self.begin(output=log.fileno())
         self._started = time.monotonic()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid if self._process else 0
 
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -109,7 +107,7 @@ def start_guarded(
     It has its own process group, so Ctrl-C does not reach it. With `speaks`, its output goes to the console and only
     its errors to the log. Other options are those of `subprocess.Popen`.
     """
-    guard = [sys.executable, "-I", parent_guard.__file__, str(os.getpid()), str(int(death_signal))]
+    guard = [sys.executable, "-I", processes.__file__, str(os.getpid()), str(int(death_signal))]
     return subprocess.Popen(  # noqa: S603 (the supervisor's own list of programs)
         [*guard, *command],
         env=dict(env),
@@ -140,3 +138,55 @@ def _rotate_log(log: Path) -> None:
     """Rename a full log to `.old.log`, replacing the previous one."""
     if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
         log.replace(log.with_suffix(".old.log"))
+
+
+class StopRequested(BaseException):
+    """A signal asked the process to stop."""
+
+
+def print_line(text: str) -> None:
+    with contextlib.suppress(OSError):  # the reader of our output may be gone; the platform continues
+        print(text, flush=True)
+
+
+def watch_forever(started: list[SupervisedChild]) -> None:
+    while True:
+        restart_dead(started)
+        time.sleep(0.25)
+
+
+def restart_dead(started: list[SupervisedChild]) -> None:
+    for program in started:
+        if happened := program.restart_if_dead():
+            print_line(happened)
+
+
+def stop_children(started: list[SupervisedChild], *, last: Collection[str] = ()) -> None:
+    """Stop the programs, those named `last` after the others. A second stop signal kills all of them."""
+    is_urgent: list[bool] = []
+    _on_stop_signal(lambda: is_urgent.append(True))
+    for group in (
+        [program for program in started if program.name not in last],
+        [program for program in started if program.name in last],
+    ):
+        ends = time.monotonic() + STOP_TIMEOUT
+        for program in group:
+            program.request_stop()
+        for program in group:
+            program.stop(until=0.0 if is_urgent else ends)
+
+
+def install_stop_handlers() -> None:
+    def raise_stop() -> None:
+        raise StopRequested
+
+    _on_stop_signal(raise_stop)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # a pipe must not buffer lines
+
+
+def _on_stop_signal(act: Callable[[], object]) -> None:
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        act()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, handle)

@@ -8,19 +8,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Runs `work` until it would take messages: all imports, and the number of threads.
 BEFORE_IT_WORKS = """
-from supervisor import preload, worker
+from supervisor import preload
 preload.load_application()
-worker.app.Worker = lambda **options: type("Told", (), {"start": print, "exitcode": options["concurrency"] < 2})()
-raise SystemExit(worker.run_worker())
+preload.app.Worker = lambda **options: type("Told", (), {"start": print, "exitcode": options["concurrency"] < 2})()
+raise SystemExit(preload.run_worker())
 """
 # Ends the beat, as an error in the schedule would.
 WITHOUT_A_BEAT = """
 import signal
-from supervisor import preload, worker
+from supervisor import preload
 preload.load_application()
 signal.signal(signal.SIGTERM, lambda *_: (print("asked to stop"), exit(7)))
-worker.Service.start = lambda service: service.sync()
-with worker._running_beat():
+preload.Service.start = lambda service: service.sync()
+with preload._running_beat():
     signal.pause()
 """
 

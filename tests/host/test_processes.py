@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from host import parent_guard
+from host import processes
 from tests.supervisor import platform_process
 
 # A parent that starts a guard as on such a kernel, and then prints the grandchild's process id.
 PARENT = """
 import os, subprocess, sys, time
-guard = "import sys; from host import parent_guard; sys.exit(parent_guard.guard_command({}, ['sleep', '600']))"
+guard = "import sys; from host import processes; sys.exit(processes.guard_command({}, ['sleep', '600']))"
 child = subprocess.Popen([sys.executable, "-c", guard.format(os.getpid())], start_new_session=True)
 print(child.pid, flush=True)
 time.sleep(600)
@@ -24,7 +24,7 @@ time.sleep(600)
 
 @pytest.mark.fault
 def test_watch_parent_ends_its_program_when_the_parent_is_killed() -> None:
-    root = Path(parent_guard.__file__).resolve().parents[1]
+    root = Path(processes.__file__).resolve().parents[1]
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)}
     ) as parent:

@@ -1,12 +1,15 @@
-"""Requests of the work page use a shorter middleware path with the same access checks."""
+"""The shorter middleware path of the work page, with the same access checks, and time zones."""
 
 import logging
 
 import pytest
-from django.test import Client
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from config.middleware import TimeZoneMiddleware
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -49,3 +52,29 @@ def test_refused_rating_request_is_logged(client: Client, caplog: pytest.LogCapt
     lines = [record.getMessage() for record in caplog.records if "request_finished" in record.getMessage()]
     assert len(lines) == 1
     assert "404" in lines[0]
+
+
+def shown_in(path: str, zone: str | None) -> str:
+    def page(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(timezone.get_current_timezone_name())
+
+    request = RequestFactory().get(path)
+    if zone is not None:
+        request.COOKIES["zone"] = zone
+    told = TimeZoneMiddleware(page)(request)
+    assert timezone.get_current_timezone_name() == "UTC"  # the next request is independent
+    assert isinstance(told, HttpResponse)
+    return told.content.decode()
+
+
+def test_pages_use_the_time_zone_of_the_browser() -> None:
+    assert shown_in("/", "Asia/Tokyo") == "Asia/Tokyo"
+
+
+@pytest.mark.parametrize("zone", [None, "", "Middle/Earth", "../../../etc/passwd", "Asia/Tokyo\n", "x" * 5000])
+def test_unknown_time_zone_is_utc(zone: str | None) -> None:
+    assert shown_in("/", zone) == "UTC"
+
+
+def test_api_uses_utc() -> None:
+    assert shown_in("/api/v1/projects", "Asia/Tokyo") == "UTC"
