@@ -12,17 +12,16 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Scope, User
 
+_PASSWORD_RULES = _("At least 10 characters. Avoid common passwords.")
+_USERNAME_ATTRIBUTES = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
 _MAX_LOGIN_LENGTH = 254  # the longest valid email address
 # These characters reverse the text that follows a name. Right-to-left letters affect only themselves, so they stay.
 BIDI_CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
-def _password_field(label: Any) -> forms.CharField:
-    field = forms.CharField(
-        label=label, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
-    )
-    field.help_text = _("At least 10 characters. Avoid common passwords.")
-    return field
+def _password_field(label: Any, help_text: Any = "", autocomplete: str = "new-password") -> forms.CharField:
+    widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
+    return forms.CharField(label=label, strip=False, widget=widget, help_text=help_text)
 
 
 class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
@@ -32,7 +31,7 @@ class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
         super().__init__(*args, **kwargs)
         name, password = self.fields["login"], self.fields["password"]
         name.label = _("Username or email address")
-        name.widget.attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
+        name.widget.attrs = dict(_USERNAME_ATTRIBUTES)
         name.validators.append(MaxLengthValidator(_MAX_LOGIN_LENGTH))  # PostgreSQL cannot index a very long value
         password.help_text = ""
         password.widget.attrs.pop("placeholder", None)
@@ -41,7 +40,7 @@ class LogInForm(LoginForm):  # type: ignore[misc]  # allauth ships no types
 class NewPasswordForm(forms.Form):
     """A new password. It is typed once, because the field can show it."""
 
-    password = _password_field(_("New password"))
+    password = _password_field(_("New password"), _PASSWORD_RULES)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -54,11 +53,7 @@ class NewPasswordForm(forms.Form):
 
 
 class ChangePasswordForm(NewPasswordForm):
-    current = forms.CharField(
-        label=_("Current password"),
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
+    current = _password_field(_("Current password"), autocomplete="current-password")
     field_order = ("current", "password")
 
     def clean_current(self) -> str:
@@ -76,7 +71,7 @@ class NewAccountForm(forms.Form):
         max_length=150,
         validators=[UnicodeUsernameValidator()],
         help_text=_("Used to log in. Letters, digits and @ . + - _"),
-        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs=_USERNAME_ATTRIBUTES),
     )
     name = forms.CharField(
         label=_("Name"),
@@ -91,7 +86,7 @@ class NewAccountForm(forms.Form):
         help_text=_("You can also use it to log in."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
-    password = _password_field(_("Password"))
+    password = _password_field(_("Password"), _PASSWORD_RULES)
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]

@@ -1,15 +1,41 @@
-"""Log a user in. Links and invitations end here; the login page is allauth's, which does the same."""
+"""Log a user in through allauth. Its login page, login links and invitations all end in its stages."""
 
+from typing import Any, ClassVar
+
+from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 
 
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
+    error_messages: ClassVar = {
+        **DefaultAccountAdapter.error_messages,
+        "username_password_mismatch": _("Incorrect username or password."),
+        "email_password_mismatch": _("Incorrect email address or password."),
+        "too_many_login_attempts": _("Too many attempts for this account. Wait five minutes, then try again."),
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False  # accounts are created through invitations
+
+    def is_safe_url(self, url: str) -> bool:
+        """Return False for a malformed URL instead of raising."""
+        try:
+            return bool(super().is_safe_url(url))
+        except ValueError:
+            return False
+
+    def add_message(self, *args: Any, **kwargs: Any) -> None:
+        """Add nothing: the next page already shows that the login worked."""
+
+
 def log_in(request: HttpRequest, user: User, *, way: str, then: str | None = None) -> HttpResponseBase:
-    """Log `user` in through allauth's stages, so that a second factor is requested if they have one.
+    """Log `user` in, so that a second factor is requested if they have one.
 
     Another user who is logged in within this browser is logged out first. `then` is the page to show next (default:
     the home page)."""

@@ -1,6 +1,6 @@
 """Users, sessions, single-use links and API tokens. Roles in projects are in `people`.
 
-`accounts.users` writes users, `accounts.login_links` links, and `accounts.api_tokens` API tokens."""
+`accounts.users` writes users, and `accounts.tokens` links and API tokens."""
 
 from typing import Any, ClassVar
 
@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 class User(AbstractBaseUser, PermissionsMixin):
     """A person with an account. Crowd annotators have no email address: they are identified by a worker ID."""
 
-    username = models.CharField(_("user name"), max_length=150, unique=True, validators=[UnicodeUsernameValidator()])
-    email = models.EmailField(_("e-mail address"), blank=True)
+    username = models.CharField(_("username"), max_length=150, unique=True, validators=[UnicodeUsernameValidator()])
+    email = models.EmailField(_("email address"), blank=True)
     name = models.CharField(_("name"), max_length=150, blank=True)
     is_staff = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)

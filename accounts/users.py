@@ -8,7 +8,7 @@ from allauth.mfa.models import Authenticator
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from accounts import login_links
+from accounts import tokens
 from accounts.models import LinkPurpose, User
 
 
@@ -47,13 +47,13 @@ def set_password(*, user: User, password: str, now: dt.datetime) -> None:
     """Set a password. This ends all sessions of the user and revokes their unused links."""
     user.set_password(password)
     user.save(update_fields=["password"])
-    login_links.revoke_links(user=user, now=now)
+    tokens.revoke_links(user=user, now=now)
 
 
 def set_password_by_link(*, token: str, password: str, now: dt.datetime) -> User:
     """Use the link up and set the password, in one transaction."""
     with transaction.atomic():
-        user = login_links.use_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
+        user = tokens.use_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
         set_password(user=user, password=password, now=now)
     return user
 
@@ -72,7 +72,7 @@ def erase_user(*, user: User, now: dt.datetime) -> None:
         user.last_login, user.erased_at = None, now
         user.set_unusable_password()
         user.save()
-        login_links.revoke_links(user=user, now=now)
+        tokens.revoke_links(user=user, now=now)
         EmailAddress.objects.filter(user=user).delete()
         Authenticator.objects.filter(user=user).delete()
 

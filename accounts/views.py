@@ -13,9 +13,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import api_tokens, login, login_links, users
+from accounts import login, tokens, users
 from accounts.forms import ChangePasswordForm, NewPasswordForm, NewTokenForm
 from accounts.models import LinkPurpose, User
 
@@ -27,20 +27,14 @@ THEME_COOKIE_LIFETIME = dt.timedelta(days=365)
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
     """Show a button that uses the link up: message previews open links but press no buttons."""
-    if request.method == "POST":
-        return _log_in_by_link(request, token)
-    link = login_links.find_link(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
-    if link is None:
+    try:
+        if request.method == "POST":
+            user = tokens.use_link(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
+            return login.log_in(request, user, way="login_link")
+        link = tokens.find_link(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
+    except tokens.LoginLinkInvalid:
         return render(request, "accounts/link_invalid.html", status=410)
     return render(request, "accounts/login_link.html", {"link_user": link.user})
-
-
-def _log_in_by_link(request: HttpRequest, token: str) -> HttpResponseBase:
-    try:
-        user = login_links.use_link(token=token, purpose=LinkPurpose.LOGIN, now=timezone.now())
-    except login_links.LoginLinkInvalid:
-        return render(request, "accounts/link_invalid.html", status=410)
-    return login.log_in(request, user, way="login_link")
 
 
 @login_not_required
@@ -48,18 +42,16 @@ def _log_in_by_link(request: HttpRequest, token: str) -> HttpResponseBase:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_password(request: HttpRequest, token: str) -> HttpResponseBase:
-    link = login_links.find_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=timezone.now())
-    if link is None:
-        return render(request, "accounts/link_invalid.html", {"purpose": "new_password"}, status=410)
-    form = NewPasswordForm(request.POST or None, user=link.user)
-    if not form.is_valid():
-        status = 422 if form.is_bound else 200
-        return render(request, "accounts/new_password.html", {"form": form, "link_user": link.user}, status=status)
     try:
-        user = users.set_password_by_link(token=token, password=form.cleaned_data["password"], now=timezone.now())
-    except login_links.LoginLinkInvalid:
+        link = tokens.find_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=timezone.now())
+        form = NewPasswordForm(request.POST or None, user=link.user)
+        if form.is_valid():
+            user = users.set_password_by_link(token=token, password=form.cleaned_data["password"], now=timezone.now())
+            return login.log_in(request, user, way="new_password_link")
+    except tokens.LoginLinkInvalid:
         return render(request, "accounts/link_invalid.html", {"purpose": "new_password"}, status=410)
-    return login.log_in(request, user, way="new_password_link")
+    status = 422 if form.is_bound else 200
+    return render(request, "accounts/new_password.html", {"form": form, "link_user": link.user}, status=status)
 
 
 @sensitive_post_parameters("current", "password")
@@ -85,33 +77,19 @@ def manage_api_tokens(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         name, scopes, days = (form.cleaned_data[field] for field in ("name", "scopes", "days"))
         lasts = dt.timedelta(days=days) if days else None
-        created = api_tokens.create_token(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
+        created = tokens.create_api_token(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
         form = NewTokenForm()
     status = 201 if created else 422 if form.is_bound else 200
-    context = {"form": form, "created": created, "tokens": api_tokens.list_tokens(user), "now": now}
+    context = {"form": form, "created": created, "tokens": tokens.list_api_tokens(user), "now": now}
     return render(request, "accounts/tokens.html", context, status=status)
 
 
 @require_POST
 def revoke_api_token(request: HttpRequest, token: int) -> HttpResponse:
-    row = get_object_or_404(api_tokens.list_tokens(cast(User, request.user)), pk=token)
-    api_tokens.revoke_token(token=row, now=timezone.now())
+    row = get_object_or_404(tokens.list_api_tokens(cast(User, request.user)), pk=token)
+    tokens.revoke_api_token(token=row, now=timezone.now())
     messages.success(request, _("Token “%(name)s” revoked.") % {"name": row.name})
     return redirect("tokens")
-
-
-@login_not_required
-@require_safe
-def forgot_password(request: HttpRequest) -> HttpResponse:
-    """Explain how to get a password link: the platform sends no email, leads create the links."""
-    return render(request, "accounts/forgot_password.html")
-
-
-@login_not_required
-@require_safe
-def sign_up(request: HttpRequest) -> HttpResponse:
-    """Explain that accounts are created through invitations."""
-    return render(request, "accounts/sign_up.html")
 
 
 @login_not_required

@@ -8,7 +8,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication, exceptions, permissions
 from rest_framework.request import Request
 
-from accounts import api_tokens
+from accounts import tokens
 from accounts.models import ApiToken, User
 
 SCHEME = "Bearer"
@@ -19,7 +19,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != SCHEME.lower():
             return None
-        token = api_tokens.find_token(secret=secret.strip(), now=timezone.now())
+        token = tokens.find_api_token(secret=secret.strip(), now=timezone.now())
         if token is None:
             raise exceptions.AuthenticationFailed(_("Invalid token: it is unknown, revoked or expired."))
         return token.user, token

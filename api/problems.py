@@ -29,14 +29,11 @@ _STATUS_DESCRIPTIONS = {
 
 
 class ApiProblem(APIException):
-    """A request that the domain refused. Extra arguments become members of the problem document."""
+    """A request that the domain refused."""
 
-    status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
-
-    def __init__(self, detail: str, *, status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY, **more: Any) -> None:
+    def __init__(self, detail: str, *, status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY) -> None:
         super().__init__(detail)
         self.status_code = status_code
-        self.more = more
 
 
 def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -50,7 +47,7 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
         if isinstance(exc, Http404):  # Django's message names the model
             detail = _("Not found.")
-        content = {"detail": str(detail), **getattr(exc, "more", {})}
+        content = {"detail": str(detail)}
     response.data = {"type": "about:blank", "status": response.status_code, **content}
     response.content_type = "application/problem+json"
     return response

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts import secret_tokens, users
-from events import audit_log
+from accounts import tokens, users
 from labeling.models import Project
 from people import invitations, members
 from people.invitations import InvitationInvalid
@@ -42,17 +41,14 @@ def read_visit(*, project: Project, values_of: Callable[[str], Sequence[str]]) -
     """Read the URL parameters that the project names. Return None without them; raise InvalidWorkerId if invalid."""
     if not project.takes_worker_ids or not values_of(project.worker_parameter):
         return None
-    worker = _checked_parameter(project.worker_parameter, values_of)
-    if not worker:
+    names = (project.worker_parameter, project.study_parameter, project.session_parameter)
+    visit = CrowdVisit(*(_checked_parameter(name, values_of) for name in names))
+    if not visit.worker:
         raise InvalidWorkerId(
             _("The link has no value for %(name)s. Open it from the platform again.")
             % {"name": project.worker_parameter}
         )
-    return CrowdVisit(
-        worker,
-        _checked_parameter(project.study_parameter, values_of),
-        _checked_parameter(project.session_parameter, values_of),
-    )
+    return visit
 
 
 def _checked_parameter(name: str, values_of: Callable[[str], Sequence[str]]) -> str:
@@ -75,7 +71,7 @@ def _checked_parameter(name: str, values_of: Callable[[str], Sequence[str]]) -> 
 def find_worker_invitation(*, token: str, now: dt.datetime) -> Invitation | None:
     """Return an invitation for worker IDs. A used-up one still lets its earlier workers log in again."""
     links = Invitation.objects.filter(
-        token_digest=secret_tokens.hash_token(token),
+        token_digest=tokens.hash_token(token),
         revoked_at=None,
         expires_at__gt=now,
         role=Role.ANNOTATOR,
@@ -109,20 +105,11 @@ def _readmit(worker: WorkerId, visit: CrowdVisit, now: dt.datetime) -> Membershi
 
 
 def _admit_new(invitation: Invitation, visit: CrowdVisit, now: dt.datetime) -> Membership:
-    invitations.count_use(invitation=invitation, now=now)
     # The username says nothing about the person. Without a password, the link is the only way to log in.
     user = users.create_user(username=f"worker-{secrets.token_hex(6)}", now=now)
-    membership = members.add_member(project=invitation.project, user=user, role=Role.ANNOTATOR, now=now)
+    # The log is permanent, so it does not contain the worker ID.
+    membership = invitations.add_invited(invitation=invitation, user=user, now=now, by_worker_id=True)
     WorkerId.objects.create(
         project=invitation.project, user=user, first_came_at=now, last_came_at=now, **visit._asdict()
-    )
-    # The log is permanent, so it does not contain the worker ID.
-    audit_log.log_event(
-        what="invitation.accepted",
-        by=user,
-        now=now,
-        project=invitation.project_id,
-        subject=f"invitation:{invitation.pk}",
-        detail={"role": Role.ANNOTATOR.value, "by_worker_id": True},
     )
     return membership

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
-from accounts import secret_tokens, users
+from accounts import tokens, users
 from accounts.models import User
 from events import audit_log
 from labeling.models import Project
@@ -26,13 +26,15 @@ def create_invitation(
 ) -> tuple[Invitation, str]:
     """Create an invitation. Return it with its token, of which only the hash is stored."""
     if not roles.may_grant(members.get_membership(project=project, user=by), role) or role is Role.OWNER:
-        raise NotAllowed(_("You cannot invite people as %(role)s.") % {"role": role.label})
-    token = secret_tokens.generate_token()
+        raise NotAllowed(
+            _("Your role does not allow you to invite people as %(role)s. Ask an owner.") % {"role": role.label}
+        )
+    token = tokens.generate_token()
     with transaction.atomic():
         invitation = Invitation.objects.create(
             project=project,
             role=role,
-            token_digest=secret_tokens.hash_token(token),
+            token_digest=tokens.hash_token(token),
             note=note.strip()[:100],
             made_by=by,
             made_at=now,
@@ -58,7 +60,7 @@ def open_invitations(*, now: dt.datetime) -> QuerySet[Invitation]:
 def find_invitation(*, token: str, now: dt.datetime) -> Invitation | None:
     """Return the invitation if it is still valid, without using it up."""
     links = open_invitations(now=now).select_related("project", "made_by")
-    return links.filter(token_digest=secret_tokens.hash_token(token)).first()
+    return links.filter(token_digest=tokens.hash_token(token)).first()
 
 
 def accept_invitation(*, token: str, user: User, now: dt.datetime) -> Membership:
@@ -75,16 +77,18 @@ def accept_invitation(*, token: str, user: User, now: dt.datetime) -> Membership
             return existing
         if left_at is not None and invitation.made_at < left_at:
             raise InvitationInvalid
-        count_use(invitation=invitation, now=now)
-        membership = members.add_member(project=invitation.project, user=user, role=Role(invitation.role), now=now)
-        _log_event("invitation.accepted", invitation, user, now, role=invitation.role)
-    return membership
+        return add_invited(invitation=invitation, user=user, now=now)
 
 
-def count_use(*, invitation: Invitation, now: dt.datetime) -> None:
-    """Count a use. The update itself checks that one is left, so concurrent visitors cannot exceed the limit."""
+def add_invited(*, invitation: Invitation, user: User, now: dt.datetime, **detail: bool) -> Membership:
+    """Make `user` a member and count the use of the invitation.
+
+    The update itself checks that a use is left, so concurrent visitors cannot exceed the limit."""
     if not open_invitations(now=now).filter(pk=invitation.pk).update(uses=F("uses") + 1):
         raise InvitationInvalid
+    membership = members.add_member(project=invitation.project, user=user, role=Role(invitation.role), now=now)
+    _log_event("invitation.accepted", invitation, user, now, role=invitation.role, **detail)
+    return membership
 
 
 def accept_with_new_account(
@@ -96,10 +100,16 @@ def accept_with_new_account(
         return accept_invitation(token=token, user=user, now=now)
 
 
+def may_revoke(membership: Membership, invitation: Invitation) -> bool:
+    """Whether a member may revoke an invitation: their own, or one to a role that they manage."""
+    is_own = invitation.made_by_id == membership.user_id and roles.may_grant(membership, invitation.role)
+    return is_own or roles.may_manage(membership, invitation.role)
+
+
 def revoke_invitation(*, invitation: Invitation, by: User, now: dt.datetime) -> None:
     """Revoke an invitation. People who joined with it stay members."""
-    if not roles.may_grant(members.get_membership(project=invitation.project, user=by), invitation.role):
-        raise NotAllowed(_("You cannot revoke this invitation."))
+    if not may_revoke(members.get_membership(project=invitation.project, user=by), invitation):
+        raise NotAllowed(_("Your role does not allow you to revoke this invitation. Ask an owner."))
     with transaction.atomic():
         if Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=now):
             _log_event("invitation.revoked", invitation, by, now)

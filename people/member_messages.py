@@ -31,7 +31,7 @@ def send_message(*, membership: Membership, text: str, by: User, now: dt.datetim
     """Send a message to one member."""
     _check_may_write(membership.project, by)
     if membership.left_at is not None:
-        raise NotAllowed(_("This person has left the project."))
+        raise NotAllowed(_("Not sent: this person has left the project."))
     with transaction.atomic():
         message = MemberMessage.objects.create(membership=membership, text=text, written_by=by, written_at=now)
         _log_event("message.written", [message], by, now)
@@ -84,9 +84,8 @@ def erase_messages(*, user: User, now: dt.datetime) -> None:
 
 def _check_may_write(project: Project, by: User) -> None:
     """Check the current role: the page may have been open for a long time."""
-    actor = Membership.objects.of(by).filter(project=project).first()
-    if actor is None or not roles.membership_may(actor, Action.WRITE):
-        raise NotAllowed(_("You can't send messages in this project."))
+    if not roles.user_may(by, Action.WRITE, project):
+        raise NotAllowed(_("Your role does not allow you to send messages in this project. Ask an owner."))
 
 
 def _log_event(what: str, messages: Sequence[MemberMessage], by: User, now: dt.datetime) -> None:

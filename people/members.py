@@ -1,23 +1,31 @@
-"""Project members and their roles. The only module that writes Membership rows; it also adds and removes raters."""
+"""Project members and their roles, and projects created with their owner.
+
+The only module that writes Membership rows; it also adds and removes raters."""
 
 import datetime as dt
 from collections.abc import Collection
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts import login_links, users
+from accounts import tokens, users
 from accounts.models import User
 from events import audit_log
+from events.models import Event
 from labeling import queue, raters
 from labeling.models import Project, Rater
+from labeling.projects import lifecycle
 from people import member_messages, roles
 from people.models import Membership, MembershipQuerySet, Role, WorkerId
 from people.roles import NotAllowed
 
 
 class LastOwner(Exception):
-    """The project would have no owner. Another member must become owner first."""
+    """The project would have no owner."""
+
+    def __init__(self) -> None:
+        super().__init__(_("A project needs at least one owner. Make another member an owner first."))
 
 
 class NotAMember(NotAllowed):
@@ -60,6 +68,22 @@ def add_member(*, project: Project, user: User, role: Role, now: dt.datetime) ->
     return membership
 
 
+def create_owned_project(*, name: str, slug: str, by: User, now: dt.datetime, **settings: Any) -> Project:
+    """Create a project and make its creator the owner."""
+    with transaction.atomic():
+        project = lifecycle.create_project(name=name, slug=slug, by=by, now=now, **settings)
+        add_member(project=project, user=by, role=Role.OWNER, now=now)
+    return project
+
+
+def clone_owned_project(*, project: Project, name: str, slug: str, by: User, now: dt.datetime) -> Project:
+    """Clone a project and make the acting user its owner."""
+    with transaction.atomic():
+        clone = lifecycle.clone_project(project=project, name=name, slug=slug, by=by, now=now)
+        add_member(project=clone, user=by, role=Role.OWNER, now=now)
+    return clone
+
+
 def begin_rating(*, project: Project, by: User, now: dt.datetime) -> Rater:
     """Make a member a rater. Annotators are raters from the start; members of other roles that may rate opt in here,
     so that statistics do not count people who never rate."""
@@ -74,11 +98,13 @@ def begin_rating(*, project: Project, by: User, now: dt.datetime) -> Rater:
 def change_role(*, membership: Membership, role: Role, by: User, now: dt.datetime) -> Membership:
     """Change a member's role. The acting user must be able to grant both the old and the new role."""
     with transaction.atomic():
-        members = lock_memberships(project=membership.project).active()
-        member, actor = _lock_pair(members, membership, by)
-        if not (roles.may_grant(actor, member.role) and roles.may_grant(actor, role)):
-            raise NotAllowed(_("You can't change this person’s role to %(role)s.") % {"role": role.label})
-        _keep_an_owner(members, member, role)
+        member, actor = _lock_pair(membership, by)
+        if not (roles.may_manage(actor, member.role) and roles.may_grant(actor, role)):
+            raise NotAllowed(
+                _("Your role does not allow you to change this person’s role to %(role)s. Ask an owner.")
+                % {"role": role.label}
+            )
+        _keep_an_owner(member, role)
         before, member.role = member.role, role
         member.save(update_fields=["role"])
         _sync_rater(member, by, now)
@@ -89,19 +115,47 @@ def change_role(*, membership: Membership, role: Role, by: User, now: dt.datetim
 def leave_project(*, membership: Membership, now: dt.datetime) -> None:
     """End one's own membership."""
     with transaction.atomic():
-        members = lock_memberships(project=membership.project).active()
-        member, actor = _lock_pair(members, membership, membership.user)
-        _end_membership(members, member, "member.left", actor.user, now)
+        member, actor = _lock_pair(membership, membership.user)
+        _end_membership(member, "member.left", actor.user, now)
 
 
 def remove_member(*, membership: Membership, by: User, now: dt.datetime) -> None:
     """Remove a member. Their ratings are kept; unopened assignments return to the queue."""
     with transaction.atomic():
-        members = lock_memberships(project=membership.project).active()
-        member, actor = _lock_pair(members, membership, by)
-        if not roles.may_grant(actor, member.role):
-            raise NotAllowed(_("You can't remove this person."))
-        _end_membership(members, member, "member.removed", by, now)
+        member, actor = _lock_pair(membership, by)
+        if not roles.may_manage(actor, member.role):
+            raise NotAllowed(_("Your role does not allow you to remove this person. Ask an owner."))
+        _end_membership(member, "member.removed", by, now)
+
+
+def list_removed(project: Project, *, at_most: int = 20) -> list[Membership]:
+    """Return members whom someone removed, the latest first. Those who left by themselves need an invitation."""
+    gone = Membership.objects.filter(project=project, left_at__isnull=False).select_related("user")
+    latest = list(gone.order_by("-left_at", "-pk")[: 2 * at_most])
+    subjects = [f"user:{each.user_id}" for each in latest]
+    endings = Event.objects.filter(project=project.pk, what__in=["member.left", "member.removed"], subject__in=subjects)
+    last = dict(endings.order_by("pk").values_list("subject", "what"))
+    return [each for each in latest if last.get(f"user:{each.user_id}") == "member.removed"][:at_most]
+
+
+def restore_member(*, membership: Membership, by: User, now: dt.datetime) -> None:
+    """Undo a removal: the member has the earlier role again, with the earlier work and pseudonym."""
+    with transaction.atomic():
+        memberships = {each.user_id: each for each in lock_memberships(project=membership.project)}
+        actor, member = memberships.get(by.pk), memberships.get(membership.user_id)
+        if actor is None or member is None:
+            raise NotAMember
+        if member.left_at is None:
+            return
+        if not roles.may_grant(actor, member.role) or member.user_id not in {
+            each.user_id for each in list_removed(member.project)
+        }:
+            raise NotAllowed(_("You can't restore this person. Send them an invitation."))
+        member.left_at = None
+        member.save(update_fields=["left_at"])
+        if Rater.objects.filter(project=member.project, user=member.user).exists():
+            raters.ensure_member(project=member.project, user=member.user, now=now)
+        _log_event("member.restored", member, by, now)
 
 
 def find_resettable(*, actor: Membership, among: Collection[User]) -> set[int]:
@@ -113,7 +167,7 @@ def find_resettable(*, actor: Membership, among: Collection[User]) -> set[int]:
     not_managed = {
         each.user_id
         for each in Membership.objects.active().filter(user__in=among)
-        if each.project_id not in own or not roles.may_grant(own[each.project_id], each.role)
+        if each.project_id not in own or not roles.may_manage(own[each.project_id], each.role)
     }
     ordinary = {user.pk for user in among if user.is_active and not (user.is_staff or user.is_superuser)}
     return ordinary - not_managed
@@ -129,7 +183,7 @@ def create_reset_link(*, membership: Membership, by: User, now: dt.datetime) -> 
             _("You can't create this link: you don't manage this person in all their projects. Ask the operator.")
         )
     with transaction.atomic():
-        token = login_links.create_password_link(user=membership.user, by=by, now=now)
+        token = tokens.create_password_link(user=membership.user, by=by, now=now)
         _log_event("member.reset_link_made", membership, by, now)
     return token
 
@@ -138,37 +192,34 @@ def erase_person(*, user: User, by: User | None, now: dt.datetime) -> None:
     """Erase a user's personal data and end all their memberships. Their ratings are kept under pseudonyms."""
     with transaction.atomic():
         for membership in Membership.objects.of(user):
-            members = lock_memberships(project=membership.project).active()
-            _end_membership(members, members.get(pk=membership.pk), "member.left", by, now)
+            member, _user = _lock_pair(membership, user)
+            _end_membership(member, "member.left", by, now)
         users.erase_user(user=user, now=now)
         WorkerId.objects.filter(user=user).delete()
         member_messages.erase_messages(user=user, now=now)
         audit_log.log_event(what="user.erased", by=by, now=now, subject=f"user:{user.pk}")
-        audit_log.erase_origins(by=user)
 
 
-def _lock_pair(members: MembershipQuerySet, membership: Membership, by: User) -> tuple[Membership, Membership]:
-    """Return the current memberships of the member and the acting user, which were read before the lock."""
-    by_user = {each.user_id: each for each in members}
+def _lock_pair(membership: Membership, by: User) -> tuple[Membership, Membership]:
+    """Return the locked memberships of the member and the acting user, as they are now."""
+    by_user = {each.user_id: each for each in lock_memberships(project=membership.project).active()}
     try:
         return by_user[membership.user_id], by_user[by.pk]
     except KeyError:
         raise NotAMember from None
 
 
-def _end_membership(
-    members: MembershipQuerySet, member: Membership, what: str, by: User | None, now: dt.datetime
-) -> None:
-    _keep_an_owner(members, member, None)
+def _end_membership(member: Membership, what: str, by: User | None, now: dt.datetime) -> None:
+    _keep_an_owner(member, None)
     member.left_at = now
     member.save(update_fields=["left_at"])
     _sync_rater(member, by, now)
     _log_event(what, member, by, now, role=member.role)
 
 
-def _keep_an_owner(members: MembershipQuerySet, member: Membership, role: Role | None) -> None:
-    others = members.filter(role=Role.OWNER).exclude(pk=member.pk)
-    if member.role == Role.OWNER and role is not Role.OWNER and not others.exists():
+def _keep_an_owner(member: Membership, role: Role | None) -> None:
+    owners = Membership.objects.active().filter(project=member.project, role=Role.OWNER)
+    if member.role == Role.OWNER and role is not Role.OWNER and not owners.exclude(pk=member.pk).exists():
         raise LastOwner
 
 

@@ -19,6 +19,7 @@ class Role(models.TextChoices):
     LEAD = "lead", _("lead")
     REVIEWER = "reviewer", _("reviewer")
     ENGINEER = "engineer", _("engineer")
+    VIEWER = "viewer", _("viewer")
     ANNOTATOR = "annotator", _("annotator")
 
 
@@ -169,3 +170,7 @@ class MemberMessage(models.Model):
 
     def __str__(self) -> str:
         return f"message {self.pk}"
+
+    @property
+    def has_new_answer(self) -> bool:
+        return self.answered_at is not None and self.answer_seen_at is None

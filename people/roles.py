@@ -1,6 +1,5 @@
 """What each role may do: a table of roles and actions, and the checks that use it."""
 
-from collections.abc import Collection
 from enum import StrEnum
 
 from django.core.exceptions import PermissionDenied
@@ -22,6 +21,9 @@ class Action(StrEnum):
     BRING_IN = "bring_in"  # import traces and upload scores
     TAKE_OUT = "take_out"  # build and download snapshots
     TRAIN = "train"  # register, train, use and select PRMs
+    READ_SETTINGS = "read_settings"  # see settings and guidelines
+    READ_QUALITY = "read_quality"  # see figures and submissions of annotators
+    AUDIT = "audit"  # see who did what, and when
     GUIDE = "guide"  # publish guidelines and change what annotators see
     INVITE = "invite"  # invite and remove people, change roles
     WRITE = "write"  # message annotators and read their replies
@@ -30,19 +32,21 @@ class Action(StrEnum):
 
 
 _A = Action
+_READS = frozenset({_A.READ, _A.READ_SETTINGS, _A.READ_QUALITY})
 ROLE_ACTIONS: dict[Role, frozenset[Action]] = {
     Role.OWNER: frozenset(Action),
     Role.LEAD: frozenset(Action) - {_A.CLOSE},
-    Role.REVIEWER: frozenset({_A.RATE, _A.READ, _A.ADJUDICATE, _A.MAKE_GOLD}),
-    Role.ENGINEER: frozenset({_A.READ, _A.BRING_IN, _A.TAKE_OUT, _A.TRAIN}),
+    Role.REVIEWER: frozenset({_A.RATE, _A.ADJUDICATE, _A.MAKE_GOLD, _A.WRITE}) | _READS,
+    Role.ENGINEER: frozenset({_A.BRING_IN, _A.TAKE_OUT, _A.TRAIN}) | _READS,
+    Role.VIEWER: _READS,
     Role.ANNOTATOR: frozenset({_A.RATE}),
 }
 
-# The roles that a role may grant and revoke. Leads can neither appoint nor remove leads and owners.
-GRANTABLE_ROLES: dict[Role, frozenset[Role]] = {
-    Role.OWNER: frozenset(Role),
-    Role.LEAD: frozenset({Role.REVIEWER, Role.ENGINEER, Role.ANNOTATOR}),
-}
+# The roles that a role may grant, and those whose members it may remove or give another role. Leads can appoint leads
+# but not remove them: otherwise a new lead could remove the one who appointed them.
+_BELOW_LEADS = frozenset({Role.REVIEWER, Role.ENGINEER, Role.VIEWER, Role.ANNOTATOR})
+GRANTABLE_ROLES: dict[Role, frozenset[Role]] = {Role.OWNER: frozenset(Role), Role.LEAD: _BELOW_LEADS | {Role.LEAD}}
+MANAGEABLE_ROLES: dict[Role, frozenset[Role]] = {Role.OWNER: frozenset(Role), Role.LEAD: _BELOW_LEADS}
 
 # Members of these roles become raters when they join; members of other roles opt in with `members.begin_rating`.
 RATING_ROLES = frozenset({Role.ANNOTATOR})
@@ -73,7 +77,7 @@ def require_action(membership: Membership, action: Action) -> None:
             % {
                 "role": membership.get_role_display(),
                 "project": membership.project.name,
-                "allowed": format_roles(roles_allowed_to(action)),
+                "allowed": ", ".join(str(role.label) for role in Role if role in roles_allowed_to(action)),
             }
         )
 
@@ -87,15 +91,15 @@ def visible_projects(user: User, action: Action | None = None) -> QuerySet[Proje
 
 
 def may_create_projects(user: User) -> bool:
-    """Whether the user is the operator or already owns a project."""
-    return user.is_staff or Membership.objects.of(user).filter(role=Role.OWNER).exists()
+    """Whether the user is the operator, or already owns or leads a project."""
+    return user.is_staff or Membership.objects.of(user).filter(role__in=[Role.OWNER, Role.LEAD]).exists()
 
 
 def may_grant(membership: Membership, role: str) -> bool:
-    """Whether this member may give `role` to others and take it from them."""
-    return membership_may(membership, Action.INVITE) and role in GRANTABLE_ROLES.get(Role(membership.role), frozenset())
+    """Whether this member may give `role` to others."""
+    return membership.left_at is None and role in GRANTABLE_ROLES.get(Role(membership.role), frozenset())
 
 
-def format_roles(roles: Collection[Role]) -> str:
-    """List role names in the order of the table."""
-    return ", ".join(str(role.label) for role in Role if role in roles)
+def may_manage(membership: Membership, role: str) -> bool:
+    """Whether this member may remove members who have `role`, or give them another one."""
+    return membership.left_at is None and role in MANAGEABLE_ROLES.get(Role(membership.role), frozenset())

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -17,14 +18,15 @@ from rest_framework.reverse import reverse
 from accounts.models import Scope, User
 from api import idempotency, request_bodies
 from api.problems import ApiProblem
-from api.serializers import ImportChoices, JobSerializer
-from api.views.project_view import ProjectView
+from api.views.projects import ProjectView
 from formats import catalog, input_files
 from jobs import control
 from jobs.failures import JobFailed
-from jobs.models import Job
+from jobs.models import Job, JobState
 from labeling.models import Project
-from labeling.traces import import_job, import_report, uploads
+from labeling.models.gold import GoldUse
+from labeling.models.trace import ImportedLabelKind, SourcePurpose
+from labeling.traces import import_job, locations, scan
 from people.roles import Action
 
 MAX_LISTED = 100
@@ -34,6 +36,52 @@ IDEMPOTENCY_KEY_HEADER = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="A repeated request with the same key returns the same import.",
 )
+
+
+class JobSerializer(serializers.Serializer[Job]):
+    """A background job: its progress and result."""
+
+    id = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=JobState.choices)
+    done = serializers.IntegerField(help_text="Out of `total`; the unit depends on the job: records, files or scores.")
+    total = serializers.IntegerField(allow_null=True)
+    remaining_seconds = serializers.SerializerMethodField()
+    failure = serializers.CharField(help_text="Why the job failed and what to do; otherwise empty.")
+    result = serializers.DictField(help_text="The result so far; for an import, its report.")
+    asked_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_remaining_seconds(self, job: Job) -> float | None:
+        """Estimated from the pace so far; null if unknown."""
+        return job.remaining_seconds(self.context["now"])
+
+
+class ImportChoices(serializers.Serializer[Any]):
+    """Import options, the same as those of `manage.py import_traces`."""
+
+    name = serializers.CharField(
+        default="traces.jsonl", max_length=200, help_text="File name; “.gz” and “.zst” are decompressed."
+    )
+    format = serializers.ChoiceField(default="auto", choices=["auto", *catalog.INPUT_FORMATS])
+    segmenter = serializers.CharField(default="", allow_blank=True, max_length=60)
+    columns = serializers.CharField(
+        default="", allow_blank=True, max_length=2000, help_text="For CSV and Parquet: “question=problem,notes=”."
+    )
+    labels = serializers.ChoiceField(default="judgments", choices=list(ImportedLabelKind.values))
+    labels_by = serializers.CharField(default="", allow_blank=True, max_length=160)
+    gold_use = serializers.ChoiceField(default=GoldUse.HIDDEN.value, choices=GoldUse.choices)
+    purpose = serializers.ChoiceField(default=SourcePurpose.RATE.value, choices=SourcePurpose.choices)
+    private = serializers.ChoiceField(default="count", choices=["count", "mask", "refuse"])
+    licence = serializers.CharField(default="", allow_blank=True, max_length=200)
+    statement = serializers.CharField(default="", allow_blank=True, max_length=2000, help_text="Where it comes from.")
+    is_lenient = serializers.BooleanField(default=False, help_text="Skip bad lines instead of refusing the file.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse unknown options: a misspelled one would be ignored and import the file differently."""
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({name: [_("Unknown option.")] for name in unknown})
+        return attrs
 
 
 class ImportListView(ProjectView):
@@ -58,10 +106,9 @@ class ImportListView(ProjectView):
         project = self.enter(request, slug).project
         choices = ImportChoices(data=request.query_params)
         choices.is_valid(raise_exception=True)
-        requested = _request_import(request, project, dict(choices.validated_data))
-        location = reverse("api:import", args=[slug, requested.job.pk], request=request)
-        status = 202 if requested.is_new else 200
-        return Response(job_payload(requested.job), status=status, headers={"Location": location})
+        job, is_new = _request_import(request, project, dict(choices.validated_data))
+        location = reverse("api:import", args=[slug, job.pk], request=request)
+        return Response(job_payload(job), status=202 if is_new else 200, headers={"Location": location})
 
 
 class ImportDetailView(ProjectView):
@@ -91,7 +138,7 @@ class BadLinesView(ProjectView):
     def get(self, request: Request, slug: str, job: int) -> FileResponse:
         """All bad lines of an import as CSV: line, column, reason."""
         row = get_object_or_404(_project_imports(self.enter(request, slug).project), pk=job)
-        path = import_report.path_for_job(row.pk)
+        path = scan.bad_lines_path(row.pk)
         if not path.exists():
             raise Http404
         return FileResponse(path.open("rb"), content_type="text/csv; charset=utf-8")
@@ -105,46 +152,44 @@ def _project_imports(project: Project) -> Any:
     return Job.objects.filter(kind=import_job.KIND, subject=f"project:{project.pk}")
 
 
-def _request_import(request: Request, project: Project, options: dict[str, Any]) -> idempotency.IdempotentJob:
+def _request_import(request: Request, project: Project, options: dict[str, Any]) -> tuple[Job, bool]:
     """Store the body and request its import, unless an earlier request with the same key did."""
-    user, key, now = cast(User, request.user), request.headers.get("Idempotency-Key", "")[:100], timezone.now()
+    user, now = cast(User, request.user), timezone.now()
     path = _store_body(request, options.pop("name"))
+
+    def start() -> Job:
+        choices = msgspec.convert(options, scan.ImportOptions)
+        return import_job.request_import(project=project, path=path, choices=choices, by=user, now=now)
+
     try:
-        requested = idempotency.request_once(
+        sha256 = input_files.hash_file(path)
+        job, is_new = idempotency.request_once(
             user=user,
-            key=key,
-            fingerprint=idempotency.fingerprint_request(
-                project=project.pk, name=path.name, sha256=input_files.hash_file(path), **options
-            ),
-            start=lambda: import_job.request_import(
-                project=project,
-                path=path,
-                choices=msgspec.convert(options, import_job.ImportOptions),
-                by=user,
-                now=now,
-            ),
+            key=request.headers.get("Idempotency-Key", "")[:100],
+            content={"project": project.pk, "name": path.name, "sha256": sha256, **options},
+            start=start,
             now=now,
         )
     except idempotency.IdempotencyKeyReused:
-        uploads.delete_upload(path)
+        locations.delete_upload(path)
         raise ApiProblem(
             _("This idempotency key was used for a different request. Use a new one."), status_code=409
         ) from None
     except (input_files.UnreadableFile, catalog.UnknownFormat, JobFailed) as error:
-        uploads.delete_upload(path)
+        locations.delete_upload(path)
         raise ApiProblem(str(error)) from error
-    if not requested.is_new:
-        uploads.delete_upload(path)
-    return requested
+    if not is_new:
+        locations.delete_upload(path)
+    return job, is_new
 
 
 def _store_body(request: Request, name: str) -> Path:
     size = request_bodies.announced_size(request)
     try:
-        return uploads.save_upload(name=name, parts=request_bodies.iter_chunks(request), size=size)
-    except uploads.UploadTooLarge:
+        return locations.save_upload(name=name, parts=request_bodies.iter_chunks(request), size=size)
+    except locations.UploadTooLarge:
         raise ApiProblem(
             _("The file is too large to upload. Import it on the server with manage.py import_traces."), status_code=413
         ) from None
-    except uploads.UploadCutOff:
+    except locations.UploadCutOff:
         raise ApiProblem(_("The upload is shorter than its Content-Length. Send it again."), status_code=400) from None

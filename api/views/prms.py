@@ -1,6 +1,6 @@
 """Score traces and rank candidates with the current PRM, and upload scores in bulk."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, cast
 
 from django.shortcuts import get_object_or_404
@@ -14,16 +14,15 @@ from rest_framework.response import Response
 from accounts.models import Scope, User
 from api import request_bodies
 from api.problems import ApiProblem
-from api.views.project_view import ProjectView
+from api.views.projects import ProjectView
 from formats import integers
 from people.roles import Action
-from prm import inference, score_push
+from prm import inference, scores
 from prm.backends.base import BackendError, ScorerInput
 from prm.inference import TracePrediction
 from prm.models import PRM
 from prm.models.prm import PRMUsagePurpose
-from prm.registry import NotRegistrable
-from prm.secret_box import SecretUnreadable
+from prm.registry import NotRegistrable, SecretUnreadable
 
 _STEPS = serializers.ListField(child=serializers.CharField(allow_blank=True, trim_whitespace=False), max_length=5000)
 _MAX_LINE_BYTES = 1 << 20
@@ -100,7 +99,7 @@ class ScoreTracesView(ProjectView):
             )
         except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as error:
             raise _as_problem(error) from None
-        return Response({"prm": prm.label, "traces": _verdict_payloads(predictions)})
+        return Response(ScoreAnswer({"prm": prm.label, "traces": predictions}).data)
 
 
 class RankCandidatesView(ProjectView):
@@ -119,7 +118,7 @@ class RankCandidatesView(ProjectView):
             )
         except (inference.PRMNotUsable, BackendError, NotRegistrable, SecretUnreadable) as error:
             raise _as_problem(error) from None
-        return Response({"prm": prm.label, "order": order, "candidates": _verdict_payloads(predictions)})
+        return Response(RankAnswer({"prm": prm.label, "order": order, "candidates": predictions}).data)
 
 
 class PushScoresView(ProjectView):
@@ -145,10 +144,10 @@ class PushScoresView(ProjectView):
         )
         request_bodies.announced_size(request)
         try:
-            report = score_push.push_scores(
+            report = scores.push_scores(
                 prm=prm, lines=_iter_lines(request_bodies.iter_chunks(request)), **_actor(request)
             )
-        except score_push.NotPushable as error:
+        except scores.NotPushable as error:
             raise ApiProblem(str(error)) from None
         bad_lines = [{"line": line, "reason": reason} for line, reason in report.bad_lines]
         status_code = 422 if report.bad and not report.added else 200
@@ -164,10 +163,6 @@ def _iter_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
             raise ApiProblem(f"A line is longer than {_MAX_LINE_BYTES >> 20} MB.")
     if rest:
         yield rest
-
-
-def _verdict_payloads(predictions: Sequence[TracePrediction]) -> list[dict[str, Any]]:
-    return [dict(VerdictSerializer(each).data) for each in predictions]
 
 
 def _validate(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -16,8 +17,8 @@ from rest_framework.reverse import reverse
 
 from accounts.models import Scope, User
 from api.problems import ApiProblem
-from api.views.project_view import ProjectView
-from exports import deliveries, file_response, snapshot_status, snapshots
+from api.views.projects import ProjectView
+from exports import deliveries, file_response, snapshots
 from exports.models import Snapshot, SnapshotFile, SnapshotPurpose
 from exports.orders import ENDINGS, InvalidOrder, SnapshotOrder
 from formats.catalog import OUTPUT_FORMATS
@@ -41,6 +42,9 @@ class OrderSerializer(serializers.Serializer[Any]):
     validation = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     test = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     without_duplicates = serializers.BooleanField(default=False)
+    has_labeler_names = serializers.BooleanField(
+        default=False, help_text="Imported labelers keep the names of their files. Default: pseudonyms."
+    )
     taken_in = serializers.ListField(child=serializers.CharField(max_length=100), default=list)
     reason = serializers.CharField(
         default="", allow_blank=True, max_length=2000, help_text="Why excluded data is included (`taken_in`)."
@@ -48,6 +52,13 @@ class OrderSerializer(serializers.Serializer[Any]):
     deliver_to = serializers.ListField(
         child=serializers.CharField(max_length=100), default=list, help_text="Names of configured destinations."
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse unknown keys: ignoring a misspelled one would include more data than ordered."""
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({name: [_("Unknown key.")] for name in unknown})
+        return attrs
 
 
 class FileSerializer(serializers.ModelSerializer[SnapshotFile]):
@@ -152,6 +163,7 @@ class SnapshotFileView(ProjectView):
         row = snapshots.find_file(snapshot, file)
         if row is None:
             raise Http404
+        snapshots.log_download(snapshot=snapshot, file=row.name, by=cast(User, request.user), now=timezone.now())
         path = snapshots.snapshot_folder(snapshot) / row.name
         kind = "application/octet-stream"
         return file_response.send_file(request._request, path, sha256=row.sha256, name=path.name, content_type=kind)
@@ -162,7 +174,7 @@ def _project_snapshots(project_id: int) -> Any:
 
 
 def _snapshot_payload(snapshot: Snapshot) -> dict[str, Any]:
-    status = snapshot_status.load_snapshot_status(snapshot)
+    status = snapshots.load_snapshot_status(snapshot)
     data = {
         **{name: getattr(snapshot, name) for name in ("name", "purpose", "order", "asked_at", "frozen_at", "built_at")},
         **{name: getattr(status, name) for name in ("state", "done", "total", "failure")},

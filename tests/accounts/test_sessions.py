@@ -1,16 +1,18 @@
-"""Sessions with and without the cache."""
+"""Sessions with and without the cache, and their users."""
 
 import datetime as dt
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import Session, User
-from accounts.sessions import SessionStore
+from accounts.sessions import PreloadedUserBackend, SessionStore
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -97,3 +99,22 @@ def test_login_works_and_is_rate_limited_without_the_cache(client: Client, setti
     responses = [client.post(reverse("account_login"), wrong) for _ in range(6)]
     codes = [[error.code for error in each.context["form"].non_field_errors().as_data()] for each in responses]
     assert codes == [["username_password_mismatch"]] * 5 + [["too_many_login_attempts"]]
+
+
+def test_get_user_equals_the_row() -> None:
+    made = factories.make_user("ada")
+    User.objects.filter(pk=made.pk).update(email="ada@example.org", is_staff=True)
+    with CaptureQueriesContext(connection) as queries:
+        found = PreloadedUserBackend().get_user(str(made.pk))
+    stored = User.objects.get(pk=made.pk)
+    assert found is not None
+    assert (found.is_staff, found.is_superuser, found.is_active) == (True, False, True)
+    assert all(getattr(found, field.attname) == getattr(stored, field.attname) for field in User._meta.concrete_fields)
+    assert len(queries) == 1
+
+
+def test_get_user_ignores_inactive_and_missing_users() -> None:
+    made = factories.make_user()
+    User.objects.filter(pk=made.pk).update(is_active=False)
+    assert PreloadedUserBackend().get_user(made.pk) is None
+    assert PreloadedUserBackend().get_user(made.pk + 1) is None

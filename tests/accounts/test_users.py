@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from allauth.account.models import EmailAddress
 
-from accounts import login_links, users
+from accounts import tokens, users
 from accounts.models import LinkPurpose, User
 from tests import factories
 from tests.concurrency import run_at_once
@@ -45,13 +45,14 @@ def test_concurrent_creation_of_a_name_succeeds_once(now: dt.datetime) -> None:
 def test_erase_removes_all_personal_data(now: dt.datetime) -> None:
     anna = users.create_user(username="anna", email="anna@example.org", name="Anna Ek", password="x" * 12, now=now)
     EmailAddress.objects.create(user=anna, email="anna@example.org", verified=True)
-    token = login_links.create_login_link(user=anna, by=None, now=now)
+    token = tokens.create_login_link(user=anna, by=None, now=now)
     users.erase_user(user=anna, now=now)
     anna.refresh_from_db()
     assert "anna" not in " ".join(str(value) for value in vars(anna).values()).lower()
     assert not anna.is_active
     assert not anna.has_usable_password()
-    assert login_links.find_link(token=token, purpose=LinkPurpose.LOGIN, now=now) is None
+    with pytest.raises(tokens.LoginLinkInvalid):
+        tokens.find_link(token=token, purpose=LinkPurpose.LOGIN, now=now)
     assert not EmailAddress.objects.exists()
 
 

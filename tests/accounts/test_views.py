@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import login_links
+from accounts import tokens
 from accounts.models import LoginLink, User
 from tests import factories
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def login_address(user: User) -> str:
-    return reverse("login_link", args=[login_links.create_login_link(user=user, by=None, now=timezone.now())])
+    return reverse("login_link", args=[tokens.create_login_link(user=user, by=None, now=timezone.now())])
 
 
 def test_login_link_is_used_up_only_by_the_button(client: Client) -> None:
@@ -46,7 +46,7 @@ def test_login_link_replaces_the_current_login(client: Client) -> None:
 
 def test_new_password_logs_in_and_uses_the_link_up(client: Client) -> None:
     anna = factories.make_user("anna")
-    token = login_links.create_password_link(user=anna, by=None, now=timezone.now())
+    token = tokens.create_password_link(user=anna, by=None, now=timezone.now())
     address = reverse("new_password", args=[token])
     assert client.post(address, {"password": "short"}).status_code == 422
     assert client.post(address, {"password": "seven green ladders"}).status_code == 302
@@ -59,7 +59,7 @@ def test_new_password_logs_in_and_uses_the_link_up(client: Client) -> None:
 def test_new_password_ends_open_sessions(client: Client) -> None:
     anna = factories.make_user("anna", password="seven green ladders")
     client.force_login(anna)
-    token = login_links.create_password_link(user=anna, by=None, now=timezone.now() - dt.timedelta(days=2))
+    token = tokens.create_password_link(user=anna, by=None, now=timezone.now() - dt.timedelta(days=2))
     Client().post(reverse("new_password", args=[token]), {"password": "eight blue ladders"})
     assert client.get(reverse("annotate:home")).status_code == 302
 

@@ -5,14 +5,14 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from accounts import api_tokens
+from accounts import tokens
 from accounts.models import Scope, User
 
 
 def make_client(user: User, *scopes: str) -> Client:
     """Return a client with a token of this user, by default with every scope."""
     chosen = scopes or tuple(Scope)
-    _, secret = api_tokens.create_token(user=user, name="program", scopes=chosen, lasts=None, now=timezone.now())
+    _, secret = tokens.create_api_token(user=user, name="program", scopes=chosen, lasts=None, now=timezone.now())
     return Client(headers={"Authorization": f"Bearer {secret}"})
 
 

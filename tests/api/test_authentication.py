@@ -59,7 +59,8 @@ def test_expired_token_gets_a_problem_response() -> None:
 
 
 OPENS = {
-    "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot"},
+    "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
+    | {"agreement"},
     "bring_in": {"post imports", "delete import"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},

@@ -21,14 +21,17 @@ from tests.url_arguments import import_args
 
 pytestmark = pytest.mark.django_db
 
-OUTSIDE, READERS, OTHERS = ("stranger", "neighbour"), ("reviewer",), ("engineer", "lead", "owner")
+OUTSIDE, READERS, OTHERS = ("stranger", "neighbour"), ("reviewer", "viewer"), ("engineer", "lead", "owner")
 READ = {
     "get project",
     "get imports",
     "get import",
     "get bad_lines",
+    "get traces",
+    "get agreement",
 }  # all other operations in a project are for engineers
 IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the project
+OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
 Operation = tuple[str, str, str]  # name, method, URL
 
 
@@ -49,7 +52,7 @@ def ask(program: Client, cast: Personas, operation: Operation) -> int:
     body["traces"] = [{"problem": "1", "steps": ["2"]}]
     with transaction.atomic():
         told = body if name in IN_BODIES else {}
-        query = {"QUERY_STRING": "prm=1"} if name == "post push_scores" else {}
+        query = {"QUERY_STRING": "prm=1"} if name in OF_A_PRM else {}
         response = getattr(program, method)(address, told, content_type="application/json", **query)
         transaction.set_rollback(True)
     return int(response.status_code)
@@ -59,7 +62,7 @@ def test_every_operation_by_role() -> None:
     cast = make_personas()
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 14
+    assert len(every) == 16
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -91,7 +94,7 @@ def test_walk_finds_nothing_of_another_project() -> None:
     program = api_clients.make_client(cast.owner)
     met = {}
     for operation in operations(cast, **{**named, "slug": cast.project.slug}):
-        if operation[0].split()[1] in {"import", "bad_lines", "snapshot", "file", "push_scores"}:
+        if operation[0].split()[1] in {"import", "bad_lines", "snapshot", "file", "push_scores", "traces"}:
             met[operation[0]] = ask(program, cast, operation)
-    assert len(met) == 7
+    assert len(met) == 8
     assert set(met.values()) == {404}

@@ -8,7 +8,7 @@ from django.test.client import ClientHandler
 
 from accounts.models import User
 from labeling.models import Project
-from people import members, owned_projects
+from people import members
 from people.models import Membership, Role
 from tests import factories
 
@@ -21,6 +21,7 @@ class Personas(NamedTuple):
     lead: User
     reviewer: User
     engineer: User
+    viewer: User
     annotator: User
     neighbour: User  # owner of another project
     stranger: User  # logged in, member of nothing
@@ -31,11 +32,11 @@ class Personas(NamedTuple):
 
 def make_personas(prefix: str = "") -> Personas:
     owner = factories.make_user(f"{prefix}owner")
-    project = owned_projects.create_owned_project(name="Sums", slug=f"{prefix}sums", by=owner, now=factories.NOW)
+    project = members.create_owned_project(name="Sums", slug=f"{prefix}sums", by=owner, now=factories.NOW)
     neighbour = factories.make_user(f"{prefix}neighbour")
-    owned_projects.create_owned_project(name="Next door", slug=f"{prefix}next-door", by=neighbour, now=factories.NOW)
+    members.create_owned_project(name="Next door", slug=f"{prefix}next-door", by=neighbour, now=factories.NOW)
     others = {}
-    for role in (Role.LEAD, Role.REVIEWER, Role.ENGINEER, Role.ANNOTATOR):
+    for role in (Role.LEAD, Role.REVIEWER, Role.ENGINEER, Role.VIEWER, Role.ANNOTATOR):
         others[role.value] = factories.make_user(f"{prefix}{role.value}")
         members.add_member(project=project, user=others[role.value], role=role, now=factories.NOW)
     return Personas(
@@ -47,7 +48,7 @@ def make_personas(prefix: str = "") -> Personas:
 
 
 OUTSIDERS = ("visitor", "stranger", "neighbour")
-MEMBERS = ("annotator", "engineer", "reviewer", "lead", "owner")
+MEMBERS = ("annotator", "viewer", "engineer", "reviewer", "lead", "owner")
 # Shared, because each new client handler would build the whole middleware chain.
 _HANDLERS = {checks_forms: ClientHandler(enforce_csrf_checks=checks_forms) for checks_forms in (False, True)}
 

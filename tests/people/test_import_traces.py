@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from formats.input_files import UnreadableFile
 from labeling.models import Project, Trace
-from labeling.traces import import_job
+from labeling.traces import import_job, scan
 from people.management.commands.import_traces import IMPORT_LABEL, SCAN_LABEL
 from people.models import Membership, Role
 from tests import factories
@@ -51,13 +51,24 @@ def test_import_traces_warns_about_a_project_without_members(file: Path) -> None
     assert Membership.objects.filter(project__slug="maths").count() == 1
 
 
+def test_import_traces_renames_columns_and_groups_bad_lines(tmp_path: Path) -> None:
+    table, err = tmp_path / "traces.csv", StringIO()
+    table.write_text("question,steps,note\n" + "".join(f'{n}?,"[""a""]",x\n' for n in range(30)))
+    with pytest.raises(CommandError):
+        call_command("import_traces", str(table), "--project", "maths", "--format", "native", stderr=err)
+    assert err.getvalue().count("`question`") == 1
+    assert "--lenient" in err.getvalue()
+    import_traces(table, "--map", "question=problem", "--map", "note=")
+    assert Trace.objects.count() == 30
+
+
 @pytest.mark.parametrize(
     ("arguments", "project", "cause"),
     [
         (["--by", "nobody"], "maths", type(None)),
         ([], "no address!", ValidationError),
         (["--format", "chat"], "maths", import_job.FileHasBadLines),
-        (["--labels", "judge"], "maths", import_job.LabelerNotNamed),
+        (["--labels", "judge"], "maths", scan.LabelerNotNamed),
     ],
 )
 def test_import_traces_refuses_before_it_writes(

@@ -72,11 +72,11 @@ def test_reply_is_final_and_marks_the_message_read(cast: Personas, now: dt.datet
     assert [what for what, _ in events()] == ["message.written", "message.read", "message.answered"]
 
 
-def test_only_leads_mark_replies_as_seen(cast: Personas, now: dt.datetime) -> None:
+def test_only_those_who_may_write_mark_replies_as_seen(cast: Personas, now: dt.datetime) -> None:
     member_messages.answer_message(message=write(cast, now), text="I did.", by=cast.annotator, now=now)
     theirs = cast.membership(cast.annotator)
     with pytest.raises(roles.NotAllowed):
-        member_messages.mark_answers_seen(membership=theirs, by=cast.reviewer, now=now)
+        member_messages.mark_answers_seen(membership=theirs, by=cast.engineer, now=now)
     assert MemberMessage.objects.with_new_answer(cast.project.pk).count() == 1
     assert member_messages.mark_answers_seen(membership=theirs, by=cast.owner, now=now) == 1
     assert member_messages.mark_answers_seen(membership=theirs, by=cast.owner, now=now) == 0
@@ -89,8 +89,8 @@ def test_only_the_recipient_can_read_and_reply(cast: Personas, now: dt.datetime)
     assert MemberMessage.objects.get().read_at is None
 
 
-@pytest.mark.parametrize("person", ["annotator", "reviewer", "engineer", "neighbour"])
-def test_only_leads_send_messages(person: str, cast: Personas, now: dt.datetime) -> None:
+@pytest.mark.parametrize("person", ["annotator", "viewer", "engineer", "neighbour"])
+def test_only_those_who_may_write_send_messages(person: str, cast: Personas, now: dt.datetime) -> None:
     membership, by = cast.membership(cast.annotator), getattr(cast, person)
     with pytest.raises(roles.NotAllowed):
         member_messages.send_message(membership=membership, text="x", by=by, now=now)

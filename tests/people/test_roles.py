@@ -21,7 +21,7 @@ def test_every_action_has_a_role() -> None:
     ("action", "allowed"),
     [
         (Action.RATE, {Role.OWNER, Role.LEAD, Role.REVIEWER, Role.ANNOTATOR}),
-        (Action.READ, {Role.OWNER, Role.LEAD, Role.REVIEWER, Role.ENGINEER}),
+        (Action.READ, {Role.OWNER, Role.LEAD, Role.REVIEWER, Role.ENGINEER, Role.VIEWER}),
         (Action.TAKE_OUT, {Role.OWNER, Role.LEAD, Role.ENGINEER}),
         (Action.INVITE, {Role.OWNER, Role.LEAD}),
         (Action.CLOSE, {Role.OWNER}),
@@ -65,7 +65,7 @@ def test_refusal_names_the_project_and_the_roles_that_may(now: dt.datetime) -> N
     membership = members.add_member(project=project, user=factories.make_user(), role=Role.ANNOTATOR, now=now)
     with pytest.raises(roles.NotAllowed) as refused:
         roles.require_action(membership, Action.INVITE)
-    for name in ("Sums", str(Role.ANNOTATOR.label), roles.format_roles([Role.OWNER, Role.LEAD])):
+    for name in ("Sums", str(Role.ANNOTATOR.label), f"{Role.OWNER.label}, {Role.LEAD.label}"):
         assert name in str(refused.value)
     roles.require_action(membership, Action.RATE)
 
@@ -74,12 +74,20 @@ def test_refusal_names_the_project_and_the_roles_that_may(now: dt.datetime) -> N
     ("giver", "given"),
     [
         (Role.OWNER, set(Role)),
-        (Role.LEAD, {Role.REVIEWER, Role.ENGINEER, Role.ANNOTATOR}),
+        (Role.LEAD, set(Role) - {Role.OWNER}),
         (Role.REVIEWER, set()),
         (Role.ENGINEER, set()),
+        (Role.VIEWER, set()),
         (Role.ANNOTATOR, set()),
     ],
 )
-def test_grantable_roles_are_below_the_granting_role(giver: Role, given: set[Role]) -> None:
+def test_only_owners_and_leads_grant_roles(giver: Role, given: set[Role]) -> None:
     membership = Membership(project=Project(), role=giver)
     assert {role for role in Role if roles.may_grant(membership, role)} == given
+
+
+def test_leads_appoint_leads_but_do_not_manage_them() -> None:
+    lead = Membership(project=Project(), role=Role.LEAD)
+    assert {role for role in Role if roles.may_manage(lead, role)} == set(Role) - {Role.OWNER, Role.LEAD}
+    owner = Membership(project=Project(), role=Role.OWNER)
+    assert all(roles.may_manage(owner, role) for role in Role)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import login_links
+from accounts import tokens
 from accounts.models import User
 
 
@@ -23,13 +23,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, user: str, origin: str, minutes: int, **options: Any) -> None:
         if minutes < 1:
             raise CommandError(f"--minutes {minutes}: must be at least 1.")
-        token = login_links.create_login_link(
-            user=_find_user(user), by=None, now=timezone.now(), lasts=dt.timedelta(minutes=minutes)
+        token = tokens.create_login_link(
+            user=find_user(user), by=None, now=timezone.now(), lasts=dt.timedelta(minutes=minutes)
         )
         self.stdout.write(origin.rstrip("/") + reverse("login_link", args=[token]))
 
 
-def _find_user(name: str) -> User:
+def find_user(name: str) -> User:
     user = (
         User.objects.filter(username=name).first() or User.objects.filter(email__iexact=name).exclude(email="").first()
     )

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import login_links, users
+from accounts import tokens, users
 
 
 class Command(BaseCommand):
@@ -24,5 +24,5 @@ class Command(BaseCommand):
             owner = users.create_user(username=user, email=email, is_staff=True, now=now)
         except users.NameIsTaken as error:
             raise CommandError(f"{error} To log in to an existing account, run: manage.py login_link {user}") from error
-        token = login_links.create_login_link(user=owner, by=None, now=now)
+        token = tokens.create_login_link(user=owner, by=None, now=now)
         self.stdout.write(origin.rstrip("/") + reverse("login_link", args=[token]))

@@ -4,7 +4,6 @@ The command creates projects and memberships, which is why it belongs to `people
 """
 
 import datetime as dt
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,14 @@ from jobs.runner import JobProgress
 from jobs.terminal import ProgressBar
 from labeling.models import Project
 from labeling.models.gold import GoldUse
-from labeling.models.problem import SourcePurpose
+from labeling.models.trace import ImportedLabelKind, SourcePurpose
 from labeling.projects import lifecycle
-from labeling.traces import import_job, import_report, locations, object_store, scan
-from labeling.traces.identity import LABELS_KINDS
-from labeling.traces.import_report import ImportReport
-from people import members, owned_projects
+from labeling.traces import import_job, locations, scan
+from labeling.traces.scan import ImportOptions, ImportReport
+from people import members
 from people.models import Membership, Role
 
+MAX_PRINTED = 20
 STOPPED = 130  # the exit code of an interrupted program
 SCAN_LABEL = gettext_lazy("Scanning the file (kB):")
 IMPORT_LABEL = gettext_lazy("Importing records:")
@@ -48,24 +47,27 @@ class Command(BaseCommand):
         add("file", help="a path (.gz and .zst are unpacked) or the address of an object: s3://bucket/name")
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
         add("--by", metavar="USER", help="the user who imports; becomes the owner of a new project")
-        add(
-            "--format",
-            default="auto",
-            choices=["auto", *catalog.INPUT_FORMATS],
-            help="auto: detect the format",
-        )
+        add("--format", default="auto", choices=["auto", *catalog.INPUT_FORMATS], help="auto: detect the format")
         add("--segmenter", default="", choices=["", *SEGMENTER_NAMES], help="how to split texts into steps")
-        add("--labels", default="judgments", choices=LABELS_KINDS, help="what the ratings in the file are")
+        add(
+            "--map",
+            dest="columns",
+            action="append",
+            default=[],
+            metavar="COLUMN=FIELD",
+            help="for CSV and Parquet: read a column as a field of the format, or leave it out (COLUMN=); repeatable",
+        )
+        add("--labels", default="judgments", choices=ImportedLabelKind.values, help="what the ratings in the file are")
         add(
             "--labels-by",
             default="",
             metavar="NAME",
-            help="the rater or machine of human, monte_carlo and judge labels",
+            help="who made human, monte_carlo and judge labels",
         )
-        add("--gold-use", default=GoldUse.HIDDEN, choices=GoldUse.values, help="the use of gold")
+        add("--gold-use", default=GoldUse.HIDDEN.value, choices=GoldUse.values, help="the use of gold")
         add(
             "--purpose",
-            default=SourcePurpose.RATE,
+            default=SourcePurpose.RATE.value,
             choices=SourcePurpose.values,
             help="benchmark: keep the problems out of training",
         )
@@ -75,9 +77,9 @@ class Command(BaseCommand):
             choices=PRIVACY_MODES,
             help="what to do with email addresses, telephone numbers and keys",
         )
-        add("--licence", default="", help="the licence of the file")
-        add("--source", default="", metavar="TEXT", help="the origin of the file")
-        add("--lenient", action="store_true", help="skip bad lines instead of refusing the file")
+        add("--licence", default="", help="the license of the file")
+        add("--source", dest="statement", default="", metavar="TEXT", help="the origin of the file")
+        add("--lenient", dest="is_lenient", action="store_true", help="skip bad lines instead of refusing the file")
         add("--bad-lines", type=Path, metavar="FILE", help="write all bad lines to a CSV file")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -91,30 +93,36 @@ class Command(BaseCommand):
         except import_job.FileHasBadLines as error:
             bar.clear()
             self._print_bad_lines(error.report)
+            self.stderr.write(
+                _("Use --lenient to skip bad lines, --format NAME for another format, --map to rename columns.")
+            )
             raise CommandError(str(error).partition(": ")[0]) from error
         except (JobFailed, input_files.UnreadableFile, catalog.UnknownFormat) as error:
             bar.clear()
             raise CommandError(str(error)) from error
         bar.clear()
         self._print_bad_lines(report)
-        for table in import_report.make_report_tables(report):
+        for table in scan.make_report_tables(report):
             self.stdout.write(self.style.MIGRATE_HEADING(table.name))
             for figure in table.figures:
                 self.stdout.write(f"{figure.value:>16}  {figure.name}")
 
     def _import(self, options: dict[str, Any], bar: ProgressBar) -> ImportReport:
         now = timezone.now()
-        choices = _parse_choices(options)
+        options = {**options, "columns": "\n".join(options["columns"])}
+        choices = ImportOptions(**{name: options[name] for name in ImportOptions.__struct_fields__})
         choices.check()
         path = self._locate_file(options["file"], bar)
         with input_files.open_file(path):
-            scan.resolve_format(path, named=choices.format)  # before a project is created for an unreadable file
+            scan.resolve_format(path, choices)  # before a project is created for an unreadable file
         by = _find_user(options["by"])
         project = self._ensure_project(options["project"], by, now)
         request = import_job.prepare_import(project=project, path=path, choices=choices, now=now)
         for chunk in import_job.run_import(request, checkpoint={}, by=by, bad_lines_path=options["bad_lines"]):
             if isinstance(chunk, JobProgress):
-                _show_scan(bar, chunk.result or {})
+                scanned = chunk.result or {}
+                if "read" in scanned:
+                    bar.show(str(SCAN_LABEL), scanned["read"] // 1000, scanned["size"] // 1000)
                 continue
             with transaction.atomic():
                 self._progress = chunk(timezone.now())
@@ -124,10 +132,8 @@ class Command(BaseCommand):
     def _ensure_project(self, slug: str, by: User | None, now: dt.datetime) -> Project:
         """Find or create the project, and make the user its owner if it has no members."""
         project = Project.objects.filter(slug=slug).first()
-        if project is None and by is not None:
-            return owned_projects.create_owned_project(name=slug, slug=_check_slug(slug), by=by, now=now)
         if project is None:
-            project = lifecycle.create_project(name=slug, slug=_check_slug(slug), by=None, now=now)
+            project = lifecycle.create_project(name=slug, slug=_check_slug(slug), by=by, now=now)
         if not Membership.objects.active().filter(project=project).exists():
             if by is None:
                 self.stderr.write(
@@ -142,7 +148,7 @@ class Command(BaseCommand):
         """Return the local path, after a download if necessary. The command may read any file and any store."""
         if not address.startswith(locations.STORE_SCHEMES):
             return Path(address).absolute()
-        download = object_store.fetch_object(address)
+        download = locations.fetch_object(address)
         while True:
             try:
                 progress = next(download).result or {}
@@ -159,30 +165,12 @@ class Command(BaseCommand):
         }
 
     def _print_bad_lines(self, report: ImportReport) -> None:
-        for line in report.bad_lines[:20]:
-            self.stderr.write(str(line))
-        if report.bad > 20:
-            self.stderr.write(_("… and %(n)s more") % {"n": report.bad - 20})
-
-
-def _show_scan(bar: ProgressBar, progress: Mapping[str, Any]) -> None:
-    if "read" in progress:
-        bar.show(str(SCAN_LABEL), progress["read"] // 1000, progress["size"] // 1000)
-
-
-def _parse_choices(options: dict[str, Any]) -> import_job.ImportOptions:
-    return import_job.ImportOptions(
-        format=options["format"],
-        segmenter=options["segmenter"],
-        labels=options["labels"],
-        labels_by=options["labels_by"],
-        gold_use=str(options["gold_use"]),
-        purpose=str(options["purpose"]),
-        private=options["private"],
-        licence=options["licence"],
-        statement=options["source"],
-        is_lenient=options["lenient"],
-    )
+        groups = scan.group_bad_lines(report.bad_lines)
+        for group in groups[:MAX_PRINTED]:
+            more = _(" (%(n)s lines with this reason)") % {"n": group.n} if group.n > 1 else ""
+            self.stderr.write(f"{group.first}{more}")
+        if rest := report.bad - sum(group.n for group in groups[:MAX_PRINTED]):
+            self.stderr.write(_("… and %(n)s more") % {"n": rest})
 
 
 def _find_user(name: str | None) -> User | None:

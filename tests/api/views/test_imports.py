@@ -12,7 +12,7 @@ from django.urls import reverse
 from jobs import runner
 from jobs.models import Job
 from labeling.models import Trace
-from labeling.traces import import_job, uploads
+from labeling.traces import import_job, locations
 from tests.api import api_clients
 from tests.people.personas import Personas, make_personas
 
@@ -116,7 +116,7 @@ def test_body_needs_a_correct_length(cast: Personas, folder: Path, monkeypatch: 
         program, cast, headers={"Transfer-Encoding": "chunked"}
     )  # from a server that does not detect the end of chunked bodies
     assert (chunked.status_code, "Content-Length" in api_clients.problem_detail(chunked)) == (411, True)
-    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 10)
+    monkeypatch.setattr(locations, "MAX_UPLOAD_BYTES", 10)
     assert send(program, cast).status_code == 413
     assert kept(folder) == []
 

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from exports import snapshots
+from exports import orders, snapshots
 from exports.models import Snapshot
 from exports.tasks import build_shard, finish, prepare
 from tests import factories
@@ -53,7 +54,7 @@ def test_time_filters_need_a_time_zone(cast: Personas) -> None:
     program, moments = api_clients.make_client(cast.engineer), {"submitted_from": "2026-01-01T00:00:00Z"}
     assert order(program, cast, name="since", filters=moments).status_code == 202
     made = Snapshot.objects.get(name="since")
-    assert snapshots.load_order(made).filters.submitted_from == dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    assert orders.load_order(made).filters.submitted_from == dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     build("since")
     for odd in ("2026-01-01T00:00:00", "2026-01-01", 0, "today"):
         refused = order(program, cast, name="x", filters={"submitted_until": odd})
@@ -62,6 +63,21 @@ def test_time_filters_need_a_time_zone(cast: Personas) -> None:
     for odd in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"):
         refused = order(program, cast, name="x", filters={"submitted_until": odd})
         assert (refused.status_code, bool(api_clients.problem_detail(refused))) == (422, True)
+
+
+@pytest.mark.parametrize("odd", [{"filtrs": {}}, {"purpos": "training"}, {"rule": {"neutrl": "drop"}}])
+def test_unknown_keys_of_an_order_are_refused(cast: Personas, odd: dict[str, Any]) -> None:
+    refused = order(api_clients.make_client(cast.engineer), cast, name="x", **odd)
+    assert refused.status_code == 422
+    assert not Snapshot.objects.exists()
+
+
+def test_unknown_keys_of_a_stored_order_are_refused(cast: Personas) -> None:
+    order(api_clients.make_client(cast.engineer), cast, name="x")
+    made = Snapshot.objects.get()
+    made.order["filtrs"] = {}
+    with pytest.raises(msgspec.ValidationError, match="filtrs"):
+        orders.load_order(made)
 
 
 def test_snapshot_is_ordered_polled_and_downloaded(cast: Personas) -> None:

@@ -1,0 +1,115 @@
+"""Secrets that act for a user: single-use links, to log in or to set a new password, and API tokens of programs.
+
+The only module that writes LoginLink and ApiToken rows. Only the hash of a secret is stored."""
+
+import datetime as dt
+import hashlib
+import secrets
+from collections.abc import Collection
+
+from django.db.models import Q, QuerySet
+
+from accounts.models import ApiToken, LinkPurpose, LoginLink, User
+
+LOGIN_LINK_LIFETIME = dt.timedelta(minutes=15)
+PASSWORD_LINK_LIFETIME = dt.timedelta(days=3)
+API_PREFIX = "stepmark_"  # lets secret scanners recognize a leaked token
+USE_RECORDED_EVERY = dt.timedelta(hours=1)  # one write per call would cost more than the call
+
+
+class LoginLinkInvalid(Exception):
+    """The link is unknown, used, revoked or expired. Callers do not reveal which."""
+
+
+def generate_token() -> str:
+    """Return 256 random bits as 43 URL-safe characters."""
+    return secrets.token_urlsafe(32)
+
+
+def hash_token(token: str) -> str:
+    """Return the SHA-256 of a token. No salt or slow hash is needed for 256 random bits."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def create_login_link(
+    *, user: User, by: User | None, now: dt.datetime, lasts: dt.timedelta = LOGIN_LINK_LIFETIME
+) -> str:
+    """Return the token of a link that logs `user` in. `by` is None when the operator creates it on the server."""
+    return _create_link(user, LinkPurpose.LOGIN, by, now, lasts)
+
+
+def create_password_link(*, user: User, by: User | None, now: dt.datetime) -> str:
+    """Return the token of a link for setting a new password. Earlier password links stop working."""
+    revoke_links(user=user, purpose=LinkPurpose.NEW_PASSWORD, now=now)
+    return _create_link(user, LinkPurpose.NEW_PASSWORD, by, now, PASSWORD_LINK_LIFETIME)
+
+
+def _create_link(user: User, purpose: LinkPurpose, by: User | None, now: dt.datetime, lasts: dt.timedelta) -> str:
+    token = generate_token()
+    LoginLink.objects.create(
+        user=user, purpose=purpose, token_digest=hash_token(token), made_by=by, made_at=now, expires_at=now + lasts
+    )
+    return token
+
+
+def find_link(*, token: str, purpose: LinkPurpose, now: dt.datetime) -> LoginLink:
+    """Return the link, without using it up: message previews open links too. Raises LoginLinkInvalid."""
+    links = LoginLink.objects.filter(used_at=None, withdrawn_at=None, expires_at__gt=now, user__is_active=True)
+    link = links.filter(token_digest=hash_token(token), purpose=purpose).select_related("user").first()
+    if link is None:
+        raise LoginLinkInvalid
+    return link
+
+
+def use_link(*, token: str, purpose: LinkPurpose, now: dt.datetime) -> User:
+    """Use the link up and return its user. Of several concurrent calls, one succeeds. Raises LoginLinkInvalid."""
+    link = find_link(token=token, purpose=purpose, now=now)
+    # The update repeats the check on columns of the row itself: PostgreSQL rechecks those after waiting for a row lock,
+    # but not a subquery, which a join would become.
+    if not LoginLink.objects.filter(pk=link.pk, used_at=None, withdrawn_at=None).update(used_at=now):
+        raise LoginLinkInvalid
+    return link.user
+
+
+def revoke_links(*, user: User, now: dt.datetime, purpose: LinkPurpose | None = None) -> None:
+    """Revoke the unused links of `user`, for one purpose or all."""
+    links = LoginLink.objects.filter(user=user, used_at=None, withdrawn_at=None)
+    if purpose is not None:
+        links = links.filter(purpose=purpose)
+    links.update(withdrawn_at=now)
+
+
+def create_api_token(
+    *, user: User, name: str, scopes: Collection[str], lasts: dt.timedelta | None, now: dt.datetime
+) -> tuple[ApiToken, str]:
+    """Return the new token and its secret."""
+    secret = API_PREFIX + generate_token()
+    row = ApiToken.objects.create(
+        user=user,
+        name=name,
+        scopes=sorted(scopes),
+        token_digest=hash_token(secret),
+        made_at=now,
+        expires_at=now + lasts if lasts else None,
+    )
+    return row, secret
+
+
+def find_api_token(*, secret: str, now: dt.datetime) -> ApiToken | None:
+    """Return the active token with this secret and update its last-used time, at most once an hour."""
+    is_current = Q(expires_at=None) | Q(expires_at__gt=now)
+    active = ApiToken.objects.filter(is_current, withdrawn_at=None, user__is_active=True).select_related("user")
+    token = active.filter(token_digest=hash_token(secret)).first()
+    if token and (token.used_at is None or token.used_at < now - USE_RECORDED_EVERY):
+        ApiToken.objects.filter(pk=token.pk).update(used_at=now)
+    return token
+
+
+def revoke_api_token(*, token: ApiToken, now: dt.datetime) -> None:
+    """Revoke a token. The row is kept as a record of what the token allowed, and until when."""
+    ApiToken.objects.filter(pk=token.pk, withdrawn_at=None).update(withdrawn_at=now)
+
+
+def list_api_tokens(user: User) -> QuerySet[ApiToken]:
+    """Return a user's tokens, newest first: expired ones included, revoked ones left out."""
+    return ApiToken.objects.filter(user=user, withdrawn_at=None).order_by("-pk")
