@@ -25,15 +25,6 @@ class OnboardingGate(models.TextChoices):
 # Only at these gates a rater gets traces.
 GATES_WITH_TRACES = frozenset({OnboardingGate.TRAINING, OnboardingGate.SCREENING, OnboardingGate.WORK})
 
-_GATE_OF_STAGE = {
-    RaterStage.TRAINING: OnboardingGate.TRAINING,
-    RaterStage.LESSON: OnboardingGate.LESSON,
-    RaterStage.SCREENING: OnboardingGate.SCREENING,
-    RaterStage.RETRY: OnboardingGate.RETRY,
-    RaterStage.FAILED: OnboardingGate.FAILED,
-    RaterStage.WORKING: OnboardingGate.WORK,
-}
-
 
 def next_gate(*, rater: Rater, project: Project) -> OnboardingGate:
     """Return the next gate. Raters who failed the screening need not read new versions; all others must."""
@@ -48,4 +39,4 @@ def next_gate(*, rater: Rater, project: Project) -> OnboardingGate:
 
 def gate_of_stage(rater: Rater) -> OnboardingGate:
     """Return how far a rater has come, regardless of new versions of the guideline and the consent text."""
-    return _GATE_OF_STAGE[RaterStage(rater.stage)]
+    return OnboardingGate.WORK if rater.stage == RaterStage.WORKING else OnboardingGate(rater.stage)

@@ -5,6 +5,7 @@ Only this module changes the Rater table, except for what `labeling.onboarding` 
 
 import datetime as dt
 import uuid
+from collections.abc import Mapping
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -71,19 +72,28 @@ def remove_rater(*, rater: Rater, now: dt.datetime) -> None:
     Rater.objects.active().filter(pk=rater.pk).update(removed_at=now)
 
 
-def pause_rater(*, rater: Rater, reason: str, note: str = "", by: User | None, now: dt.datetime) -> bool:
+def pause_rater(
+    *,
+    rater: Rater,
+    reason: str,
+    note: str = "",
+    by: User | None,
+    now: dt.datetime,
+    evidence: Mapping[str, object] | None = None,
+) -> bool:
     """Stop assigning traces to the rater until a lead resumes them. Return False if they are already paused.
 
-    Called when a lead pauses a rater, and by the gold monitor. The rater reads `reason`; only leads read `note`. Open
-    traces can still be finished.
+    Without `by`, a check pauses them, and the event has its evidence. The rater reads who paused them and the `reason`;
+    only leads read `note`. Open traces can still be finished.
     """
     with transaction.atomic():
         changed = Rater.objects.filter(pk=rater.pk, paused_at=None).update(
-            paused_at=now, paused_reason=reason[:300], paused_note=note[:300]
+            paused_at=now, is_paused_by_check=by is None, paused_reason=reason[:300], paused_note=note[:300]
         )
         if changed:
             queue.release_held(rater_id=rater.pk, now=now, reason="rater paused", by=by)
-            log_rater_event("rater.paused", rater, by, now, reason=reason, note=note)
+            detail = {"evidence": dict(evidence)} if evidence else {}
+            log_rater_event("rater.paused", rater, by, now, reason=reason, note=note, **detail)
     return bool(changed)
 
 
@@ -91,7 +101,12 @@ def resume_rater(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
     """End a pause. Quality monitoring starts over: earlier gold does not count, and the rater is no longer trusted."""
     with transaction.atomic():
         changed = Rater.objects.filter(pk=rater.pk, paused_at__isnull=False).update(
-            paused_at=None, paused_reason="", paused_note="", watched_since_at=now, proven_at=None
+            paused_at=None,
+            is_paused_by_check=False,
+            paused_reason="",
+            paused_note="",
+            watched_since_at=now,
+            proven_at=None,
         )
         if changed:
             log_rater_event("rater.resumed", rater, by, now)
@@ -117,41 +132,32 @@ def mark_trusted(*, project_id: int, since: dt.datetime, now: dt.datetime) -> in
     return n_trusted
 
 
-def set_stage(*, rater: Rater, to: RaterStage, now: dt.datetime) -> None:
-    """Change the onboarding stage. The caller has locked the rater, and records the time with the reason."""
-    rater.stage = to
-    rater.save(update_fields=["stage"])
-
-
 def log_rater_event(what: str, rater: Rater, by: User | None, now: dt.datetime, **detail: object) -> None:
     audit_log.log_event(what=what, by=by, now=now, project=rater.project_id, subject=f"rater:{rater.pk}", detail=detail)
 
 
 def ensure_labeler(*, project: Project, labeler: str, now: dt.datetime) -> Rater:
     """Return the rater with this pseudonym, otherwise an imported labeler."""
-    rater, _ = Rater.objects.get_or_create(
+    return Rater.objects.get_or_create(
         project=project, labeler=labeler, defaults={"kind": RaterKind.IMPORTED, "added_at": now}
-    )
-    return rater
+    )[0]
 
 
 def ensure_unknown(*, project: Project, now: dt.datetime) -> Rater:
     """Return the project's rater for labels whose file names no labeler."""
-    rater, _ = Rater.objects.get_or_create(
+    return Rater.objects.get_or_create(
         project=project, kind=RaterKind.UNKNOWN, defaults={"labeler": None, "added_at": now}
-    )
-    return rater
+    )[0]
 
 
 def ensure_machine(*, project: Project, name: str, now: dt.datetime) -> Rater:
     """Return the rater for a named machine, such as a judge with its prompt or a number of Monte Carlo rollouts."""
-    rater, _ = Rater.objects.get_or_create(
+    return Rater.objects.get_or_create(
         project=project,
         kind=RaterKind.MACHINE,
         machine=name,
         defaults={"labeler": _new_pseudonym(), "added_at": now},
-    )
-    return rater
+    )[0]
 
 
 def _new_pseudonym() -> str:

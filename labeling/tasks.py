@@ -5,20 +5,21 @@ from django.utils import timezone
 
 from jobs import runner
 from labeling import overlap_change, queue
-from labeling.quality import background_refresh, rater_model, recount_job
-from labeling.traces import import_job, undo_job, uploads
+from labeling.projects import budgets
+from labeling.quality import project_stats, rater_model, recount_job, resolve, set_aside
+from labeling.traces import import_job, locations, undo
 
 REFRESH_EXPIRES_SECONDS = 3.0  # the next refresh asks again
 
 
-@shared_task(name=import_job.KIND)
-def run_import(job_id: int) -> None:
-    runner.run_job(job_id, import_job.chunks)
+def _register_job(kind: str, chunks: runner.Handler) -> None:
+    @shared_task(name=kind)
+    def run(job_id: int) -> None:
+        runner.run_job(job_id, chunks)
 
 
-@shared_task(name=undo_job.KIND)
-def run_undo_import(job_id: int) -> None:
-    runner.run_job(job_id, undo_job.chunks)
+for _job in (import_job, undo, recount_job, rater_model, overlap_change, set_aside):
+    _register_job(_job.KIND, _job.chunks)
 
 
 @shared_task(name="labeling.lapse_due")
@@ -28,14 +29,15 @@ def lapse_due_leases() -> None:
 
 @shared_task(name="labeling.refresh")
 def refresh_quality() -> None:
-    background_refresh.resolve_due_traces(now=timezone.now())
-    for project_id in background_refresh.list_stale_projects(now=timezone.now()):
+    resolve.resolve_due_traces(now=timezone.now())
+    budgets.report_budgets(now=timezone.now())
+    for project_id in project_stats.find_stale_projects(now=timezone.now()):
         compute_project_stats.apply_async([project_id], expires=REFRESH_EXPIRES_SECONDS)
 
 
 @shared_task(name="labeling.compute_figures")
 def compute_project_stats(project_id: int) -> None:
-    background_refresh.refresh_project_stats(project_id=project_id, now=timezone.now())
+    project_stats.refresh_project_stats(project_id=project_id, now=timezone.now())
 
 
 @shared_task(name="labeling.recount_all")
@@ -43,21 +45,6 @@ def enqueue_recounts() -> None:
     recount_job.enqueue_recounts(now=timezone.now())
 
 
-@shared_task(name=recount_job.KIND)
-def run_recount(job_id: int) -> None:
-    runner.run_job(job_id, recount_job.chunks)
-
-
-@shared_task(name=rater_model.KIND)
-def run_rater_fit(job_id: int) -> None:
-    runner.run_job(job_id, rater_model.chunks)
-
-
 @shared_task(name="labeling.forget_uploads")
 def delete_old_uploads() -> None:
-    uploads.delete_old_uploads(now=timezone.now())
-
-
-@shared_task(name=overlap_change.KIND)
-def run_overlap_change(job_id: int) -> None:
-    runner.run_job(job_id, overlap_change.chunks)
+    locations.delete_old_uploads(now=timezone.now())

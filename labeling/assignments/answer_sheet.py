@@ -1,28 +1,157 @@
-"""The answer sheet of an assignment: all that decides what an edit or a submit does, read in one statement."""
+"""What a merge reads: a batch of edits as a client sends it, and the answer sheet that it is for.
+
+The answer sheet is all that decides what an edit or a submit does, read in one statement.
+"""
 
 import datetime as dt
 import itertools
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import orjson
+from django.utils.translation import gettext as _
 
 import rawsql
-from labeling.assignments.edit_batch import EditBatch
-from labeling.assignments.errors import AssignmentUnknown
-from labeling.models.assignment import AssignmentState
+from labeling.assignments.errors import AssignmentUnknown, BatchRefused, EditRefused
+from labeling.models.assignment import AssignmentState, RatingEditKind
 from labeling.models.trace import TraceKind
 from labeling.projects import protocols
 
-_READ = rawsql.load_sql(__file__, "answer_sheet.sql")
-_ALL_STEPS = (0, 2**31 - 1)
+BATCH_LIMIT = 1000
+TEXT_LIMIT = 20_000
+CLIENT_LENGTH = 32
+_MAX_INTEGER = 2**31 - 1
+_MAX_OPTION = 2**15 - 1
+_DAY_MS = 24 * 60 * 60 * 1000
 _MS, _CLOCK_TOLERANCE = dt.timedelta(milliseconds=1), dt.timedelta(seconds=5)
-_MAX_MS = 2**31 - 1
+_READ = rawsql.load_sql(__file__, "answer_sheet.sql")
+
+PARTS: dict[str, str] = {
+    RatingEditKind.RATE.value: "rating",
+    RatingEditKind.UNDO.value: "rating",
+    RatingEditKind.CHOOSE.value: "chosen",
+    RatingEditKind.WRITE_STEP.value: "written",
+    RatingEditKind.COMMENT.value: "comment",
+}
+
+
+class EditTarget(NamedTuple):
+    """What an edit changes. Edits of different targets never conflict."""
+
+    part: str
+    step: int
+    option: int | None
+
+
+def edit_target(kind: str, step: int, option: int | None) -> EditTarget:
+    part = PARTS[kind]
+    return EditTarget(part, step, option if part == "rating" else None)
+
+
+class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """One action of a rater. `rate` and `undo` name an option, `choose` the option that the path continues with."""
+
+    sequence: int  # grows by one with each edit of the client
+    seen: int  # the assignment's version that the client knew at the time
+    kind: str
+    step: int  # position
+    option: int | None = None  # position
+    rating: int | None = None  # for `undo` the previous one, if any
+    flagged: bool | None = None
+    category: str = ""
+    text: str = ""  # the reason of a rating, the rater's own step, or the comment
+    active_ms: int = 0
+    made_at: dt.datetime | None = None
+
+    @property
+    def target(self) -> EditTarget:
+        return edit_target(self.kind, self.step, self.option)
+
+
+class EditBatch(NamedTuple):
+    """A message of one client."""
+
+    assignment_id: int
+    rater_id: int
+    client: str
+    edits: tuple[IncomingEdit, ...]
+
+
+def validate_batch(assignment_id: int, rater_id: int, client: str, edits: Sequence[IncomingEdit]) -> EditBatch:
+    """Return the batch. Raises BatchRefused or EditRefused for values that no row can store."""
+    if not 0 < len(client) <= CLIENT_LENGTH or not _is_storable_text(client):
+        raise BatchRefused(_("The client ID must have 1 to %(limit)d characters.") % {"limit": CLIENT_LENGTH})
+    if len(edits) > BATCH_LIMIT:
+        raise BatchRefused(_("A batch can have at most %(limit)d edits.") % {"limit": BATCH_LIMIT})
+    sequences: set[int] = set()
+    for index, edit in enumerate(edits):
+        fault = _find_fault(edit) or (
+            ("sequence", _("another edit has the same sequence number")) if edit.sequence in sequences else None
+        )
+        if fault:
+            refuse_edit(edit, index, *fault)
+        sequences.add(edit.sequence)
+    return EditBatch(assignment_id, rater_id, client, tuple(edits))
+
+
+def validate_reason(reason: str) -> str:
+    """Return the rater's reason for ending a trace. Raises BatchRefused if no row can store it."""
+    if len(reason) > TEXT_LIMIT:
+        raise BatchRefused(_("The reason is longer than %(limit)d characters.") % {"limit": TEXT_LIMIT})
+    if not _is_storable_text(reason):
+        raise BatchRefused(_("The reason contains an invalid character (NUL or an unpaired surrogate)."))
+    return reason
+
+
+def refuse_edit(edit: IncomingEdit, index: int, field: str, fault: str) -> None:
+    message = _("Step %(step)d: %(fault)s.") % {"step": edit.step + 1, "fault": fault}
+    raise EditRefused(message, index=index, sequence=edit.sequence, field=field)
+
+
+def _find_fault(edit: IncomingEdit) -> tuple[str, str] | None:
+    if edit.kind not in PARTS:
+        return "kind", _("unknown kind of edit %(kind)s") % {"kind": edit.kind[:40]}
+    return _find_number_fault(edit) or _find_text_fault(edit)
+
+
+def _find_number_fault(edit: IncomingEdit) -> tuple[str, str] | None:
+    if edit.rating is not None and edit.rating not in (-1, 0, 1):
+        return "rating", _("%(rating)s is not a rating; use -1, 0 or 1") % {"rating": edit.rating}
+    if PARTS[edit.kind] == "rating" and edit.option is None:
+        return "option", _("a rating must name its option")
+    for field, value, least, most in (
+        ("sequence", edit.sequence, 1, _MAX_INTEGER),
+        ("seen", edit.seen, 0, _MAX_INTEGER),
+        ("step", edit.step, 0, _MAX_INTEGER),
+        ("option", edit.option or 0, 0, _MAX_OPTION),
+        ("active_ms", edit.active_ms, 0, _DAY_MS),
+    ):
+        if not least <= value <= most:
+            return field, _("%(field)s is out of range") % {"field": field}
+    return None
+
+
+def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
+    if len(edit.category) > 40:
+        return "category", _("the error category is longer than 40 characters")
+    if len(edit.text) > TEXT_LIMIT:
+        return "text", _("the text is longer than %(limit)d characters") % {"limit": TEXT_LIMIT}
+    if not _is_storable_text(edit.text) or not _is_storable_text(edit.category):
+        return "text", _("the text contains an invalid character (NUL or an unpaired surrogate)")
+    return None
+
+
+def _is_storable_text(text: str) -> bool:
+    """Return whether PostgreSQL can store the text: no NUL and no unpaired surrogate."""
+    try:
+        return "\x00" not in text and (text.isascii() or bool(text.encode()))
+    except UnicodeEncodeError:
+        return False
 
 
 class StepRow(NamedTuple):
     id: int
-    position: int
     is_rateable: bool
     options: tuple[int, ...]  # ids by position
 
@@ -81,7 +210,7 @@ class AssignmentFacts(NamedTuple):
         """Return the time since the assignment began: active time cannot be longer, whatever the client's clock says.
         Small differences between the two clocks are tolerated."""
         begun_at = self.held_at or self.opened_at
-        return _MAX_MS if begun_at is None else int((now - begun_at + _CLOCK_TOLERANCE) / _MS)
+        return _MAX_INTEGER if begun_at is None else int((now - begun_at + _CLOCK_TOLERANCE) / _MS)
 
 
 class AnswerSheet(NamedTuple):
@@ -102,6 +231,11 @@ class AnswerSheet(NamedTuple):
     def is_pregenerated(self) -> bool:
         return self.facts.trace_kind == TraceKind.PREGENERATED
 
+    def with_changes(
+        self, reviews: dict[int, StepReviewRow], judgments: dict[tuple[int, int], JudgmentRow]
+    ) -> "AnswerSheet":
+        return self._replace(reviews={**self.reviews, **reviews}, judgments={**self.judgments, **judgments})
+
     def protocol_steps(self) -> list[protocols.ProtocolStep]:
         unrated = JudgmentRow()
         return [
@@ -117,7 +251,7 @@ class AnswerSheet(NamedTuple):
 def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> AnswerSheet:
     """Read the answer sheet from the first to the last of these positions (None: all), with the earlier edits of these
     steps and those that the batch repeats. Raises AssignmentUnknown."""
-    first, last = _ALL_STEPS if steps is None else (min(steps, default=0), max(steps, default=-1))
+    first, last = (0, _MAX_INTEGER) if steps is None else (min(steps, default=0), max(steps, default=-1))
     rows = rawsql.fetch_rows(
         _READ,
         {
@@ -132,22 +266,17 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
     if not rows:
         raise AssignmentUnknown
     *facts, steps_json, reviews_json, edits_json = rows[0]
-    return _build_answer_sheet(AssignmentFacts(*facts), _decode(steps_json), _decode(reviews_json), _decode(edits_json))
-
-
-def _build_answer_sheet(
-    facts: AssignmentFacts, step_rows: Sequence[Any], review_rows: Sequence[Any], edit_rows: Sequence[Any]
-) -> AnswerSheet:
     steps = {
-        position: StepRow(pk, position, is_rateable, tuple(option for _, option in sorted(options or ())))
-        for pk, position, is_rateable, options in step_rows
+        position: StepRow(pk, is_rateable, tuple(option for _, option in sorted(options or ())))
+        for pk, position, is_rateable, options in _decode(steps_json)
     }
     reviews, judgments = {}, {}
-    for position, *review, judgment_rows in review_rows:
+    for position, *review, judgment_rows in _decode(reviews_json):
         reviews[position] = StepReviewRow(*review)
         for option, rating, flagged, category, reason in judgment_rows or ():
             judgments[position, option] = JudgmentRow(rating, flagged, category, reason)
-    return AnswerSheet(facts, steps, reviews, judgments, tuple(itertools.starmap(HistoryEdit, edit_rows)))
+    history = tuple(itertools.starmap(HistoryEdit, _decode(edits_json)))
+    return AnswerSheet(AssignmentFacts(*facts), steps, reviews, judgments, history)
 
 
 def _decode(text: str | None) -> list[Any]:

@@ -13,10 +13,9 @@ from django.utils.translation import gettext as _
 
 import rawsql
 from accounts.models import User
-from events import audit_log
-from labeling.assignments import edits, event_log
-from labeling.assignments.edit_batch import IncomingEdit
-from labeling.assignments.errors import AssignmentUnknown, CorrectionRefused
+from labeling.assignments import edits
+from labeling.assignments.answer_sheet import IncomingEdit
+from labeling.assignments.errors import CorrectionRefused
 from labeling.models import Assignment, CorrectionRequest, Judgment, StepReview
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.models.project import ProjectState
@@ -27,13 +26,16 @@ _REQUESTABLE_PURPOSES = (AssignmentPurpose.WORK, AssignmentPurpose.ADJUDICATION)
 def reopen_submission(*, assignment_id: int, rater_id: int, now: dt.datetime, by: User | None) -> Assignment:
     """Begin a correction, or return the one that is open. Raises CorrectionRefused."""
     with transaction.atomic():
-        assignment = _lock_assignment(assignment_id, rater_id)
+        assignment = edits.lock_assignment(assignment_id=assignment_id, rater_id=rater_id)
         if assignment.reopened_at is not None:
             return assignment
-        if refusal := reopen_refusal_reason(assignment=assignment, now=now):
+        is_asked = bool(find_open_requests(assignments=[assignment]))
+        if refusal := reopen_refusal_reason(assignment=assignment, now=now, is_asked=is_asked):
             raise refusal
         assignment.revision = assignment.submitted_revision + 1
-        _copy_revision(assignment)
+        copy = {"assignment": assignment.pk, "new": assignment.revision, "submitted": assignment.submitted_revision}
+        rawsql.fetch_rows(_COPY_STEP_REVIEWS, copy)
+        rawsql.fetch_rows(_COPY_JUDGMENTS, copy)
         _save_revision(assignment, reopened_at=now)
         _log(assignment, "assignment.reopened", by, now, revision=assignment.revision)
     return assignment
@@ -55,7 +57,7 @@ def discard_correction(
     if writes:
         edits.record_edits(assignment_id=assignment_id, rater_id=rater_id, client=client, writes=writes, now=now)
     with transaction.atomic():
-        assignment = _lock_assignment(assignment_id, rater_id)
+        assignment = edits.lock_assignment(assignment_id=assignment_id, rater_id=rater_id)
         if assignment.reopened_at is None:
             return assignment
         drafts = StepReview.objects.filter(assignment=assignment, revision=assignment.revision)
@@ -67,12 +69,10 @@ def discard_correction(
     return assignment
 
 
-def reopen_refusal_reason(
-    *, assignment: Assignment, now: dt.datetime, is_asked: bool | None = None
-) -> CorrectionRefused | None:
+def reopen_refusal_reason(*, assignment: Assignment, now: dt.datetime, is_asked: bool) -> CorrectionRefused | None:
     """Return why a submission cannot be corrected, or None if it can.
 
-    The assignment comes with its project and rater. Pass `is_asked` if it is known whether a correction is requested.
+    The assignment comes with its project and rater. `is_asked` says whether a correction is requested.
     """
     project, submitted_at = assignment.project, assignment.submitted_at
     if assignment.state != AssignmentState.SUBMITTED or submitted_at is None:
@@ -85,11 +85,9 @@ def reopen_refusal_reason(
         return CorrectionRefused("rater_removed", _("You are no longer a member of this project."))
     if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
         return CorrectionRefused("project_closed", _("The project is closed, so submissions cannot be corrected."))
-    if now > submitted_at + dt.timedelta(days=project.correction_days):
-        is_requested = _has_open_request(assignment.pk) if is_asked is None else is_asked
-        if not is_requested:
-            message = _("Submissions can be corrected for %(days)d days. This one is older.")
-            return CorrectionRefused("too_late", message % {"days": project.correction_days})
+    if now > submitted_at + dt.timedelta(days=project.correction_days) and not is_asked:
+        message = _("Submissions can be corrected for %(days)d days. This one is older.")
+        return CorrectionRefused("too_late", message % {"days": project.correction_days})
     return None
 
 
@@ -143,39 +141,17 @@ def find_open_requests(*, assignments: Sequence[Assignment]) -> set[int]:
 def decline_correction(*, assignment_id: int, rater_id: int, by: User | None, now: dt.datetime) -> bool:
     """Answer a correction request by leaving the submission unchanged. Return False if there is no request."""
     assignment = Assignment.objects.filter(pk=assignment_id, rater_id=rater_id).first()
-    return assignment is not None and _close_request(assignment, by, now, was_corrected=False)
+    return assignment is not None and answer_request(assignment=assignment, was_corrected=False, by=by, now=now)
 
 
-def close_request_as_corrected(*, assignment_id: int, by: User | None, now: dt.datetime) -> bool:
-    """Answer a correction request by the submit of a correction, inside its transaction."""
-    return _close_request(Assignment.objects.get(pk=assignment_id), by, now, was_corrected=True)
-
-
-def _close_request(assignment: Assignment, by: User | None, now: dt.datetime, *, was_corrected: bool) -> bool:
+def answer_request(*, assignment: Assignment, was_corrected: bool, by: User | None, now: dt.datetime) -> bool:
+    """Answer the open correction request of an assignment. Return False if there is none."""
     with transaction.atomic():
         requests = CorrectionRequest.objects.filter(assignment=assignment, answered_at=None)
         changed = requests.update(answered_at=now, was_corrected=was_corrected)
         if changed:
             _log(assignment, "correction.answered", by, now, was_corrected=was_corrected)
     return bool(changed)
-
-
-def _has_open_request(assignment_id: int) -> bool:
-    return CorrectionRequest.objects.filter(assignment_id=assignment_id, answered_at=None).exists()
-
-
-def _lock_assignment(assignment_id: int, rater_id: int) -> Assignment:
-    rows = Assignment.objects.select_related("project", "rater").filter(pk=assignment_id, rater_id=rater_id)
-    assignment = rows.select_for_update(no_key=True, of=("self",)).first()
-    if assignment is None:
-        raise AssignmentUnknown
-    return assignment
-
-
-def _copy_revision(assignment: Assignment) -> None:
-    revisions = {"assignment": assignment.pk, "new": assignment.revision, "submitted": assignment.submitted_revision}
-    rawsql.fetch_rows(_COPY_STEP_REVIEWS, revisions)
-    rawsql.fetch_rows(_COPY_JUDGMENTS, revisions)
 
 
 def _save_revision(assignment: Assignment, *, reopened_at: dt.datetime | None) -> None:
@@ -185,8 +161,7 @@ def _save_revision(assignment: Assignment, *, reopened_at: dt.datetime | None) -
 
 
 def _log(assignment: Assignment, what: str, by: User | None, now: dt.datetime, **detail: object) -> None:
-    subject = event_log.assignment_subject(assignment.pk)
-    audit_log.log_event(what=what, by=by, now=now, project=assignment.project_id, subject=subject, detail=detail)
+    edits.log_assignment_event(what, assignment.pk, assignment.project_id, by, now, **detail)
 
 
 _COPY_STEP_REVIEWS = """

@@ -2,17 +2,20 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import msgspec
 from django.db import transaction
 
-import rawsql
+from accounts.models import User
+from events import audit_log
+from events.models import Event
 from labeling import queue
-from labeling.assignments import answer_sheet, event_log, merge
-from labeling.assignments.answer_sheet import AnswerSheet, JudgmentRow, StepReviewRow
-from labeling.assignments.edit_batch import EditBatch, IncomingEdit, validate_batch
+from labeling.assignments import answer_sheet, merge
+from labeling.assignments.answer_sheet import AnswerSheet, EditBatch, IncomingEdit, validate_batch
 from labeling.assignments.errors import AssignmentUnknown
-from labeling.assignments.merge import LostEdit, MergeResult, NewEdit
+from labeling.assignments.merge import LostEdit, MergeResult
+from labeling.models import Assignment
 from labeling.models.assignment import OPEN_STATES, AssignmentState
 
 
@@ -40,62 +43,53 @@ def record_edits(
     if recorded is not None:
         return recorded
     with transaction.atomic():
-        lock_assignment(batch=batch, now=now)
-        return _record_locked(batch, now)
+        lock_assignment(assignment_id=assignment_id, rater_id=rater_id)
+        recorded = _record(_load_sheet(batch), batch, now)
+        if recorded is None:
+            raise RuntimeError(f"assignment {assignment_id} changed while it was locked")
+        return recorded
 
 
-def lock_assignment(*, batch: EditBatch, now: dt.datetime, and_trace: bool = False) -> None:
+def lock_assignment(*, assignment_id: int, rater_id: int, and_trace: bool = False) -> Assignment:
     """Lock the assignment to the end of the transaction. A submit also locks the trace, to count its submissions."""
-    sql = _LOCK_WITH_TRACE if and_trace else _LOCK
-    if not rawsql.fetch_rows(sql, {"assignment": batch.assignment_id, "rater": batch.rater_id}):
+    rows = Assignment.objects.select_related("project", "rater", "trace").filter(pk=assignment_id, rater_id=rater_id)
+    assignment = rows.select_for_update(no_key=True, of=("self", "trace") if and_trace else ("self",)).first()
+    if assignment is None:
         raise AssignmentUnknown
-
-
-_LOCK_WITH_TRACE = """
-SELECT 1 FROM labeling_assignment a JOIN labeling_trace t ON t.id = a.trace_id
-WHERE a.id = %(assignment)s AND a.rater_id = %(rater)s FOR NO KEY UPDATE OF a, t"""
-_LOCK = "SELECT 1 FROM labeling_assignment WHERE id = %(assignment)s AND rater_id = %(rater)s FOR NO KEY UPDATE"
+    return assignment
 
 
 def _record_unlocked(batch: EditBatch, now: dt.datetime) -> RecordedBatch | None:
     """Record with two statements and no transaction. Return None if the assignment changed between the two, or if an
     event must be logged as well."""
     sheet = _load_sheet(batch)
-    if sheet.facts.is_removed or sheet.facts.is_withdrawn:
-        return None
-    merged = merge.merge_batch(sheet, batch, now=now)
-    version = save_merge(sheet=sheet, merged=merged, client=batch.client, now=now)
-    return None if version is None else _recorded_batch(sheet, merged, batch, version, now)
+    return None if sheet.facts.is_removed or sheet.facts.is_withdrawn else _record(sheet, batch, now)
 
 
-def _record_locked(batch: EditBatch, now: dt.datetime) -> RecordedBatch:
-    sheet = _load_sheet(batch)
+def _record(sheet: AnswerSheet, batch: EditBatch, now: dt.datetime) -> RecordedBatch | None:
+    """Return None, and write nothing, if the assignment has changed since the sheet was read."""
     merged = merge.merge_batch(sheet, batch, now=now)
     version = save_merge(sheet=sheet, merged=merged, client=batch.client, now=now)
     if version is None:
-        raise RuntimeError(f"assignment {batch.assignment_id} changed while it was locked")
-    event_log.log_unexpected_edits(sheet=sheet, merged=merged, now=now)
-    return _recorded_batch(sheet, merged, batch, version, now)
-
-
-def _load_sheet(batch: EditBatch) -> AnswerSheet:
-    return answer_sheet.load_answer_sheet(batch, steps={edit.step for edit in batch.edits})
-
-
-def _recorded_batch(
-    sheet: AnswerSheet, merged: MergeResult, batch: EditBatch, version: int, now: dt.datetime
-) -> RecordedBatch:
-    is_open = sheet.facts.state in OPEN_STATES
-    ends_at = _renewed_lease_end(sheet, now) if version > sheet.facts.version else sheet.facts.lease_ends_at
+        return None
+    log_unexpected_edits(sheet=sheet, merged=merged, now=now)
+    facts, ends_at = sheet.facts, sheet.facts.lease_ends_at
+    is_open = facts.state in OPEN_STATES
+    if version > facts.version:
+        ends_at = queue.renewed_lease_end(facts.state, facts.lease_seconds, ends_at, now)
     return RecordedBatch(
         version=version,
-        state=AssignmentState.OPENED if is_open else AssignmentState(sheet.facts.state),
-        revision=sheet.facts.revision,
+        state=AssignmentState.OPENED if is_open else AssignmentState(facts.state),
+        revision=facts.revision,
         is_late=sheet.is_closed and bool(batch.edits),
         sequences=tuple(edit.sequence for edit in batch.edits),
         lost=merged.lost,
         lease_ends_at=ends_at if is_open else None,
     )
+
+
+def _load_sheet(batch: EditBatch) -> AnswerSheet:
+    return answer_sheet.load_answer_sheet(batch, steps={edit.step for edit in batch.edits})
 
 
 def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.datetime) -> int | None:
@@ -105,49 +99,46 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
     if not merged.new_edits and facts.state != AssignmentState.HELD:
         return facts.version
     return queue.update_assignment(
-        expected=queue.ExpectedAssignment(
-            facts.assignment, facts.version, facts.state, facts.revision, facts.submitted_revision, facts.is_reopened
-        ),
+        expected=facts._asdict(),
         new_version=facts.version + 1,
         client=client,
-        edits=[_edit_columns(new_edit, sheet) for new_edit in merged.new_edits],
-        reviews=[_review_columns(sheet, *item) for item in merged.reviews.items()],
-        judgments=[_judgment_columns(sheet, *item) for item in merged.judgments.items()],
-        lease_ends_at=_renewed_lease_end(sheet, now),
+        edits=[
+            {
+                **msgspec.structs.asdict(new_edit.edit),
+                "seen": new_edit.seen,
+                "was_late": sheet.is_closed,
+                "was_applied": new_edit.was_applied,
+            }
+            for new_edit in merged.new_edits
+        ],
+        reviews=[{"step_id": sheet.steps[step].id, **review._asdict()} for step, review in merged.reviews.items()],
+        judgments=[
+            {
+                "step_id": sheet.steps[step].id,
+                "option_id": sheet.steps[step].options[option],
+                **judgment._asdict(),
+            }
+            for (step, option), judgment in merged.judgments.items()
+        ],
+        lease_ends_at=queue.renewed_lease_end(facts.state, facts.lease_seconds, facts.lease_ends_at, now),
         now=now,
     )
 
 
-def _renewed_lease_end(sheet: AnswerSheet, now: dt.datetime) -> dt.datetime | None:
+def log_unexpected_edits(*, sheet: AnswerSheet, merged: MergeResult, now: dt.datetime) -> None:
+    """Log once per assignment that edits arrived for a withdrawn trace or from a removed rater. They are kept."""
+    if not merged.new_edits:
+        return
     facts = sheet.facts
-    return queue.renewed_lease_end(
-        state=facts.state, lease_seconds=facts.lease_seconds, lease_ends_at=facts.lease_ends_at, now=now
-    )
+    for what, applies in (
+        ("writes.arrived_from_removed_rater", facts.is_removed),
+        ("writes.arrived_for_withdrawn_trace", facts.is_withdrawn),
+    ):
+        if applies and not Event.objects.filter(subject=f"assignment:{facts.assignment}", what=what).exists():
+            log_assignment_event(what, facts.assignment, facts.project, None, now)
 
 
-def _edit_columns(new_edit: NewEdit, sheet: AnswerSheet) -> dict[str, Any]:
-    edit = new_edit.edit
-    return {
-        "sequence": edit.sequence,
-        "seen": new_edit.seen,
-        "kind": edit.kind,
-        "step": edit.step,
-        "option": edit.option,
-        "rating": edit.rating,
-        "flagged": edit.flagged,
-        "category": edit.category,
-        "text": edit.text,
-        "active_ms": edit.active_ms,
-        "made_at": edit.made_at,
-        "was_late": sheet.is_closed,
-        "was_applied": new_edit.was_applied,
-    }
-
-
-def _review_columns(sheet: AnswerSheet, position: int, review: StepReviewRow) -> dict[str, Any]:
-    return {"step_id": sheet.steps[position].id, **review._asdict()}
-
-
-def _judgment_columns(sheet: AnswerSheet, place: tuple[int, int], judgment: JudgmentRow) -> dict[str, Any]:
-    step = sheet.steps[place[0]]
-    return {"step_id": step.id, "option_id": step.options[place[1]], **judgment._asdict()}
+def log_assignment_event(
+    what: str, assignment: int, project: int, by: User | None, now: dt.datetime, **detail: object
+) -> None:
+    audit_log.log_event(what=what, by=by, now=now, project=project, subject=f"assignment:{assignment}", detail=detail)

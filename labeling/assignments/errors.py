@@ -20,7 +20,7 @@ class AssignmentUnknown(AssignmentError):
     """This rater has no such assignment."""
 
     def __init__(self) -> None:
-        super().__init__(_("This trace is not assigned to you."))
+        super().__init__(_("This trace is not assigned to you. Open your next trace from Home."))
 
 
 class BatchRefused(AssignmentError):
@@ -51,6 +51,23 @@ class ConflictingEdits(AssignmentError):
         message = _("Not submitted yet: your ratings in another window differ (steps: %(steps)s). Check them first.")
         super().__init__(message % {"steps": steps})
         self.lost = tuple(lost)
+
+
+class UnseenRatings(AssignmentError):
+    """The submission would differ from what the rater confirmed: another client changed the trace. Nothing is
+    submitted; the edits that came with the submit are recorded."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            _("Not submitted yet: your ratings in another tab or device differ. Check them, then submit again.")
+        )
+
+
+class AlreadySubmitted(AssignmentError):
+    """Another client submitted the trace, and not as this one confirms it. New edits are stored as late."""
+
+    def __init__(self) -> None:
+        super().__init__(_("You already submitted this trace in another tab or device. That submission counts."))
 
 
 class SkipLimitReached(AssignmentError):

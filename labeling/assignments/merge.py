@@ -16,11 +16,20 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
-from labeling.assignments.answer_sheet import AnswerSheet, HistoryEdit, JudgmentRow, StepReviewRow
-from labeling.assignments.edit_batch import PARTS, EditBatch, EditTarget, IncomingEdit, refuse_edit
-from labeling.models.judgment import RatingEditKind
+from labeling.assignments.answer_sheet import (
+    PARTS,
+    AnswerSheet,
+    EditBatch,
+    EditTarget,
+    HistoryEdit,
+    IncomingEdit,
+    JudgmentRow,
+    StepReviewRow,
+    edit_target,
+    refuse_edit,
+)
+from labeling.models.assignment import RatingEditKind
 
-_SEQUENCE = attrgetter("sequence")
 _OWN_OPTION_REVIEW = StepReviewRow(shown="0", chosen=0)
 
 
@@ -69,7 +78,7 @@ def edit_wins(new: EditStamp, current: EditStamp | None, own_newest: int) -> boo
 def merge_batch(sheet: AnswerSheet, batch: EditBatch, *, now: dt.datetime) -> MergeResult:
     """Compute what a batch changes. Raises EditRefused for an edit of a step or option that the trace does not have."""
     client = batch.client
-    in_order = sorted(batch.edits, key=_SEQUENCE)
+    in_order = sorted(batch.edits, key=attrgetter("sequence"))
     known = {earlier.sequence for earlier in sheet.history if earlier.client == client}
     fresh = [edit for edit in in_order if edit.sequence not in known] if known else in_order
     for edit in fresh:
@@ -81,7 +90,7 @@ def merge_batch(sheet: AnswerSheet, batch: EditBatch, *, now: dt.datetime) -> Me
     reviews, judgments = _merge_step_reviews(sheet, fresh, applied, now), _merge_judgments(applied)
     if len(applied) == len(batch.edits):
         return MergeResult(new_edits, reviews, judgments, lost=())
-    after = _MergedState(sheet, reviews, judgments)
+    after = sheet.with_changes(reviews, judgments)
     return MergeResult(new_edits, reviews, judgments, tuple(_find_lost_edits(after, client, in_order, stamps, newest)))
 
 
@@ -105,8 +114,7 @@ def _current_stamps(
     stamps: dict[EditTarget, EditStamp] = {}
     newest: dict[EditTarget, int] = {}
     for earlier in sorted(history, key=lambda earlier: (earlier.version, earlier.sequence)):
-        part = PARTS[earlier.kind]
-        target = EditTarget(part, earlier.step, earlier.option if part == "rating" else None)
+        target = edit_target(earlier.kind, earlier.step, earlier.option)
         if earlier.was_applied:
             stamps[target] = EditStamp(earlier.client, earlier.sequence, earlier.seen)
         if earlier.client == client:
@@ -186,23 +194,8 @@ def _merge_judgments(applied: Sequence[IncomingEdit]) -> dict[tuple[int, int], J
     }
 
 
-class _MergedState(NamedTuple):
-    """The answer sheet together with the changes of a batch."""
-
-    before: AnswerSheet
-    reviews: dict[int, StepReviewRow]
-    judgments: dict[tuple[int, int], JudgmentRow]
-
-    def review(self, target: EditTarget) -> StepReviewRow:
-        return self.reviews.get(target.step) or self.before.reviews.get(target.step) or StepReviewRow()
-
-    def judgment(self, target: EditTarget) -> JudgmentRow:
-        place = (target.step, target.option if target.option is not None else -1)
-        return self.judgments.get(place) or self.before.judgments.get(place) or JudgmentRow()
-
-
 def _find_lost_edits(
-    state: _MergedState,
+    after: AnswerSheet,
     client: str,
     in_order: Sequence[IncomingEdit],
     stamps: dict[EditTarget, EditStamp],
@@ -215,5 +208,7 @@ def _find_lost_edits(
         has_newer = newest.get(target, 0) > edit.sequence
         is_current = stamp is not None and stamp.client == client and stamp.sequence >= edit.sequence
         if not is_current and not has_newer:
-            client_of_winner = stamp.client if stamp else ""
-            yield LostEdit(edit.sequence, target, client_of_winner, state.review(target), state.judgment(target))
+            review = after.reviews.get(target.step, StepReviewRow())
+            place = (target.step, -1 if target.option is None else target.option)
+            judgment = after.judgments.get(place, JudgmentRow())
+            yield LostEdit(edit.sequence, target, stamp.client if stamp else "", review, judgment)

@@ -1,29 +1,55 @@
-"""Submit an assignment: make its next submission, an immutable revision."""
+"""End the work on an assignment: submit it, which makes its next submission, an immutable revision, or skip it."""
 
 import datetime as dt
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
 from django.db import transaction
 
 import rawsql
 from accounts.models import User
 from labeling import onboarding, queue
-from labeling.assignments import answer_sheet, corrections, edits, event_log, merge
-from labeling.assignments.answer_sheet import AnswerSheet, AssignmentFacts, StepReviewRow
-from labeling.assignments.edit_batch import EditBatch, IncomingEdit, validate_batch, validate_reason
-from labeling.assignments.errors import AssignmentError, ConflictingEdits, SubmissionIncomplete
+from labeling.assignments import answer_sheet, corrections, edits, merge
+from labeling.assignments.answer_sheet import (
+    AnswerSheet,
+    AssignmentFacts,
+    EditBatch,
+    IncomingEdit,
+    StepReviewRow,
+    validate_batch,
+    validate_reason,
+)
+from labeling.assignments.errors import (
+    AlreadySubmitted,
+    AssignmentError,
+    AssignmentNotOpen,
+    AssignmentUnknown,
+    ConflictingEdits,
+    SkipLimitReached,
+    SkipNotAllowed,
+    SubmissionIncomplete,
+    UnseenRatings,
+)
 from labeling.assignments.merge import MergeResult
-from labeling.models import Judgment, StepReview, Submission
+from labeling.models import Assignment, Judgment, Project, Rater, StepReview, Submission
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentState, FinishReason, Population
-from labeling.projects import protocols
-from labeling.quality import gold_scoring
-from labeling.quality.gold_monitor import record_gold_answer
+from labeling.projects import budgets, protocols
+from labeling.quality import gold_monitor
 from labeling.quality.tallies import tally_trace
 
 _SUBMIT = rawsql.load_sql(__file__, "submit.sql")
+_SKIP_PREFIX = "skipped: "  # marks the skipped ones among all released assignments
 _EVENT_OF_ENDING = {FinishReason.GIVE_UP: "trace.given_up", FinishReason.BAD_PROBLEM: "problem.reported"}
+
+
+class SubmitPromise(msgspec.Struct, frozen=True, kw_only=True):
+    """What a page showed when its rater submitted: the version, and the ending that the button named."""
+
+    seen: int  # the page shows all edits up to this version
+    code: str = ""
+    number: int | None = None
 
 
 def submit(
@@ -38,6 +64,7 @@ def submit(
     revision: int | None = None,
     ending: FinishReason | None = None,
     active_ms: int = 0,
+    promise: SubmitPromise | None = None,
 ) -> Submission:
     """Record the remaining edits and submit the assignment.
 
@@ -49,12 +76,13 @@ def submit(
       otherwise as extra.
 
     `ending` replaces the protocol: give up, or report the problem. `active_ms` is the time since the last edit.
+    `promise` is what the rater confirmed; None confirms whatever is stored.
 
-    Raises SubmissionIncomplete or ConflictingEdits; the edits are recorded, and nothing is submitted. It commits, so do
-    not call it inside a transaction that an error would roll back.
+    Raises SubmissionIncomplete, ConflictingEdits, UnseenRatings or AlreadySubmitted; the edits are recorded, nothing is
+    submitted. It commits, so do not call it inside a transaction that an error would roll back.
     """
     batch = validate_batch(assignment_id, rater_id, client, writes)
-    options = _SubmitOptions(ending, validate_reason(reason), revision, by, max(0, active_ms))
+    options = _SubmitOptions(ending, validate_reason(reason), revision, by, max(0, active_ms), client, promise)
     return _submit_unlocked(batch, options, now) or _submit_locked(batch, options, now)
 
 
@@ -68,6 +96,8 @@ class _SubmitOptions(NamedTuple):
     revision: int | None
     by: User | None
     active_ms: int
+    client: str
+    promise: SubmitPromise | None
 
 
 def _submit_unlocked(batch: EditBatch, options: _SubmitOptions, now: dt.datetime) -> Submission | None:
@@ -91,14 +121,20 @@ def _is_usual_case(facts: AssignmentFacts, options: _SubmitOptions) -> bool:
 
 def _submit_locked(batch: EditBatch, options: _SubmitOptions, now: dt.datetime) -> Submission:
     with transaction.atomic():
-        edits.lock_assignment(batch=batch, now=now, and_trace=True)
+        edits.lock_assignment(assignment_id=batch.assignment_id, rater_id=batch.rater_id, and_trace=True)
         sheet = answer_sheet.load_answer_sheet(batch, steps=None)
         merged = merge.merge_batch(sheet, batch, now=now)
         edits.save_merge(sheet=sheet, merged=merged, client=batch.client, now=now)
-        event_log.log_unexpected_edits(sheet=sheet, merged=merged, now=now)
+        edits.log_unexpected_edits(sheet=sheet, merged=merged, now=now)
         if sheet.is_closed or _is_outdated(sheet.facts, options):
-            return Submission.objects.get(assignment_id=sheet.facts.assignment, revision=sheet.facts.submitted_revision)
-        fault = _find_fault(sheet, merged, options)
+            earlier = Submission.objects.get(
+                assignment_id=sheet.facts.assignment, revision=sheet.facts.submitted_revision
+            )
+            if _is_repeat(sheet, merged, options, earlier):
+                return earlier
+            fault: AssignmentError | None = AlreadySubmitted()
+        else:
+            fault = _find_fault(sheet, merged, options)
         if fault is None:
             submission = _make_submission(_merged_sheet(sheet, merged), options, now)
             if submission is None:
@@ -116,7 +152,26 @@ def _find_fault(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions
     if merged.lost:
         return ConflictingEdits(merged.lost)
     state = protocols.submit_state(sheet.facts.protocol, _merged_sheet(sheet, merged).protocol_steps())
-    return None if options.ending or state.is_ready else SubmissionIncomplete(state)
+    if not (options.ending or state.is_ready):
+        return SubmissionIncomplete(state)
+    promise = options.promise
+    if promise is None or ((state.code, state.number) == (promise.code, promise.number) and _saw_all(sheet, options)):
+        return None
+    return UnseenRatings()
+
+
+def _saw_all(sheet: AnswerSheet, options: _SubmitOptions) -> bool:
+    """Return whether the page that submits shows every edit of other clients."""
+    seen = options.promise.seen if options.promise else sheet.facts.version
+    return not any(edit.version > seen and edit.was_applied and edit.client != options.client for edit in sheet.history)
+
+
+def _is_repeat(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions, earlier: Submission) -> bool:
+    """Return whether a submit of a submitted trace confirms just that submission, as a repeated message does."""
+    if options.promise is None:
+        return True
+    ending = options.ending or protocols.finish_reason_of(options.promise.code)
+    return not merged.new_edits and ending == earlier.finish_reason and _saw_all(sheet, options)
 
 
 def _merged_sheet(sheet: AnswerSheet, merged: MergeResult) -> AnswerSheet:
@@ -125,8 +180,7 @@ def _merged_sheet(sheet: AnswerSheet, merged: MergeResult) -> AnswerSheet:
     if merged.new_edits or facts.state == AssignmentState.HELD:
         state = AssignmentState.OPENED if facts.state == AssignmentState.HELD else facts.state
         facts = facts._replace(version=facts.version + 1, state=state)
-    reviews, judgments = {**sheet.reviews, **merged.reviews}, {**sheet.judgments, **merged.judgments}
-    return AnswerSheet(facts, sheet.steps, reviews, judgments, sheet.history)
+    return sheet._replace(facts=facts).with_changes(merged.reviews, merged.judgments)
 
 
 def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.datetime) -> Submission | None:
@@ -135,15 +189,17 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
     ending = options.ending or protocols.derive_finish_reason(facts.protocol, sheet.protocol_steps())
     is_late = facts.state not in (*OPEN_STATES, AssignmentState.SUBMITTED)
     late_population = _late_population(facts, now) if is_late else None
-    submission = _build_submission(sheet, ending, options, now)
-    if not _insert_submission(submission, facts, late_population, now):
+    inserted = _insert_submission(sheet, ending, options, late_population, now)
+    if inserted is None:
         return None
+    submission, has_budget = inserted
     _finalize_step_reviews(sheet)
-    event_log.log_assignment_event(
-        what=_EVENT_OF_ENDING.get(ending, "submission.made"),
-        facts=facts,
-        by=options.by,
-        now=now,
+    edits.log_assignment_event(
+        _EVENT_OF_ENDING.get(ending, "submission.made"),
+        facts.assignment,
+        facts.project,
+        options.by,
+        now,
         revision=facts.revision,
         finish_reason=ending.value,
         was_late=is_late,
@@ -151,7 +207,10 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
     )
     _apply_consequences(facts, options.by, now)
     if facts.is_reopened:
-        corrections.close_request_as_corrected(assignment_id=facts.assignment, by=options.by, now=now)
+        assignment = Assignment.objects.get(pk=facts.assignment)
+        corrections.answer_request(assignment=assignment, was_corrected=True, by=options.by, now=now)
+    if has_budget:
+        budgets.add_pay(project_id=facts.project, total_ms=submission.total_ms or 0)
     return submission
 
 
@@ -163,51 +222,38 @@ def _late_population(facts: AssignmentFacts, now: dt.datetime) -> Population:
     return queue.take_late_slot(assignment_id=facts.assignment, now=now) or Population.EXTRA
 
 
-def _build_submission(
-    sheet: AnswerSheet, ending: FinishReason, options: _SubmitOptions, now: dt.datetime
-) -> Submission:
+def _insert_submission(
+    sheet: AnswerSheet,
+    ending: FinishReason,
+    options: _SubmitOptions,
+    late_population: Population | None,
+    now: dt.datetime,
+) -> tuple[Submission, bool] | None:
+    """Write the submission and its assignment, and return the submission and whether the project has a budget. Return
+    None, and write neither, if the assignment has changed."""
     facts = sheet.facts
     active_ms = sum(review.active_ms or 0 for review in sheet.reviews.values()) + options.active_ms
-    return Submission(
-        project_id=facts.project,
-        assignment_id=facts.assignment,
-        revision=facts.revision,
-        submitted_at=now,
-        finish_reason=ending.value,
-        finish_note=options.note,
-        total_ms=min(facts.max_active_ms(now), active_ms),
-        is_quality_control=facts.purpose == AssignmentPurpose.GOLD,
-        is_screening=facts.purpose == AssignmentPurpose.SCREENING,
+    columns = {
+        "revision": facts.revision,
+        "finish_reason": ending.value,
+        "finish_note": options.note,
+        "total_ms": min(facts.max_active_ms(now), active_ms),
+        "is_quality_control": facts.purpose == AssignmentPurpose.GOLD,
+        "is_screening": facts.purpose == AssignmentPurpose.SCREENING,
+    }
+    late = {
+        "population": late_population,
+        # A late submission holds its slot again, if one was free.
+        "holds_slot": None if late_population is None else late_population != Population.EXTRA,
+    }
+    rows = rawsql.fetch_rows(_SUBMIT, {**facts._asdict(), **columns, **late, "now": now})
+    if not rows:
+        return None
+    submission = Submission(
+        pk=rows[0][0], project_id=facts.project, assignment_id=facts.assignment, submitted_at=now, **columns
     )
-
-
-def _insert_submission(
-    submission: Submission, facts: AssignmentFacts, late_population: Population | None, now: dt.datetime
-) -> bool:
-    """Write the submission and its assignment. Return False, and write neither, if the assignment has changed."""
-    rows = rawsql.fetch_rows(
-        _SUBMIT,
-        {
-            "assignment": facts.assignment,
-            "state": facts.state,
-            "version": facts.version,
-            "revision": facts.revision,
-            "submitted_revision": facts.submitted_revision,
-            "is_reopened": facts.is_reopened,
-            "now": now,
-            "finish_reason": submission.finish_reason,
-            "finish_note": submission.finish_note,
-            "total_ms": submission.total_ms,
-            "is_quality_control": submission.is_quality_control,
-            "is_screening": submission.is_screening,
-            "population": late_population,
-            # A late submission holds its slot again, if one was free.
-            "holds_slot": None if late_population is None else late_population != Population.EXTRA,
-        },
-    )
-    for (pk,) in rows:
-        submission.pk, submission._state.adding = pk, False
-    return bool(rows)
+    submission._state.adding = False
+    return submission, rows[0][1]
 
 
 def _finalize_step_reviews(sheet: AnswerSheet) -> None:
@@ -252,7 +298,40 @@ def _apply_consequences(facts: AssignmentFacts, by: User | None, now: dt.datetim
     """Score gold, count work, and advance the onboarding. A consensus is computed in the background."""
     if facts.purpose == AssignmentPurpose.WORK:
         tally_trace(trace_id=facts.trace, now=now)
-    elif facts.purpose in gold_scoring.GOLD_USE_OF_PURPOSE:
-        record_gold_answer(assignment_id=facts.assignment, now=now)
+    elif facts.purpose in gold_monitor.GOLD_USE_OF_PURPOSE:
+        gold_monitor.record_gold_answer(assignment_id=facts.assignment, now=now)
     if facts.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
         onboarding.handle_submission(assignment_id=facts.assignment, by=by, now=now)
+
+
+def skip_trace(*, assignment_id: int, rater_id: int, reason: str, now: dt.datetime, by: User | None) -> None:
+    """Return the trace to the queue, up to the daily limit of the project. Its ratings are kept. Raises an
+    AssignmentError."""
+    ended_reason = _SKIP_PREFIX + validate_reason(reason)
+    with transaction.atomic():
+        # Locks the rater, so that concurrent skips count one after the other.
+        rater = Rater.objects.select_for_update(no_key=True).filter(pk=rater_id).first()
+        assignment = Assignment.objects.select_related("project").filter(pk=assignment_id, rater_id=rater_id).first()
+        if rater is None or assignment is None:
+            raise AssignmentUnknown
+        if assignment.state not in OPEN_STATES:
+            raise AssignmentNotOpen
+        if assignment.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
+            raise SkipNotAllowed
+        _check_skip_limit(assignment, now)
+        if not queue.release_assignment(assignment_id=assignment_id, now=now, reason=ended_reason, by=by):
+            raise AssignmentNotOpen
+        edits.log_assignment_event("assignment.skipped", assignment_id, assignment.project_id, by, now, reason=reason)
+
+
+def _check_skip_limit(assignment: Assignment, now: dt.datetime) -> None:
+    if not count_skips_left(rater_id=assignment.rater_id, project=assignment.project, now=now):
+        raise SkipLimitReached(assignment.project.skip_limit_per_day)
+
+
+def count_skips_left(*, rater_id: int, project: Project, now: dt.datetime) -> int:
+    """Return how many more traces the rater can skip before midnight (UTC)."""
+    midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    released = Assignment.objects.filter(rater_id=rater_id, state=AssignmentState.RELEASED, ended_at__gte=midnight)
+    skipped = released.filter(ended_reason__startswith=_SKIP_PREFIX).count()
+    return max(0, project.skip_limit_per_day - skipped)

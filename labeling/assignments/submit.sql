@@ -1,5 +1,5 @@
--- Submit an assignment: insert the submission and set the state `submitted`. Returns the id of the submission. Returns no
--- row, and changes nothing, if the assignment is not as expected.
+-- Submit an assignment: insert the submission and set the state `submitted`. Returns the id of the submission, and
+-- whether the project has a budget. Returns no row, and changes nothing, if the assignment is not as expected.
 --
 -- Parameters
 --   assignment, state, version, revision, submitted_revision, is_reopened   the expected assignment
@@ -26,4 +26,5 @@ UPDATE labeling_assignment AS a SET state = 'submitted', submitted_at = COALESCE
   finish_reason = %(finish_reason)s::varchar, submitted_revision = a.revision, reopened_at = NULL,
   version = a.version + 1, population = COALESCE(%(population)s, a.population),
   holds_slot = COALESCE(%(holds_slot)s, a.holds_slot)
-FROM mine, new_submission n WHERE a.id = mine.id RETURNING n.id
+FROM mine, new_submission n WHERE a.id = mine.id RETURNING n.id, EXISTS (
+  SELECT 1 FROM labeling_projectbudget b WHERE b.project_id = a.project_id)

@@ -1,4 +1,4 @@
--- The ratings of some rows of a manifest, for `row_reader.RowRatings`: `n_others` step reviews have more than ratings
+-- The ratings of some rows of a manifest, for `manifest.RowRatings`: `n_others` step reviews have more than ratings
 -- (a written step, a comment, a category, a value); `times` and `cells` are as in `formats.rows.CompactRow`.
 --
 -- Parameters: manifest, positions

@@ -1,4 +1,4 @@
--- Every option of every step of some rows of a manifest, for `row_rebuilder.OptionRow`. A step without options has one
+-- Every option of every step of some rows of a manifest, for `manifest._Step`. A step without options has one
 -- row without an option.
 --
 -- Parameters: manifest, positions

@@ -1,4 +1,4 @@
--- The texts of the rows of a manifest from position `start` up to `stop`, for `row_reader.RowTexts`:
+-- The texts of the rows of a manifest from position `start` up to `stop`, for `manifest.RowTexts`:
 --   n_options   options, or -1 if the row is not compact because some step has no first option
 --   n_texts     texts in `joined`
 --   first_step, last   lowest and highest `step id - position`: equal if the ids follow the positions

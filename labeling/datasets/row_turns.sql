@@ -1,4 +1,4 @@
--- Every judgment of every step review of some rows of a manifest, for `row_rebuilder.TurnRow`. A review without judgments
+-- Every judgment of every step review of some rows of a manifest, for `manifest.TurnRow`. A review without judgments
 -- has one row without an option.
 --
 -- Parameters: manifest, positions

@@ -4,33 +4,21 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-from django.db.models import (
-    BigIntegerField,
-    BooleanField,
-    Case,
-    CharField,
-    Count,
-    Exists,
-    F,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-)
+from django.db import models
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Cast, Coalesce
 from msgspec import Meta, Struct
 
-from labeling.models import Assignment, Gold, Project, Submission, Trace
+from labeling.models import Assignment, FirstErrorReport, Gold, Project, Submission, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
+from labeling.models.rater import RaterKind
+from labeling.quality.settlements import RESOLVED_STATES
 
 Unit = Literal["submissions", "traces"]
 Inclusion = Literal["in", "out", "only"]
 Moment = Annotated[dt.datetime, Meta(tz=True)]  # ambiguous without a time zone
-_NULL = Cast(Value(None), BigIntegerField())
+_NULL = Cast(Value(None), models.BigIntegerField())
 
 
 class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
@@ -43,12 +31,14 @@ class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
     populations: list[str] | None = None
     origins: list[str] | None = None
     labelers: list[str | None] | None = None
+    without_labelers: list[str] | None = None  # of a consensus: leaves out traces on which they voted
+    set_aside: Inclusion = "out"  # submissions that a lead has set aside
     rater_kinds: list[str] | None = None
     domains: list[str] | None = None
     arms: list[str] | None = None
     submitted_from: Moment | None = None
     submitted_until: Moment | None = None  # exclusive
-    is_blind: bool | None = None
+    is_blind: bool | None = None  # by people who saw no scores
     guideline_from: int | None = None
     contested: Inclusion = "in"
     gold: Inclusion = "in"
@@ -79,7 +69,7 @@ def select_rows(project: Project, filters: ManifestFilters, score_source: ScoreS
         keys = {"trace_key": F("assignment__trace_id"), "submission_key": F("pk")}
     state = f"{prefix}settlement__state"
     revision = f"{prefix}settlement__consensus_revision"
-    is_settled = Q(**{f"{state}__in": [SettlementState.SETTLED, SettlementState.DECIDED]})
+    is_settled = Q(**{f"{state}__in": RESOLVED_STATES})
     consensus = Case(When(is_settled & Q(**{f"{revision}__gt": 0}), then=F(revision)), default=None)
     selected: QuerySet[Any] = _filter_by_trace(rows, filters, prefix).annotate(
         **keys,
@@ -89,7 +79,7 @@ def select_rows(project: Project, filters: ManifestFilters, score_source: ScoreS
             When(Q(**{state: SettlementState.CONTESTED}), then=Value(True)),
             When(is_settled, then=Value(False)),
             default=None,
-            output_field=BooleanField(null=True),
+            output_field=models.BooleanField(null=True),
         ),
     )
     return selected
@@ -98,11 +88,25 @@ def select_rows(project: Project, filters: ManifestFilters, score_source: ScoreS
 def annotate_exclusion_reason(rows: QuerySet[Any], rules: Sequence[ExclusionRule]) -> QuerySet[Any]:
     """Annotate each row with `reason`: that of the first rule that applies, or null."""
     whens = [When(condition, then=Value(reason)) for reason, condition in rules]
-    output = CharField(null=True)
+    output = models.CharField(null=True)
     annotated: QuerySet[Any] = rows.annotate(
         reason=Case(*whens, default=None, output_field=output) if whens else Cast(Value(None), output)
     )
     return annotated
+
+
+def choice_rules(filters: ManifestFilters) -> list[ExclusionRule]:
+    """Return the rules for what the filters leave out by a person's choice, so that it is counted with its reason."""
+    rules: list[ExclusionRule] = []
+    prefix = trace_prefix(filters)
+    if filters.unit == "submissions" and filters.set_aside == "out":
+        rules.append(("set_aside", Q(assignment__set_aside__isnull=False)))
+    if filters.without_labelers and filters.is_consensus:
+        votes = FirstErrorReport.objects.filter(trace=OuterRef(f"{prefix}pk"), assignment__set_aside=None)
+        rules.append(("rater", Exists(votes.filter(rater__labeler__in=filters.without_labelers))))
+    elif filters.without_labelers and filters.unit == "submissions":
+        rules.append(("rater", Q(assignment__rater__labeler__in=filters.without_labelers)))
+    return rules
 
 
 def trace_prefix(filters: ManifestFilters) -> str:
@@ -112,25 +116,28 @@ def trace_prefix(filters: ManifestFilters) -> str:
 
 def _score_version(prefix: str, score_source: ScoreSource | None) -> Any:
     if score_source is None:
-        return Value("", output_field=CharField())
+        return Value("", output_field=models.CharField())
     is_scored = When(Q(**{f"{prefix}pk__in": score_source.traces}), then=Value(score_source.version))
-    return Case(is_scored, default=Value(""), output_field=CharField())
+    return Case(is_scored, default=Value(""), output_field=models.CharField())
 
 
 def _select_submissions(project: Project, filters: ManifestFilters) -> QuerySet[Submission]:
     latest = Submission.objects.filter(project=project, revision=F("assignment__submitted_revision"))
+    if filters.set_aside == "only":
+        latest = latest.filter(assignment__set_aside__isnull=False)
     if filters.submitted_from:
         latest = latest.filter(submitted_at__gte=filters.submitted_from)
     if filters.submitted_until:
         latest = latest.filter(submitted_at__lt=filters.submitted_until)
     if filters.is_blind is not None:
-        latest = latest.filter(assignment__is_assisted=not filters.is_blind)
+        is_assisted = Q(assignment__is_assisted=True) | Q(assignment__rater__kind=RaterKind.MACHINE)
+        latest = latest.filter(~is_assisted if filters.is_blind else is_assisted)
     if filters.guideline_from is not None:
         latest = latest.filter(assignment__guideline__version__gte=filters.guideline_from)
     if filters.generations is not None:
         # Submissions made on the platform have no generation of their own: it is that of the lane.
         latest = latest.annotate(
-            round=Coalesce("generation", "assignment__lane__generation", output_field=IntegerField())
+            round=Coalesce("generation", "assignment__lane__generation", output_field=models.IntegerField())
         )
         latest = latest.filter(_is_among("round", filters.generations))
     return latest.filter(
@@ -151,7 +158,7 @@ def _filter_by_trace(rows: QuerySet[Any], filters: ManifestFilters, prefix: str)
     rows = _filter_by_inclusion(rows, filters.contested, is_contested)
     rows = _filter_by_inclusion(rows, filters.gold, Exists(Gold.objects.filter(trace=trace)))
     if filters.min_raters:
-        submitted = Assignment.objects.submitted().filter(trace=trace, purpose=AssignmentPurpose.WORK)
+        submitted = Assignment.objects.counted().filter(trace=trace, purpose=AssignmentPurpose.WORK)
         counts = submitted.order_by().values("trace").annotate(n=Count("rater", distinct=True)).values("n")
         rows = rows.annotate(n_raters=Subquery(counts)).filter(n_raters__gte=filters.min_raters)
     return rows

@@ -1,69 +1,32 @@
 """The models of the domain. Each module names the package that owns its tables; only that package writes them."""
 
-from labeling.models.assignment import Assignment, Submission
+from labeling.models.assignment import Assignment, CorrectionRequest, Judgment, RatingEdit, StepReview, Submission
 from labeling.models.consensus import (
+    AdjudicationTask,
     AgreementTally,
     Consensus,
     DailyProjectStats,
     FirstErrorReport,
     ProjectStats,
+    RaterModelFit,
     ReportCount,
     Settlement,
     SettlementDay,
 )
 from labeling.models.gold import Gold, GoldAnswer, GoldRating
-from labeling.models.judgment import CorrectionRequest, Judgment, RatingEdit, StepReview
 from labeling.models.manifest import Manifest, ManifestRow
-from labeling.models.onboarding import Consent, GuidelineAcknowledgment, ScreeningResult, TrainingFeedback
-from labeling.models.problem import BenchmarkProblem, Problem, Provenance, Source
-from labeling.models.project import ConsentText, Guideline, Project
-from labeling.models.queue import AddedSlot, Lane, LaneCursor, QueueEntry, TraceDraw
-from labeling.models.rater import Rater
-from labeling.models.rater_model import RaterModelFit
-from labeling.models.trace import Option, OptionPart, Step, Trace
-from labeling.models.workday import WorkDay
-
-__all__ = [
-    "AddedSlot",
-    "AgreementTally",
-    "Assignment",
-    "BenchmarkProblem",
-    "Consensus",
-    "Consent",
-    "ConsentText",
-    "CorrectionRequest",
-    "DailyProjectStats",
-    "FirstErrorReport",
-    "Gold",
-    "GoldAnswer",
-    "GoldRating",
-    "Guideline",
-    "GuidelineAcknowledgment",
-    "Judgment",
-    "Lane",
-    "LaneCursor",
-    "Manifest",
-    "ManifestRow",
-    "Option",
-    "OptionPart",
-    "Problem",
-    "Project",
-    "ProjectStats",
-    "Provenance",
-    "QueueEntry",
-    "Rater",
-    "RaterModelFit",
-    "RatingEdit",
-    "ReportCount",
-    "ScreeningResult",
-    "Settlement",
-    "SettlementDay",
-    "Source",
-    "Step",
-    "StepReview",
-    "Submission",
-    "Trace",
-    "TraceDraw",
-    "TrainingFeedback",
-    "WorkDay",
-]
+from labeling.models.project import ConsentText, Guideline, Project, ProjectBudget
+from labeling.models.queue import AddedSlot, Lane, LaneCursor, QueueEntry, RaterGroup, SteeringRule, TraceDraw
+from labeling.models.rater import Consent, GuidelineAcknowledgment, Rater, ScreeningResult, TrainingFeedback, WorkDay
+from labeling.models.set_aside import EarlierSettlement, SetAside
+from labeling.models.trace import (
+    BenchmarkProblem,
+    Option,
+    OptionPart,
+    Problem,
+    Provenance,
+    Source,
+    Step,
+    Trace,
+    TraceTag,
+)

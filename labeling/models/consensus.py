@@ -1,4 +1,4 @@
-"""Consensus on traces, and agreement between raters. Owned by `labeling.quality`."""
+"""Consensus on traces, agreement between raters, and models of their errors. Owned by `labeling.quality`."""
 
 from typing import ClassVar
 
@@ -8,11 +8,9 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models.assignment import Assignment
-from labeling.models.problem import Problem
 from labeling.models.project import Guideline, Project
 from labeling.models.rater import Rater
-from labeling.models.rater_model import RaterModelFit
-from labeling.models.trace import StepKind, Trace
+from labeling.models.trace import Problem, StepKind, Trace
 
 
 def counter_field() -> "models.PositiveSmallIntegerField[int, int]":
@@ -20,7 +18,8 @@ def counter_field() -> "models.PositiveSmallIntegerField[int, int]":
 
 
 class AgreementTally(models.Model):
-    """Counts of options by their ratings in the two headline submissions of a trace, for its steps of one kind.
+    """Counts of options by their ratings in the two headline submissions of a trace, for its steps of one kind: the
+    trace's own options, and alternatives to them in a row of their own.
 
     An option that only one of the two rated counts in the first three columns, one that both rated in the others. All
     headline statistics are computed from these rows. Each submit updates them in its transaction, and a nightly job
@@ -29,6 +28,7 @@ class AgreementTally(models.Model):
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="tallies", db_index=False)
     step_kind = models.CharField(max_length=12, choices=StepKind)
+    is_alternative = models.BooleanField(default=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies", db_index=False)
     problem = models.ForeignKey(Problem, on_delete=models.CASCADE, related_name="+", db_index=False)
     generation = models.PositiveIntegerField(default=0)  # the batch that drew it; 0 for none
@@ -60,7 +60,9 @@ class AgreementTally(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["trace", "step_kind"], name="a_trace_is_tallied_once_for_a_kind_of_step"),
+            models.UniqueConstraint(
+                fields=["trace", "step_kind", "is_alternative"], name="a_trace_is_tallied_once_for_a_kind_of_option"
+            ),
             models.CheckConstraint(
                 condition=Q(second=None, second_rater=None, second_end=None, is_second_censored=None)
                 | Q(second__isnull=False, second_rater__isnull=False),
@@ -100,7 +102,7 @@ class FirstErrorReport(models.Model):
 class SettlementState(models.TextChoices):
     READING = "reading", _("being labeled")
     ASKED = "asked", _("further label requested")
-    SETTLED = "settled", _("settled by raters")
+    SETTLED = "settled", _("settled by annotators")
     CONTESTED = "contested", _("contested")
     DECIDED = "decided", _("decided by a person")
     LIVE = "live", _("no common steps")
@@ -112,7 +114,7 @@ class Settlement(models.Model):
     trace = models.OneToOneField(Trace, primary_key=True, on_delete=models.CASCADE, related_name="settlement")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settlements", db_index=False)
     state = models.CharField(max_length=10, choices=SettlementState, default=SettlementState.READING)
-    reason = models.CharField(max_length=40, blank=True)  # a key of `labeling.quality.resolution_reasons`
+    reason = models.CharField(max_length=40, blank=True)  # a key of `settlements.RESOLUTION_REASONS`
     n_readings = models.PositiveSmallIntegerField(default=0)
     n_votes = models.PositiveSmallIntegerField(default=0)  # submissions that name the first error, or none
     # The earliest step with different votes. Adjudication starts there.
@@ -132,6 +134,18 @@ class Settlement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.trace_id} is {self.state}"
+
+
+class AdjudicationTask(models.Model):
+    """A trace that a lead assigned to one person to decide, whenever it is contested. Owned by
+    `labeling.quality.adjudicators`."""
+
+    trace = models.OneToOneField(Trace, primary_key=True, on_delete=models.CASCADE, related_name="adjudication_task")
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adjudication_tasks")
+    assigned_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.trace_id} for {self.reviewer_id}"
 
 
 class SettlementDay(models.Model):
@@ -161,7 +175,8 @@ class ReportCount(models.Model):
     rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="+", db_index=False)
     readings = models.BigIntegerField()
     steps = models.BigIntegerField()
-    # Reports compared with a consensus of several raters, without those that were cut off; and their results.
+    # Reports of resolved traces compared with the decision of a person or with the votes of the other raters, without
+    # those that were cut off; and their results.
     compared = models.BigIntegerField()
     same = models.BigIntegerField()
     missed = models.BigIntegerField()
@@ -173,6 +188,64 @@ class ReportCount(models.Model):
 
     def __str__(self) -> str:
         return f"reports of {self.rater_id}"
+
+
+class FitBasis(models.TextChoices):
+    """Whose submissions a model was fitted to."""
+
+    BLIND = "blind", _("people who saw no score")
+    ASSISTED = "assisted", _("also machines, and people who saw scores")
+
+
+MIN_COMPARED_GOLD = 30  # gold traces: a first error that votes settle, and the model chooses
+
+
+class RaterModelFit(models.Model):
+    """The error rates of the raters of a project by first-error Dawid–Skene, fitted to all submissions up to then and
+    validated on hidden gold.
+
+    Never changed: a consensus refers to the fit of its probability. Blind and assisted submissions have separate fits.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="fits", db_index=False)
+    basis = models.CharField(max_length=8, choices=FitBasis, default=FitBasis.BLIND)
+    number = models.PositiveIntegerField()
+    made_at = models.DateTimeField()
+    n_traces = models.PositiveIntegerField()
+    n_readings = models.PositiveIntegerField()
+    # [false alarm, detection, late detection] of each rater by id, and of all others under "others". A negative id is a
+    # rater who saw scores: blind and assisted, one person counts as two raters.
+    rates = models.JSONField()
+    hazards = models.JSONField()  # by domain and position: {"domains": {name: […]}, "all": […]}
+
+    n_gold = models.PositiveIntegerField()  # hidden gold traces that enough raters labeled
+    # Of those, the ones that votes would settle; and how often the votes and the model were right on them.
+    n_compared = models.PositiveIntegerField(default=0)
+    votes_right = models.PositiveIntegerField(default=0)
+    model_right = models.PositiveIntegerField(default=0)
+    temperature = models.FloatField(default=1.0)
+    temperature_reason = models.CharField(max_length=100, blank=True)  # why it is 1
+    # The mean gap between probability and the share that is right, on gold, before and after the temperature.
+    gap_before = models.FloatField(null=True, blank=True)
+    gap_after = models.FloatField(null=True, blank=True)
+    # Accept from this probability on; how much gold had it, and a lower bound of the share that was right.
+    threshold = models.FloatField(null=True, blank=True)
+    threshold_reason = models.CharField(max_length=100, blank=True)  # why it is null
+    n_accepted = models.PositiveIntegerField(default=0)
+    lower_bound = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "basis", "number"], name="a_fit_has_one_number_in_its_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"fit {self.number} of {self.project_id}"
+
+    @property
+    def is_better_than_votes(self) -> bool:
+        """Whether hidden gold shows that the model settles at least as well as votes. Then it settles traces."""
+        return self.n_compared >= MIN_COMPARED_GOLD and self.model_right >= self.votes_right
 
 
 class ConsensusSource(models.TextChoices):
@@ -250,7 +323,7 @@ class ProjectStats(models.Model):
     # Corrections by the last recount: the number of traces with wrong tallies, and of other wrong counts.
     drifted_traces = models.PositiveIntegerField(default=0)
     drifted_counts = models.PositiveIntegerField(default=0)
-    # Traces up to `last_trace` are counted, including withdrawn ones: see `labeling.quality.trace_counts`.
+    # Traces up to `last_trace` are counted, including withdrawn ones: see `labeling.quality.project_stats`.
     n_traces = models.PositiveIntegerField(default=0)
     last_trace = models.BigIntegerField(default=0)
 
@@ -266,9 +339,7 @@ class DailyProjectStats(models.Model):
     content = models.JSONField(default=dict)
 
     class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "day"], name="a_day_has_its_figures_once"),
-        ]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["project", "day"], name="a_day_has_its_figures_once")]
 
     def __str__(self) -> str:
         return f"{self.project_id} on {self.day}"

@@ -72,7 +72,7 @@ class GoldRating(models.Model):
 class GoldVerdict(models.TextChoices):
     """A rater's first error compared with the accepted ones. A missed error costs more than a false alarm."""
 
-    RIGHT = "right", _("right")
+    RIGHT = "right", _("correct")
     MISSED = "missed", _("missed error")
     BLAMED = "blamed", _("false alarm")
     GAVE_UP = "gave_up", _("gave up")

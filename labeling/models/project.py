@@ -50,6 +50,10 @@ class Project(models.Model):
     lease_seconds = models.PositiveIntegerField(default=1800)
     skip_limit_per_day = models.PositiveSmallIntegerField(default=20)
     correction_days = models.PositiveSmallIntegerField(default=7)
+    # Limits for each rater. `open_limit` counts traces assigned at the same time, prefetched ones included;
+    # `traces_per_day` counts traces of work and hidden gold since midnight UTC, without returned ones. Null: no limit.
+    open_limit = models.PositiveSmallIntegerField(default=3)
+    traces_per_day = models.PositiveIntegerField(null=True, blank=True)
 
     gold_share = share_field(0.10)
     proven_gold_share = share_field(0.05)  # of trusted raters; never above `gold_share`
@@ -59,6 +63,8 @@ class Project(models.Model):
     screening_pass_share = share_field(0.75)
     # The share of hidden gold that a rater must get right; null until the project has enough data.
     gold_bar = models.FloatField(null=True, blank=True)
+    # Pause raters whose work is worthless by overwhelming evidence, before there is a gold threshold.
+    uses_protection = models.BooleanField(default=True)
     # Settle by probability (90 % right) as soon as hidden gold shows the threshold for it.
     uses_probability = models.BooleanField(default=False)
     screening_attempts = models.PositiveSmallIntegerField(default=1)
@@ -88,9 +94,15 @@ class Project(models.Model):
     # The pay for an hour of active time. Null: pay and cost are not shown.
     pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
     currency = models.CharField(max_length=3, default="EUR")
+    # Earlier rates, in order: [first day (UTC) with the next rate, rate]. Work keeps the rate of its day.
+    past_pay_rates = models.JSONField(default=list, blank=True)
 
     class Meta:
         constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(open_limit__gte=1), name="a_rater_may_have_a_trace"),
+            models.CheckConstraint(
+                condition=Q(traces_per_day=None) | Q(traces_per_day__gte=1), name="a_rater_may_have_a_trace_a_day"
+            ),
             models.CheckConstraint(
                 condition=Q(overlap__gte=1, overlap_limit__gte=F("overlap")), name="overlap_is_within_its_limit"
             ),
@@ -117,6 +129,31 @@ class Project(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def offers_completion(self) -> bool:
+        """Whether raters from a crowd platform get a link or a code when they have finished."""
+        return bool(self.completion_url or self.completion_code)
+
+
+class ProjectBudget(models.Model):
+    """The cap on the pay of a project, with what is spent. No row: no cap. Narrow, because every submission of such a
+    project updates it. Owned by `labeling.projects.budgets`."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="budget")
+    amount = models.DecimalField(max_digits=12, decimal_places=2)
+    spent = models.DecimalField(max_digits=18, decimal_places=6, default=0)  # pay of all submissions
+    trace_cost = models.DecimalField(max_digits=12, decimal_places=6, default=0)  # usual pay, reserved for open traces
+    warned_at = models.DateTimeField(null=True, blank=True)  # at 80 %
+    reached_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_budget_is_an_amount"),
+        ]
+
+    def __str__(self) -> str:
+        return f"budget of {self.project_id}"
 
 
 class Guideline(models.Model):

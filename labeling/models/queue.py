@@ -15,11 +15,56 @@ class SamplingSource(models.TextChoices):
     TRAINING = "training", _("training")
     SCREENING = "screening", _("screening")
     GOLD = "gold", _("gold")
+    CHOSEN = "chosen", _("chosen by a person")
     TOP_UP = "top_up", _("top-up")  # returned slots
     OPINION = "opinion", _("further label")  # slots added because raters disagreed
     RESERVE = "reserve", _("held-out")
     UNIFORM = "uniform", _("uniform")
     POLICY = "policy", _("policy")
+
+
+class RaterGroup(models.Model):
+    """Raters with a skill, who can be assigned traces. A group of one `person` has no name."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="rater_groups")
+    name = models.CharField(max_length=80, blank=True)
+    person = models.OneToOneField(Rater, null=True, on_delete=models.CASCADE, related_name="own_group")
+    raters = models.ManyToManyField(Rater, related_name="groups")
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project", "name"], condition=~Q(name=""), name="a_group_has_its_name_alone"
+            ),
+            models.CheckConstraint(
+                condition=Q(person=None) & ~Q(name="") | Q(person__isnull=False, name=""),
+                name="a_group_has_a_name_or_is_one_person",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or f"rater {self.person_id}"
+
+
+class SteeringRule(models.Model):
+    """Put a sample of new traces first: filter, share, and for whom. Owned by `labeling.traces.steering_rules`."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="steering_rules")
+    domain = models.CharField(max_length=100, blank=True)  # empty: any
+    source_name = models.CharField(max_length=100, blank=True)  # a part of the file's name; empty: any
+    share = models.FloatField(default=1.0)
+    group = models.ForeignKey(RaterGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="rules")
+    made_at = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(share__gt=0, share__lte=1), name="a_rule_samples_a_share"),
+        ]
+
+    def __str__(self) -> str:
+        return f"rule {self.pk} of {self.project_id}"
 
 
 class LaneQuerySet(models.QuerySet["Lane"]):
@@ -34,13 +79,22 @@ class Lane(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="lanes")
     arm = models.CharField(max_length=10, choices=SamplingSource)
     generation = models.PositiveIntegerField(default=0)
+    # Only these raters are served. Null: everyone. Only chosen traces are for a group.
+    group = models.ForeignKey(RaterGroup, null=True, blank=True, on_delete=models.CASCADE, related_name="lanes")
     closed_at = models.DateTimeField(null=True, blank=True)
 
     objects = LaneQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "arm", "generation"], name="an_arm_has_one_lane_a_generation"),
+            models.UniqueConstraint(
+                fields=["project", "arm", "generation", "group"],
+                nulls_distinct=False,
+                name="an_arm_has_one_lane_a_generation_and_group",
+            ),
+            models.CheckConstraint(
+                condition=Q(group=None) | Q(arm="chosen"), name="only_chosen_traces_are_for_a_group"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -16,14 +16,14 @@ from events import audit_log
 from labeling import queue
 from labeling.models import Assignment, ConsentText, Guideline, Project
 from labeling.models.project import ProjectState
-from labeling.projects import guidelines
+from labeling.projects import budgets, pay_rates
 
-# The states before each state. An archived project becomes closed first, so that a lead checks it.
-_ALLOWED_FROM: dict[ProjectState, tuple[ProjectState, ...]] = {
-    ProjectState.OPEN: (ProjectState.PAUSED, ProjectState.CLOSED),
-    ProjectState.PAUSED: (ProjectState.OPEN,),
-    ProjectState.CLOSED: (ProjectState.OPEN, ProjectState.PAUSED, ProjectState.ARCHIVED),
-    ProjectState.ARCHIVED: (ProjectState.CLOSED,),
+# The event of each state, and the states before it. An archived project becomes closed first, so that a lead checks it.
+_TRANSITIONS: dict[ProjectState, tuple[str, tuple[ProjectState, ...]]] = {
+    ProjectState.OPEN: ("project.resumed", (ProjectState.PAUSED, ProjectState.CLOSED)),
+    ProjectState.PAUSED: ("project.paused", (ProjectState.OPEN,)),
+    ProjectState.CLOSED: ("project.closed", (ProjectState.OPEN, ProjectState.PAUSED, ProjectState.ARCHIVED)),
+    ProjectState.ARCHIVED: ("project.archived", (ProjectState.CLOSED,)),
 }
 
 
@@ -35,7 +35,7 @@ class ProjectTransitionRefused(Exception):
     """The project cannot change from its state to the requested one, `to`."""
 
     def __init__(self, to: ProjectState) -> None:
-        message = _("The project cannot become %(state)s from its current state. Reload the page.")
+        message = _("The project cannot be changed to “%(state)s” from its current state. Reload the page.")
         super().__init__(message % {"state": to.label})
         self.to = to
 
@@ -43,22 +43,17 @@ class ProjectTransitionRefused(Exception):
 def create_project(*, name: str, slug: str, by: User | None, now: dt.datetime, **settings: Any) -> Project:
     """Create a project without members. Raises ProjectSlugTaken.
 
-    `people.owned_projects.create_owned_project` also adds an owner.
+    `people.members.create_owned_project` also adds an owner.
     """
-    with transaction.atomic():
-        project = _insert_project(name=name, slug=slug, created_by=by, created_at=now, **settings)
-        audit_log.log_event(what="project.created", by=by, now=now, project=project.pk, subject=f"project:{project.pk}")
-    return project
-
-
-def _insert_project(*, slug: str, **fields: Any) -> Project:
     try:
         with transaction.atomic():
-            return Project.objects.create(slug=slug, **fields)
+            project = Project.objects.create(name=name, slug=slug, created_by=by, created_at=now, **settings)
+            _log_project_event("project.created", project, by, now)
     except IntegrityError:
         if Project.objects.filter(slug=slug).exists():
             raise ProjectSlugTaken from None
         raise
+    return project
 
 
 class SettingNotChangeable(Exception):
@@ -68,8 +63,9 @@ class SettingNotChangeable(Exception):
 # Settings that can change while people work. `labeling.overlap_change` changes the overlap; the slug never changes.
 CHANGEABLE_SETTINGS = frozenset(
     {"name", "description", "protocol", "overlap_limit", "lease_seconds", "skip_limit_per_day", "correction_days"}
+    | {"open_limit", "traces_per_day"}
     | {"gold_share", "proven_gold_share", "reserve_share", "uniform_share", "reserve_problem_share"}
-    | {"screening_pass_share", "uses_probability"}
+    | {"screening_pass_share", "uses_probability", "uses_protection"}
     | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
     | {"reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"}
     | {"shows_weekly_gold"}
@@ -79,7 +75,7 @@ CHANGEABLE_SETTINGS = frozenset(
 
 
 def change_settings(*, project: Project, by: User | None, now: dt.datetime, **options: Any) -> None:
-    """Change settings. Open traces keep what was in force when they were opened. Raises SettingNotChangeable."""
+    """Change settings. Open traces keep the settings they were opened with. Raises SettingNotChangeable."""
     unknown = options.keys() - CHANGEABLE_SETTINGS - {"overlap"}
     if unknown:
         raise ValueError(f"not a changeable setting: {min(unknown)}")
@@ -88,15 +84,18 @@ def change_settings(*, project: Project, by: User | None, now: dt.datetime, **op
         changed = {name: value for name, value in options.items() if getattr(locked, name) != value}
         if "protocol" in changed and Assignment.objects.filter(project=project).exists():
             raise SettingNotChangeable(
-                _("The protocol cannot change after traces were assigned. Clone the project instead.")
+                _("The protocol cannot be changed after traces have been assigned. Clone the project instead.")
             )
         if not changed:
             return
-        Project.objects.filter(pk=project.pk).update(**changed)
+        rates = {"past_pay_rates": pay_rates.keep_past_rate(locked, now)} if "pay_per_hour" in changed else {}
+        Project.objects.filter(pk=project.pk).update(**changed, **rates)
         detail = {name: [_as_json(getattr(locked, name)), _as_json(value)] for name, value in changed.items()}
         _log_project_event("project.changed", project, by, now, **detail)
-    for name, value in changed.items():
+    for name, value in {**changed, **rates}.items():
         setattr(project, name, value)
+    if rates:
+        budgets.recount_spending(project=project, now=now)
 
 
 def _as_json(value: Any) -> Any:
@@ -134,11 +133,6 @@ def publish_guideline(
     return guideline
 
 
-def publish_guideline_template(*, project: Project, template: str, by: User | None, now: dt.datetime) -> Guideline:
-    """Publish a built-in guideline template as the next version of the project's own guideline."""
-    return publish_guideline(project=project, body=guidelines.load_guideline_template(template), by=by, now=now)
-
-
 def publish_consent_text(*, project: Project, body: str, by: User | None, now: dt.datetime) -> ConsentText | None:
     """Publish the next version of the consent text. With an empty text, no consent is needed."""
     with transaction.atomic():
@@ -156,23 +150,21 @@ def publish_consent_text(*, project: Project, body: str, by: User | None, now: d
     return text
 
 
-def pause_project(*, project: Project, by: User | None, now: dt.datetime) -> None:
-    """Stop assigning traces until the project is resumed. Open traces can be finished."""
-    _change_state(project, ProjectState.PAUSED, "project.paused", by, now)
+def change_project_state(*, project: Project, to: ProjectState, by: User | None, now: dt.datetime) -> None:
+    """Resume, pause, close or archive a project. Raises ProjectTransitionRefused.
 
-
-def resume_project(*, project: Project, by: User | None, now: dt.datetime) -> None:
-    _change_state(project, ProjectState.OPEN, "project.resumed", by, now)
-
-
-def close_project(*, project: Project, by: User | None, now: dt.datetime) -> None:
-    """End the work, and corrections."""
-    _change_state(project, ProjectState.CLOSED, "project.closed", by, now)
-
-
-def archive_project(*, project: Project, by: User | None, now: dt.datetime) -> None:
-    """Hide the project from all lists. Nothing is deleted."""
-    _change_state(project, ProjectState.ARCHIVED, "project.archived", by, now)
+    A paused project assigns no traces until it is resumed; open traces can be finished. A closed one ends the work and
+    corrections. An archived one is in no list; nothing is deleted.
+    """
+    what, allowed_from = _TRANSITIONS[to]
+    with transaction.atomic():
+        # The update checks the state itself, so of two concurrent changes one is refused.
+        if not Project.objects.filter(pk=project.pk, state__in=allowed_from).update(state=to):
+            raise ProjectTransitionRefused(to)
+        project.state = to
+        if to is not ProjectState.OPEN:
+            queue.release_held(project_id=project.pk, now=now, reason=what, by=by)
+        _log_project_event(what, project, by, now)
 
 
 def set_gold_threshold(*, project: Project, bar: float, by: User | None, now: dt.datetime) -> None:
@@ -181,18 +173,6 @@ def set_gold_threshold(*, project: Project, bar: float, by: User | None, now: dt
         Project.objects.filter(pk=project.pk).update(gold_bar=bar)
         _log_project_event("project.gold_bar_set", project, by, now, bar=bar)
     project.gold_bar = bar
-
-
-def _change_state(project: Project, to: ProjectState, what: str, by: User | None, now: dt.datetime) -> None:
-    with transaction.atomic():
-        # The update checks the state itself, so of two concurrent changes one is refused.
-        moved = Project.objects.filter(pk=project.pk, state__in=_ALLOWED_FROM[to]).update(state=to)
-        if not moved:
-            raise ProjectTransitionRefused(to)
-        project.state = to
-        if to is not ProjectState.OPEN:
-            queue.release_held(project_id=project.pk, now=now, reason=what, by=by)
-        _log_project_event(what, project, by, now)
 
 
 def _log_project_event(what: str, project: Project, by: User | None, now: dt.datetime, **detail: Any) -> None:

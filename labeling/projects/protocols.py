@@ -5,7 +5,7 @@ with the trace, the texts of all submit states with the page. `static/js/work/tr
 tests/journeys/test_protocols.py proves that both compute the same one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -37,6 +37,10 @@ class ProtocolStep(NamedTuple):
     is_rateable: bool
     ratings: tuple[int | None, ...]
 
+    @property
+    def needs_rating(self) -> bool:
+        return self.is_rateable and bool(self.ratings)
+
 
 class MissingRating(NamedTuple):
     """An option without a rating, by zero-based positions."""
@@ -67,28 +71,34 @@ class SubmitState(NamedTuple):
         return not self.missing
 
 
-def find_first_negative(steps: Sequence[ProtocolStep]) -> int | None:
-    """Return the position of the first step whose own text is rated negative."""
-    return next((step.position for step in _steps_to_rate(steps) if step.ratings[0] == NEGATIVE), None)
-
-
 def find_end(protocol: str, steps: Sequence[ProtocolStep]) -> int | None:
-    """Return the last position of a submission, or None if it includes the whole trace."""
-    return find_first_negative(steps) if RULES[protocol].ends_at_first_negative else None
+    """Return the position of the first step whose own text is rated negative, if a submission ends there."""
+    if not RULES[protocol].ends_at_first_negative:
+        return None
+    return next((step.position for step in steps if step.needs_rating and step.ratings[0] == NEGATIVE), None)
 
 
 def find_missing_ratings(protocol: str, steps: Sequence[ProtocolStep]) -> list[MissingRating]:
-    """List what must still be rated, in the order of the trace."""
+    """List what must still be rated: the steps up to the first error in their order, then its alternatives."""
     if not RULES[protocol].needs_ratings:
         return []
     end = find_end(protocol, steps)
-    path = [MissingRating(step.position, 0) for step in _steps_to_rate(steps, until=end) if step.ratings[0] is None]
-    return path + list(_missing_alternatives(steps, end))
+    path = [step for step in steps if step.needs_rating and (end is None or step.position <= end)]
+    missing = [MissingRating(step.position, 0) for step in path if step.ratings[0] is None]
+    if end is not None:
+        alternatives = enumerate(path[-1].ratings[1:], start=1)
+        missing += [MissingRating(end, option) for option, rating in alternatives if rating is None]
+    return missing
 
 
 def derive_finish_reason(protocol: str, steps: Sequence[ProtocolStep]) -> FinishReason:
     """Return how a complete submission ended."""
     return FinishReason.SOLUTION if find_end(protocol, steps) is None else FinishReason.FOUND_ERROR
+
+
+def finish_reason_of(code: str) -> FinishReason:
+    """Return how a submission ends whose button showed this code."""
+    return FinishReason.FOUND_ERROR if code == SubmitCode.FIRST_ERROR else FinishReason.SOLUTION
 
 
 def submit_state(protocol: str, steps: Sequence[ProtocolStep]) -> SubmitState:
@@ -116,7 +126,8 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
     all_rated = _("Submit: all steps rated")
     return {
         SubmitCode.FIND_NEGATIVE: forms(
-            "Find the first negative, or rate {count} more step", "Find the first negative, or rate {count} more steps"
+            "Find an error or rate {count} more step",
+            "Find an error or rate {count} more steps",
         ),
         SubmitCode.RATE_STEPS: forms("Rate {count} more step", "Rate {count} more steps"),
         SubmitCode.RATE_BEFORE: forms(
@@ -135,20 +146,3 @@ def submit_text(state: SubmitState) -> str:
     """Return what the submit button says: what is missing, or how the submission ends."""
     one, other = submit_texts()[state.code]
     return (one if state.missing == 1 else other).format(count=state.missing, number=state.number)
-
-
-def _steps_to_rate(steps: Sequence[ProtocolStep], until: int | None = None) -> Iterator[ProtocolStep]:
-    for step in steps:
-        if step.is_rateable and step.ratings and (until is None or step.position <= until):
-            yield step
-
-
-def _missing_alternatives(steps: Sequence[ProtocolStep], at: int | None) -> Iterator[MissingRating]:
-    """Yield the unrated alternatives of the step with the first error."""
-    for step in steps:
-        if step.position == at:
-            yield from (
-                MissingRating(step.position, option)
-                for option, rating in enumerate(step.ratings)
-                if option and rating is None
-            )

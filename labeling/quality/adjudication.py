@@ -1,31 +1,24 @@
-"""Adjudication: a person decides contested traces. Besides `resolve`, the only module that changes settlements.
+"""What leads do with a trace: decide it if it is contested, or withdraw it. Every action is logged.
 
-A decision is final: later submissions are counted but do not change it. Every action here is logged.
+A decision is final: later submissions are counted but do not change it. Besides `resolve`, only this module changes
+settlements.
 """
 
 import datetime as dt
+from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import audit_log
 from labeling import queue
-from labeling.models import AddedSlot, Gold, Settlement, Step, Trace
+from labeling.models import AddedSlot, Consensus, Gold, Project, Settlement, Step, Trace
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
-from labeling.quality import (
-    consensus,
-    gold,
-    project_stats,
-    resolution_reasons,
-    resolution_state,
-    resolve,
-    running_totals,
-)
-from labeling.quality.consensus import NEGATIVE, StepLabel
+from labeling.quality import consensus, gold, project_stats, resolve, settlements
 
 _NO_LIMIT = 2**15  # requests by a person may exceed the project's limit
 
@@ -70,7 +63,7 @@ def decide_trace(
             source=ConsensusSource.PERSON,
             confidence=None,
             n_votes=row.n_votes,
-            labels=_decided_labels(row, first_error),
+            labels=resolve.derive_decided_labels(row, first_error),
             note=note,
             now=now,
             by=by,
@@ -91,15 +84,56 @@ def send_back_trace(
     """
     with transaction.atomic():
         row = _lock_settlement(trace_id, seen)
-        last_round = (
-            AddedSlot.objects.filter(trace_id=trace_id).order_by("-round").values_list("round", flat=True).first()
-        )
-        number = max(len(resolve.load_voting_submissions(trace_id)), last_round or 0) + 1
+        last_round = AddedSlot.objects.filter(trace_id=trace_id).aggregate(last=Max("round", default=0))["last"]
+        number = max(len(resolve.load_voting_submissions(trace_id)), last_round) + 1
         if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
             raise _not_served(row.trace)
         row.consensus_revision = 0
         _set_state(row, SettlementState.ASKED, resolve.SENT_BACK, now)
         _log_event("trace.sent_back", row, by, now, note=note)
+
+
+def reopen_trace(*, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User, now: dt.datetime) -> None:
+    """Discard the consensus of a trace, so that it waits for a person's decision, or for a label that they request."""
+    with transaction.atomic():
+        row = _lock_settlement(trace_id, seen)
+        if row.state not in settlements.RESOLVED_STATES:
+            raise CannotDecide(_("This trace has no consensus, so there is nothing to reopen."), "not_resolved")
+        row.consensus_revision = 0
+        _set_state(row, SettlementState.CONTESTED, resolve.REOPENED, now)
+        _log_event("trace.reopened", row, by, now, note=note)
+
+
+def renew_decided_labels(*, trace_ids: Sequence[int], now: dt.datetime) -> None:
+    """Derive the labels of decided traces again after submissions were set aside. The decision stays. The caller has
+    locked the traces."""
+    rows = Settlement.objects.filter(trace_id__in=trace_ids, state=SettlementState.DECIDED).select_related("project")
+    for row in rows:
+        decided = Consensus.objects.get(trace_id=row.trace_id, revision=row.consensus_revision)
+        labels = resolve.derive_decided_labels(row, decided.first_error)
+        if decided.labels == [list(label) for label in labels]:
+            continue
+        row.consensus_revision = consensus.save_revision(
+            trace_id=row.trace_id,
+            project_id=row.project_id,
+            first_error=decided.first_error,
+            source=ConsensusSource.PERSON,
+            confidence=None,
+            n_votes=row.n_votes,
+            labels=labels,
+            note=decided.note,
+            now=now,
+            by=decided.made_by,
+        )
+        row.save(update_fields=["consensus_revision"])
+
+
+def withdraw_traces(
+    *, project: Project, trace_ids: Sequence[int], reason: str, by: User | None, now: dt.datetime
+) -> None:
+    """Stop assigning these traces and exclude them from statistics. Open assignments can still be finished."""
+    queue.withdraw_traces(trace_ids=trace_ids, now=now, reason=reason, by=by)
+    project_stats.mark_existing_stats_stale(project_id=project.pk, now=now)
 
 
 def _not_served(trace: Trace) -> CannotDecide:
@@ -121,13 +155,13 @@ def _make_gold(trace: Trace, first_error: int | None, by: User, now: dt.datetime
 
 
 def _lock_settlement(trace_id: int, seen: dt.datetime | None) -> Settlement:
-    resolution_state.lock_traces(trace_ids=[trace_id])
+    settlements.lock_traces(trace_ids=[trace_id])
     row = Settlement.objects.select_related("trace", "project").filter(pk=trace_id).first()
     if row is None:
         raise CannotDecide(_("This trace has no submissions yet, so there is nothing to decide."), "not_submitted")
     if seen is not None and seen != row.changed_at:
         message = _("This trace has changed since you opened it. %(why)s Review it again before you decide.")
-        why = resolution_reasons.describe_resolution_reason(row.reason)
+        why = settlements.RESOLUTION_REASONS[row.reason]
         raise CannotDecide(message % {"why": why}, "changed")
     return row
 
@@ -135,7 +169,10 @@ def _lock_settlement(trace_id: int, seen: dt.datetime | None) -> Settlement:
 def _refuse_impossible(trace_id: int, first_error: int | None) -> None:
     steps = Step.objects.filter(trace_id=trace_id, is_rateable=True)
     if first_error is not None and not steps.filter(position=first_error).exists():
-        raise CannotDecide(_("This trace has no rateable step %(step)d.") % {"step": first_error + 1}, "no_such_step")
+        raise CannotDecide(
+            _("Step %(step)d of this trace cannot be rated. Choose another one.") % {"step": first_error + 1},
+            "no_such_step",
+        )
     if Trace.objects.filter(pk=trace_id, project__protocol=Protocol.LIVE).exists():
         raise CannotDecide(
             _("The steps of this trace were generated during labeling, so there is no shared step to decide on."),
@@ -143,28 +180,9 @@ def _refuse_impossible(trace_id: int, first_error: int | None) -> None:
         )
 
 
-def _decided_labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
-    """Return the raters' labels that agree with the decision, with confidence 1, and the decided first error."""
-    labels = [
-        label._replace(confidence=1.0) if not label.option else label
-        for label in resolve.derive_labels(row.project, resolve.load_voting_submissions(row.trace_id), first_error)
-        if label.option or not _contradicts(label, first_error)
-    ]
-    if first_error is not None and not any(label[:2] == (first_error, 0) for label in labels):
-        labels.append(StepLabel(first_error, 0, NEGATIVE, 1.0, 0))
-    return sorted(labels)
-
-
-def _contradicts(label: StepLabel, first_error: int | None) -> bool:
-    is_negative = label.rating == NEGATIVE
-    if first_error is None or label.step < first_error:
-        return is_negative
-    return label.step == first_error and not is_negative
-
-
 def _set_state(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:
     row.state, row.reason, row.changed_at = state, reason, now
-    with running_totals.track_totals(project_id=row.project_id, trace_ids=[row.trace_id]):
+    with settlements.track_totals(project_id=row.project_id, trace_ids=[row.trace_id]):
         row.save(update_fields=["state", "reason", "changed_at", "consensus_revision"])
     project_stats.mark_stats_stale(project_id=row.project_id, now=now)
 

@@ -6,7 +6,7 @@ Exports and training use `current_revisions`: the newest revision of each settle
 import datetime as dt
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
@@ -14,10 +14,8 @@ from django.db.models import F, QuerySet
 from accounts.models import User
 from labeling.models import Consensus, Settlement
 from labeling.models.consensus import ConsensusSource, SettlementState
-from labeling.quality.posteriors import PROBABILITY_DIGITS, Posterior
-
-# Derive step labels from a consensus on the first error. Pure.
-
+from labeling.quality.rater_model import PROBABILITY_DIGITS, Posterior
+from labeling.quality.settlements import RESOLVED_STATES
 
 NEGATIVE, NEUTRAL, POSITIVE = -1, 0, 1
 
@@ -39,19 +37,16 @@ class StepLabel(NamedTuple):
     n_at_risk: int
 
 
-class PlaceProbability(NamedTuple):
-    """The probability that the first error is at a step, and after it."""
+class VoteShares(NamedTuple):
+    """The shares of votes for the first error, in place of a posterior."""
 
-    at: Callable[[int], float]
-    after: Callable[[int], float]
+    votes: Sequence[int | None]
 
-    @classmethod
-    def of_votes(cls, votes: Sequence[int | None]) -> "PlaceProbability":
-        n = max(len(votes), 1)
-        return cls(
-            at=lambda step: votes.count(step) / n,
-            after=lambda step: sum(vote is None or vote > step for vote in votes) / n,
-        )
+    def probability_at(self, step: int) -> float:
+        return self.votes.count(step) / max(len(self.votes), 1)
+
+    def probability_after(self, step: int) -> float:
+        return sum(vote is None or vote > step for vote in self.votes) / max(len(self.votes), 1)
 
 
 def labels_from_first_error(
@@ -59,10 +54,10 @@ def labels_from_first_error(
     *,
     first_error: int | None,
     votes: Sequence[int | None],
-    probability: PlaceProbability | None = None,
+    posterior: Posterior | None = None,
 ) -> list[StepLabel]:
-    """Return labels with confidences: `probability` if given, otherwise shares of the uncensored `votes`."""
-    probability = probability or PlaceProbability.of_votes(votes)
+    """Return labels with confidences: by `posterior` if given, otherwise shares of the uncensored `votes`."""
+    shares = posterior or VoteShares(votes)
     by_option = _group_by_option(row for row in ratings if first_error is None or row.step <= first_error)
     labels = []
     for (step, option), rows in by_option.items():
@@ -70,9 +65,9 @@ def labels_from_first_error(
         if option:
             labels += _majority_label(step, option, at_risk)
         elif step == first_error:
-            labels.append(StepLabel(step, 0, NEGATIVE, probability.at(step), len(at_risk)))
+            labels.append(StepLabel(step, 0, NEGATIVE, shares.probability_at(step), len(at_risk)))
         else:
-            labels += _label_before_error(step, at_risk, probability)
+            labels += _label_before_error(step, at_risk, shares)
     return sorted(labels)
 
 
@@ -89,12 +84,12 @@ def _group_by_option(ratings: Iterable[OptionRating]) -> dict[tuple[int, int], l
     return by_option
 
 
-def _label_before_error(step: int, at_risk: Sequence[int], probability: PlaceProbability) -> list[StepLabel]:
+def _label_before_error(step: int, at_risk: Sequence[int], shares: Posterior | VoteShares) -> list[StepLabel]:
     counts = Counter(at_risk)
     if not counts[POSITIVE] + counts[NEUTRAL]:
         return []
     rating = POSITIVE if counts[POSITIVE] >= counts[NEUTRAL] else NEUTRAL
-    return [StepLabel(step, 0, rating, probability.after(step), len(at_risk))]
+    return [StepLabel(step, 0, rating, shares.probability_after(step), len(at_risk))]
 
 
 def _majority_label(step: int, option: int, ratings: Sequence[int]) -> list[StepLabel]:
@@ -112,7 +107,6 @@ class AssistedConsensus(NamedTuple):
 
 
 NO_ASSISTED_CONSENSUS = AssistedConsensus((), None)
-RESOLVED_STATES = (SettlementState.SETTLED, SettlementState.DECIDED)
 
 
 def current_revisions(*, project_id: int) -> QuerySet[Consensus]:
@@ -134,11 +128,6 @@ def latest_resolved(
     return rows.order_by("-changed_at", "-trace_id").values_list("trace_id", "n_votes")
 
 
-def all_revisions(*, trace_id: int) -> QuerySet[Consensus]:
-    """Return all revisions of a trace, the newest first."""
-    return Consensus.objects.filter(trace_id=trace_id).select_related("made_by").order_by("-revision")
-
-
 def save_revision(
     *,
     trace_id: int,
@@ -154,7 +143,7 @@ def save_revision(
     posterior: Posterior | None = None,
     assisted: AssistedConsensus = NO_ASSISTED_CONSENSUS,
 ) -> int:
-    """Return the number of the revision with this content: the newest one if it is equal, otherwise a new one.
+    """Return the number of the newest revision with this content, or of a new one.
 
     Runs in a transaction that locks the trace. A later fit alone makes no new revision.
     """
@@ -167,40 +156,35 @@ def save_revision(
         "note": note,
         "assisted_votes": list(assisted.votes),
     }
-    newest = Consensus.objects.filter(trace_id=trace_id).order_by("-revision").first()
-    if (
-        newest is not None
-        and source == ConsensusSource.RATERS
-        and _is_same_revision(newest, content, posterior, assisted)
-    ):
-        return newest.revision
-    revision = newest.revision + 1 if newest else 1
-    probabilities = _posterior_fields(posterior, first_error) | _assisted_fields(assisted)
+    earlier = list(Consensus.objects.filter(trace_id=trace_id).order_by("-revision"))
+    if source == ConsensusSource.RATERS:
+        for row in earlier:
+            if _is_same_revision(row, content, posterior, assisted):
+                return row.revision
+    revision = earlier[0].revision + 1 if earlier else 1
+    probabilities = _build_probability_fields(first_error, posterior, assisted)
     Consensus.objects.create(
         trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **content, **probabilities
     )
     return revision
 
 
-def _posterior_fields(posterior: Posterior | None, first_error: int | None) -> dict[str, Any]:
-    if posterior is None:
-        return {}
-    probability = round(posterior.probability_at(first_error), PROBABILITY_DIGITS)
-    return {"posterior": posterior.as_list(), "probability": probability, "fit_id": posterior.fit_id}
-
-
-def _assisted_fields(assisted: AssistedConsensus) -> dict[str, Any]:
-    if assisted.posterior is None:
-        return {}
-    return {"assisted_posterior": assisted.posterior.as_list(), "assisted_fit_id": assisted.posterior.fit_id}
+def _build_probability_fields(
+    first_error: int | None, posterior: Posterior | None, assisted: AssistedConsensus
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if posterior is not None:
+        probability = round(posterior.probability_at(first_error), PROBABILITY_DIGITS)
+        fields |= {"posterior": posterior.as_list(), "probability": probability, "fit_id": posterior.fit_id}
+    if assisted.posterior is not None:
+        fields |= {"assisted_posterior": assisted.posterior.as_list(), "assisted_fit_id": assisted.posterior.fit_id}
+    return fields
 
 
 def _is_same_revision(
     row: Consensus, content: dict[str, Any], posterior: Posterior | None, assisted: AssistedConsensus
 ) -> bool:
-    if posterior is not None and row.fit_id is None:
-        return False
-    if assisted.posterior is not None and row.assisted_fit_id is None:
+    if (posterior and row.fit_id is None) or (assisted.posterior and row.assisted_fit_id is None):
         return False
     stored = {name: getattr(row, name) for name in content}
     if posterior is None:

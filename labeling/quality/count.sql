@@ -30,7 +30,7 @@ submitted AS (
     ROW_NUMBER() OVER (PARTITION BY a.trace_id ORDER BY s.id) AS turn
   FROM asked q
   JOIN labeling_assignment a ON a.trace_id = q.trace_id AND a.purpose = 'work' AND a.state = 'submitted'
-    AND a.population = 'scheduled' AND a.origin = 'here' AND NOT a.is_assisted
+    AND a.population = 'scheduled' AND a.origin = 'here' AND NOT a.is_assisted AND a.set_aside_id IS NULL
   JOIN labeling_rater r ON r.id = a.rater_id AND r.kind = 'member'
   JOIN labeling_submission s ON s.assignment_id = a.id AND s.revision = 1),
 
@@ -68,12 +68,13 @@ report AS (
 
 -- The lowest and highest rating of each option, and how many readings rated it.
 met AS (
-  SELECT trace_id, kind, option_id, MIN(rating) AS low, MAX(rating) AS high, COUNT(*) AS n
-  FROM said GROUP BY trace_id, kind, option_id),
+  SELECT trace_id, kind, option_place > 0 AS is_alternative, option_id, MIN(rating) AS low, MAX(rating) AS high,
+    COUNT(*) AS n
+  FROM said GROUP BY trace_id, kind, option_place > 0, option_id),
 
 -- What an option must look like to count in each of the counters.
 counted AS (
-  SELECT trace_id, kind,
+  SELECT trace_id, kind, is_alternative,
     COUNT(*) FILTER (WHERE n = 1 AND low = -1 AND high = -1) AS negative,
     COUNT(*) FILTER (WHERE n = 1 AND low = 0 AND high = 0) AS neutral,
     COUNT(*) FILTER (WHERE n = 1 AND low = 1 AND high = 1) AS positive,
@@ -83,16 +84,16 @@ counted AS (
     COUNT(*) FILTER (WHERE n = 2 AND low = 0 AND high = 0) AS neutral_neutral,
     COUNT(*) FILTER (WHERE n = 2 AND low = 0 AND high = 1) AS neutral_positive,
     COUNT(*) FILTER (WHERE n = 2 AND low = 1 AND high = 1) AS positive_positive
-  FROM met GROUP BY trace_id, kind)
+  FROM met GROUP BY trace_id, kind, is_alternative)
 
 -- section: insert
 INSERT INTO labeling_agreementtally (
-  trace_id, step_kind, project_id, problem_id, generation, first_id, second_id, first_rater_id, second_rater_id,
+  trace_id, step_kind, is_alternative, project_id, problem_id, generation, first_id, second_id, first_rater_id, second_rater_id,
   guideline_id, has_two_guidelines, n_steps, first_end, second_end, is_first_censored, is_second_censored,
   first_kind, second_kind, negative, neutral, positive, negative_negative, negative_neutral, negative_positive,
   neutral_neutral, neutral_positive, positive_positive)
 -- section: rows
-SELECT c.trace_id, c.kind, q.project_id, q.problem_id, COALESCE(d.batch, 0), one.id, two.id, one.rater_id, two.rater_id,
+SELECT c.trace_id, c.kind, c.is_alternative, q.project_id, q.problem_id, COALESCE(d.batch, 0), one.id, two.id, one.rater_id, two.rater_id,
   one.guideline_id, two.id IS NOT NULL AND COALESCE(one.guideline_id, 0) <> COALESCE(two.guideline_id, 0),
   (SELECT MAX(st.n_steps) FROM step st WHERE st.trace_id = c.trace_id), one.ends_at, two.ends_at, one.is_censored,
   two.is_censored, one.ends_on, COALESCE(two.ends_on, ''),
@@ -104,7 +105,7 @@ JOIN report one ON one.trace_id = c.trace_id AND one.turn = 1
 LEFT JOIN report two ON two.trace_id = c.trace_id AND two.turn = 2
 LEFT JOIN labeling_tracedraw d ON d.id = one.draw_id
 -- section: conflict
-ON CONFLICT (trace_id, step_kind) DO UPDATE SET
+ON CONFLICT (trace_id, step_kind, is_alternative) DO UPDATE SET
   project_id = excluded.project_id, problem_id = excluded.problem_id, generation = excluded.generation,
   first_id = excluded.first_id, second_id = excluded.second_id, first_rater_id = excluded.first_rater_id,
   second_rater_id = excluded.second_rater_id, guideline_id = excluded.guideline_id,

@@ -2,52 +2,54 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import Count, F
 
-from labeling.models import Gold, GoldAnswer, Judgment
+from labeling.models import Consensus, Gold, GoldAnswer, Judgment, Project
 from labeling.models.consensus import ConsensusSource
 from labeling.models.gold import GoldUse, GoldVerdict
-from labeling.quality import consensus, estimate_rows
-from labeling.quality.tally_arrays import SubmissionPairs
-from stats import confusion, estimation
-from stats.estimates import Estimate
+from labeling.models.project import Protocol
+from labeling.quality import consensus, tallies
+from labeling.quality.consensus import NEGATIVE, OptionRating
+from labeling.quality.tallies import SubmissionPairs
+from stats import confusion, estimation, label_votes
 from stats.estimation import Statistic
 
 MAX_CONFUSION_TRACES = 300  # the latest resolved traces
 LENGTH_BUCKETS = ((1, 4), (5, 8), (9, 16), (17, None))  # numbers of steps, both ends included
 MAX_BIAS_STEPS = 30
 MAX_POSITIONS = 30
-_RATING_INDEX = {-1: 0, 0: 1, 1: 2}
+RATINGS = (-1, 0, 1)
 _STATISTICS: dict[str, Statistic] = {
-    **{f"recall {value}": confusion.recall(place=place, k=3) for value, place in _RATING_INDEX.items()},
+    **{f"recall {rating}": confusion.recall(place=place, k=3) for place, rating in enumerate(RATINGS)},
     "over_credit": confusion.missed_errors(negative=0, k=3),
     "over_blame": confusion.false_alarms(negative=0, k=3),
 }
 
 
 def compute_confusion(project_id: int) -> dict[str, Any]:
-    """Compare step ratings with the consensus of the latest resolved traces.
+    """Compare step ratings with the consensus of the other raters, on the latest resolved traces.
 
-    Consensus of a single vote is left out: compared with itself, a submission is always right.
+    A rater's own vote is left out, since it would make the rater look better: with two raters, it is half of the
+    consensus. A rating is not compared if the others are tied. The decision of a person replaces their votes.
     """
-    several = consensus.current_revisions(project_id=project_id).exclude(source=ConsensusSource.RATERS, n_votes__lt=2)
-    newest = several.select_related("trace").order_by("-made_at", "-pk")
+    newest = consensus.current_revisions(project_id=project_id).select_related("trace").order_by("-made_at", "-pk")
     settled = list(newest[:MAX_CONFUSION_TRACES])
-    labels = {(row.trace_id, step, option): rating for row in settled for step, option, rating, *_ in row.labels}
-    problem_of = {row.trace_id: row.trace.problem_id for row in settled}
+    is_every_step = Project.objects.filter(pk=project_id, protocol=Protocol.EVERY_STEP).exists()
+    ratings = _load_voting_ratings([row.trace_id for row in settled])
     compared = [
-        (labels[trace, step, option], rating, problem_of[trace])
-        for trace, step, option, rating in _load_voting_ratings(list(problem_of))
-        if (trace, step, option) in labels
+        (reference, given, row.trace.problem_id, row.trace_id)
+        for row in settled
+        for reference, given in _compare_with_others(row, ratings[row.trace_id], is_every_step=is_every_step)
     ]
-    _, problems = np.unique([problem for _, _, problem in compared], return_inverse=True)
+    reference, given, problem_ids, trace_ids = np.array(compared, dtype=np.int64).reshape(-1, 4).T
+    problems = np.unique(problem_ids, return_inverse=True)[1].astype(np.int64)
     tables = confusion.count_tables(
-        reference=np.array([_RATING_INDEX[label] for label, _, _ in compared], dtype=np.int64),
-        given=np.array([_RATING_INDEX[rating] for _, rating, _ in compared], dtype=np.int64),
-        problems=problems.astype(np.int64),
+        reference=reference + 1,  # ratings -1, 0 and 1 as indices
+        given=given + 1,
+        problems=problems,
         k=3,
         n_problems=int(problems.max(initial=-1)) + 1,
     )
@@ -56,30 +58,74 @@ def compute_confusion(project_id: int) -> dict[str, Any]:
     )
     counts = tables.sum(axis=0).astype(int)
     cases = {"over_credit": counts[0].sum(), "over_blame": counts[1:].sum()}
-    cases |= {f"recall {value}": counts[place].sum() for value, place in _RATING_INDEX.items()}
+    cases |= {f"recall {rating}": counts[place].sum() for place, rating in enumerate(RATINGS)}
     # Each share has its own denominator, so n is replaced by its number of steps.
     rows = {
-        name: estimate_rows.estimate_row(estimates[name]) | {"n": int(n), "n_paired": int(n)}
-        for name, n in cases.items()
+        name: tallies.estimate_row(estimates[name]) | {"n": int(n), "n_paired": int(n)} for name, n in cases.items()
     }
     return {
         "counts": counts.tolist(),
-        "recall": {str(value): rows[f"recall {value}"] for value in _RATING_INDEX},
+        "recall": {str(rating): rows[f"recall {rating}"] for rating in RATINGS},
         "over_credit": rows["over_credit"],
         "over_blame": rows["over_blame"],
-        "n_traces": len(settled),
+        "n_traces": len(np.unique(trace_ids)),
     }
 
 
-def _load_voting_ratings(trace_ids: list[int]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (trace, step, option, rating) of the latest revision of each voting submission."""
+class _VotingReport(NamedTuple):
+    assignment: int
+    rater: int
+    first_error: int | None
+    is_censored: bool
+
+
+_TraceRatings = dict[_VotingReport, list[OptionRating]]
+
+
+def _load_voting_ratings(trace_ids: list[int]) -> dict[int, _TraceRatings]:
+    """Return the ratings of the latest revision of each voting submission, by trace."""
     rows = Judgment.objects.filter(
         turn__assignment__report__trace_id__in=trace_ids,
         turn__revision=F("turn__assignment__report__revision"),
-    ).values_list("turn__assignment__trace_id", "turn__step__position", "option__position", "rating")
-    for trace, step, option, rating in rows:
-        if rating is not None:
-            yield trace, step, option, rating
+        turn__step__is_rateable=True,
+        rating__isnull=False,
+    )
+    report = "turn__assignment__report"
+    by_trace: dict[int, _TraceRatings] = defaultdict(lambda: defaultdict(list))
+    for trace, *about, step, option, rating in rows.values_list(
+        *(f"{report}__{name}" for name in ("trace_id", "assignment_id", "rater_id", "first_error", "is_censored")),
+        *("turn__step__position", "option__position", "rating"),
+    ):
+        own = _VotingReport(*about)
+        by_trace[trace][own].append(OptionRating(step, option, rating or 0, own.first_error))
+    return by_trace
+
+
+def _compare_with_others(row: Consensus, by_report: _TraceRatings, *, is_every_step: bool) -> Iterator[tuple[int, int]]:
+    """Yield (label, rating) for each rating that the labels of the other raters cover."""
+    for own, given in by_report.items():
+        others = {report: ratings for report, ratings in by_report.items() if report.rater != own.rater}
+        labels = _label_by_others(row, others, is_every_step=is_every_step)
+        for rating in given:
+            if (rating.step, rating.option) in labels:
+                yield labels[rating.step, rating.option], rating.rating
+
+
+def _label_by_others(row: Consensus, others: _TraceRatings, *, is_every_step: bool) -> dict[tuple[int, int], int]:
+    """Return the ratings that steps and alternatives have by a person's decision, or by the votes of these raters."""
+    votes = [report.first_error for report in others if not report.is_censored]
+    leading = label_votes.find_leading_place(votes)
+    is_decided = row.source == ConsensusSource.PERSON
+    if not is_decided and (leading is None or leading.is_tied):
+        return {}
+    first_error = leading.place if leading and not is_decided else row.first_error
+    ratings = [rating for own_ratings in others.values() for rating in own_ratings]
+    if is_every_step:
+        labels = consensus.labels_from_every_step(ratings)
+    else:
+        labels = consensus.labels_from_first_error(ratings, first_error=first_error, votes=votes)
+    found = {(label.step, label.option): label.rating for label in labels}
+    return found | ({(row.first_error, 0): NEGATIVE} if is_decided and row.first_error is not None else {})
 
 
 _BucketCounts = dict[int, dict[int, tuple[int, int]]]  # by bucket and problem: wrong, answers
@@ -122,13 +168,13 @@ def _bucket(n_steps: int) -> int:
 
 
 def _share_row(counts: dict[int, tuple[int, int]]) -> dict[str, Any]:
-    return estimate_rows.estimate_row(estimation.estimate_share_by_problem(counts))
+    return tallies.estimate_row(estimation.estimate_share_by_problem(counts))
 
 
 def agreement_by_position(pairs: SubmissionPairs) -> list[dict[str, Any]]:
     """Return agreement by step position, among pairs of submissions that both judged the step."""
     paired = pairs.is_read_twice
-    ends, censored, lengths = pairs.ends[paired], pairs.is_censored[paired], pairs.n_steps[paired]
+    ends, censored, lengths = pairs.ends[paired], pairs.is_censored[paired], pairs.columns["n_steps"][paired]
     problems = np.unique(pairs.columns["problem"][paired], return_inverse=True)[1]
     rows = []
     for step in range(min(int(lengths.max(initial=0)), MAX_POSITIONS)):
@@ -139,16 +185,7 @@ def agreement_by_position(pairs: SubmissionPairs) -> list[dict[str, Any]]:
         same = wrong.sum(axis=1) != 1
         hits = np.bincount(problems[both_judged], weights=same).astype(np.int64)
         estimate = estimation.estimate_share(hits, np.bincount(problems[both_judged]).astype(np.int64))
-        rows.append({"step": step, "agree": estimate.value, "both": both, "one": one, **_interval_row(estimate)})
+        row = tallies.estimate_row(estimate)
+        interval = {name: row[name] for name in ("n", "n_problems", "low", "high", "interval_reason")}
+        rows.append({"step": step, "agree": estimate.value, "both": both, "one": one, **interval})
     return rows
-
-
-def _interval_row(estimate: Estimate) -> dict[str, Any]:
-    interval = estimate.interval
-    return {
-        "n": estimate.counts.units,
-        "n_problems": estimate.counts.problems,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "interval_reason": estimate.interval_reason,
-    }

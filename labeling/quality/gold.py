@@ -19,7 +19,7 @@ from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import ConsensusSource
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
-from labeling.quality import consensus, gold_scoring, project_stats, resolution_state
+from labeling.quality import consensus, gold_monitor, project_stats, settlements
 from stats import strata
 from stats.strata import GoldCandidate
 
@@ -35,6 +35,7 @@ _WORK_SOURCES = (
     SamplingSource.UNIFORM,
     SamplingSource.POLICY,
     SamplingSource.RESERVE,
+    SamplingSource.CHOSEN,
     SamplingSource.TOP_UP,
     SamplingSource.OPINION,
 )
@@ -66,9 +67,9 @@ def make_gold(
     """
     _refuse_impossible(trace, accepted_first_errors, ratings or {})
     with transaction.atomic():
-        resolution_state.lock_traces(trace_ids=[trace.pk])
+        settlements.lock_traces(trace_ids=[trace.pk])
         if Gold.objects.active().filter(trace=trace, use=use).exists():
-            raise InvalidGold(_("This trace is already gold for this use."), "already_gold")
+            raise InvalidGold(_("This trace is already gold for this use. Choose another use."), "already_gold")
         gold = Gold.objects.create(
             trace=trace,
             use=use,
@@ -105,7 +106,7 @@ def correct_gold(
     """
     _refuse_impossible(gold.trace, accepted_first_errors, ratings or {})
     with transaction.atomic():
-        resolution_state.lock_traces(trace_ids=[gold.trace_id])
+        settlements.lock_traces(trace_ids=[gold.trace_id])
         gold.refresh_from_db(fields=["accepted_first_errors", "explanation"])
         before = gold.accepted_first_errors
         gold.accepted_first_errors = list(accepted_first_errors)
@@ -115,7 +116,7 @@ def correct_gold(
             _delete_contradicted_ratings(gold)
         else:
             _replace_ratings(gold, ratings, explanations or {})
-        changed = gold_scoring.rescore_gold_answers(gold=gold, now=now)
+        changed = gold_monitor.rescore_gold_answers(gold=gold, now=now)
         if changed:
             project_stats.mark_stats_stale(project_id=gold.trace.project_id, now=now)
         _log_event("gold.corrected", gold, by, now, before=before, after=gold.accepted_first_errors, changed=changed)
@@ -125,7 +126,7 @@ def correct_gold(
 def retire_gold(*, gold: Gold, by: User | None, now: dt.datetime) -> bool:
     """Stop serving this gold. Answers are kept, and open assignments are still scored."""
     with transaction.atomic():
-        resolution_state.lock_traces(trace_ids=[gold.trace_id])
+        settlements.lock_traces(trace_ids=[gold.trace_id])
         retired = Gold.objects.active().filter(pk=gold.pk).update(retired_at=now)
         if retired:
             _log_event("gold.retired", gold, by, now, use=gold.use)
@@ -167,7 +168,7 @@ def promote_to_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.date
     revision = consensus.current_revisions(project_id=trace.project_id).filter(trace=trace).first()
     if revision is None or (revision.source == ConsensusSource.RATERS and revision.n_votes < MIN_GOLD_VOTES):
         raise InvalidGold(
-            _("Only a decided trace, or a consensus of at least %(n)d annotators, can become gold.")
+            _("This trace cannot become gold yet. Decide it, or wait for a consensus of at least %(n)d annotators.")
             % {"n": MIN_GOLD_VOTES},
             "few_votes",
         )
@@ -204,14 +205,16 @@ def _delete_contradicted_ratings(gold: Gold) -> None:
 
 def _refuse_impossible(trace: Trace, first_errors: Sequence[int | None], ratings: Mapping[int, int | None]) -> None:
     if not first_errors:
-        raise InvalidGold(_("Choose the first error, or that there is none."), "no_answer")
+        raise InvalidGold(_("Choose the first error, or “no error”."), "no_answer")
     rateable = set(trace.steps.filter(is_rateable=True).values_list("position", flat=True))
     outside = sorted({position for position in first_errors if position is not None} - rateable)
     if outside:
         steps = ", ".join(str(position + 1) for position in outside)
-        raise InvalidGold(_("This trace has no rateable step %(steps)s.") % {"steps": steps}, "no_such_step")
+        raise InvalidGold(
+            _("These steps of this trace cannot be rated: %(steps)s. Choose others.") % {"steps": steps}, "no_such_step"
+        )
     if Option.objects.filter(pk__in=ratings, step__trace=trace).count() != len(ratings):
-        raise InvalidGold(_("A rating belongs to another trace."), "other_trace")
+        raise InvalidGold(_("A rating belongs to another trace. Reload the page."), "other_trace")
 
 
 # Serving

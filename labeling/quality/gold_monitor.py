@@ -1,61 +1,123 @@
-"""Monitor raters on hidden gold, and pause a rater whose accuracy is too low.
+"""Score answers to gold traces, and pause a rater whose accuracy on hidden gold is too low.
+
+Only this module writes gold answers. The unit is the trace: an answer is right if its first error is in the accepted
+set. Only the first revision is scored, not later corrections. Raters never learn which trace was gold, except in
+training.
 
 Each answer to hidden gold runs Wald's sequential test (the first 60 answers), then a CUSUM, against the project's own
 gold threshold: the 25th percentile of what its raters reach. A fixed threshold would pause almost everyone in a project
-with hard traces. Without a threshold nobody is paused. A lead resumes a paused rater, and the test starts over.
+with hard traces. Without a threshold, no one is paused. A lead resumes a paused rater, and the test starts over.
 """
 
 import datetime as dt
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from labeling import raters
-from labeling.models import GoldAnswer, Project, QueueEntry, ScreeningResult
+from labeling.models import Assignment, Gold, GoldAnswer, Project, QueueEntry, ScreeningResult
+from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse, GoldVerdict
 from labeling.models.queue import SamplingSource
 from labeling.projects import lifecycle
-from labeling.quality import gold_scoring
-from stats import sequential_tests
-from stats.estimates import Reason
+from labeling.quality import submitted_reports
+from stats import intervals, sequential_tests
+from stats.estimates import Interval, Reason
 
+GOLD_USE_OF_PURPOSE = {
+    AssignmentPurpose.TRAINING: GoldUse.TRAINING,
+    AssignmentPurpose.SCREENING: GoldUse.SCREENING,
+    AssignmentPurpose.GOLD: GoldUse.HIDDEN,
+}
 TRUSTED_AFTER = dt.timedelta(days=14)  # then raters get less gold: `Project.proven_gold_share`
 MAX_BASELINE_ANSWERS = 5000  # searched for answers of five raters
 _LOWEST, _HIGHEST = 0.2, 0.99
 
 
-def record_gold_answer(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | None:
-    """Score a submitted gold trace, and pause the rater if needed. Runs in the transaction of the submit.
+def judge_first_error(
+    *, accepted: Sequence[int | None], first_error: int | None, is_censored: bool = False
+) -> GoldVerdict:
+    """Compare a first error with the accepted step positions; None in `accepted` means that "no error" is right too."""
+    if is_censored:
+        return GoldVerdict.GAVE_UP
+    if first_error in accepted:
+        return GoldVerdict.RIGHT
+    if first_error is None:
+        return GoldVerdict.MISSED
+    passed_an_error = None not in accepted and any(error is not None and error < first_error for error in accepted)
+    return GoldVerdict.MISSED if passed_an_error else GoldVerdict.BLAMED
 
-    Return None if the trace is not gold (anymore).
+
+def record_gold_answer(*, assignment_id: int, now: dt.datetime) -> None:
+    """Score the first revision if the trace is gold for this purpose, and pause the rater if needed.
+
+    Runs in the transaction of the submit.
     """
-    answer = gold_scoring.score_gold_answer(assignment_id=assignment_id, now=now)
-    if answer is not None:
-        pause_if_below_threshold(answer=answer, now=now)
-    return answer
+    assignment = Assignment.objects.get(pk=assignment_id)
+    use = GOLD_USE_OF_PURPOSE.get(AssignmentPurpose(assignment.purpose))
+    # The newest gold, even if retired: an assignment that was open at that time is still scored.
+    gold = Gold.objects.filter(trace_id=assignment.trace_id, use=use).order_by("-pk").first()
+    if use is None or gold is None:
+        return
+    report = submitted_reports.load_revision_reports([(assignment_id, 1)])[0]
+    verdict = judge_first_error(
+        accepted=gold.accepted_first_errors, first_error=report.position, is_censored=report.is_censored
+    )
+    answer, _created = GoldAnswer.objects.get_or_create(
+        assignment=assignment,
+        defaults={
+            "gold": gold,
+            "project_id": assignment.project_id,
+            "rater_id": assignment.rater_id,
+            "use": use,
+            "attempt": assignment.attempt,
+            "first_error": report.position,
+            "verdict": verdict,
+            "answered_at": now,
+        },
+    )
+    _pause_if_below_threshold(answer, now)
 
 
-def pause_if_below_threshold(*, answer: GoldAnswer, now: dt.datetime) -> bool:
-    """Test a rater after one more answer to hidden gold. Return whether this paused them."""
+def rescore_gold_answers(*, gold: Gold, now: dt.datetime) -> int:
+    """Score all answers again after the accepted set changed. Return how many verdicts changed."""
+    changed = []
+    for answer in gold.answers.exclude(verdict=GoldVerdict.GAVE_UP):
+        verdict = judge_first_error(accepted=gold.accepted_first_errors, first_error=answer.first_error)
+        if verdict != answer.verdict:
+            answer.verdict = verdict
+            changed.append(answer)
+    GoldAnswer.objects.bulk_update(changed, ["verdict"], batch_size=200)
+    return len(changed)
+
+
+def _pause_if_below_threshold(answer: GoldAnswer, now: dt.datetime) -> None:
+    """Test a rater after one more answer to hidden gold."""
     threshold = answer.project.gold_bar
     if answer.use != GoldUse.HIDDEN or threshold is None or answer.rater.paused_at is not None:
-        return False
+        return
     right = _load_answers_since_resumed(answer)
     if sequential_tests.find_pause(right, sequential_tests.make_plan(p0=threshold)) is None:
-        return False
-    note = _("%(right)d of %(n)d hidden gold traces right; %(bar)d %% expected.") % {
+        return
+    evidence = {"right": sum(right), "gold": len(right), "threshold": threshold}
+    note = _("%(right)d of %(n)d hidden gold traces correct; %(bar)d%% expected.") % {
         "right": sum(right),
         "n": len(right),
         "bar": round(100 * threshold),
     }
-    return raters.pause_rater(rater=answer.rater, reason=_pause_reason(), note=note, by=None, now=now)
+    raters.pause_rater(
+        rater=answer.rater, reason=explain_pause(), note=note, by=None, now=now, evidence={"gold_threshold": evidence}
+    )
 
 
-def _pause_reason() -> str:
-    # Raters must not learn which traces are gold.
+def explain_pause() -> str:
+    """Return what raters read when a check pauses them. They must not learn which traces are gold."""
     return _(
-        "some of your recent ratings differ from the guideline, and a lead would like to review them with you first."
-        " All your work is saved and counts."
+        "Some of your results differ from what the check expects. Checks can be wrong: a project lead is asked to look"
+        " at your work and can let you continue. All your work is saved, and you can write to the lead."
     )
 
 
@@ -101,3 +163,33 @@ def uses_screening(*, project_id: int) -> bool:
     """Tell whether the project has a screening set in use, or any screening results."""
     served = QueueEntry.objects.open().filter(lane__project=project_id, lane__arm=SamplingSource.SCREENING)
     return served.exists() or ScreeningResult.objects.filter(rater__project=project_id).exists()
+
+
+@dataclass(frozen=True)
+class GoldAccuracy:
+    """Verdict counts over `n` gold traces: `missed` are missed errors, `blamed` false alarms."""
+
+    n: int
+    right: int
+    missed: int
+    blamed: int
+    gave_up: int
+
+    @property
+    def share(self) -> float | None:
+        return self.right / self.n if self.n else None
+
+    @property
+    def interval(self) -> Interval:
+        return intervals.wilson_interval(right=self.right, n=self.n)
+
+
+def load_gold_accuracy(*, rater_id: int, use: GoldUse = GoldUse.HIDDEN, attempt: int | None = None) -> GoldAccuracy:
+    """Return a rater's accuracy on gold of one use, or in one screening attempt."""
+    answers = GoldAnswer.objects.filter(rater_id=rater_id, use=use)
+    answers = answers if attempt is None else answers.filter(attempt=attempt)
+    return count_verdicts(Counter(answers.values_list("verdict", flat=True)))
+
+
+def count_verdicts(counts: Counter[str]) -> GoldAccuracy:
+    return GoldAccuracy(counts.total(), **{verdict.value: counts[verdict] for verdict in GoldVerdict})

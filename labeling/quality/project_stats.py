@@ -4,9 +4,15 @@
 
     headline     {"steps": {statistic: ESTIMATE}, "first_error": {"exact", "within_one", "has_error_kappa": ESTIMATE,
                  "pairs", "pairs_with_a_censored_report"}, "labels": {"-1": share, "0": …, "1": …},
-                 "n_traces", "n_traces_read_twice", "is_audit_slice"}: over all labeled traces, or over the audit slice
-                 if a policy has drawn traces
+                 "alternatives": {statistic: ESTIMATE}, "n_traces", "n_traces_read_twice", "is_audit_slice"}: over all
+                 labeled traces, or over the audit slice if a policy has drawn traces. "steps" and "labels" cover the
+                 steps of the traces, "alternatives" the alternatives to them, which are rated only where the rater
+                 found an error
     everything   the same over all labeled traces if the headline is of the audit slice, otherwise null
+    imported     {"version", "mix": as below, "agreement"}: labels that people gave in imported files. The agreement is
+                 in the form of the headline, with "n_raters", "pair" and "domain" as below; null without any
+    mix          {"-1": ratings, "0": …, "1": …}: of steps and alternatives, in the submissions of the headline and in
+                 imported ones
     domain, generation, guideline, step_kind
                  lists of {"key", "steps", "labels", "first_error", "n_traces"}; guideline 0 is none, -1 two different
                  ones. For a step kind, "first_error" covers traces with a first error at such a step, without kappa
@@ -17,7 +23,9 @@
     raters       {rater id: {"readings": submissions, "active_ms" on work, "paid_ms" on everything, "steps",
                  "gold": {"n", "right", "missed", "blamed", "gave_up", "low", "high"},
                  "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
-                 "flags": [raised kinds of `signals.SIGNAL_KINDS`], "signs": {kind: SIGNAL}}}
+                 "flags": [raised kinds of `signals.SIGNAL_KINDS`], "signs": {kind: SIGNAL},
+                 "protection": {"signals": {name: {"log_e", "n"}}, "joint", "n", "is_overwhelming", "detection",
+                 "false_alarm"}, see `stats.rater_protection`}}
     confusion    {"counts": 3 × 3 over -1, 0, +1 (rows the consensus, columns the rating), "recall": {"-1": ESTIMATE,
                  …}, "over_credit": missed errors, "over_blame": false alarms, "n_traces"}: the latest resolved traces
     settlements  {state: number of traces}
@@ -26,6 +34,8 @@
     bias         {"missed": [{"step", …ESTIMATE}], "blamed": [{"from", "to", …ESTIMATE}]}: on hidden gold, errors missed
                  by their step, and false alarms on correct traces by their length
     settled      {"traces", "steps", "of": number of traces to settle}
+    remaining    {"slots": labels to come, in the queue and open, "unfinished": traces without all first labels,
+                 "finished": traces with all of them, "further": labels added to those}: what is left to pay for
     settled_days list of {"day", "settled", "contested", "steps"}: traces finished on each day
     days         list of {"day", "readings", "active_ms", "paid_ms"}: every day with any work
 
@@ -37,28 +47,34 @@ An ESTIMATE is {"value", "low", "high", "reason", "interval_reason", "bootstrap"
 import datetime as dt
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Q, QuerySet
+import structlog
+from django.db import DatabaseError
+from django.db.models import Count, Max, Q, QuerySet
 
-from labeling.models import DailyProjectStats, Gold, GoldAnswer, Project, ProjectStats, ReportCount
-from labeling.models.gold import GoldUse, GoldVerdict
+from labeling.models import DailyProjectStats, Gold, GoldAnswer, Project, ProjectStats, ReportCount, Trace
+from labeling.models.gold import GoldUse
 from labeling.quality import (
-    consensus,
     error_breakdowns,
-    estimate_rows,
     gold_monitor,
-    running_totals,
+    imported_labels,
+    protection,
+    rater_model,
+    remaining_work,
+    settlements,
     signals,
-    tally_arrays,
-    trace_counts,
+    tallies,
     workdays,
 )
-from labeling.quality.tally_arrays import SubmissionPairs, TallyArrays
-from stats import intervals, sequential_tests
+from labeling.quality.tallies import SubmissionPairs, TallyArrays
+from stats import sequential_tests
 from stats.estimates import Reason
+
+logger = structlog.get_logger(__name__)
 
 # Statistics are recomputed after 5 seconds at the earliest, and after five times the duration of the computation.
 MIN_RECOMPUTE_INTERVAL = dt.timedelta(seconds=5)
@@ -66,26 +82,19 @@ _INTERVAL_FACTOR = 5
 LOST_AFTER = dt.timedelta(minutes=3)  # far longer than a computation with a million traces
 MAX_PAIRS = 100
 MONTH = dt.timedelta(days=30)
+COMPLETE_AFTER = dt.timedelta(hours=1)
 
 
-@dataclass(frozen=True)
-class StoredProjectStats:
-    content: dict[str, Any]
-    computed_at: dt.datetime
-    is_stale: bool  # there are newer submissions; the statistics are recomputed within seconds
-    drifted_traces: int
-    drifted_counts: int
-    recounted_at: dt.datetime | None
-
-
-def load_project_stats(*, project_id: int) -> StoredProjectStats | None:
+def load_project_stats(*, project_id: int) -> ProjectStats | None:
     """Return the stored statistics, or None if they were never computed."""
-    row = ProjectStats.objects.filter(pk=project_id, computed_at__isnull=False).first()
-    if row is None or row.computed_at is None:
-        return None
-    return StoredProjectStats(
-        row.content, row.computed_at, row.is_stale, row.drifted_traces, row.drifted_counts, row.recounted_at
-    )
+    return ProjectStats.objects.filter(pk=project_id, computed_at__isnull=False).first()
+
+
+def choose_headline(content: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return the headline, or the agreement of imported labels if none were made here; and whether it is that."""
+    headline, imported = content["headline"], content["imported"]["agreement"]
+    is_imported = imported is not None and not headline["n_traces_read_twice"]
+    return (imported if is_imported else headline), is_imported
 
 
 def list_daily_stats(*, project_id: int, days: int = 365) -> QuerySet[DailyProjectStats]:
@@ -107,17 +116,16 @@ def find_stale_projects(*, now: dt.datetime) -> list[int]:
     """Return projects with stale statistics whose minimum interval is over, or whose worker was killed."""
     rows = ProjectStats.objects.filter(_is_due(now)).values_list("project_id", "computed_at", "took_ms")
     return [
-        pk for pk, computed_at, took in rows if computed_at is None or now - computed_at >= _recompute_interval(took)
+        pk
+        for pk, computed_at, took_ms in rows
+        if computed_at is None
+        or now - computed_at >= max(MIN_RECOMPUTE_INTERVAL, _INTERVAL_FACTOR * dt.timedelta(milliseconds=took_ms))
     ]
 
 
 def _is_due(now: dt.datetime) -> Q:
     lost = Q(began_at__lt=now - LOST_AFTER)
     return lost | Q(is_stale=True, began_at=None)
-
-
-def _recompute_interval(took_ms: int) -> dt.timedelta:
-    return max(MIN_RECOMPUTE_INTERVAL, dt.timedelta(milliseconds=_INTERVAL_FACTOR * took_ms))
 
 
 def claim_computation(*, project_id: int, now: dt.datetime) -> bool:
@@ -128,25 +136,39 @@ def claim_computation(*, project_id: int, now: dt.datetime) -> bool:
     return bool(ProjectStats.objects.filter(_is_due(now), pk=project_id).update(is_stale=False, began_at=now))
 
 
+def refresh_project_stats(*, project_id: int, now: dt.datetime) -> None:
+    """Compute the statistics of one project, unless another worker does it already."""
+    if not claim_computation(project_id=project_id, now=now):
+        return
+    try:
+        gold_monitor.set_gold_threshold(project=Project.objects.get(pk=project_id), now=now)
+        content = compute_project_stats(project_id=project_id, now=now)
+        protection.pause_raters(project_id=project_id, figures=content["raters"], now=now)
+        rater_model.enqueue_fit_if_grown(project_id=project_id, now=now)
+    except DatabaseError:
+        ProjectStats.objects.filter(pk=project_id).update(is_stale=True, began_at=None)  # the next caller can retry
+        raise
+    except Exception:
+        # The claim is kept, so the next attempt waits until the claim expires.
+        logger.exception("figures.not_computed", project=project_id)
+
+
 def compute_project_stats(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     """Compute and store all statistics of a project, unless newer ones are stored."""
     ProjectStats.objects.update_or_create(project_id=project_id, defaults={"is_stale": False})
     began = time.perf_counter()
     workdays.update_workdays(project_id=project_id, now=now)
-    trace_counts.advance_trace_count(project_id=project_id, now=now)
+    advance_trace_count(project_id=project_id, now=now)
     content = build_stats_content(project_id=project_id, now=now)
     took = round(1000 * (time.perf_counter() - began))
     row = ProjectStats.objects.filter(pk=project_id).exclude(computed_at__gt=now)
     row.update(content=content, computed_at=now, took_ms=took, began_at=None)
     DailyProjectStats.objects.update_or_create(
-        project_id=project_id, day=now.astimezone(dt.UTC).date(), defaults={"content": content["headline"]}
+        project_id=project_id,
+        day=now.astimezone(dt.UTC).date(),
+        defaults={"content": choose_headline(content)[0] | {"mix": content["mix"]}},
     )
     return content
-
-
-def release_computation(*, project_id: int, now: dt.datetime) -> None:
-    """Release the claim after a database error, so that the next caller can retry."""
-    ProjectStats.objects.filter(pk=project_id).update(is_stale=True, began_at=None)
 
 
 # Content
@@ -154,63 +176,65 @@ def release_computation(*, project_id: int, now: dt.datetime) -> None:
 
 def build_stats_content(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     """Compute the statistics that the module docstring describes."""
-    everything = tally_arrays.load_tally_arrays(project_id=project_id)
-    audit_slice = tally_arrays.find_audit_slice(project_id)
+    everything = tallies.load_tally_arrays(project_id=project_id)
+    audit_slice = tallies.find_audit_slice(project_id)
     headline = everything if audit_slice is None else everything.only(audit_slice)
+    stored = ProjectStats.objects.filter(pk=project_id).values_list("content__imported", flat=True).first()
+    imported = imported_labels.update_imported_stats(project_id, stored or {})
     return {
-        "headline": {**_build_headline(headline), "is_audit_slice": audit_slice is not None},
-        "everything": None if audit_slice is None else _build_everything(everything),
+        "headline": {**_build_headline(headline, with_bootstrap=True), "is_audit_slice": audit_slice is not None},
+        "everything": None if audit_slice is None else _build_headline(everything),
+        "imported": imported,
+        "mix": {rating: n + imported["mix"].get(rating, 0) for rating, n in everything.count_ratings().items()},
         **{by: _build_slices(headline, by) for by in ("domain", "guideline", "step_kind")},
         "generation": _build_slices(everything, "generation"),
         "pair": _build_rater_pairs(everything),
         "position": error_breakdowns.agreement_by_position(headline.pairs),
         "raters": _build_raters(project_id, everything.pairs),
         "confusion": error_breakdowns.compute_confusion(project_id),
-        "settlements": running_totals.count_by_state(project_id),
+        "settlements": settlements.count_by_state(project_id),
         "settled": _count_resolved(project_id),
         "days": workdays.sum_time_by_day(project_id),
+        "remaining": remaining_work.count_remaining(project_id)._asdict(),
         "watching": _build_gold_monitor(project_id, now),
         "bias": error_breakdowns.compute_gold_bias(project_id),
-        "settled_days": running_totals.count_by_day(project_id),
+        "settled_days": settlements.count_by_day(project_id),
     }
 
 
-def _build_headline(tallies: TallyArrays) -> dict[str, Any]:
-    patterns, pairs = tallies.all_steps(), tallies.pairs
+def compute_headline_without(*, project_id: int, raters: Collection[int]) -> dict[str, Any]:
+    """Compute the headline agreement without the traces on which these raters are compared. Nothing is stored."""
+    arrays, audit_slice = tallies.load_tally_arrays(project_id=project_id), tallies.find_audit_slice(project_id)
+    headline = arrays if audit_slice is None else arrays.only(audit_slice)
+    return {**_build_headline(headline.without(raters)), "is_audit_slice": audit_slice is not None}
+
+
+def _build_headline(arrays: TallyArrays, *, with_bootstrap: bool = False) -> dict[str, Any]:
+    patterns, pairs = arrays.all_steps(), arrays.pairs
     return {
-        "steps": estimate_rows.step_agreement_rows(patterns, with_bootstrap=True),
-        "first_error": estimate_rows.first_error_rows(pairs.reports(pairs.all_rows()), with_bootstrap=True),
-        "labels": estimate_rows.label_shares_row(patterns),
+        "steps": tallies.step_agreement_rows(patterns, with_bootstrap=with_bootstrap),
+        "alternatives": tallies.step_agreement_rows(arrays.all_alternatives()),
+        "first_error": tallies.first_error_rows(pairs.reports(), with_bootstrap=with_bootstrap),
+        "labels": tallies.label_shares_row(patterns),
         "n_traces": len(pairs),
         "n_traces_read_twice": int(pairs.is_read_twice.sum()),
     }
 
 
-def _build_everything(tallies: TallyArrays) -> dict[str, Any]:
-    pairs = tallies.pairs
-    return {
-        "steps": estimate_rows.step_agreement_rows(tallies.all_steps()),
-        "first_error": estimate_rows.first_error_rows(pairs.reports(pairs.all_rows())),
-        "n_traces": len(pairs),
-    }
-
-
-def _build_slices(tallies: TallyArrays, by: str) -> list[dict[str, Any]]:
-    pairs = tallies.pairs
-    rows_of = None if by == "step_kind" else pairs.by(by)
+def _build_slices(arrays: TallyArrays, by: str) -> list[dict[str, Any]]:
+    pairs = arrays.pairs
+    rows_of = {} if by == "step_kind" else pairs.by(by)
     slices = []
-    for key, patterns in sorted(tallies.steps(by).items()):
-        if rows_of is None:
-            rows = pairs.at_kind(key)
-            first_error = estimate_rows.first_error_place_rows(pairs.reports(rows))
-        else:
-            rows = rows_of[key]
-            first_error = estimate_rows.first_error_rows(pairs.reports(rows))
+    for key, patterns in sorted(arrays.steps(by).items()):
+        rows = pairs.at_kind(key) if by == "step_kind" else rows_of[key]
+        first_error = tallies.first_error_rows(pairs.reports(rows))
+        if by == "step_kind":
+            del first_error["has_error_kappa"]  # the traces were selected because they have an error
         slices.append(
             {
                 "key": key,
-                "steps": estimate_rows.step_agreement_rows(patterns),
-                "labels": estimate_rows.label_shares_row(patterns),
+                "steps": tallies.step_agreement_rows(patterns),
+                "labels": tallies.label_shares_row(patterns),
                 "first_error": first_error,
                 "n_traces": len(rows),
             }
@@ -218,14 +242,14 @@ def _build_slices(tallies: TallyArrays, by: str) -> list[dict[str, Any]]:
     return slices
 
 
-def _build_rater_pairs(tallies: TallyArrays) -> list[dict[str, Any]]:
-    rows_of = tallies.pairs.by("pair")
-    largest = sorted(tallies.steps("pair").items(), key=lambda item: -item[1].n_pairable)[:MAX_PAIRS]
+def _build_rater_pairs(arrays: TallyArrays) -> list[dict[str, Any]]:
+    rows_of = arrays.pairs.by("pair")
+    largest = sorted(arrays.steps("pair").items(), key=lambda item: -item[1].n_pairable)[:MAX_PAIRS]
     return [
         {
             "raters": list(raters),
-            "steps": estimate_rows.step_agreement_rows(patterns),
-            "first_error": estimate_rows.first_error_rows(tallies.pairs.reports(rows_of[raters])),
+            "steps": tallies.step_agreement_rows(patterns),
+            "first_error": tallies.first_error_rows(arrays.pairs.reports(rows_of[raters])),
         }
         for raters, patterns in largest
     ]
@@ -233,7 +257,7 @@ def _build_rater_pairs(tallies: TallyArrays) -> list[dict[str, Any]]:
 
 def _build_raters(project_id: int, pairs: SubmissionPairs) -> dict[str, dict[str, Any]]:
     by_rater: dict[str, dict[str, Any]] = defaultdict(dict)
-    for totals in running_totals.load_rater_totals(project_id):
+    for totals in settlements.load_rater_totals(project_id):
         row = by_rater[str(totals.rater_id)]
         row |= {"readings": totals.readings, "steps": totals.steps, "active_ms": 0, "paid_ms": 0}
         if totals.compared:
@@ -244,9 +268,12 @@ def _build_raters(project_id: int, pairs: SubmissionPairs) -> dict[str, dict[str
         by_rater[str(rater)]["gold"] = gold
     for rater, others in _agreement_with_others(pairs).items():
         by_rater[str(rater)]["others"] = others
-    for rater, by_kind in signals.compute_signals(project_id=project_id).items():
-        flags, signs = signals.list_raised_kinds(by_kind), signals.signals_as_dicts(by_kind)
-        by_rater[str(rater)] |= {"flags": flags, "signs": signs}
+    submissions = signals.load_submission_rows(project_id=project_id)
+    for rater, evidence in protection.weigh_raters(project_id=project_id, submissions=submissions).items():
+        by_rater[str(rater)]["protection"] = evidence
+    for rater, by_kind in signals.compute_signals(project_id=project_id, submissions=submissions).items():
+        signs = {kind: asdict(signal) for kind, signal in by_kind.items()}
+        by_rater[str(rater)] |= {"flags": signals.list_raised_kinds(by_kind), "signs": signs}
     return dict(by_rater)
 
 
@@ -261,13 +288,11 @@ def _gold_by_rater(project_id: int) -> dict[int, dict[str, Any]]:
     by_rater: dict[int, Counter[str]] = defaultdict(Counter)
     for rater, verdict, n in answers.values_list("rater_id", "verdict").annotate(Count("pk")):
         by_rater[rater][verdict] = n
-    return {rater: _gold_accuracy_row(verdicts) for rater, verdicts in by_rater.items()}
-
-
-def _gold_accuracy_row(verdicts: Counter[str]) -> dict[str, Any]:
-    n, right = verdicts.total(), verdicts[GoldVerdict.RIGHT]
-    interval = intervals.wilson_interval(right=right, n=n)
-    return {"n": n, **{v.value: verdicts[v] for v in GoldVerdict}, "low": interval.low, "high": interval.high}
+    accuracies = {rater: gold_monitor.count_verdicts(verdicts) for rater, verdicts in by_rater.items()}
+    return {
+        rater: asdict(accuracy) | {"low": accuracy.interval.low, "high": accuracy.interval.high}
+        for rater, accuracy in accuracies.items()
+    }
 
 
 def _agreement_with_others(pairs: SubmissionPairs) -> dict[int, dict[str, int]]:
@@ -282,11 +307,13 @@ def _agreement_with_others(pairs: SubmissionPairs) -> dict[int, dict[str, int]]:
 
 
 def _count_resolved(project_id: int) -> dict[str, int]:
-    traces, steps = running_totals.count_resolved(project_id)
+    traces, steps = settlements.count_resolved(project_id)
     unsettled = Gold.objects.active().filter(trace__project=project_id)
-    unsettled = unsettled.exclude(trace__settlement__state__in=consensus.RESOLVED_STATES)  # a consensus can become gold
+    unsettled = unsettled.exclude(
+        trace__settlement__state__in=settlements.RESOLVED_STATES
+    )  # a consensus can become gold
     gold = unsettled.values("trace").distinct().count()
-    total = trace_counts.count_traces(project_id=project_id)
+    total = count_traces(project_id=project_id)
     return {"traces": traces, "steps": steps, "of": max(total - gold, 0)}
 
 
@@ -308,3 +335,44 @@ def _build_gold_monitor(project_id: int, now: dt.datetime) -> dict[str, Any]:
         "gold_a_rater": per_rater,
         "false_pauses": false_pauses,
     }
+
+
+# The number of traces, without scanning all of them: the count up to some trace is stored, and newer ones are counted.
+# Ids are assigned before their transactions commit, so a lower id can appear after a higher one. Traces older than an
+# hour are complete: no transaction takes that long.
+
+
+def count_traces(*, project_id: int) -> int:
+    """Return the number of traces that are not withdrawn."""
+    row = ProjectStats.objects.filter(pk=project_id).values_list("n_traces", "last_trace").first()
+    n, last = row or (0, 0)
+    withdrawn = Trace.objects.filter(project=project_id, withdrawn_at__isnull=False).count()
+    return n + _traces_after(project_id, last).count() - withdrawn
+
+
+def advance_trace_count(*, project_id: int, now: dt.datetime) -> None:
+    """Add the traces that have become complete to the stored count."""
+    n, last = ProjectStats.objects.values_list("n_traces", "last_trace").get(pk=project_id)
+    new = _traces_after(project_id, last)
+    young = new.filter(added_at__gte=now - COMPLETE_AFTER).order_by("pk").values_list("pk", flat=True).first()
+    complete = new if young is None else new.filter(pk__lt=young)
+    to = complete.aggregate(to=Max("pk"))["to"]
+    if to is not None:
+        n += complete.filter(pk__lte=to).count()
+        ProjectStats.objects.filter(pk=project_id).update(n_traces=n, last_trace=to)
+
+
+def recount_traces(*, project_id: int) -> int:
+    """Correct the stored count. Return 1 if it was wrong, otherwise 0."""
+    last = ProjectStats.objects.values_list("last_trace", flat=True).get(pk=project_id)
+    n = Trace.objects.filter(project=project_id, pk__lte=last).count()
+    return ProjectStats.objects.filter(pk=project_id, last_trace=last).exclude(n_traces=n).update(n_traces=n)
+
+
+def reset_trace_count(*, project_id: int) -> None:
+    """Count all traces again after some were deleted."""
+    ProjectStats.objects.filter(pk=project_id).update(n_traces=0, last_trace=0)
+
+
+def _traces_after(project_id: int, last: int) -> QuerySet[Trace]:
+    return Trace.objects.filter(project=project_id, pk__gt=last)

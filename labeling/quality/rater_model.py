@@ -1,91 +1,141 @@
-"""Fit the rater model of a project nightly, and evaluate it on hidden gold. The only module that writes fits.
+"""Fit the rater model of a project, nightly and when it has grown, and evaluate it on hidden gold. The only module that
+writes fits.
 
 First-error Dawid-Skene over the latest submissions estimates each rater's error rates. Hidden gold is evaluated under
 the project's own rule: only the answers that would have been requested for a work trace count, so results on gold carry
 over to the work. On gold, one temperature corrects overconfidence, and the acceptance threshold is the lowest whose
 90 % Clopper-Pearson lower bound keeps the promised accuracy.
 
+Votes decide when a trace is settled. Once the model is right on hidden gold at least as often as votes are, it chooses
+the first error among those voted for; until then votes do.
+
 There are two fits. The blind fit uses only people who saw no scores. The assisted fit adds machines and people who saw
 scores; its posterior is exported, but nothing is settled by it.
+
+The posterior of a trace follows from its submissions and a stored fit. It is cheap, and a new submission changes only
+its own trace.
 """
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import F, Max, Sum
 
-from accounts.models import User
 from events import audit_log
 from jobs import control
 from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
-from labeling.models import FirstErrorReport, Gold, GoldAnswer, Project, RaterModelFit, Settlement
-from labeling.models.consensus import SettlementState
+from labeling.models import (
+    Consensus,
+    FirstErrorReport,
+    Gold,
+    GoldAnswer,
+    Project,
+    RaterModelFit,
+    ReportCount,
+    Settlement,
+    Step,
+)
+from labeling.models.consensus import FitBasis, SettlementState
 from labeling.models.gold import GoldUse, GoldVerdict
 from labeling.models.project import Protocol
-from labeling.models.rater_model import FitBasis
-from labeling.quality import posteriors, redundancy, resolution_state, submitted_reports
-from labeling.quality.posteriors import ObservedFirstError, TraceShape
-from labeling.quality.redundancy import ResolutionCourse, SubmittedVote
-from stats import calibration, first_error_dawid_skene
+from labeling.quality import redundancy, settlements, submitted_reports
+from labeling.quality.redundancy import ResolutionCourse
+from labeling.quality.submitted_reports import RevisionReport
+from stats import calibration, first_error_dawid_skene, first_error_reports
 from stats.arrays import Bools, Floats
+from stats.calibration import Temperature
 from stats.first_error_dawid_skene import FirstErrorFit
+from stats.first_error_reports import ReportArrays
 
 KIND = "labeling.fit"
 MAX_SUBMISSIONS = 20_000  # enough for stable rates
 MAX_GOLD_ANSWERS = 10_000
 MIN_RATERS, MIN_TRACES = 3, 50  # traces with two or more submissions
 PROMISED_ACCURACY = 0.9
+MIN_SUBMISSIONS, MIN_GROWTH = 2 * MIN_TRACES, 1.25  # for a fit by day
 _MARK_CHUNK = 1000
+_REPORT_COLUMNS = ("assignment_id", "revision", "trace_id", "rater_id", "first_error", "n_passed", "is_censored")
+PROBABILITY_DIGITS = 6  # stored digits
 
 
 def load_current_fit(project_id: int, basis: FitBasis = FitBasis.BLIND) -> RaterModelFit | None:
     return RaterModelFit.objects.filter(project_id=project_id, basis=basis).order_by("-number").first()
 
 
-def enqueue_fit(*, project_id: int, by: User | None, now: dt.datetime) -> Job | None:
+def enqueue_fit(*, project_id: int, now: dt.datetime) -> Job | None:
     """Request a new fit. Return None if one is already pending."""
     subject = f"project:{project_id}"
     if Job.objects.unfinished().filter(kind=KIND, subject=subject).exists():
         return None
-    return control.request_job(kind=KIND, subject=subject, arguments={"project": project_id}, by=by, now=now)
+    arguments = {"project": project_id, "n_submissions": _count_submissions(project_id)}
+    return control.request_job(kind=KIND, subject=subject, arguments=arguments, by=None, now=now)
+
+
+def enqueue_fit_if_grown(*, project_id: int, now: dt.datetime) -> Job | None:
+    """Request a fit if there are many more submissions than at the last one, without waiting for the night: a small
+    project may be labeled in a day."""
+    n = _count_submissions(project_id)
+    last = Job.objects.filter(kind=KIND, subject=f"project:{project_id}").order_by("-pk").first()
+    known = last.arguments.get("n_submissions", 0) if last else 0
+    return enqueue_fit(project_id=project_id, now=now) if n >= max(MIN_GROWTH * known, MIN_SUBMISSIONS) else None
+
+
+def _count_submissions(project_id: int) -> int:
+    return int(ReportCount.objects.filter(project=project_id).aggregate(n=Sum("readings"))["n"] or 0)
 
 
 def chunks(job: Job) -> Iterator[Chunk]:
-    """Fit the raters. After a project's first fit, mark settled traces as due, so that they get a probability."""
-    project_id, after = job.arguments["project"], int(job.checkpoint.get("after", 0))
-    fitter = _Fitter(project_id, is_first=job.checkpoint.get("is_first", False))
+    """Fit the raters. Then mark settled traces as due: all of them after a project's first fit, so that they get a
+    probability, and later those that the new fit may settle otherwise."""
+    project_id = job.arguments["project"]
     if not job.checkpoint:
-        yield fitter.write
-    if not fitter.is_first:
+        yield partial(_write_fits, project_id)
+    fit = load_current_fit(project_id)
+    if not job.checkpoint["is_first"] and not (fit and fit.is_better_than_votes):
         return
     settled = Settlement.objects.filter(project=project_id, state=SettlementState.SETTLED).order_by("trace_id")
-    while traces := list(settled.filter(trace_id__gt=after).values_list("trace_id", flat=True)[:_MARK_CHUNK]):
-        after = traces[-1]
-        yield partial(_mark_chunk_due, traces)
+    traces = settled.values_list("trace_id", flat=True)
+    while chunk := list(traces.filter(trace_id__gt=job.checkpoint["after"])[:_MARK_CHUNK]):
+        chosen = chunk if job.checkpoint["is_first"] or fit is None else _find_differing(fit, chunk)
+        yield partial(_mark_chunk_due, chosen, chunk[-1], job.checkpoint["is_first"])
 
 
-class _Fitter:
-    """The first chunk. It remembers for later chunks whether this is the project's first fit."""
+def _find_differing(fit: RaterModelFit, traces: list[int]) -> list[int]:
+    """Return the traces whose first error is not the most likely one of those that were voted for."""
+    rows = FirstErrorReport.objects.filter(trace__in=traces, assignment__set_aside=None).order_by("assignment_id")
+    reports = [RevisionReport(*row) for row in rows.values_list(*_REPORT_COLUMNS)]
+    votes: dict[int, set[int | None]] = defaultdict(set)
+    for report in reports:
+        if not report.is_censored:
+            votes[report.trace_id].add(report.position)
+    split = {trace for trace, places in votes.items() if len(places) > 1}
+    posteriors = compute_posteriors(fit, load_trace_shapes(split), [each for each in reports if each.trace_id in split])
+    revisions = Consensus.objects.filter(trace__in=split, revision=F("trace__settlement__consensus_revision"))
+    current = dict(revisions.values_list("trace_id", "first_error"))
+    return [
+        trace
+        for trace, posterior in posteriors.items()
+        if trace in current and current[trace] != max(votes[trace], key=posterior.probability_at)
+    ]
 
-    def __init__(self, project_id: int, *, is_first: bool) -> None:
-        self.project_id, self.is_first = project_id, is_first
 
-    def write(self, now: dt.datetime) -> JobProgress:
-        fits = {basis.value: fit_raters(project_id=self.project_id, now=now, basis=basis) for basis in FitBasis}
-        numbers = {basis: fit.number if fit else None for basis, fit in fits.items()}
-        self.is_first = 1 in numbers.values()
-        return JobProgress(1, result={"fits": numbers}, checkpoint={"after": 0, "is_first": self.is_first})
+def _write_fits(project_id: int, now: dt.datetime) -> JobProgress:
+    fits = {basis.value: fit_raters(project_id=project_id, now=now, basis=basis) for basis in FitBasis}
+    numbers = {basis: fit.number if fit else None for basis, fit in fits.items()}
+    checkpoint = {"after": 0, "is_first": 1 in numbers.values()}
+    return JobProgress(1, result={"fits": numbers}, checkpoint=checkpoint)
 
 
-def _mark_chunk_due(traces: list[int], now: dt.datetime) -> JobProgress:
-    resolution_state.mark_due(trace_ids=traces, now=now)
-    return JobProgress(1, checkpoint={"after": traces[-1], "is_first": True})
+def _mark_chunk_due(traces: list[int], last: int, is_first: bool, now: dt.datetime) -> JobProgress:
+    settlements.mark_due(trace_ids=traces, now=now)
+    return JobProgress(1, checkpoint={"after": last, "is_first": is_first})
 
 
 def fit_raters(*, project_id: int, now: dt.datetime, basis: FitBasis = FitBasis.BLIND) -> RaterModelFit | None:
@@ -94,48 +144,45 @@ def fit_raters(*, project_id: int, now: dt.datetime, basis: FitBasis = FitBasis.
     Live projects are never fitted, because no two submissions share steps. The assisted fit needs assisted submissions.
     """
     project = Project.objects.get(pk=project_id)
-    assisted = (
-        submitted_reports.load_assisted_observations(project_id=project_id, limit=MAX_SUBMISSIONS)
-        if basis == FitBasis.ASSISTED
-        else []
-    )
-    golds = _add_assisted(_load_gold_traces(project), assisted)
-    gold_traces = {gold.trace_id for gold in golds}
-    work = [row for row in [*_load_observations(project_id), *assisted] if row.trace_id not in gold_traces]
-    observations = [*work, *(row for gold in golds for row in gold.observations)]
-    if (
-        project.protocol == Protocol.LIVE
-        or not _is_enough(observations)
-        or (basis == FitBasis.ASSISTED and not assisted)
-    ):
+    if project.protocol == Protocol.LIVE:
         return None
-    return _save_fit(_build_fit(project, observations, golds, basis, now))
+    assisted = []
+    if basis == FitBasis.ASSISTED:
+        assisted = submitted_reports.load_assisted_reports(project_id=project_id, limit=MAX_SUBMISSIONS)
+    accepted, answers = _load_gold(project)
+    work = [report for report in _load_latest_reports(project_id) if report.trace_id not in accepted]
+    reports = [*work, *answers, *assisted]
+    if not _is_enough(reports) or (basis == FitBasis.ASSISTED and not assisted):
+        return None
+    return _save_fit(_build_fit(project, reports, accepted, basis, now))
 
 
 def _build_fit(
     project: Project,
-    observations: list[ObservedFirstError],
-    golds: list["_GoldTrace"],
+    reports: list[RevisionReport],
+    accepted: Mapping[int, Sequence[int | None]],
     basis: FitBasis,
     now: dt.datetime,
 ) -> RaterModelFit:
-    shapes = posteriors.load_trace_shapes({row.trace_id for row in observations})
-    reports, traces, raters = posteriors.build_report_arrays(shapes, observations)
-    fit = first_error_dawid_skene.fit_reports(reports)
+    shapes = load_trace_shapes({report.trace_id for report in reports})
+    arrays, traces, raters = build_report_arrays(shapes, reports)
+    fit = first_error_dawid_skene.fit_reports(arrays)
     domains = sorted({shapes[trace].domain for trace in traces})
-    accepted = find_accepted_places(golds, shapes)
     all_hazards = first_error_dawid_skene.fit_hazards(
-        posterior=fit.posterior, places=fit.places, domains=np.zeros_like(reports.domains)
+        posterior=fit.posterior, places=fit.places, domains=np.zeros_like(arrays.domains)
     )
+    voted = _settle_by_votes(project, reports, accepted)
+    accepted_places = [{shapes[trace].place_of(error) for error in accepted.get(trace, ())} for trace in traces]
     return RaterModelFit(
         project=project,
         basis=basis,
         made_at=now,
         n_traces=len(traces),
-        n_readings=len(observations),
+        n_readings=len(reports),
         rates={"others": fit.common.tolist(), **dict(zip(map(str, raters), fit.rates.tolist(), strict=True))},
         hazards={"domains": dict(zip(domains, fit.hazards.tolist(), strict=True)), "all": all_hazards[0].tolist()},
-        **_evaluate_on_gold(fit, [accepted.get(trace, set()) for trace in traces]),
+        **_evaluate_on_gold(fit, accepted_places),
+        **_compare_with_votes(fit, accepted_places, {traces.index(t): shapes[t].place_of(e) for t, e in voted.items()}),
     )
 
 
@@ -153,75 +200,41 @@ def _save_fit(fit: RaterModelFit) -> RaterModelFit:
     return fit
 
 
-def _load_observations(project_id: int) -> list[ObservedFirstError]:
-    latest = FirstErrorReport.objects.filter(project=project_id).order_by("-assignment_id")
-    columns = ("trace_id", "rater_id", "first_error", "n_passed", "is_censored")
-    return [ObservedFirstError(*row) for row in latest.values_list(*columns)[:MAX_SUBMISSIONS]]
+def _load_latest_reports(project_id: int) -> list[RevisionReport]:
+    latest = FirstErrorReport.objects.filter(project=project_id, assignment__set_aside=None).order_by("-assignment_id")
+    return [RevisionReport(*row) for row in latest.values_list(*_REPORT_COLUMNS)[:MAX_SUBMISSIONS]]
 
 
-def _is_enough(observations: list[ObservedFirstError]) -> bool:
+def _is_enough(reports: list[RevisionReport]) -> bool:
     raters_of: dict[int, set[int]] = defaultdict(set)
-    for row in observations:
-        raters_of[row.trace_id].add(row.rater_id)
+    for report in reports:
+        raters_of[report.trace_id].add(report.rater_id)
     n_shared = sum(len(raters) >= 2 for raters in raters_of.values())
-    return len({row.rater_id for row in observations}) >= MIN_RATERS and n_shared >= MIN_TRACES
+    return len({report.rater_id for report in reports}) >= MIN_RATERS and n_shared >= MIN_TRACES
 
 
-class _GoldTrace(NamedTuple):
-    """A gold trace with the submissions that the project would have requested for a work trace."""
-
-    trace_id: int
-    accepted: list[int | None]
-    observations: list[ObservedFirstError]
-
-
-def _add_assisted(golds: list[_GoldTrace], assisted: list[ObservedFirstError]) -> list[_GoldTrace]:
-    by_trace: dict[int, list[ObservedFirstError]] = defaultdict(list)
-    for row in assisted:
-        by_trace[row.trace_id].append(row)
-    return [gold._replace(observations=[*gold.observations, *by_trace[gold.trace_id]]) for gold in golds]
-
-
-def _load_gold_traces(project: Project) -> list[_GoldTrace]:
-    """Load hidden gold with as many answers as the project requests for a work trace."""
-    rows = GoldAnswer.objects.filter(project=project, use=GoldUse.HIDDEN).exclude(verdict=GoldVerdict.GAVE_UP)
-    latest = list(
-        rows.order_by("-answered_at", "-pk").values_list("gold_id", "rater_id", "first_error")[:MAX_GOLD_ANSWERS]
-    )
-    by_gold: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
-    for gold, rater, first_error in reversed(latest):
-        by_gold[gold].append((rater, first_error))
-    golds = Gold.objects.in_bulk(by_gold)
-    counted = ((golds[gold], _answers_by_project_rule(answers, project)) for gold, answers in by_gold.items())
-    return [
-        _GoldTrace(
-            gold.trace_id,
-            gold.accepted_first_errors,
-            [ObservedFirstError(gold.trace_id, *answer, 0, False) for answer in answers],
+def _load_gold(project: Project) -> tuple[dict[int, list[int | None]], list[RevisionReport]]:
+    """Load hidden gold: the accepted first errors by trace, and as many answers as a work trace would have."""
+    answers = GoldAnswer.objects.filter(project=project, use=GoldUse.HIDDEN, assignment__set_aside=None)
+    answers = answers.exclude(verdict=GoldVerdict.GAVE_UP)
+    latest = list(answers.select_related("gold").order_by("-answered_at", "-pk")[:MAX_GOLD_ANSWERS])
+    by_gold: dict[Gold, list[RevisionReport]] = defaultdict(list)
+    for answer in reversed(latest):
+        by_gold[answer.gold].append(
+            RevisionReport(answer.assignment_id, 1, answer.gold.trace_id, answer.rater_id, answer.first_error, 0)
         )
-        for gold, answers in counted
-        if answers
-    ]
+    counted = {gold: _apply_project_rule(reports, project) for gold, reports in by_gold.items()}
+    accepted = {gold.trace_id: gold.accepted_first_errors for gold, reports in counted.items() if reports}
+    return accepted, [report for reports in counted.values() for report in reports]
 
 
-def _answers_by_project_rule(answers: list[tuple[int, int | None]], project: Project) -> list[tuple[int, int | None]]:
+def _apply_project_rule(answers: list[RevisionReport], project: Project) -> list[RevisionReport]:
     """Return the answers that would have been requested for a work trace, or none if there are too few."""
     for n in range(project.overlap, min(len(answers), project.overlap_limit) + 1):
-        votes = [SubmittedVote(first_error) for _, first_error in answers[:n]]
-        weighed = redundancy.weigh_votes(votes, overlap=project.overlap, added=n - project.overlap)
+        weighed = redundancy.weigh_votes(answers[:n], overlap=project.overlap, added=n - project.overlap)
         if weighed.course != ResolutionCourse.ASK or n == project.overlap_limit:
             return answers[:n]
     return []
-
-
-def find_accepted_places(golds: list[_GoldTrace], shapes: dict[int, TraceShape]) -> dict[int, set[int]]:
-    """Return the accepted places of each gold trace, as indices of its rateable steps."""
-    accepted = {}
-    for gold in golds:
-        if gold.trace_id in shapes:
-            positions = shapes[gold.trace_id].positions
-            accepted[gold.trace_id] = {len(positions) if at is None else positions.index(at) for at in gold.accepted}
-    return accepted
 
 
 def _evaluate_on_gold(fit: FirstErrorFit, accepted: list[set[int]]) -> dict[str, float | int | str | None]:
@@ -252,8 +265,34 @@ def _evaluate_on_gold(fit: FirstErrorFit, accepted: list[set[int]]) -> dict[str,
     }
 
 
+def _settle_by_votes(
+    project: Project, reports: list[RevisionReport], accepted: Mapping[int, Sequence[int | None]]
+) -> dict[int, int | None]:
+    """Return the first errors of the gold traces that the votes of blind raters settle."""
+    by_trace: dict[int, list[RevisionReport]] = defaultdict(list)
+    for report in reports:
+        if report.trace_id in accepted and report.is_blind:
+            by_trace[report.trace_id].append(report)
+    settled = {}
+    for trace, answers in by_trace.items():
+        weighed = redundancy.weigh_votes(answers, overlap=project.overlap, added=0)
+        if weighed.course == ResolutionCourse.SETTLED:
+            settled[trace] = weighed.first_error
+    return settled
+
+
+def _compare_with_votes(fit: FirstErrorFit, accepted: list[set[int]], voted: Mapping[int, int]) -> dict[str, int]:
+    """Count on the gold traces that votes settle how often the votes are right, and how often the model is."""
+    steps, _ = first_error_reports.most_likely_places(fit.posterior, fit.places)
+    return {
+        "n_compared": len(voted),
+        "votes_right": sum(place in accepted[trace] for trace, place in voted.items()),
+        "model_right": sum(steps[trace] in accepted[trace] for trace in voted),
+    }
+
+
 def _most_likely_and_right(posterior: Floats, fit: FirstErrorFit, accepted: list[set[int]]) -> tuple[Floats, Bools]:
-    steps, probabilities = first_error_dawid_skene.most_likely_places(posterior, fit.places)
+    steps, probabilities = first_error_reports.most_likely_places(posterior, fit.places)
     is_right = [step in places for step, places in zip(steps.tolist(), accepted, strict=True)]
     return probabilities, np.array(is_right, dtype=np.bool_)
 
@@ -262,3 +301,101 @@ def _calibration_error(confidences: Floats, is_right: Bools) -> float | None:
     if not len(confidences):
         return None
     return calibration.expected_calibration_error(confidences=confidences, is_right=is_right)
+
+
+# Posteriors
+
+
+class TraceShape(NamedTuple):
+    """`positions` are those of the rateable steps, where the first error can be."""
+
+    positions: list[int]
+    n_steps: int
+    domain: str
+    problem_id: int
+
+    def place_of(self, first_error: int | None) -> int:
+        """Return the index of a rateable step, or their number for no error."""
+        return len(self.positions) if first_error is None else self.positions.index(first_error)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The probability that the first error is at each rateable step, by position, and that there is none."""
+
+    fit_id: int
+    n_steps: int
+    by_position: Mapping[int, float]
+    no_error: float
+
+    @property
+    def leading(self) -> int | None:
+        position, probability = max(self.by_position.items(), key=lambda item: item[1])
+        return position if probability >= self.no_error else None
+
+    def probability_at(self, first_error: int | None) -> float:
+        return self.no_error if first_error is None else self.by_position.get(first_error, 0.0)
+
+    def probability_after(self, step: int) -> float:
+        """Return P(E > step)."""
+        later = sum(probability for position, probability in self.by_position.items() if position > step)
+        return min(later + self.no_error, 1.0)
+
+    def as_list(self) -> list[float]:
+        """Return the probability of every step, 0 for context, then of "no error", as stored in a consensus."""
+        steps = range(max(self.n_steps, max(self.by_position) + 1))  # imported files can rate steps past the end
+        return [round(self.probability_at(place), PROBABILITY_DIGITS) for place in (*steps, None)]
+
+
+def load_trace_shapes(trace_ids: Iterable[int]) -> dict[int, TraceShape]:
+    rows = Step.objects.filter(trace_id__in=list(trace_ids), is_rateable=True).order_by("trace_id", "position")
+    columns = ("trace_id", "position", "trace__n_steps", "trace__problem__domain", "trace__problem_id")
+    shapes: dict[int, TraceShape] = {}
+    for trace_id, position, *shape in rows.values_list(*columns):
+        shapes.setdefault(trace_id, TraceShape([], *shape)).positions.append(position)
+    return shapes
+
+
+def compute_posteriors(
+    fit: RaterModelFit, shapes: Mapping[int, TraceShape], reports: Sequence[RevisionReport]
+) -> dict[int, Posterior]:
+    """Return the posterior of each reported trace under the rates, hazards and temperature of a fit."""
+    arrays, traces, raters = build_report_arrays(shapes, reports)
+    if not traces:
+        return {}
+    rates = np.array([fit.rates.get(str(rater), fit.rates["others"]) for rater in raters])
+    hazards = np.array([fit.hazards["domains"].get(shapes[trace].domain, fit.hazards["all"]) for trace in traces])
+    by_trace = replace(arrays, domains=np.arange(len(traces)))
+    places, sharp = first_error_dawid_skene.compute_posterior(by_trace, rates=rates, hazards=hazards)
+    temperature = Temperature(fit.temperature, fit.n_gold)
+    cooled = calibration.apply_temperature(posterior=sharp, places=places, temperature=temperature)
+    posteriors = {}
+    for trace, part in zip(traces, np.split(cooled, places.starts[1:]), strict=True):
+        *steps, no_error = part.tolist()
+        by_position = dict(zip(shapes[trace].positions, steps, strict=True))
+        posteriors[trace] = Posterior(fit.pk, shapes[trace].n_steps, by_position, no_error)
+    return posteriors
+
+
+def build_report_arrays(
+    shapes: Mapping[int, TraceShape], reports: Sequence[RevisionReport]
+) -> tuple[ReportArrays, list[int], list[int]]:
+    """Return the reports as arrays, with the trace ids and rater ids that the array indices refer to."""
+    rows = [report for report in reports if report.trace_id in shapes]
+    traces, trace_index = np.unique([row.trace_id for row in rows], return_inverse=True)
+    raters, rater_index = np.unique([row.rater_id for row in rows], return_inverse=True)
+    own = [shapes[trace] for trace in traces.tolist()]
+    arrays = ReportArrays(
+        traces=trace_index.astype(np.int64),
+        raters=rater_index.astype(np.int64),
+        ends=np.array([_report_end(shapes[row.trace_id], row) for row in rows], dtype=np.int64),
+        is_censored=np.array([row.is_censored for row in rows], dtype=np.bool_),
+        lengths=np.array([len(shape.positions) for shape in own], dtype=np.int64),
+        problems=np.unique([shape.problem_id for shape in own], return_inverse=True)[1].astype(np.int64),
+        domains=np.unique([shape.domain for shape in own], return_inverse=True)[1].astype(np.int64),
+    )
+    return arrays, traces.tolist(), raters.tolist()
+
+
+def _report_end(shape: TraceShape, report: RevisionReport) -> int:
+    return min(report.n_passed, len(shape.positions)) if report.is_censored else shape.place_of(report.position)

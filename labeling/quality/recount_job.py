@@ -13,17 +13,8 @@ from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling.models import Project, ProjectStats, Settlement
 from labeling.models.project import ProjectState
-from labeling.quality import (
-    gold,
-    gold_monitor,
-    project_stats,
-    rater_model,
-    resolution_state,
-    running_totals,
-    tallies,
-    trace_counts,
-    workdays,
-)
+from labeling.projects import budgets
+from labeling.quality import gold, gold_monitor, project_stats, rater_model, settlements, tallies, workdays
 
 KIND = "labeling.recount"
 CHUNK_SIZE = 20
@@ -44,43 +35,32 @@ def enqueue_recounts(*, now: dt.datetime) -> int:
 def chunks(job: Job) -> Iterator[Chunk]:
     """Recount every submitted trace of the project in order, continuing from the checkpoint."""
     project_id = job.arguments["project"]
-    done, drifted = job.done, int(job.checkpoint.get("drifted", 0))
-    last = int(job.checkpoint.get("trace", 0))
-    total = Settlement.objects.filter(project_id=project_id).count()
-    rows = Settlement.objects.filter(project_id=project_id).order_by("trace_id").values_list("trace_id", flat=True)
-    while traces := list(rows.filter(trace_id__gt=last)[:CHUNK_SIZE]):
-        done, last = done + len(traces), traces[-1]
-        counter = _ChunkRecount(traces, done, total, drifted)
-        yield counter.write
-        drifted = counter.drifted
+    traces = Settlement.objects.filter(project_id=project_id).order_by("trace_id").values_list("trace_id", flat=True)
+    total = traces.count()
+    while chunk := list(traces.filter(trace_id__gt=job.checkpoint.get("trace", 0))[:CHUNK_SIZE]):
+        yield partial(_recount_chunk, job, chunk, total)
     # Computed outside the transaction that ends the job: with a million traces it takes seconds.
-    counts = running_totals.compute_drift(project_id=project_id)
-    yield partial(_finish_recount, project_id, done, drifted, counts)
+    counts = settlements.compute_drift(project_id=project_id)
+    yield partial(_finish_recount, project_id, job.done, job.checkpoint.get("drifted", 0), counts)
 
 
-class _ChunkRecount:
-    """One chunk. It remembers the number of corrected traces for the next checkpoint."""
-
-    def __init__(self, traces: list[int], done: int, total: int, drifted: int) -> None:
-        self.traces, self.done, self.total, self.drifted = traces, done, total, drifted
-
-    def write(self, now: dt.datetime) -> JobProgress:
-        self.drifted += tallies.recount_tallies(trace_ids=self.traces, now=now)
-        return JobProgress(self.done, self.total, {"trace": self.traces[-1], "drifted": self.drifted})
+def _recount_chunk(job: Job, traces: list[int], total: int, now: dt.datetime) -> JobProgress:
+    drifted = job.checkpoint.get("drifted", 0) + tallies.recount_tallies(trace_ids=traces, now=now)
+    return JobProgress(job.done + len(traces), total, {"trace": traces[-1], "drifted": drifted})
 
 
 def _finish_recount(
-    project_id: int, done: int, drifted: int, counts: running_totals.TotalsDrift, now: dt.datetime
+    project_id: int, done: int, drifted: int, counts: settlements.TotalsDrift, now: dt.datetime
 ) -> JobProgress:
     n_retired = gold.retire_overexposed_gold(project_id=project_id, now=now)
     gold.arrange_hidden_gold(project_id=project_id, now=now)
     n_trusted = gold_monitor.mark_trusted_raters(project_id=project_id, now=now)
-    resolution_state.mark_unsettled_due(project_id=project_id, now=now)
-    rater_model.enqueue_fit(project_id=project_id, by=None, now=now)
+    settlements.mark_unsettled_due(project_id=project_id, now=now)
+    rater_model.enqueue_fit(project_id=project_id, now=now)
     drifted_days = workdays.update_workdays(project_id=project_id, now=now, from_first=True)
-    drifted_counts = running_totals.apply_drift(project_id=project_id, drift=counts) + trace_counts.recount_traces(
-        project_id=project_id
-    )
+    budgets.recount_spending(project=Project.objects.get(pk=project_id), now=now)
+    drifted_counts = settlements.apply_drift(project_id=project_id, drift=counts)
+    drifted_counts += project_stats.recount_traces(project_id=project_id)
     _record_drift(project_id, drifted, drifted_counts, now)
     if drifted or drifted_days or drifted_counts:
         project_stats.mark_stats_stale(project_id=project_id, now=now)

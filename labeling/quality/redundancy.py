@@ -10,18 +10,11 @@ dropped about 30 % of its traces (C. Zheng et al. 2024, arXiv:2412.06559).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-
-class SubmittedVote(NamedTuple):
-    """The vote of one submission: the position of the first error, None for no error, or no vote if censored."""
-
-    first_error: int | None
-    is_censored: bool = False
-    has_bad_problem: bool = False
-    is_extra: bool = False  # submitted without a free slot
+from labeling.quality.submitted_reports import RevisionReport
 
 
 class ResolutionCourse(StrEnum):
@@ -33,15 +26,16 @@ class ResolutionCourse(StrEnum):
 
 class WeighedVotes(NamedTuple):
     course: ResolutionCourse
-    reason: str  # a key of `resolution_reasons`
+    reason: str  # a key of `settlements.RESOLUTION_REASONS`
     n_votes: int
     first_error: int | None = None  # if settled
     share: float = 0.0  # of the votes for it
     differs_at: int | None = None  # the earliest step on which votes differ
 
 
-def weigh_votes(submitted: Sequence[SubmittedVote], *, overlap: int, added: int) -> WeighedVotes:
-    """Apply the majority rule. `overlap` submissions were requested at first, and `added` since."""
+def weigh_votes(submitted: Sequence[RevisionReport], *, overlap: int, added: int, set_aside: int = 0) -> WeighedVotes:
+    """Apply the majority rule. `overlap` submissions were requested at first, and `added` since. Of those that arrived,
+    `set_aside` cast no vote and are not in `submitted`."""
     votes = _cast_votes(submitted)
     leading, n_leading = Counter(votes).most_common(1)[0] if votes else (None, 0)
     differs_at = _earliest_difference(votes)
@@ -49,32 +43,32 @@ def weigh_votes(submitted: Sequence[SubmittedVote], *, overlap: int, added: int)
         reason = "all_agree" if n_leading == len(votes) else "most_agree"
         share = n_leading / len(votes)
         return WeighedVotes(ResolutionCourse.SETTLED, reason, len(votes), leading, share, differs_at)
-    if sum(vote.has_bad_problem for vote in submitted) >= 2:
+    if sum(report.has_bad_problem for report in submitted) >= 2:
         return WeighedVotes(ResolutionCourse.CONTESTED, "bad_problem", len(votes), differs_at=differs_at)
     reason = "differ" if len(set(votes)) > 1 else "cut_off"
-    if is_submission_awaited(submitted, n_requested=overlap + added):
+    if is_submission_awaited(submitted, n_requested=overlap + added - set_aside):
         reason = reason if added else "first_readings"
         return WeighedVotes(ResolutionCourse.WAIT, reason, len(votes), differs_at=differs_at)
     return WeighedVotes(ResolutionCourse.ASK, reason, len(votes), differs_at=differs_at)
 
 
-def is_submission_awaited(submitted: Sequence[SubmittedVote], *, n_requested: int) -> bool:
-    return sum(not vote.is_extra for vote in submitted) < n_requested
+def is_submission_awaited(submitted: Sequence[RevisionReport], *, n_requested: int) -> bool:
+    return sum(not report.is_extra for report in submitted) < n_requested
 
 
 def accept_by_probability(
     weighed: WeighedVotes,
-    submitted: Sequence[SubmittedVote],
+    submitted: Sequence[RevisionReport],
     *,
     leading: int | None,
     probability: float,
     threshold: float,
-    is_awaited: bool,
+    n_requested: int,
 ) -> WeighedVotes:
     """Revise the result in a project that settles by probability.
 
     The leading place is accepted at or above the threshold, however many voted for it. Below it nothing is settled,
-    even if all agree. `is_awaited` says that a submission is still to come.
+    even if all agree.
     """
     if weighed.course == ResolutionCourse.WAIT or weighed.reason == "bad_problem":
         return weighed
@@ -87,13 +81,28 @@ def accept_by_probability(
             share=votes.count(leading) / len(votes),
         )
     if weighed.course == ResolutionCourse.SETTLED:
+        is_awaited = is_submission_awaited(submitted, n_requested=n_requested)
         course = ResolutionCourse.WAIT if is_awaited else ResolutionCourse.ASK
         return weighed._replace(course=course, reason="doubtful", differs_at=_earliest_difference(votes))
     return weighed
 
 
-def _cast_votes(submitted: Sequence[SubmittedVote]) -> list[int | None]:
-    return [vote.first_error for vote in submitted if not vote.is_censored]
+def choose_most_likely(
+    weighed: WeighedVotes, submitted: Sequence[RevisionReport], probability_at: Callable[[int | None], float]
+) -> WeighedVotes:
+    """Settle what the votes settle, but at the most likely of the places that were voted for."""
+    if weighed.course != ResolutionCourse.SETTLED:
+        return weighed
+    votes = _cast_votes(submitted)
+    first_error = max(set(votes), key=lambda vote: (probability_at(vote), vote == weighed.first_error))
+    if first_error == weighed.first_error:
+        return weighed
+    share = votes.count(first_error) / len(votes)
+    return weighed._replace(reason="most_likely", first_error=first_error, share=share)
+
+
+def _cast_votes(submitted: Sequence[RevisionReport]) -> list[int | None]:
+    return [report.position for report in submitted if not report.is_censored]
 
 
 def _earliest_difference(votes: Sequence[int | None]) -> int | None:

@@ -7,40 +7,32 @@ change while a trace is resolved. Decisions by a person are final. Only this mod
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from django.db import transaction
+import structlog
+from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from events import audit_log
 from labeling import queue
-from labeling.models import AddedSlot, FirstErrorReport, Judgment, Project, RaterModelFit, Settlement
-from labeling.models.consensus import ConsensusSource, SettlementState
+from labeling.models import AddedSlot, Assignment, FirstErrorReport, Judgment, Project, RaterModelFit, Settlement
+from labeling.models.assignment import AssignmentPurpose
+from labeling.models.consensus import ConsensusSource, FitBasis, SettlementState
 from labeling.models.project import Protocol
-from labeling.models.rater_model import FitBasis
-from labeling.quality import (
-    consensus,
-    posteriors,
-    rater_model,
-    redundancy,
-    resolution_state,
-    running_totals,
-    submitted_reports,
-)
-from labeling.quality.consensus import (
-    NO_ASSISTED_CONSENSUS,
-    AssistedConsensus,
-    OptionRating,
-    PlaceProbability,
-    StepLabel,
-)
-from labeling.quality.posteriors import Posterior
-from labeling.quality.redundancy import ResolutionCourse, SubmittedVote, WeighedVotes
-from labeling.quality.submitted_reports import SubmittedReport
+from labeling.quality import consensus, project_stats, rater_model, redundancy, settlements, submitted_reports
+from labeling.quality.consensus import NEGATIVE, NO_ASSISTED_CONSENSUS, AssistedConsensus, OptionRating, StepLabel
+from labeling.quality.rater_model import Posterior
+from labeling.quality.redundancy import ResolutionCourse, WeighedVotes
+from labeling.quality.submitted_reports import RevisionReport
+
+logger = structlog.get_logger(__name__)
 
 CHUNK = 20
 SENT_BACK = "sent_back"  # the reason after a request by a person; the last round is the number of the submission
+REOPENED = "reopened"  # the reason after a person reopened the trace; only a person ends it
+SET_ASIDE = "set_aside"  # the reason while labels are missing that were set aside
 _RETRY_AFTER, _MAX_RETRY_AFTER = dt.timedelta(seconds=3), dt.timedelta(hours=1)
 _MAX_FAILURES = 20
 
@@ -49,17 +41,24 @@ _MAX_FAILURES = 20
 class _TraceReview:
     """The data of one trace to resolve.
 
-    `submissions` are those that vote. `n_initial` slots were opened at first, and one more in each of the `rounds`.
+    `submissions` are those that vote. `n_initial` slots were opened at first, and one more in each of the `rounds`. A
+    submission that was set aside casts no vote; `n_aside` of them still hold their slots.
     """
 
     row: Settlement
     project: Project
     n_initial: int
     rounds: set[int]
-    submissions: list[SubmittedReport]
+    submissions: list[RevisionReport]
     posterior: Posterior | None
-    fit: RaterModelFit | None
+    threshold: float | None  # for acceptance; None if the project does not settle by probability
     assisted: AssistedConsensus
+    n_aside: int = 0
+    has_set_aside: bool = False
+    is_returnable: bool = False  # slots of submissions that were set aside can be given to others
+    n_returned: int = 0  # of them, given to others by this resolution
+    is_in_lane: bool = True
+    settles_by_model: bool = False
 
     @property
     def overlap(self) -> int:
@@ -69,16 +68,47 @@ class _TraceReview:
     @property
     def is_awaited(self) -> bool:
         """Whether a requested submission is still to come, even if the overlap is lower by now."""
-        return redundancy.is_submission_awaited(self.votes, n_requested=self.n_initial + len(self.rounds))
+        n_requested = self.n_initial + len(self.rounds) - self.n_aside
+        return redundancy.is_submission_awaited(self.submissions, n_requested=n_requested)
 
     @property
-    def votes(self) -> list[SubmittedVote]:
-        return [submission.vote for submission in self.submissions]
+    def n_missing(self) -> int:
+        """How many of the initial labels neither arrived nor are awaited, because submissions were set aside."""
+        n_requested = self.n_initial + len(self.rounds) - self.n_aside
+        n_arrived = sum(not report.is_extra for report in self.submissions)
+        return min(self.n_aside, max(0, self.overlap - max(n_arrived, n_requested)))
 
-    @property
-    def threshold(self) -> float | None:
-        """The acceptance threshold; None if the project does not settle by probability, or the fit has no threshold."""
-        return self.fit.threshold if self.fit is not None and self.project.uses_probability else None
+
+def resolve_due_traces(*, now: dt.datetime, limit: int = 1000) -> int:
+    """Resolve due traces of all projects, every few seconds. Return how many."""
+    n_resolved = 0
+    for project_id, traces in find_due_traces(now=now, limit=limit):
+        n_resolved += resolve_or_retry(project_id=project_id, trace_ids=traces, now=now)
+        project_stats.mark_stats_stale(project_id=project_id, now=now)
+    return n_resolved
+
+
+def resolve_or_retry(*, project_id: int, trace_ids: list[int], now: dt.datetime) -> int:
+    """Resolve traces together or, if that fails, one by one, so that one failing trace does not block the others."""
+    try:
+        return resolve_traces(project_id=project_id, trace_ids=trace_ids, now=now)
+    except DatabaseError:
+        raise  # not caused by a trace; the next round retries
+    except Exception:
+        if len(trace_ids) > 1:
+            return sum(resolve_or_retry(project_id=project_id, trace_ids=[each], now=now) for each in trace_ids)
+        # The trace stays due, and each failed attempt is logged.
+        logger.exception("trace.not_settled", trace=trace_ids[0], project=project_id)
+        _schedule_retry(trace_ids[0], now)
+        return 0
+
+
+def _schedule_retry(trace_id: int, now: dt.datetime) -> None:
+    """Schedule the next attempt after a failure, doubling the delay each time."""
+    for row in Settlement.objects.filter(trace_id=trace_id, is_due=True):
+        row.n_failures = min(row.n_failures + 1, _MAX_FAILURES)
+        row.retry_at = now + min(_RETRY_AFTER * 2 ** (row.n_failures - 1), _MAX_RETRY_AFTER)
+        row.save(update_fields=["n_failures", "retry_at"])
 
 
 def find_due_traces(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, list[int]]]:
@@ -103,58 +133,135 @@ def find_due_traces(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, l
 def resolve_traces(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> int:
     """Resolve those of these traces that are due and not being submitted right now. Return how many."""
     with transaction.atomic():
-        locked = resolution_state.lock_traces(trace_ids=trace_ids, skips=True)
+        locked = settlements.lock_traces(trace_ids=trace_ids, skips=True)
         rows = list(Settlement.objects.filter(trace_id__in=locked, is_due=True).order_by("trace_id"))
         if not rows:
             return 0
-        with running_totals.track_totals(project_id=project_id, trace_ids=[row.trace_id for row in rows]):
+        with settlements.track_totals(project_id=project_id, trace_ids=[row.trace_id for row in rows]):
             _resolve_all(Project.objects.get(pk=project_id), rows, now)
     return len(rows)
 
 
 def _resolve_all(project: Project, rows: Sequence[Settlement], now: dt.datetime) -> None:
-    traces = [row.trace_id for row in rows]
-    submissions = submitted_reports.load_submitted_reports(traces)
-    voting = submitted_reports.select_voting(submissions)
-    _save_reports(project, voting)
+    submissions = submitted_reports.load_submitted_reports([row.trace_id for row in rows])
+    _save_reports(project, _select_voting(submissions))
+    returned: dict[int, int] = {}
+    for review in _build_reviews(project, rows, submissions, _load_set_aside([row.trace_id for row in rows])):
+        _resolve_trace(review, now)
+        if review.n_returned:
+            returned[review.row.trace_id] = review.n_returned
+    if returned:
+        queue.return_set_aside_slots(numbers=returned, now=now)
+
+
+def _select_voting(submissions: Mapping[int, list[RevisionReport]]) -> dict[int, list[RevisionReport]]:
+    return {trace: [report for report in reports if report.is_blind] for trace, reports in submissions.items()}
+
+
+def _build_reviews(
+    project: Project,
+    rows: Sequence[Settlement],
+    submissions: Mapping[int, list[RevisionReport]],
+    set_aside: Mapping[int, list[bool]],
+) -> Iterator[_TraceReview]:
+    traces, voting = [row.trace_id for row in rows], _select_voting(submissions)
     fit = rater_model.load_current_fit(project.pk)
+    threshold = fit.threshold if fit is not None and project.uses_probability else None
     trace_posteriors = _compute_posteriors(fit, voting)
     assisted = _compute_assisted_consensus(project.pk, submissions)
     n_initial, rounds = queue.count_initial_slots(trace_ids=traces), _load_added_rounds(traces)
+    returnable = queue.find_returnable(set_aside.keys()) if set_aside else set()
     for row in rows:
-        review = _TraceReview(
+        yield _TraceReview(
             row=row,
             project=project,
             n_initial=n_initial.get(row.trace_id, project.overlap),
             rounds=rounds.get(row.trace_id, set()),
             submissions=voting[row.trace_id],
             posterior=trace_posteriors.get(row.trace_id),
-            fit=fit,
+            threshold=threshold,
             assisted=assisted.get(row.trace_id, NO_ASSISTED_CONSENSUS),
+            n_aside=sum(set_aside.get(row.trace_id, ())),
+            has_set_aside=row.trace_id in set_aside,
+            is_returnable=row.trace_id in returnable,
+            is_in_lane=row.trace_id in n_initial,
+            settles_by_model=fit is not None and fit.is_better_than_votes,
         )
-        _resolve_trace(review, now)
 
 
-def schedule_retry(*, trace_id: int, now: dt.datetime) -> None:
-    """Schedule the next attempt after a failure, doubling the delay each time."""
-    for row in Settlement.objects.filter(trace_id=trace_id, is_due=True):
-        row.n_failures = min(row.n_failures + 1, _MAX_FAILURES)
-        row.retry_at = now + min(_RETRY_AFTER * 2 ** (row.n_failures - 1), _MAX_RETRY_AFTER)
-        row.save(update_fields=["n_failures", "retry_at"])
+def _load_set_aside(trace_ids: Sequence[int]) -> dict[int, list[bool]]:
+    """Return for each work submission that was set aside whether it still holds its slot, by trace."""
+    rows = Assignment.objects.submitted().filter(trace_id__in=trace_ids, set_aside__isnull=False)
+    holds: dict[int, list[bool]] = defaultdict(list)
+    for trace_id, holds_slot in rows.filter(purpose=AssignmentPurpose.WORK).values_list("trace_id", "holds_slot"):
+        holds[trace_id].append(holds_slot)
+    return holds
+
+
+class SettlingPreview(NamedTuple):
+    """What becomes of a trace without some of its labels."""
+
+    trace_id: int
+    was_resolved: bool  # settled or decided now
+    was_decided: bool  # by a person: stays as it is
+    course: ResolutionCourse
+    changes: bool  # is settled and gets another first error
+    n_missing: int  # labels that would be requested now
+
+
+def preview_without(
+    *, project: Project, trace_ids: Sequence[int], assignments: Collection[int]
+) -> list[SettlingPreview]:
+    """Return how these traces would be settled without some assignments, without changing anything."""
+    rows = list(Settlement.objects.filter(trace_id__in=trace_ids).order_by("trace_id"))
+    traces = [row.trace_id for row in rows]
+    loaded = submitted_reports.load_submitted_reports(traces)
+    submissions = {
+        trace: [report for report in reports if report.assignment_id not in assignments]
+        for trace, reports in loaded.items()
+    }
+    set_aside = _load_set_aside(traces)
+    for trace, reports in loaded.items():
+        held = [not report.is_extra for report in reports if report.assignment_id in assignments]
+        if held:
+            set_aside[trace] = [*set_aside.get(trace, ()), *held]
+    current = dict(
+        consensus.current_revisions(project_id=project.pk).filter(trace__in=traces).values_list("trace", "first_error")
+    )
+    return [_preview(review, current) for review in _build_reviews(project, rows, submissions, set_aside)]
+
+
+def _preview(review: _TraceReview, current: Mapping[int, int | None]) -> SettlingPreview:
+    trace, weighed = review.row.trace_id, _weigh_review(review)
+    n_missing = 0
+    if review.is_in_lane and review.row.state != SettlementState.DECIDED:
+        is_asked = weighed.course == ResolutionCourse.ASK
+        is_waiting = weighed.course == ResolutionCourse.WAIT
+        n_missing = max(review.n_missing, int(is_asked)) if is_asked or is_waiting else 0
+    return SettlingPreview(
+        trace_id=trace,
+        was_resolved=review.row.state in settlements.RESOLVED_STATES,
+        was_decided=review.row.state == SettlementState.DECIDED,
+        course=weighed.course,
+        changes=(
+            weighed.course == ResolutionCourse.SETTLED and trace in current and current[trace] != weighed.first_error
+        ),
+        n_missing=n_missing,
+    )
 
 
 def _compute_posteriors(
-    fit: RaterModelFit | None, by_trace: Mapping[int, list[SubmittedReport]]
+    fit: RaterModelFit | None, by_trace: Mapping[int, list[RevisionReport]]
 ) -> dict[int, Posterior]:
-    observations = [row.as_observation(trace_id) for trace_id, rows in by_trace.items() for row in rows]
-    if fit is None or not observations:
+    reports = [report for reports in by_trace.values() for report in reports]
+    if fit is None or not reports:
         return {}
-    shapes = posteriors.load_trace_shapes(row.trace_id for row in observations)
-    return posteriors.compute_posteriors(fit, shapes, observations)
+    shapes = rater_model.load_trace_shapes(report.trace_id for report in reports)
+    return rater_model.compute_posteriors(fit, shapes, reports)
 
 
 def _compute_assisted_consensus(
-    project_id: int, submissions: Mapping[int, list[SubmittedReport]]
+    project_id: int, submissions: Mapping[int, list[RevisionReport]]
 ) -> dict[int, AssistedConsensus]:
     """Return the result of all submissions together, for traces with assisted ones."""
     by_trace = {trace: rows for trace, rows in submissions.items() if not all(row.is_blind for row in rows)}
@@ -167,25 +274,25 @@ def _compute_assisted_consensus(
     }
 
 
-def _uncensored_positions(submissions: Sequence[SubmittedReport]) -> list[int | None]:
-    return [row.report.position for row in submissions if not row.report.is_censored]
+def _uncensored_positions(submissions: Sequence[RevisionReport]) -> list[int | None]:
+    return [report.position for report in submissions if not report.is_censored]
 
 
-def _save_reports(project: Project, by_trace: dict[int, list[SubmittedReport]]) -> None:
+def _save_reports(project: Project, by_trace: Mapping[int, list[RevisionReport]]) -> None:
     rows = [
         FirstErrorReport(
-            assignment_id=row.assignment_id,
-            trace_id=trace_id,
+            assignment_id=report.assignment_id,
+            trace_id=report.trace_id,
             project=project,
-            rater_id=row.rater_id,
-            revision=row.revision,
-            first_error=row.report.position,
-            n_passed=row.report.n_passed,
-            is_censored=row.report.is_censored,
-            has_bad_problem=row.vote.has_bad_problem,
+            rater_id=report.rater_id,
+            revision=report.revision,
+            first_error=report.position,
+            n_passed=report.n_passed,
+            is_censored=report.is_censored,
+            has_bad_problem=report.has_bad_problem,
         )
-        for trace_id, submissions in by_trace.items()
-        for row in submissions
+        for reports in by_trace.values()
+        for report in reports
     ]
     changing = ["revision", "first_error", "n_passed", "is_censored", "has_bad_problem"]
     FirstErrorReport.objects.bulk_create(
@@ -210,29 +317,36 @@ def _resolve_trace(review: _TraceReview, now: dt.datetime) -> None:
     else:
         weighed = _weigh_review(review)
         row.n_votes, row.differs_at = weighed.n_votes, weighed.differs_at
-        if row.state != SettlementState.DECIDED and not _is_sent_back(review):
+        if row.state != SettlementState.DECIDED and row.reason != REOPENED and not _is_sent_back(review):
             _apply_outcome(review, weighed, now)
     row.save()
 
 
 def _is_sent_back(review: _TraceReview) -> bool:
     """Tell whether a person requested one more submission that has not come yet. Until then, the state is kept."""
-    return review.row.reason == SENT_BACK and len(review.submissions) < max(review.rounds, default=0)
+    n_submissions = len(review.submissions) + review.n_aside
+    return review.row.reason == SENT_BACK and n_submissions < max(review.rounds, default=0)
 
 
 def _weigh_review(review: _TraceReview) -> WeighedVotes:
-    n_requested = review.overlap + len(review.rounds)
-    weighed = redundancy.weigh_votes(review.votes, overlap=review.overlap, added=len(review.rounds))
-    if review.posterior is None or review.threshold is None:
+    n_added = len(review.rounds)
+    weighed = redundancy.weigh_votes(
+        review.submissions, overlap=review.overlap, added=n_added, set_aside=review.n_aside
+    )
+    if review.posterior is None:
+        return weighed
+    if review.threshold is None:
+        if review.settles_by_model:
+            return redundancy.choose_most_likely(weighed, review.submissions, review.posterior.probability_at)
         return weighed
     leading = review.posterior.leading
     return redundancy.accept_by_probability(
         weighed,
-        review.votes,
+        review.submissions,
         leading=leading,
         probability=review.posterior.probability_at(leading),
         threshold=review.threshold,
-        is_awaited=redundancy.is_submission_awaited(review.votes, n_requested=n_requested),
+        n_requested=review.overlap + n_added - review.n_aside,
     )
 
 
@@ -242,19 +356,27 @@ def _apply_outcome(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime
         _save_consensus(review, weighed, now)
         return
     row.consensus_revision = 0
+    reason = weighed.reason
+    if review.has_set_aside and len(review.submissions) < review.overlap:
+        reason = SET_ASIDE
     if weighed.course == ResolutionCourse.WAIT:
-        is_first = weighed.reason == "first_readings"
-        _set_state(row, SettlementState.READING if is_first else SettlementState.ASKED, weighed.reason, now)
+        review.n_returned = review.n_missing if review.is_returnable else 0
+        is_asked = review.is_in_lane if reason == SET_ASIDE else reason != "first_readings"
+        _set_state(row, SettlementState.ASKED if is_asked else SettlementState.READING, reason, now)
     elif weighed.course == ResolutionCourse.ASK and (_request_submission(review, now) or review.is_awaited):
-        _set_state(row, SettlementState.ASKED, weighed.reason, now)
+        _set_state(row, SettlementState.ASKED, reason, now)
     else:
-        reason = weighed.reason if weighed.course == ResolutionCourse.CONTESTED else f"{weighed.reason}_at_limit"
-        _contest(row, reason, now)
+        is_contested = weighed.course == ResolutionCourse.CONTESTED
+        _contest(row, weighed.reason if is_contested else f"{reason}_at_limit", now)
 
 
 def _request_submission(review: _TraceReview, now: dt.datetime) -> bool:
-    """Open one more slot, except for traces that were imported with their labels."""
+    """Open one more slot, except for traces that were imported with their labels. Slots of submissions that were set
+    aside are opened again first: they do not count towards the limit."""
     pk, number = review.row.trace_id, len(review.submissions)
+    if review.n_aside and review.is_returnable:
+        review.n_returned = max(review.n_missing, 1)
+        return True
     if number in review.rounds and not review.is_awaited:  # the round was used by a request of a person, now fulfilled
         number = max(review.rounds) + 1
     return queue.is_labeled_here(trace_id=pk) and queue.add_slot(trace_id=pk, round=number, now=now)
@@ -289,21 +411,37 @@ def _save_consensus(review: _TraceReview, weighed: WeighedVotes, now: dt.datetim
 
 
 def derive_labels(
-    project: Project, submissions: list[SubmittedReport], first_error: int | None, posterior: Posterior | None = None
+    project: Project, submissions: list[RevisionReport], first_error: int | None, posterior: Posterior | None = None
 ) -> list[StepLabel]:
     """Return the step labels that follow from a consensus on the first error."""
     ratings = list(_load_ratings(submissions))
     if project.protocol == Protocol.EVERY_STEP:
         return consensus.labels_from_every_step(ratings)
     votes = _uncensored_positions(submissions)
-    probability = None
-    if posterior is not None:
-        probability = PlaceProbability(posterior.probability_at, posterior.probability_after)
-    return consensus.labels_from_first_error(ratings, first_error=first_error, votes=votes, probability=probability)
+    return consensus.labels_from_first_error(ratings, first_error=first_error, votes=votes, posterior=posterior)
 
 
-def _load_ratings(submissions: list[SubmittedReport]) -> Iterator[OptionRating]:
-    first_errors = {(row.assignment_id, row.revision): row.report.position for row in submissions}
+def derive_decided_labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
+    """Return the raters' labels that agree with a person's decision, with confidence 1, and the decided first error."""
+    labels = [
+        label._replace(confidence=1.0) if not label.option else label
+        for label in derive_labels(row.project, load_voting_submissions(row.trace_id), first_error)
+        if label.option or not _contradicts(label, first_error)
+    ]
+    if first_error is not None and not any(label[:2] == (first_error, 0) for label in labels):
+        labels.append(StepLabel(first_error, 0, NEGATIVE, 1.0, 0))
+    return sorted(labels)
+
+
+def _contradicts(label: StepLabel, first_error: int | None) -> bool:
+    is_negative = label.rating == NEGATIVE
+    if first_error is None or label.step < first_error:
+        return is_negative
+    return label.step == first_error and not is_negative
+
+
+def _load_ratings(submissions: list[RevisionReport]) -> Iterator[OptionRating]:
+    first_errors = {(row.assignment_id, row.revision): row.position for row in submissions}
     rows = Judgment.objects.filter(
         turn__assignment_id__in=[row.assignment_id for row in submissions],
         rating__isnull=False,
@@ -314,8 +452,8 @@ def _load_ratings(submissions: list[SubmittedReport]) -> Iterator[OptionRating]:
             yield OptionRating(step, option, rating, first_errors[assignment_id, revision])
 
 
-def load_voting_submissions(trace_id: int) -> list[SubmittedReport]:
-    return submitted_reports.select_voting(submitted_reports.load_submitted_reports([trace_id]))[trace_id]
+def load_voting_submissions(trace_id: int) -> list[RevisionReport]:
+    return [report for report in submitted_reports.load_submitted_reports([trace_id])[trace_id] if report.is_blind]
 
 
 def _set_state(row: Settlement, state: SettlementState, reason: str, now: dt.datetime) -> None:

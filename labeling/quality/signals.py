@@ -4,10 +4,11 @@ Computed from the latest submissions of a project. Each signal has a value, an i
 raised signal. Holding a key down rates only one step, so fast steps are deliberate.
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +19,6 @@ import rawsql
 from stats import rater_signals
 from stats.arrays import Floats
 from stats.rater_signals import RaterSignal
-
-
-class SignalKind(NamedTuple):
-    """The name and description of a signal."""
-
-    name: Promise
-    what: Promise
 
 
 class SignalDescription(NamedTuple):
@@ -39,120 +33,155 @@ class SignalDescription(NamedTuple):
     n: int
     usual: float | None
     is_raised: bool
+    false_alarms: float  # share of annotators exactly at the mark in whom it is raised
 
 
-SIGNAL_KINDS = {
-    "fast": SignalKind(
-        _("many fast steps"), _("Share of steps rated in less than 0.4 seconds. Good: none. Raised above one in five.")
+# The name and description of each signal.
+SIGNAL_KINDS: dict[str, tuple[Promise, Promise]] = {
+    "fast": (
+        _("many fast steps"),
+        _("Share of steps rated in less than 0.4 seconds. Good: none. Flagged above one in five."),
     ),
-    "unread": SignalKind(
+    "unread": (
         _("faster than reading"),
         _(
-            "Share of steps rated in less than 1.5 seconds, or at more than ten words per second. Good: few. Raised"
+            "Share of steps rated in less than 1.5 seconds, or at more than ten words per second. Good: few. Flagged"
             " above one in two."
         ),
     ),
-    "quick": SignalKind(
+    "quick": (
         _("quick traces"),
         _("Time per word compared with other annotators, in standard deviations. Good: near 0. Flagged below −2.5."),
     ),
-    "alike": SignalKind(
+    "alike": (
         _("repetitive results"),
         _(
-            "Longest run of traces with the same first error. Raised from five traces if the probability of such a run"
-            " is below 1 in 100."
+            "Longest run of traces with the same first error. Flagged at five or more traces if the probability of such"
+            " a run is below 1 in 100."
         ),
     ),
-    "neutral": SignalKind(
+    "neutral": (
         _("many neutral ratings"),
         _(
-            "Share of steps rated neutral. Raised above one in ten if it is more than three times that of other"
+            "Share of steps rated neutral. Flagged above one in ten if it is more than three times that of other"
             " annotators."
         ),
     ),
-    "no_errors": SignalKind(
+    "no_errors": (
         _("finds few errors"),
-        _("Share of traces with an error. Raised if clearly below two thirds of the share of other annotators."),
+        _("Share of traces with an error. Flagged if clearly below two thirds of the share of other annotators."),
     ),
-    "falling": SignalKind(
+    "falling": (
         _("declining accuracy"),
         _(
-            "Accuracy on hidden gold after the first hour of a session, minus before. Good: 0. Raised if it clearly"
+            "Accuracy on hidden gold after the first hour of a session, minus before. Good: 0. Flagged if it clearly"
             " falls."
         ),
     ),
 }
+# By construction: half of what a 95 % interval leaves out, the chance of a run, and that of the median.
+FALSE_ALARMS = {"alike": rater_signals.RARE_RUN, "quick": 0.01}
+_OF_INTERVAL = 0.025
 MAX_REPORTS = 2000  # latest ones of a project
 MAX_SUBMISSIONS = 10_000  # about a twentieth is hidden gold, so fewer are not enough for the later hours of sessions
 SESSION_GAP_SECONDS = 30 * 60
 HOUR_SECONDS = 3600
-_FAST_MS, _UNREAD_MS, _UNREAD_WORD_MS = 400, 1500, 100
+_FAST_MS, _UNREAD_MS, _UNREAD_WORD_MS, _IMPOSSIBLE_WORD_MS = 400, 1500, 100, 25
 _MIN_STEPS, _MIN_SUBMISSIONS, _MIN_TRACES, _MIN_GOLD = 30, 20, 10, 10
+_MIN_RATERS = 3
 
 
-def compute_signals(*, project_id: int) -> dict[int, dict[str, RaterSignal]]:
+class SubmissionRow(NamedTuple):
+    """What one of the latest submissions took; `fast` and `unread` are counts of steps."""
+
+    assignment_id: int
+    rater_id: int
+    first_error: int | None
+    steps: int
+    fast: int
+    unread: int
+    neutral: int
+    ms: int | None
+    words: int | None
+
+    @property
+    def is_timed(self) -> bool:
+        return bool(self.ms and self.words)
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether it was faster than anyone can read."""
+        return self.is_timed and (
+            (self.ms or 0) < _IMPOSSIBLE_WORD_MS * (self.words or 0) or 2 * self.fast > self.steps
+        )
+
+
+def load_submission_rows(*, project_id: int) -> list[SubmissionRow]:
+    return list(itertools.starmap(SubmissionRow, rawsql.fetch_rows(_STEPS, {"project": project_id})))
+
+
+def compute_signals(
+    *, project_id: int, submissions: Sequence[SubmissionRow] | None = None
+) -> dict[int, dict[str, RaterSignal]]:
     """Return the signals of each rater by kind, as far as there are enough data."""
-    by_rater = _group_by_rater(rawsql.fetch_rows(_STEPS, {"project": project_id}))
+    by_rater = _group_by_rater(load_submission_rows(project_id=project_id) if submissions is None else submissions)
     declines = _decline_signals(rawsql.fetch_rows(_GOLD, {"project": project_id}))
-    counts = np.array([work.counts for work in by_rater.values()], dtype=np.int64).reshape(-1, len(_Counts._fields))
+    counts = sum((work.counts for work in by_rater.values()), Counter[str]())
     ends = Counter(end for work in by_rater.values() for end in work.ends)
     signals = {}
     for rater, own in by_rater.items():
-        others = _Counts(*(counts.sum(axis=0) - np.array(own.counts)).tolist())
+        others = counts - own.counts
         times = np.array([time for other, work in by_rater.items() if other != rater for time in work.times])
         by_kind = _speed_signals(own) | {"falling": declines.get(rater)}
-        if others.submissions:
+        if others["submissions"]:
             by_kind |= _comparison_signals(own, others, times, ends - Counter(own.ends))
         signals[rater] = {kind: signal for kind, signal in by_kind.items() if signal is not None}
-    return signals
+    return {rater: _lower_common(by_kind, signals) for rater, by_kind in signals.items()}
+
+
+def _lower_common(
+    by_kind: dict[str, RaterSignal], signals: Mapping[int, Mapping[str, RaterSignal]]
+) -> dict[str, RaterSignal]:
+    """A signal that most raters have says something about the project, not about the rater: it is not raised."""
+    lowered = {}
+    for kind, signal in by_kind.items():
+        raised = [own[kind].is_raised for own in signals.values() if kind in own]
+        is_common = len(raised) >= _MIN_RATERS and 2 * sum(raised) > len(raised)
+        lowered[kind] = replace(signal, is_raised=signal.is_raised and not is_common)
+    return lowered
 
 
 def list_raised_kinds(signals: Mapping[str, RaterSignal]) -> list[str]:
     return [kind for kind in SIGNAL_KINDS if kind in signals and signals[kind].is_raised]
 
 
-def signals_as_dicts(signals: Mapping[str, RaterSignal]) -> dict[str, dict[str, Any]]:
-    return {kind: asdict(signal) for kind, signal in signals.items()}
-
-
 def describe_signals(rater_stats: Mapping[str, Any]) -> list[SignalDescription]:
     """Describe the stored signals of one rater, raised ones first."""
     stored = rater_stats.get("signs", {})
     descriptions = [
-        SignalDescription(kind, str(words.name), str(words.what), **stored[kind])
-        for kind, words in SIGNAL_KINDS.items()
+        SignalDescription(kind, str(name), str(what), **stored[kind], false_alarms=FALSE_ALARMS.get(kind, _OF_INTERVAL))
+        for kind, (name, what) in SIGNAL_KINDS.items()
         if kind in stored
     ]
     return sorted(descriptions, key=lambda signal: not signal.is_raised)
-
-
-class _Counts(NamedTuple):
-    """Counts of one rater, or of all others."""
-
-    steps: int
-    fast: int
-    unread: int
-    neutral: int
-    submissions: int
-    errors: int
 
 
 @dataclass
 class _RaterWork:
     """The submissions of one rater."""
 
-    counts: _Counts
-    times: list[float]  # log of milliseconds per word
-    ends: list[int | None]  # first errors
+    counts: Counter[str] = field(default_factory=Counter)  # of steps and of submissions
+    times: list[float] = field(default_factory=list)  # log of milliseconds per word
+    ends: list[int | None] = field(default_factory=list)  # first errors
 
 
-def _group_by_rater(rows: Iterable[Sequence[Any]]) -> dict[int, _RaterWork]:
+def _group_by_rater(rows: Iterable[SubmissionRow]) -> dict[int, _RaterWork]:
     """Group rows of one submission each."""
-    by_rater: dict[int, _RaterWork] = {}
-    for rater, first_error, *steps, ms, words in rows:
-        work = by_rater.setdefault(rater, _RaterWork(_Counts(0, 0, 0, 0, 0, 0), [], []))
-        added = (*steps, 1, int(first_error is not None))
-        work.counts = _Counts(*(count + more for count, more in zip(work.counts, added, strict=True)))
+    by_rater: dict[int, _RaterWork] = defaultdict(_RaterWork)
+    for _assignment, rater, first_error, steps, fast, unread, neutral, ms, words in rows:
+        work = by_rater[rater]
+        work.counts += Counter(steps=steps, fast=fast, unread=unread, neutral=neutral)
+        work.counts += Counter(submissions=1, errors=int(first_error is not None))
         work.ends.append(first_error)
         if ms and words:
             work.times.append(math.log(ms / words))
@@ -160,28 +189,29 @@ def _group_by_rater(rows: Iterable[Sequence[Any]]) -> dict[int, _RaterWork]:
 
 
 def _speed_signals(own: _RaterWork) -> dict[str, RaterSignal | None]:
-    counts = own.counts
+    n, counts = own.counts["steps"], own.counts
     return {
-        "fast": rater_signals.check_share_below(counts.fast, counts.steps, below=0.2, least=_MIN_STEPS),
-        "unread": rater_signals.check_share_below(counts.unread, counts.steps, below=0.5, least=_MIN_STEPS),
+        "fast": rater_signals.check_share_below(counts["fast"], n, below=0.2, least=_MIN_STEPS),
+        "unread": rater_signals.check_share_below(counts["unread"], n, below=0.5, least=_MIN_STEPS),
     }
 
 
 def _comparison_signals(
-    own: _RaterWork, others: _Counts, times: Floats, ends: Counter[Any]
+    own: _RaterWork, others: Counter[str], times: Floats, ends: Counter[Any]
 ) -> dict[str, RaterSignal | None]:
     # Compared with the other raters only: a rater with most of the work would otherwise be compared with themselves.
     counts = own.counts
-    neutral, errors = _share(others.neutral, others.steps), _share(others.errors, others.submissions)
+    neutral = _share(others["neutral"], others["steps"])
+    errors = _share(others["errors"], others["submissions"])
     usual = {end: n / ends.total() for end, n in ends.items()}
     return {
         "quick": rater_signals.check_speed(np.array(own.times), times, least=_MIN_TRACES),
         "alike": rater_signals.check_longest_run(own.ends, usual, least=_MIN_SUBMISSIONS),
         "neutral": rater_signals.check_share_below(
-            counts.neutral, counts.steps, below=max(3 * neutral, 0.1), least=_MIN_STEPS, usual=neutral
+            counts["neutral"], counts["steps"], below=max(3 * neutral, 0.1), least=_MIN_STEPS, usual=neutral
         ),
         "no_errors": rater_signals.check_share_reaches(
-            counts.errors, counts.submissions, mark=errors * 2 / 3, least=_MIN_SUBMISSIONS, usual=errors
+            counts["errors"], counts["submissions"], mark=errors * 2 / 3, least=_MIN_SUBMISSIONS, usual=errors
         ),
     }
 
@@ -219,7 +249,7 @@ step AS (
   JOIN labeling_stepreview u ON u.assignment_id = x.assignment_id AND u.revision = x.revision
   JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
   JOIN labeling_option o ON o.id = j.option_id AND o.position = 0)
-SELECT rater_id, first_error, COUNT(*), COUNT(CASE WHEN active_ms < {_FAST_MS} THEN 1 END),
+SELECT assignment_id, rater_id, first_error, COUNT(*), COUNT(CASE WHEN active_ms < {_FAST_MS} THEN 1 END),
   COUNT(CASE WHEN active_ms < {_UNREAD_MS} OR active_ms < {_UNREAD_WORD_MS} * words THEN 1 END),
   COUNT(CASE WHEN rating = 0 THEN 1 END), SUM(active_ms), SUM(words)
 FROM step GROUP BY assignment_id, rater_id, first_error ORDER BY assignment_id"""  # noqa: S608  our own numbers

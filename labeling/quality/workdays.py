@@ -36,6 +36,12 @@ def sum_time_by_rater(project_id: int) -> dict[int, tuple[int, int]]:
     return {rater: (active, paid) for rater, active, paid in rows.annotate(Sum("active_ms"), Sum("paid_ms")).order_by()}
 
 
+def mean_label_time(project_id: int) -> int | None:
+    """Return the mean active milliseconds of a label of work, or None before the first one."""
+    sums = WorkDay.objects.filter(project_id=project_id).aggregate(n=Sum("readings"), ms=Sum("active_ms"))
+    return round(sums["ms"] / sums["n"]) if sums["n"] else None
+
+
 def sum_time_by_day(project_id: int) -> list[dict[str, Any]]:
     """Return one row for each day with any work."""
     sums = {"n": Sum("readings"), "active": Sum("active_ms"), "paid": Sum("paid_ms")}

@@ -1,19 +1,21 @@
-"""Give a rater the next trace, or raise the reason why there is none. `claim.sql` makes the decision."""
+"""Give a rater the next trace, or say why none is left. `claim.sql` makes the decision."""
 
 import datetime as dt
 import random
+from collections.abc import Collection
 from contextlib import nullcontext
 from typing import NamedTuple
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 import rawsql
-from labeling.models import Assignment, Lane, LaneCursor, Rater
-from labeling.models.assignment import AssignmentState
+from labeling.models import Assignment, Lane, QueueEntry, Rater
+from labeling.models.assignment import AssignmentPurpose
 from labeling.models.queue import SamplingSource
-from labeling.queue import eligibility, leases, lock_retries
-from labeling.queue.lanes import exhausted_key, renewal_key
-from labeling.queue.leases import HOLD_DURATION
+from labeling.models.rater import RaterStage
+from labeling.queue import eligibility, leases, limits, slots
+from labeling.queue.eligibility import AssignmentLeaseLost, NothingLeft, QueueIsBusy
 
 CLAIM_SQL = rawsql.load_sql(__file__, "claim.sql")
 _SECTIONS = rawsql.sections(CLAIM_SQL)
@@ -33,28 +35,38 @@ class Claim(NamedTuple):
     state: str
     lease_ends_at: dt.datetime
     draw_id: int | None
-    is_new: bool
+
+
+class ClaimRequest(NamedTuple):
+    rater_id: int
+    now: dt.datetime
+    chance: float  # between 0 and 1, decides on the sampling source
+    opened: bool = False
+    from_top: bool = False
+
+    def parameters(self) -> dict[str, object]:
+        """Return the parameters of `claim.sql`."""
+        return {
+            **self._asdict(),
+            "arrivals_until": slots.renewal_key(self.now),
+            "held_for": leases.HOLD_DURATION,
+            "midnight": limits.last_midnight(self.now),
+        }
 
 
 def claim_trace(*, rater_id: int, now: dt.datetime, opened: bool = False, chance: float | None = None) -> Claim:
-    """Return the trace that the rater holds, otherwise the next one. Raises a QueueRefusal.
-
-    `chance`, between 0 and 1, decides on the sampling source.
-    """
+    """Return the trace that the rater holds, otherwise the next one. Raises a QueueRefusal."""
     chance = random.random() if chance is None else chance  # noqa: S311  a choice of lane, not a secret
-    claim = take_slot_for_rater(rater_id=rater_id, now=now, opened=opened, chance=chance)
-    return claim or _claim_slowly(rater_id, now, opened, chance)
+    request = ClaimRequest(rater_id, now, chance, opened)
+    return take_slot(request) or _claim_slowly(request)
 
 
-def take_slot_for_rater(
-    *, rater_id: int, now: dt.datetime, opened: bool, chance: float, from_top: bool = False
-) -> Claim | None:
+def take_slot(request: ClaimRequest) -> Claim | None:
     """Take a slot. Return None if there is none, or the rater already holds a trace, or is not eligible."""
-    parameters = claim_parameters(rater_id=rater_id, now=now, opened=opened, chance=chance, from_top=from_top)
     try:
         # Inside a transaction a savepoint, so that a rejected statement does not end the transaction.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
-            rows = rawsql.fetch_rows(CLAIM_SQL, parameters)
+            rows = rawsql.fetch_rows(CLAIM_SQL, request.parameters())
     except IntegrityError as error:
         if not any(name in str(error) for name in _CONCURRENT_CLAIM):
             raise
@@ -62,81 +74,101 @@ def take_slot_for_rater(
     if not rows:
         return None
     *columns, empty_lanes = rows[0]
-    if empty_lanes:
-        _move_cursors(rater_id, empty_lanes, now)
-    return Claim._make((*columns, True))
+    if empty_lanes:  # the next claim does not search them again
+        arms = Lane.objects.filter(pk__in=empty_lanes).order_by("pk").values_list("pk", "arm")
+        keys = {(request.rater_id, pk): slots.exhausted_key(arm, request.now) for pk, arm in arms}
+        slots.move_cursors(keys=keys, now=request.now)
+    return Claim._make(columns)
 
 
-def is_work_left(*, rater_id: int, now: dt.datetime, chance: float) -> bool:
+def is_work_left(request: ClaimRequest) -> bool:
     """Search from the top without locks, so that entries count which other claims have locked at this moment."""
-    parameters = claim_parameters(rater_id=rater_id, now=now, opened=False, chance=chance, from_top=True)
-    return bool(rawsql.fetch_rows(_IS_WORK_LEFT, parameters))
+    return bool(rawsql.fetch_rows(_IS_WORK_LEFT, request._replace(from_top=True).parameters()))
 
 
-def claim_parameters(
-    *, rater_id: int, now: dt.datetime, opened: bool, chance: float, from_top: bool = False
-) -> dict[str, object]:
-    return {
-        "rater_id": rater_id,
-        "chance": chance,
-        "from_top": from_top,
-        "arrivals_until": renewal_key(now),
-        "opened": opened,
-        "now": now,
-        "held_for": HOLD_DURATION,
-    }
-
-
-def _move_cursors(rater_id: int, lane_ids: list[int], now: dt.datetime) -> None:
-    """Record that these lanes were empty, so that the next claim does not search them again."""
-    arms = Lane.objects.filter(pk__in=lane_ids).values_list("pk", "arm")
-    LaneCursor.objects.bulk_create(
-        [
-            LaneCursor(rater_id=rater_id, lane_id=pk, key=exhausted_key(arm, now), read_at=now)
-            for pk, arm in sorted(arms)
-        ],
-        update_conflicts=True,
-        unique_fields=["rater", "lane"],
-        update_fields=["key", "read_at"],
-    )
-
-
-def _claim_slowly(rater_id: int, now: dt.datetime, opened: bool, chance: float) -> Claim:
+def _claim_slowly(request: ClaimRequest) -> Claim:
     """Find out why the fast statement took nothing, and try everything else."""
-    rater = Rater.objects.select_related("project").get(pk=rater_id)
+    rater = Rater.objects.select_related("project").get(pk=request.rater_id)
     eligibility.check_eligibility(rater, rater.project)
-    held = _held_claim(rater, now, opened)
+    held = _held_claim(request)
     if held is not None:
         return held
-    claim = _take_from_top(rater_id, now, opened, chance)
-    if claim is None and leases.lapse_expired_leases(now=now, project_id=rater.project_id):
-        claim = _take_from_top(rater_id, now, opened, chance)
+    limits.check_limits(rater, rater.project, request.now)
+    claim = _take_from_top(request)
+    if claim is None and leases.lapse_expired_leases(now=request.now, project_id=rater.project_id):
+        claim = _take_from_top(request)
     # Another request of the same rater may have been faster.
-    claim = claim or _held_claim(rater, now, opened)
+    claim = claim or _held_claim(request)
     if claim is None:
-        raise eligibility.explain_nothing_left([rater_id])[rater_id]
+        raise explain_nothing_left([rater.pk])[rater.pk]
     return claim
 
 
-def _held_claim(rater: Rater, now: dt.datetime, opened: bool) -> Claim | None:
-    held = Assignment.objects.select_related("lane").filter(rater=rater, state=AssignmentState.HELD).first()
+def _held_claim(request: ClaimRequest) -> Claim | None:
+    held = Assignment.objects.held().select_related("lane").filter(rater=request.rater_id).first()
     if held is None:
         return None
-    if opened:
-        held = leases.open_assignment(assignment_id=held.pk, rater_id=rater.pk, now=now)
+    if request.opened:
+        held = leases.open_assignment(assignment_id=held.pk, rater_id=request.rater_id, now=request.now)
     else:
-        held.lease_ends_at = now + HOLD_DURATION
+        held.lease_ends_at = request.now + leases.HOLD_DURATION
         Assignment.objects.held().filter(pk=held.pk).update(lease_ends_at=held.lease_ends_at)
     if held.lease_ends_at is None:
-        raise eligibility.lease_lost_error()
+        raise AssignmentLeaseLost
     arm = held.lane.arm if held.lane is not None else SamplingSource.TOP_UP
-    return Claim(held.pk, held.trace_id, held.purpose, arm, held.state, held.lease_ends_at, held.draw_id, is_new=False)
+    return Claim(held.pk, held.trace_id, held.purpose, arm, held.state, held.lease_ends_at, held.draw_id)
 
 
-def _take_from_top(rater_id: int, now: dt.datetime, opened: bool, chance: float) -> Claim | None:
+def _take_from_top(request: ClaimRequest) -> Claim | None:
     """Return None if nothing is left. An entry that another claim has locked may be free again soon: try repeatedly."""
-    for _ in lock_retries.retry_attempts():
-        claim = take_slot_for_rater(rater_id=rater_id, now=now, opened=opened, chance=chance, from_top=True)
-        if claim or not is_work_left(rater_id=rater_id, now=now, chance=chance):
+    for _ in slots.retry_attempts():
+        claim = take_slot(request._replace(from_top=True))
+        if claim or not is_work_left(request):
             return claim
-    raise eligibility.busy_error()
+    raise QueueIsBusy
+
+
+def explain_nothing_left(raters: Collection[int]) -> dict[int, NothingLeft]:
+    """Return for each of these raters why no trace is left, in one query.
+
+    It reads open slots and open leases by index, and stops at the first row that answers the question.
+    """
+    own = Assignment.objects.filter(rater=OuterRef("pk"))
+    lanes = _lanes_with_slots()
+    rows = Rater.objects.filter(pk__in=raters).annotate(
+        free_at=Subquery(_assigned_to_others().values("lease_ends_at")[:1]),
+        has_work=Exists(lanes.exclude(arm__in=slots.GOLD_SOURCES)),
+        has_set=Exists(lanes.filter(arm=OuterRef("stage"))),
+        has_rated=Exists(own.submitted()),
+    )
+    reasons = {}
+    for pk, stage, free_at, has_work, has_set, has_rated in rows.values_list(
+        "pk", "stage", "free_at", "has_work", "has_set", "has_rated"
+    ):
+        if free_at is not None:
+            code = "assigned_to_others"
+        elif has_set if stage in (RaterStage.TRAINING, RaterStage.SCREENING) else has_work:
+            code = "kept_for_others"
+        else:
+            code = "all_labeled" if has_rated else "empty"
+        reasons[pk] = NothingLeft(code, free_at)
+    return reasons
+
+
+# The next two ask for one row by its index, for each lane and each lease. With joins, a planner that misjudges how much
+# a rater has labeled would read all of it for each.
+
+
+def _lanes_with_slots() -> QuerySet[Lane]:
+    first = QueueEntry.objects.open().filter(lane=OuterRef("pk")).order_by("-key", "-trace")
+    lanes = Lane.objects.open().filter(project=OuterRef("project"))
+    return lanes.alias(first=Subquery(first.values("trace")[:1])).filter(first__isnull=False)
+
+
+def _assigned_to_others() -> QuerySet[Assignment]:
+    """Return work that may come back and that this rater has not had, the first lease to end first. No one waits for
+    gold, which is served only beside work."""
+    own = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
+    others = Assignment.objects.open().filter(project=OuterRef("project"), purpose=AssignmentPurpose.WORK)
+    new = others.alias(own=Subquery(own.values("pk")[:1])).filter(own=None)
+    return new.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")

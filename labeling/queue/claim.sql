@@ -12,6 +12,7 @@
 --   arrivals_until  a cursor of an arrival lane above this key is too old and is renewed
 --   opened          open the assignment immediately
 --   now, held_for   the time of the claim, and how long a trace is held for a rater who has not opened it
+--   midnight        the last midnight (UTC), from which the traces of a day are counted
 --
 -- labeling/queue/eligibility.py and labeling/gates.py apply the same eligibility rules and give the reason to people.
 -- tests/labeling/queue/test_eligibility.py proves that both agree.
@@ -20,7 +21,7 @@
 WITH params AS (
   SELECT %(rater_id)s::bigint AS rater_id, %(chance)s::double precision AS chance, %(from_top)s::boolean AS from_top,
     %(arrivals_until)s::bigint AS arrivals_until, %(opened)s::boolean AS opened, %(now)s::timestamptz AS now,
-    %(held_for)s::interval AS held_for),
+    %(held_for)s::interval AS held_for, %(midnight)s::timestamptz AS midnight),
 
 -- The rater, if eligible, with the share of gold: trusted raters (`proven_at`) get less, if the project says so.
 eligible AS (
@@ -32,7 +33,18 @@ eligible AS (
   JOIN labeling_rater r ON r.id = params.rater_id AND r.paused_at IS NULL AND r.removed_at IS NULL
   JOIN labeling_project p ON p.id = r.project_id AND p.state = 'open'
     AND (p.guideline_id IS NULL OR p.guideline_id = r.read_guideline_id)
-    AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)),
+    AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)
+  -- The limits of a rater, and the budget. A subquery that its setting does not need is not run.
+  WHERE p.open_limit > (
+      SELECT COUNT(*) FROM labeling_assignment mine WHERE mine.rater_id = r.id AND mine.state IN ('held', 'opened'))
+    AND (r.stage <> 'working' OR p.traces_per_day IS NULL OR p.traces_per_day > (
+      SELECT COUNT(*) FROM labeling_lane l JOIN labeling_assignment today ON today.lane_id = l.id
+      WHERE l.project_id = p.id AND today.rater_id = r.id AND today.held_at >= params.midnight
+        AND today.purpose IN ('work', 'gold') AND today.state NOT IN ('released', 'lapsed')))
+    AND NOT EXISTS (
+      SELECT 1 FROM labeling_projectbudget b WHERE b.project_id = p.id AND b.amount < b.spent + b.trace_cost * (
+        SELECT 1 + COUNT(*) FROM labeling_assignment a
+        WHERE a.project_id = p.id AND a.state IN ('held', 'opened')))),
 
 -- A chance below the gold share means gold. `rest` spreads the other side of that decision over 0 to 1 again.
 claimant AS (
@@ -44,37 +56,40 @@ claimant AS (
 -- is the newest assignment that the lane gave the rater; a newer row of labeling_lanecursor says that the lane was empty
 -- from its key down. 9223372036854775807 is above every key.
 --
--- `place` is the order in which lanes are tried, NULL for a lane that is not served now. Reserve and uniform come first
--- at their shares, policy takes the rest, and each replaces the others when they are empty. `is_held` says that the
+-- A lane for a group is read by its raters only. `place` is the order in which lanes are tried, NULL for a lane that is
+-- not served now. What a person chose comes first, then what was returned, then further labels. Reserve and uniform come
+-- next at their shares, policy takes the rest, and each replaces the others when they are empty. `is_held` says that the
 -- newest assignment of the lane is still held: the rater gets no other trace.
 lanes AS MATERIALIZED (
   SELECT c.*, l.id AS lane_id, l.arm, l.generation,
     CASE WHEN l.arm IN ('training', 'screening', 'gold') THEN l.arm ELSE 'work' END AS purpose,
     CASE l.arm WHEN 'training' THEN c.training_attempt WHEN 'screening' THEN c.screening_attempt ELSE 1 END AS attempt,
-    CASE WHEN l.arm = 'opinion' THEN 'opinion' ELSE 'scheduled' END AS population,
+    CASE WHEN l.arm IN ('opinion', 'chosen') THEN l.arm ELSE 'scheduled' END AS population,
     CASE WHEN c.stage IN ('training', 'screening') THEN CASE WHEN l.arm = c.stage THEN 0 END
          WHEN c.stage <> 'working' OR l.arm IN ('training', 'screening') THEN NULL
          WHEN l.arm = 'gold' THEN CASE WHEN c.chance < c.gold_share THEN 0 END
-         WHEN l.arm = 'top_up' THEN 1
-         WHEN l.arm = 'opinion' THEN 2
+         WHEN l.arm = 'chosen' THEN 1
+         WHEN l.arm = 'top_up' THEN 2
+         WHEN l.arm = 'opinion' THEN 3
          WHEN l.arm = CASE WHEN c.rest < c.reserve_share THEN 'reserve'
                            WHEN c.rest < c.reserve_share + c.uniform_share THEN 'uniform'
-                           ELSE 'policy' END THEN 3
-         WHEN l.arm = 'policy' THEN 4
-         WHEN l.arm = 'uniform' THEN 5
-         ELSE 6 END AS place,
+                           ELSE 'policy' END THEN 4
+         WHEN l.arm = 'policy' THEN 5
+         WHEN l.arm = 'uniform' THEN 6
+         ELSE 7 END AS place,
     COALESCE(CASE WHEN c.from_top THEN NULL WHEN n.id IS NULL OR m.read_at >= n.held_at THEN m.key
                   ELSE n.lane_key END, 9223372036854775807) AS key,
     COALESCE(CASE WHEN c.from_top OR m.read_at >= n.held_at THEN NULL ELSE n.trace_id END, 9223372036854775807)
       AS trace_id,
     COALESCE(n.state = 'held', false) AS is_held
   FROM claimant c
-  JOIN labeling_lane l ON l.project_id = c.project_id AND l.closed_at IS NULL
+  JOIN labeling_lane l ON l.project_id = c.project_id AND l.closed_at IS NULL AND (l.group_id IS NULL OR EXISTS (
+    SELECT 1 FROM labeling_ratergroup_raters g WHERE g.ratergroup_id = l.group_id AND g.rater_id = c.rater_id))
   LEFT JOIN labeling_lanecursor m ON m.rater_id = c.rater_id AND m.lane_id = l.id
   LEFT JOIN labeling_assignment n ON n.id = (
     SELECT a.id FROM labeling_assignment a WHERE a.rater_id = c.rater_id AND a.lane_id = l.id
     ORDER BY a.held_at DESC, a.id DESC LIMIT 1)
-  ORDER BY place, l.generation DESC, l.id),
+  ORDER BY place, l.group_id IS NULL, l.generation DESC, l.id),
 
 -- section: work
 -- Whether any work is left, read without locks and only when used. It repeats the search of `next_entry`, because a row
@@ -151,6 +166,6 @@ new_assignment AS (
 -- lane is the lowest key.
 SELECT n.id AS assignment_id, n.trace_id, n.purpose, next_entry.arm, n.state, n.lease_ends_at, n.draw_id,
   ARRAY(SELECT tried.lane_id FROM lanes tried WHERE tried.place < next_entry.place AND tried.key >
-        CASE WHEN tried.arm IN ('top_up', 'opinion') THEN tried.arrivals_until
+        CASE WHEN tried.arm IN ('chosen', 'top_up', 'opinion') THEN tried.arrivals_until
              ELSE (-9223372036854775808)::bigint END) AS empty_lanes
 FROM new_assignment n, next_entry

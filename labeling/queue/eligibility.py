@@ -1,9 +1,7 @@
 """Why a rater gets no trace: one exception for each reason. Each message says what to do next."""
 
 import datetime as dt
-from collections.abc import Collection
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils.formats import time_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
@@ -11,11 +9,8 @@ from django.utils.translation import gettext_lazy as _lazy
 
 from labeling import gates
 from labeling.gates import OnboardingGate
-from labeling.models import Assignment, Lane, Project, QueueEntry, Rater
-from labeling.models.assignment import AssignmentPurpose
+from labeling.models import Project, Rater
 from labeling.models.project import ProjectState
-from labeling.models.rater import RaterStage
-from labeling.queue.lanes import GOLD_SOURCES
 
 
 class QueueRefusal(Exception):
@@ -25,13 +20,17 @@ class QueueRefusal(Exception):
 class NothingLeft(QueueRefusal):
     """No trace is left for this rater. `free_at` is the end of the first lease of other raters, if they hold any."""
 
-    def __init__(self, message: str, *, code: str, free_at: dt.datetime | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, code: str, free_at: dt.datetime | None) -> None:
+        time = time_format(localtime(free_at), "H:i") if free_at else ""
+        super().__init__(_NOTHING_LEFT_MESSAGES[code] % {"time": time})
         self.code, self.free_at = code, free_at
 
 
 class QueueIsBusy(QueueRefusal):
     """Too many raters claimed the same few traces for too long."""
+
+    def __init__(self) -> None:
+        super().__init__(_("Many annotators are requesting the last traces right now. Try again in a few seconds."))
 
 
 class ProjectNotOpen(QueueRefusal):
@@ -61,6 +60,18 @@ class ScreeningNotPassed(OnboardingRequired):
 class AssignmentLeaseLost(QueueRefusal):
     """The assignment is no longer assigned to this rater."""
 
+    def __init__(self) -> None:
+        super().__init__(_("This trace is no longer assigned to you. Continue with the next one."))
+
+
+_NOTHING_LEFT_MESSAGES = {
+    "assigned_to_others": _lazy(
+        "The remaining traces are assigned to other annotators until %(time)s. Check again then."
+    ),
+    "kept_for_others": _lazy("You have labeled every trace in this queue. The rest is for other annotators."),
+    "all_labeled": _lazy("Every trace has all of its labels. New traces appear here when they are added."),
+    "empty": _lazy("This queue is empty. New traces appear here when they are added."),
+}
 
 _GATE_MESSAGES = {
     OnboardingGate.CONSENT: _lazy("Read the consent text and decide whether you agree before you continue."),
@@ -86,16 +97,21 @@ def check_eligibility(rater: Rater, project: Project) -> None:
     if project.state != ProjectState.OPEN:
         raise ProjectNotOpen(_NOT_OPEN_MESSAGES[ProjectState(project.state)])
     if rater.paused_at is not None:
-        raise RaterPaused(
-            _("Your work in this project is paused: %(reason)s") % {"reason": rater.paused_reason}
-            if rater.paused_reason
-            else _("Your work in this project is paused. Ask a project lead when you can continue.")
-        )
+        raise RaterPaused(_explain_pause(rater))
     gate = gates.next_gate(rater=rater, project=project)
     if gate == OnboardingGate.FAILED:
         raise ScreeningNotPassed(gate)
     if gate not in gates.GATES_WITH_TRACES:
         raise OnboardingRequired(gate)
+
+
+def _explain_pause(rater: Rater) -> str:
+    """Say who paused the rater, a person or a check, and why."""
+    if rater.is_paused_by_check:
+        who = _("An automatic check paused your work in this project; no person has decided this. %(reason)s")
+    else:
+        who = _("A project lead paused your work in this project: %(reason)s")
+    return who % {"reason": rater.paused_reason or _("Ask a project lead when you can continue.")}
 
 
 def ineligibility_reason(rater: Rater, project: Project) -> str:
@@ -105,78 +121,3 @@ def ineligibility_reason(rater: Rater, project: Project) -> str:
     except QueueRefusal as refusal:
         return str(refusal)
     return ""
-
-
-def busy_error() -> QueueIsBusy:
-    return QueueIsBusy(_("Many annotators are taking the last traces at the moment. Try again in a few seconds."))
-
-
-def lease_lost_error() -> AssignmentLeaseLost:
-    return AssignmentLeaseLost(_("This trace is no longer assigned to you. Continue with the next one."))
-
-
-def nothing_left_error(*, free_at: dt.datetime | None, is_for_others: bool, has_rated: bool) -> NothingLeft:
-    """`free_at`: the end of the first lease of other raters. `is_for_others`: the rater has had all open traces."""
-    if free_at is not None:
-        code, message = (
-            "assigned_to_others",
-            _("The remaining traces are assigned to other annotators until %(time)s. Check again then.")
-            % {"time": time_format(localtime(free_at), "H:i")},
-        )
-    elif is_for_others:
-        code, message = (
-            "kept_for_others",
-            _("You have labeled every trace in this queue. The rest is for other annotators."),
-        )
-    elif has_rated:
-        code, message = (
-            "all_labeled",
-            _("Every trace has all of its labels. New traces appear here when they are added."),
-        )
-    else:
-        code, message = "empty", _("This queue is empty. New traces appear here when they are added.")
-    return NothingLeft(message, code=code, free_at=free_at)
-
-
-def explain_nothing_left(raters: Collection[int]) -> dict[int, NothingLeft]:
-    """Return for each of these raters why no trace is left, in one query.
-
-    It reads open slots and open leases by index, and stops at the first row that answers the question.
-    """
-    own = Assignment.objects.filter(rater=OuterRef("pk"))
-    lanes = _lanes_with_slots()
-    rows = Rater.objects.filter(pk__in=raters).annotate(
-        free_at=Subquery(_assigned_to_others().values("lease_ends_at")[:1]),
-        has_work=Exists(lanes.exclude(arm__in=GOLD_SOURCES)),
-        has_set=Exists(lanes.filter(arm=OuterRef("stage"))),
-        has_rated=Exists(own.submitted()),
-    )
-    return {
-        pk: nothing_left_error(
-            free_at=free_at,
-            is_for_others=has_set if stage in (RaterStage.TRAINING, RaterStage.SCREENING) else has_work,
-            has_rated=has_rated,
-        )
-        for pk, stage, free_at, has_work, has_set, has_rated in rows.values_list(
-            "pk", "stage", "free_at", "has_work", "has_set", "has_rated"
-        )
-    }
-
-
-# The next two ask for one row by its index, for each lane and each lease. With joins, a planner that misjudges how much
-# a rater has labeled would read all of it for each.
-
-
-def _lanes_with_slots() -> QuerySet[Lane]:
-    first = QueueEntry.objects.open().filter(lane=OuterRef("pk")).order_by("-key", "-trace")
-    lanes = Lane.objects.open().filter(project=OuterRef("project"))
-    return lanes.alias(first=Subquery(first.values("trace")[:1])).filter(first__isnull=False)
-
-
-def _assigned_to_others() -> QuerySet[Assignment]:
-    """Return work that may come back and that this rater has not had, the first lease to end first. No one waits for
-    gold, which is served only beside work."""
-    own = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
-    others = Assignment.objects.open().filter(project=OuterRef("project"), purpose=AssignmentPurpose.WORK)
-    new = others.alias(own=Subquery(own.values("pk")[:1])).filter(own=None)
-    return new.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")

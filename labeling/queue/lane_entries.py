@@ -1,4 +1,5 @@
-"""Add traces to lanes, remove them, and reorder them, in small transactions that do not keep claims waiting."""
+"""Add traces to lanes, remove them, and reorder them, in small transactions that do not keep claims waiting. The draws
+of a batch are stored first, and enqueued once all are stored."""
 
 import datetime as dt
 import hashlib
@@ -8,28 +9,36 @@ from typing import NamedTuple
 
 import orjson
 from django.db import transaction
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Max, QuerySet
 
 import rawsql
 from accounts.models import User
 from events import audit_log
-from labeling.models import Assignment, Lane, LaneCursor, QueueEntry, Rater, Trace
+from labeling.models import Assignment, Lane, QueueEntry, Rater, Trace, TraceDraw
 from labeling.models.queue import SamplingSource
 from labeling.queue import leases, slots
-from labeling.queue.lanes import BOTTOM, GOLD_SOURCES, TOP, WAS_GOLD, arrival_key, ensure_lane, find_gold_sources
+from labeling.queue.slots import (
+    BOTTOM,
+    GOLD_SOURCES,
+    TOP,
+    WAS_GOLD,
+    arrival_key,
+    ensure_lane,
+    find_gold_sources,
+    move_cursors,
+)
 
 _CHUNK = 500
 _HIGHEST_KEY = 2**62  # of `shuffle_key`, so that later traces are shuffled into a reordered lane
 # The order of these lanes must carry no information: any prefix is a fair sample of the lane.
 _SHUFFLED = (SamplingSource.UNIFORM, SamplingSource.RESERVE, SamplingSource.GOLD)
 # Traces that no one has begun leave these lanes when they are drawn again.
-_REDRAWABLE = (SamplingSource.UNIFORM, SamplingSource.POLICY)
+_REDRAWABLE = (SamplingSource.POLICY, SamplingSource.UNIFORM)
 
 
 class LaneDepth(NamedTuple):
     """How many traces are left in a lane, counted up to a limit."""
 
-    lane_id: int
     arm: str
     generation: int
     n_open: int
@@ -80,7 +89,7 @@ def enqueue_new(*, project_id: int, arm: str, trace_ids: Sequence[int], slots: i
     keys = _default_keys(project_id, arm, trace_ids, now)
     entries = orjson.dumps([(trace_id, keys[trace_id]) for trace_id in sorted(trace_ids)]).decode()
     rawsql.fetch_rows(_ADD_NEW, {"lane": lane_id, "slots": slots, "entries": entries})
-    _reset_exhausted_cursors(lane_id, now)
+    reset_exhausted_cursors(lane_id, now)
     return len(trace_ids)
 
 
@@ -98,7 +107,7 @@ _RESET_EXHAUSTED_CURSORS = """
 UPDATE labeling_lanecursor SET key = %(top)s, read_at = %(now)s WHERE lane_id = %(lane)s AND key = %(bottom)s"""
 
 
-def _reset_exhausted_cursors(lane_id: int, now: dt.datetime) -> None:
+def reset_exhausted_cursors(lane_id: int, now: dt.datetime) -> None:
     """Let raters for whom the lane was empty start at its top again. The others find new entries above their position
     when they reach the bottom."""
     rawsql.fetch_rows(_RESET_EXHAUSTED_CURSORS, {"top": TOP, "bottom": BOTTOM, "now": now, "lane": lane_id})
@@ -111,15 +120,12 @@ def _add_entries(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) ->
         before = lane.entries.filter(trace_id__in=ids).count()
         new = [entry for entry in entries if entry.trace_id in ids - elsewhere]
         QueueEntry.objects.bulk_create(sorted(new, key=lambda entry: entry.trace_id), ignore_conflicts=True)
-        n_reopened = _reopen_gold_entries(lane, ids, entries[0].slots) if lane.arm in GOLD_SOURCES else 0
-        _reset_exhausted_cursors(lane.pk, now)
+        n_reopened = 0
+        if lane.arm in GOLD_SOURCES:  # retired gold may be gold for the same use again
+            closed, n_slots = lane.entries.filter(trace_id__in=ids, is_open=False), entries[0].slots
+            n_reopened = closed.update(slots=n_slots, slots_left=n_slots)
+        reset_exhausted_cursors(lane.pk, now)
         return lane.entries.filter(trace_id__in=ids).count() - before + n_reopened
-
-
-def _reopen_gold_entries(lane: Lane, trace_ids: set[int], slots: int) -> int:
-    """Restore the slots of gold that was retired and is gold for the same use again."""
-    entries = lane.entries.filter(trace_id__in=trace_ids, is_open=False)
-    return entries.update(slots=slots, slots_left=slots)
 
 
 def _clear_other_lanes(lane: Lane, trace_ids: set[int]) -> set[int]:
@@ -182,7 +188,7 @@ def reinstate_traces(*, trace_ids: Sequence[int], now: dt.datetime, reason: str,
         _reopen_work(ids)
         _reopen_gold(ids)
         for lane in Lane.objects.filter(entries__trace_id__in=ids).distinct():
-            _reset_exhausted_cursors(lane.pk, now)
+            reset_exhausted_cursors(lane.pk, now)
         _log_traces("trace.reinstated", ids, now, reason, by)
     return len(ids)
 
@@ -253,14 +259,14 @@ def _empty_lane(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> 
         )
         for entry in untouched
     )
-    _reset_exhausted_cursors(uniform.pk, now)
+    reset_exhausted_cursors(uniform.pk, now)
 
 
 def lane_depths(*, project_id: int, at_most: int = 10_000) -> list[LaneDepth]:
     """Count what is left in each open lane. The limit bounds the cost for a queue of any size."""
     lanes = Lane.objects.open().filter(project_id=project_id).order_by("arm", "generation")
     counts = [(lane, lane.entries.open()[: at_most + 1].count()) for lane in lanes]
-    return [LaneDepth(lane.pk, lane.arm, lane.generation, min(n, at_most), n > at_most) for lane, n in counts]
+    return [LaneDepth(lane.arm, lane.generation, min(n, at_most), n > at_most) for lane, n in counts]
 
 
 def reorder_lane(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt.datetime) -> int:
@@ -274,27 +280,100 @@ def reorder_lane(*, project_id: int, arm: str, trace_ids: Sequence[int], now: dt
     new_keys = {trace: _HIGHEST_KEY - distance * place for place, trace in enumerate(order, start=1)}
     moving = sorted(trace for trace in order if keys[trace] != new_keys[trace])
     for start in range(0, len(moving), _CHUNK):
-        _write_keys(lane, moving[start : start + _CHUNK], new_keys)
-    _reset_cursors(lane, now)
+        with transaction.atomic():
+            rows = _lock_entries(lane.entries.filter(trace_id__in=moving[start : start + _CHUNK]))
+            for row in rows:
+                row.key = new_keys[row.trace_id]
+            QueueEntry.objects.bulk_update(rows, ["key"])
+    # Positions mean nothing in a new order, so every rater starts at the top. No trace comes twice.
+    raters = Rater.objects.active().filter(project=project_id).order_by("pk").values_list("pk", flat=True)
+    move_cursors(keys={(rater, lane.pk): TOP for rater in raters}, now=now)
     return len(moving)
 
 
-def _write_keys(lane: Lane, trace_ids: Sequence[int], keys: dict[int, int]) -> None:
-    with transaction.atomic():
-        entries = lane.entries.filter(trace_id__in=trace_ids).order_by("trace_id")
-        rows = list(entries.select_for_update(no_key=True, of=("self",)))
-        for row in rows:
-            row.key = keys[row.trace_id]
-        QueueEntry.objects.bulk_update(rows, ["key"])
+# Draws
 
 
-def _reset_cursors(lane: Lane, now: dt.datetime) -> None:
-    """Move every rater to the top: positions mean nothing in a new order, and no trace comes twice."""
-    raters = Rater.objects.active().filter(project=lane.project_id).order_by("pk")
-    LaneCursor.objects.bulk_create(
-        [LaneCursor(rater_id=pk, lane=lane, key=TOP, read_at=now) for pk in raters.values_list("pk", flat=True)],
-        update_conflicts=True,
-        unique_fields=["rater", "lane"],
-        update_fields=["key", "read_at"],
-        batch_size=_CHUNK,
+class DrawnTrace(NamedTuple):
+    """A drawn trace. `q` is its probability given the draws before it."""
+
+    rank: int
+    trace_id: int
+    arm: str
+    q: float
+    score: float
+    n_left: int
+
+
+def next_batch_number(*, project_id: int) -> int:
+    return int(TraceDraw.objects.filter(project=project_id).aggregate(last=Max("batch"))["last"] or 0) + 1
+
+
+def list_drawable_traces(*, project_id: int) -> list[int]:
+    """Return the work that no one has begun, in the order of ids: the pool that a batch is drawn from."""
+    entries = QueueEntry.objects.open().filter(
+        lane__project=project_id,
+        lane__arm__in=_REDRAWABLE,
+        lane__closed_at=None,
+        slots_left=F("slots"),
+        trace__withdrawn_at=None,
     )
+    return list(entries.order_by("trace_id").values_list("trace_id", flat=True))
+
+
+def save_draws(
+    *, project_id: int, batch: int, draws: Sequence[DrawnTrace], prm: str, pool_size: int, now: dt.datetime
+) -> None:
+    """Store a part of a batch. Draws that are already stored do not change."""
+    TraceDraw.objects.bulk_create(
+        (
+            TraceDraw(
+                **each._replace(q=min(each.q, 1.0))._asdict(),  # rounding can raise a sum above 1
+                project_id=project_id,
+                batch=batch,
+                prm=prm,
+                pool_size=pool_size,
+                drawn_at=now,
+            )
+            for each in draws
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def delete_draws(*, project_id: int, batch: int, now: dt.datetime) -> None:
+    """Delete an incomplete batch that was never served, so that it can be drawn again."""
+    TraceDraw.objects.filter(project=project_id, batch=batch, drawn_at__lte=now, assignments=None).delete()
+
+
+def enqueue_draws(
+    *, project_id: int, batch: int, ranks: tuple[int, int], generation: int, slots: int, now: dt.datetime
+) -> int:
+    """Add the draws with ranks in a half-open range to their lanes, in the order of ranks."""
+    draws = list(TraceDraw.objects.filter(project=project_id, batch=batch, rank__gte=ranks[0], rank__lt=ranks[1]))
+    added = 0
+    for arm in _REDRAWABLE:
+        mine = {draw.trace_id: draw for draw in draws if draw.arm == arm}
+        added += enqueue(
+            project_id=project_id,
+            arm=arm,
+            trace_ids=sorted(mine, key=lambda trace: mine[trace].rank),
+            slots=slots,
+            now=now,
+            generation=generation,
+            draws={trace: draw.pk for trace, draw in mine.items()},
+            keys={trace: -draw.rank for trace, draw in mine.items()},
+        )
+    return added
+
+
+def close_earlier_batches(*, project_id: int, generation: int, by: User | None, now: dt.datetime) -> None:
+    """Close the lanes of earlier batches. Traces that no one has begun can be drawn again."""
+    lanes = Lane.objects.filter(
+        project=project_id,
+        arm__in=_REDRAWABLE,
+        generation__gt=0,
+        generation__lt=generation,
+    )
+    for pk in lanes.open().order_by("pk").values_list("pk", flat=True):
+        close_lane(lane_id=pk, now=now, by=by)

@@ -11,17 +11,23 @@ Locks are always taken in one order: assignments, traces, queue entries.
 
 import datetime as dt
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import orjson
 from django.db import transaction
 from django.db.models import Case, Q, When
 
+import rawsql
 from accounts.models import User
 from events import audit_log
 from labeling.models import Assignment
 from labeling.models.assignment import AssignmentPurpose, AssignmentQuerySet, AssignmentState
 from labeling.queue import eligibility, slots
-from labeling.queue.assignment_update import ExpectedAssignment, update_assignment
+from labeling.queue.eligibility import AssignmentLeaseLost
+
+_UPDATE = rawsql.load_sql(__file__, "update_assignment.sql")
+_Rows = Sequence[Mapping[str, Any]]
 
 # A prefetched trace is not available to others, so the hold is short.
 HOLD_DURATION = dt.timedelta(minutes=5)
@@ -38,7 +44,7 @@ _CHUNK = 100
 
 
 def renewed_lease_end(
-    *, state: str, lease_seconds: int, lease_ends_at: dt.datetime | None, now: dt.datetime
+    state: str, lease_seconds: int, lease_ends_at: dt.datetime | None, now: dt.datetime
 ) -> dt.datetime | None:
     """Return when the lease ends after activity of the rater, or None if the assignment is not open.
 
@@ -59,26 +65,61 @@ def _lease_spans(seconds: int) -> tuple[dt.timedelta, dt.timedelta]:
     return lease, lease - min(RENEWAL_INTERVAL, lease / 10)
 
 
+def update_assignment(
+    *,
+    expected: Mapping[str, Any],
+    new_version: int,
+    now: dt.datetime,
+    lease_ends_at: dt.datetime | None,
+    client: str = "",
+    edits: _Rows = (),
+    reviews: _Rows = (),
+    judgments: _Rows = (),
+) -> int | None:
+    """Write these rows, and open the assignment if it is held, in one statement. Return the new version, or None if the
+    assignment is not as expected.
+
+    `expected` is the assignment as the caller read it: `assignment`, `version`, `state`, `revision`,
+    `submitted_revision`, `is_reopened`. If any of this has changed, nothing is written.
+
+    This opens a held assignment, with the rater's first message or without any. `claim.sql` inserts one that is open
+    from the start: a statement cannot update a row that it inserts, and a second one would cost every claim a round
+    trip.
+    """
+    rows = rawsql.fetch_rows(
+        _UPDATE,
+        {
+            **expected,
+            "new_version": new_version,
+            "content": orjson.dumps({"edits": edits, "reviews": reviews, "judgments": judgments}).decode(),
+            "client": client,
+            "now": now,
+            "lease_ends_at": lease_ends_at,
+        },
+    )
+    return rows[0][0] if rows else None
+
+
 def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
     """Open a held trace, which fixes the guideline and what the rater can see. Opening it again changes nothing."""
     assignments = Assignment.objects.select_related("project", "rater", "lane")
     assignment = assignments.get(pk=assignment_id, rater_id=rater_id)
     eligibility.check_eligibility(assignment.rater, assignment.project)
     if assignment.state == AssignmentState.HELD:
-        expected = ExpectedAssignment(
-            assignment.pk,
-            assignment.version,
-            assignment.state,
-            assignment.revision,
-            assignment.submitted_revision,
-            is_reopened=assignment.reopened_at is not None,
-        )
+        expected = {
+            "assignment": assignment.pk,
+            "version": assignment.version,
+            "state": assignment.state,
+            "revision": assignment.revision,
+            "submitted_revision": assignment.submitted_revision,
+            "is_reopened": assignment.reopened_at is not None,
+        }
         ends_at = now + dt.timedelta(seconds=assignment.project.lease_seconds)
         # It may have lapsed in the meantime. In either case the row is read again.
         update_assignment(expected=expected, new_version=assignment.version, lease_ends_at=ends_at, now=now)
         return open_assignment(assignment_id=assignment_id, rater_id=rater_id, now=now)
     if assignment.state not in (AssignmentState.OPENED, AssignmentState.SUBMITTED):
-        raise eligibility.lease_lost_error()
+        raise AssignmentLeaseLost
     return assignment
 
 
@@ -119,12 +160,11 @@ def release_held(
     trace_ids: Sequence[int] | None = None,
 ) -> int:
     """Release prefetched assignments of a project, of a rater, or of some traces. Return how many there were."""
-    if project_id is None and rater_id is None and trace_ids is None:
+    lookups: dict[str, Any] = {"project": project_id, "rater": rater_id, "trace__in": trace_ids}
+    given = {lookup: value for lookup, value in lookups.items() if value is not None}
+    if not given:
         raise ValueError("Pass a project, a rater or traces: releasing all held assignments is never intended.")
-    held = Assignment.objects.held()
-    held = held if project_id is None else held.filter(project_id=project_id)
-    held = held if rater_id is None else held.filter(rater_id=rater_id)
-    held = held if trace_ids is None else held.filter(trace_id__in=trace_ids)
+    held = Assignment.objects.held().filter(**given)
     released = 0
     while True:
         chunk = _release(held, now, reason, by)

@@ -1,27 +1,125 @@
-"""Slots: return, move, take late, add, and resize them.
+"""Lanes and slots: the keys of a lane's entries, and how slots are returned, moved, taken late, added, and resized.
+
+A lane is one sampling source of one generation. Raters read a lane from its highest (key, trace) down: entries above a
+rater's position are already assigned to that rater, or not eligible for them. The position is the newest assignment
+that the lane gave the rater; a newer `LaneCursor` says that the lane was empty from its key down. `claim.sql` applies
+these rules.
 
 The slots left in the lanes of a trace plus those that its assignments hold are always the slots that it was given.
 """
 
 import datetime as dt
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Case, F, QuerySet, Sum, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Greatest
 
 import rawsql
-from labeling.models import AddedSlot, Assignment, Project, QueueEntry, Trace
+from labeling.models import AddedSlot, Assignment, Gold, Lane, LaneCursor, QueueEntry, Trace
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, Population
 from labeling.models.consensus import SettlementState
+from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
-from labeling.queue import eligibility, lanes, lock_retries
-from labeling.queue.lanes import GOLD_SOURCES, SOURCE_OF_PURPOSE, WORK_SOURCES
+from labeling.queue.eligibility import QueueIsBusy
+
+BOTTOM = -(2**63)
+TOP = 2**63 - 1
+
+# Returned slots are added below every position, in the order of their return. A transaction with an earlier time may
+# commit later, so positions stay this far behind, and a claim searches from the top before it reports that nothing is
+# left.
+ARRIVAL_MARGIN = dt.timedelta(seconds=10)
+# A cursor is renewed when it lags this far: rarely, because each update leaves a dead row behind.
+CURSOR_RENEWAL = dt.timedelta(seconds=60)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+ARRIVAL_SOURCES = (SamplingSource.CHOSEN, SamplingSource.TOP_UP, SamplingSource.OPINION)  # slots arrive one by one
+# The lanes that give out each trace as often as the project's overlap.
+WORK_SOURCES = (SamplingSource.UNIFORM, SamplingSource.POLICY, SamplingSource.RESERVE)
+
+# Gold is served from lanes of its own, so that it never becomes work.
+SOURCE_OF_PURPOSE = {
+    AssignmentPurpose.TRAINING: SamplingSource.TRAINING,
+    AssignmentPurpose.SCREENING: SamplingSource.SCREENING,
+    AssignmentPurpose.GOLD: SamplingSource.GOLD,
+}
+GOLD_SOURCES = tuple(SOURCE_OF_PURPOSE.values())
+_SOURCE_OF_USE = {
+    GoldUse.TRAINING: SamplingSource.TRAINING,
+    GoldUse.SCREENING: SamplingSource.SCREENING,
+    GoldUse.HIDDEN: SamplingSource.GOLD,
+}
+
+# Retired gold does not become work: raters may remember its answer.
+WAS_GOLD = Exists(Gold.objects.filter(trace=OuterRef("trace")))
 
 # A change of the overlap does not give these out again: they have a consensus, or a person has to decide.
 _FINAL_STATES = (SettlementState.SETTLED, SettlementState.CONTESTED, SettlementState.DECIDED, SettlementState.LIVE)
+
+# A claim holds its lock for a few milliseconds, longer on a busy machine. The attempts take about two seconds in total.
+_ATTEMPTS = 40
+_FIRST_SECONDS, _LONGEST_SECONDS = 0.004, 0.06
+
+
+# Lanes
+
+
+def find_gold_sources(trace_ids: Collection[int]) -> dict[int, set[str]]:
+    """Return the traces that are gold now, each with the lanes that serve it. No lane serves a canary."""
+    sources: dict[int, set[str]] = defaultdict(set)
+    rows = Gold.objects.active().filter(trace_id__in=trace_ids).values_list("trace_id", "use")
+    for trace_id, use in rows:
+        source = _SOURCE_OF_USE.get(GoldUse(use))
+        sources[trace_id] |= {source} if source else set()
+    return sources
+
+
+def arrival_key(at: dt.datetime) -> int:
+    """Return minus the microseconds since 1970, so that later arrivals are further down."""
+    return -((at - _EPOCH) // _MICROSECOND)
+
+
+def exhausted_key(arm: str, now: dt.datetime) -> int:
+    """Return the position of a rater in a lane that was empty."""
+    return arrival_key(now - ARRIVAL_MARGIN) if arm in ARRIVAL_SOURCES else BOTTOM
+
+
+def renewal_key(now: dt.datetime) -> int:
+    """Return the key above which the cursor of an empty arrival lane is renewed."""
+    return exhausted_key(SamplingSource.TOP_UP, now) + CURSOR_RENEWAL // _MICROSECOND
+
+
+def ensure_lane(*, project_id: int, arm: str, generation: int = 0, group_id: int | None = None) -> Lane:
+    return Lane.objects.get_or_create(project_id=project_id, arm=arm, generation=generation, group_id=group_id)[0]
+
+
+def move_cursors(*, keys: Mapping[tuple[int, int], int], now: dt.datetime) -> None:
+    """Move raters to these keys, which are by rater and lane."""
+    LaneCursor.objects.bulk_create(
+        [LaneCursor(rater_id=rater, lane_id=lane, key=key, read_at=now) for (rater, lane), key in keys.items()],
+        update_conflicts=True,
+        unique_fields=["rater", "lane"],
+        update_fields=["key", "read_at"],
+        batch_size=500,
+    )
+
+
+# Slots
+
+
+def retry_attempts() -> Iterator[None]:
+    """Yield immediately, then after growing random pauses, so that concurrent callers do not collide each time."""
+    yield
+    for number in range(1, _ATTEMPTS):
+        longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**number)
+        time.sleep(longest * random.uniform(0.5, 1))  # noqa: S311  spreads concurrent attempts
+        yield
 
 
 class _SlotTarget(NamedTuple):
@@ -31,11 +129,7 @@ class _SlotTarget(NamedTuple):
     project_id: int
     arm: str
     draw_id: int | None
-
-
-class ResizedTraces(NamedTuple):
-    trace_ids: list[int]
-    changed: int
+    group_id: int | None = None
 
 
 def lock_active_traces(*, trace_ids: Iterable[int]) -> set[int]:
@@ -47,35 +141,106 @@ def lock_active_traces(*, trace_ids: Iterable[int]) -> set[int]:
 def return_slots(*, assignments: Sequence[Assignment], now: dt.datetime) -> None:
     """Return the slots of assignments that just ended, inside the caller's transaction.
 
-    Slots of work go to the top-up lane with a new arrival key, below every rater's position. A withdrawn trace gets
+    Slots of work go to the top-up lane, those of chosen traces back to their lane, with a new arrival key below every
+    rater's position. A withdrawn trace gets
     nothing back, nor does work that has become gold, nor gold that has been retired.
     """
     active = lock_active_traces(trace_ids=(row.trace_id for row in assignments))
     rows = sorted((row for row in assignments if row.trace_id in active), key=lambda row: (row.trace_id, row.pk))
-    gold_sources = lanes.find_gold_sources(active)
+    gold_sources = find_gold_sources(active)
     for row in rows:
         source = SOURCE_OF_PURPOSE.get(AssignmentPurpose(row.purpose))
         if row.lane_id is not None and source in gold_sources.get(row.trace_id, ()):
             entry = QueueEntry.objects.filter(trace_id=row.trace_id, lane_id=row.lane_id)
             entry.update(slots_left=F("slots_left") + 1)
     work = (row for row in rows if row.purpose not in SOURCE_OF_PURPOSE and row.trace_id not in gold_sources)
-    for target, number in Counter(_slot_target(row) for row in work).items():
-        wanted = number if target.arm == SamplingSource.OPINION else number - _drop_surplus(target, number, now)
-        if wanted:
-            _add_arrival(target, wanted, now, given=0)
+    targets = Counter(_slot_target(row) for row in work)
+    surplus = _find_surplus({target.trace_id for target in targets})
+    for target, number in targets.items():
+        if target.arm in _WITH_SURPLUS and target.trace_id in surplus:
+            number -= _drop_surplus_slots(target.trace_id, surplus[target.trace_id], number)
+        if number:
+            _add_arrival(target, number, now, given=0)
+
+
+def find_returnable(trace_ids: Collection[int]) -> set[int]:
+    """Return the traces that can get slots back as work: not withdrawn, and not gold."""
+    active = set(Trace.objects.available().filter(pk__in=trace_ids).values_list("pk", flat=True))
+    return active - find_gold_sources(active).keys()
+
+
+def return_set_aside_slots(*, numbers: Mapping[int, int], now: dt.datetime) -> None:
+    """Return up to this many slots of submissions that were set aside, by trace. The caller has locked the traces, and
+    they are returnable."""
+    aside = Assignment.objects.filter(trace__in=numbers, purpose=AssignmentPurpose.WORK, set_aside__isnull=False)
+    rows: list[Assignment] = []
+    taken = Counter[int]()
+    for row in aside.filter(holds_slot=True).order_by("-population", "pk"):  # scheduled ones first
+        if taken[row.trace_id] < numbers[row.trace_id]:
+            taken[row.trace_id] += 1
+            rows.append(row)
+    Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(holds_slot=False)
+    return_slots(assignments=rows, now=now)
+
+
+def restore_slots(*, assignments: Sequence[Assignment], now: dt.datetime) -> None:
+    """Undo `return_set_aside_slots` for these: take a free slot back, or count as extra if none is free.
+
+    The caller has locked the traces.
+    """
+    traces = {row.trace_id for row in assignments}
+    free = QueueEntry.objects.open().filter(trace__in=traces, lane__arm__in=ARRIVAL_SOURCES).select_related("lane")
+    entries = {
+        (entry.trace_id, entry.lane.arm): entry
+        for entry in free.select_for_update(no_key=True, of=("self",)).order_by("trace_id", "lane_id")
+    }
+    taken, holding, extra = Counter[int](), [], []
+    for row in assignments:
+        entry = entries.get((row.trace_id, _slot_target(row).arm))
+        if entry is None or taken[entry.pk] == entry.slots_left:
+            extra.append(row.pk)
+        else:
+            taken[entry.pk] += 1
+            holding.append(row.pk)
+    Assignment.objects.filter(pk__in=holding).update(holds_slot=True)
+    Assignment.objects.filter(pk__in=extra).update(population=Population.EXTRA)
+    for number in set(taken.values()):
+        changed = [pk for pk, n in taken.items() if n == number]
+        QueueEntry.objects.filter(pk__in=changed).update(slots_left=F("slots_left") - number)
+    QueueEntry.objects.filter(pk__in=taken, slots=0, slots_left=0).delete()
+
+
+def remove_added_slots(*, trace_id: int, since: dt.datetime, now: dt.datetime) -> None:
+    """Remove slots for further labels that were added since then and are free. The caller has locked the trace."""
+    for added in AddedSlot.objects.filter(trace_id=trace_id, added_at__gte=since).order_by("-round"):
+        entries = QueueEntry.objects.open().filter(trace_id=trace_id, lane__arm=SamplingSource.OPINION, slots__gt=0)
+        entry = entries.select_for_update(no_key=True, of=("self",)).first()
+        if entry is None:
+            return
+        QueueEntry.objects.filter(pk=entry.pk).update(slots=F("slots") - 1, slots_left=F("slots_left") - 1)
+        QueueEntry.objects.filter(pk=entry.pk, slots=0, slots_left=0).delete()
+        added.delete()
 
 
 def _slot_target(row: Assignment) -> _SlotTarget:
+    if row.population == Population.CHOSEN and row.lane is not None:
+        return _SlotTarget(row.trace_id, row.project_id, row.lane.arm, row.draw_id, row.lane.group_id)
     arm = SamplingSource.OPINION if row.population == Population.OPINION else SamplingSource.TOP_UP
     return _SlotTarget(row.trace_id, row.project_id, arm, row.draw_id)
 
 
-def _drop_surplus(target: _SlotTarget, number: int, now: dt.datetime) -> int:
-    overlap = Project.objects.values_list("overlap", flat=True).get(pk=target.project_id)
-    return drop_surplus_slots(trace_id=target.trace_id, overlap=overlap, limit=number, now=now)
+def _find_surplus(trace_ids: Collection[int]) -> dict[int, int]:
+    """Return the overlap of the projects of those traces that have more slots than it."""
+    entries = QueueEntry.objects.filter(trace__in=trace_ids, lane__arm__in=WORK_SOURCES)
+    above = entries.filter(slots__gt=F("trace__project__overlap"))
+    return dict(above.values_list("trace_id", "trace__project__overlap"))
 
 
-def drop_surplus_slots(*, trace_id: int, overlap: int, limit: int, now: dt.datetime) -> int:
+# Lanes whose slots count as given in the lane that they came from.
+_WITH_SURPLUS = (SamplingSource.TOP_UP, SamplingSource.CHOSEN)
+
+
+def _drop_surplus_slots(trace_id: int, overlap: int, limit: int) -> int:
     """Drop returned slots above the project's overlap, and return how many. The caller has locked the trace."""
     entries = QueueEntry.objects.filter(trace_id=trace_id, lane__arm__in=WORK_SOURCES, slots__gt=overlap)
     entry = entries.order_by("pk").first()
@@ -89,8 +254,20 @@ def drop_surplus_slots(*, trace_id: int, overlap: int, limit: int, now: dt.datet
 def move_to_top_up(*, entry: QueueEntry, now: dt.datetime) -> None:
     """Move the remaining slots of a locked entry to the top-up lane."""
     QueueEntry.objects.filter(pk=entry.pk).update(slots_left=0)
-    target = _SlotTarget(entry.trace_id, entry.lane.project_id, SamplingSource.TOP_UP, entry.draw_id)
+    add_top_up(entry=entry, number=entry.slots_left, now=now)
+
+
+def move_to_chosen(*, entry: QueueEntry, group_id: int | None, now: dt.datetime) -> None:
+    """Move the remaining slots of a locked entry to the chosen traces, for everyone or one group."""
+    QueueEntry.objects.filter(pk=entry.pk).update(slots_left=0)
+    project_id = entry.lane.project_id
+    target = _SlotTarget(entry.trace_id, project_id, SamplingSource.CHOSEN, entry.draw_id, group_id)
     _add_arrival(target, entry.slots_left, now, given=0)
+
+
+def add_top_up(*, entry: QueueEntry, number: int, now: dt.datetime) -> None:
+    target = _SlotTarget(entry.trace_id, entry.lane.project_id, SamplingSource.TOP_UP, entry.draw_id)
+    _add_arrival(target, number, now, given=0)
 
 
 _ADD_ARRIVAL = """
@@ -103,18 +280,24 @@ ON CONFLICT (trace_id, lane_id) DO UPDATE SET
 
 def _add_arrival(target: _SlotTarget, number: int, now: dt.datetime, *, given: int) -> None:
     """Add slots to an arrival lane. An existing entry moves down to the new key, below every rater's position."""
-    lane = lanes.ensure_lane(project_id=target.project_id, arm=target.arm)
+    lane = ensure_lane(project_id=target.project_id, arm=target.arm, group_id=target.group_id)
     rawsql.fetch_rows(
         _ADD_ARRIVAL,
         {
             "lane": lane.pk,
             "trace": target.trace_id,
             "draw": target.draw_id,
-            "key": lanes.arrival_key(now),
+            "key": arrival_key(now),
             "given": given,
             "free": number,
         },
     )
+
+
+_POPULATION_OF_SOURCE = {
+    SamplingSource.OPINION: Population.OPINION,
+    SamplingSource.CHOSEN: Population.CHOSEN,
+}
 
 
 def take_late_slot(*, assignment_id: int, now: dt.datetime) -> Population | None:
@@ -127,13 +310,13 @@ def take_late_slot(*, assignment_id: int, now: dt.datetime) -> Population | None
     assignment = Assignment.objects.get(pk=assignment_id)
     if assignment.holds_slot:
         return Population(assignment.population)
-    for _ in lock_retries.retry_attempts():
+    for _ in retry_attempts():
         arm = _take_unlocked(_open_entries(assignment))
         if arm is not None:
-            return Population.OPINION if arm == SamplingSource.OPINION else Population.SCHEDULED
+            return _POPULATION_OF_SOURCE.get(SamplingSource(arm), Population.SCHEDULED)
         if not _open_entries(assignment).exists():
             return None
-    raise eligibility.busy_error()
+    raise QueueIsBusy
 
 
 def _open_entries(assignment: Assignment) -> QuerySet[QueueEntry]:
@@ -170,7 +353,7 @@ def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None =
     `limit` replaces the project's overlap limit. Gold gets no further labels.
     """
     with transaction.atomic():
-        if not lock_active_traces(trace_ids=[trace_id]) or lanes.find_gold_sources([trace_id]):
+        if not lock_active_traces(trace_ids=[trace_id]) or find_gold_sources([trace_id]):
             return False
         trace = Trace.objects.select_related("project").get(pk=trace_id)
         work = trace.queue_entries.exclude(lane__arm__in=GOLD_SOURCES)
@@ -179,14 +362,9 @@ def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None =
             return False
         _, is_new = AddedSlot.objects.get_or_create(trace=trace, round=round, defaults={"added_at": now})
         if is_new:
-            target = _SlotTarget(trace_id, trace.project_id, SamplingSource.OPINION, _first_draw_id(trace))
-            _add_arrival(target, 1, now, given=1)
+            draw_id = trace.queue_entries.exclude(draw=None).order_by("pk").values_list("draw", flat=True).first()
+            _add_arrival(_SlotTarget(trace_id, trace.project_id, SamplingSource.OPINION, draw_id), 1, now, given=1)
     return is_new
-
-
-def _first_draw_id(trace: Trace) -> int | None:
-    drawn = trace.queue_entries.exclude(draw=None).order_by("pk").first()
-    return drawn.draw_id if drawn else None
 
 
 def count_initial_slots(*, trace_ids: Sequence[int]) -> dict[int, int]:
@@ -195,32 +373,38 @@ def count_initial_slots(*, trace_ids: Sequence[int]) -> dict[int, int]:
     return dict(entries.annotate(n=Sum("slots")).values_list("trace_id", "n"))
 
 
-def resize_slots(*, project_id: int, overlap: int, after: int, now: dt.datetime, limit: int = 500) -> ResizedTraces:
-    """Give the next traces after the id `after` this many slots, for a change of the project's overlap.
+def resize_slots(
+    *, project_id: int, overlap: int, after: int, now: dt.datetime, limit: int = 500, includes_settled: bool = False
+) -> list[int]:
+    """Give the next traces after the id `after` this many slots, for a change of the project's overlap. Return them.
 
-    A lower overlap removes only free slots, never an open assignment. Former gold does not become work.
+    A lower overlap removes only free slots, never an open assignment. Former gold does not become work. With
+    `includes_settled`, traces that raters settled by fewer votes get further labels too.
     """
+    final: Q = Q(trace__settlement__state__in=_FINAL_STATES)
+    if includes_settled:
+        final &= ~Q(trace__settlement__state=SettlementState.SETTLED, trace__settlement__n_votes__lt=overlap)
     traces = Trace.objects.available().filter(project=project_id, pk__gt=after)
     ids = list(traces.order_by("pk").values_list("pk", flat=True)[:limit])
     with transaction.atomic():
         active = lock_active_traces(trace_ids=ids)
         entries = (
             QueueEntry.objects.filter(trace__in=active, lane__arm__in=WORK_SOURCES, lane__closed_at=None)
-            .exclude(trace__settlement__state__in=_FINAL_STATES)
+            .exclude(final)
             .exclude(slots=overlap)
-            .exclude(lanes.WAS_GOLD)
+            .exclude(WAS_GOLD)
         )
         keys = list(entries.select_for_update(no_key=True, of=("self",)).order_by("pk").values_list("pk", flat=True))
         left = Greatest(F("slots_left") + Value(overlap) - F("slots"), Value(0))
         QueueEntry.objects.filter(pk__in=keys).update(slots=F("slots") - F("slots_left") + left, slots_left=left)
-        _drop_returned_surplus(active, overlap, now)
-    return ResizedTraces(ids, len(keys))
+        _drop_returned_surplus(active, overlap)
+    return ids
 
 
-def _drop_returned_surplus(trace_ids: Collection[int], overlap: int, now: dt.datetime) -> None:
-    """Drop surplus slots that were returned to the top-up lane: they are free as well."""
-    entries = QueueEntry.objects.open().filter(trace__in=trace_ids, lane__arm=SamplingSource.TOP_UP)
+def _drop_returned_surplus(trace_ids: Collection[int], overlap: int) -> None:
+    """Drop surplus slots that were returned or chosen: they are free as well."""
+    entries = QueueEntry.objects.open().filter(trace__in=trace_ids, lane__arm__in=_WITH_SURPLUS)
     entries = entries.exclude(trace__settlement__state__in=_FINAL_STATES).order_by("pk")
     for entry in entries.select_for_update(no_key=True, of=("self",)):
-        dropped = drop_surplus_slots(trace_id=entry.trace_id, overlap=overlap, limit=entry.slots_left, now=now)
+        dropped = _drop_surplus_slots(entry.trace_id, overlap, entry.slots_left)
         QueueEntry.objects.filter(pk=entry.pk).update(slots_left=F("slots_left") - dropped)

@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from events import audit_log
 from formats import catalog, input_files
-from formats.privacy import PrivacyMode
 from formats.records import BadLine, TraceRecord
 from jobs import control
 from jobs.failures import JobFailed
@@ -25,13 +24,12 @@ from jobs.runner import Chunk, JobProgress
 from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import arrange_hidden_gold
-from labeling.quality.project_stats import mark_existing_stats_stale
-from labeling.traces import import_report, load, object_store, scan, undo, uploads
-from labeling.traces.identity import NAMED_KINDS, LabelsKind
-from labeling.traces.import_report import ImportReport
+from labeling.quality.project_stats import mark_existing_stats_stale, mark_stats_stale
+from labeling.traces import load, locations, scan, undo
 from labeling.traces.load import LoadState, load_chunk
+from labeling.traces.scan import ImportOptions, ImportReport
 
-KIND = "labeling.bring_in"
+KIND = undo.IMPORT_KIND
 CHUNK_RECORDS = 1000  # records per transaction
 PROGRESS_EVERY = 2000  # records between two progress reports of a scan
 
@@ -50,29 +48,6 @@ class FileChanged(JobFailed):
     """The file is not the one that was scanned."""
 
 
-class LabelerNotNamed(JobFailed):
-    """The ratings belong to a single rater or machine, but no name was given."""
-
-
-class ImportOptions(msgspec.Struct, kw_only=True):
-    """The user's statements about a file, and how to read it."""
-
-    format: str = "auto"
-    segmenter: str = ""  # for texts that are not divided into steps; empty: choose one per text
-    labels: LabelsKind = "judgments"
-    labels_by: str = ""
-    gold_use: str = GoldUse.HIDDEN.value
-    purpose: str = "rate"
-    private: PrivacyMode = "count"
-    licence: str = ""
-    statement: str = ""
-    is_lenient: bool = False
-
-    def check(self) -> None:
-        if self.labels in NAMED_KINDS and not self.labels_by.strip():
-            raise LabelerNotNamed(f'labels of kind "{self.labels}" need the name of the rater or machine')
-
-
 class ImportRequest(msgspec.Struct):
     """The arguments of an import job."""
 
@@ -85,10 +60,7 @@ class ImportRequest(msgspec.Struct):
 
 def request_import(*, project: Project, path: Path, choices: ImportOptions, by: User | None, now: dt.datetime) -> Job:
     """Queue the import of a file that the workers can read."""
-    request = prepare_import(project=project, path=path, choices=choices, now=now)
-    return control.request_job(
-        kind=KIND, subject=f"project:{project.pk}", arguments=msgspec.to_builtins(request), by=by, now=now
-    )
+    return _request_job(prepare_import(project=project, path=path, choices=choices, now=now), by, now)
 
 
 def request_import_from_store(
@@ -96,14 +68,18 @@ def request_import_from_store(
 ) -> Job:
     """Queue the import of an object in an object store."""
     choices.check()
-    arguments = msgspec.to_builtins(ImportRequest(project.pk, 0, "", choices, address))
-    return control.request_job(kind=KIND, subject=f"project:{project.pk}", arguments=arguments, by=by, now=now)
+    return _request_job(ImportRequest(project.pk, 0, "", choices, address), by, now)
+
+
+def _request_job(request: ImportRequest, by: User | None, now: dt.datetime) -> Job:
+    arguments = msgspec.to_builtins(request)
+    return control.request_job(kind=KIND, subject=f"project:{request.project}", arguments=arguments, by=by, now=now)
 
 
 def prepare_import(*, project: Project, path: Path, choices: ImportOptions, now: dt.datetime) -> ImportRequest:
     """Detect the format and register the source. Raises if the file is unreadable or has no known format."""
     choices.check()
-    format = scan.resolve_format(path, named=choices.format)
+    format = scan.resolve_format(path, choices)
     source = load.ensure_source(
         project=project,
         name=path.name,
@@ -131,16 +107,16 @@ def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
             checkpoint=job.checkpoint,
             by=job.asked_by,
             report=job.result.get("report"),
-            bad_lines_path=import_report.path_for_job(job.pk),
+            bad_lines_path=scan.bad_lines_path(job.pk),
         )
     except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
         raise JobFailed(str(error)) from error
-    if uploads.is_upload(path := Path(request.path)):
-        uploads.delete_upload(path)  # the last chunk is committed, so the file is not needed again
+    if locations.is_upload(path := Path(request.path)):
+        locations.delete_upload(path)  # the last chunk is committed, so the file is not needed again
 
 
 def _fetch_file(job: Job, request: ImportRequest) -> Generator[JobProgress, None, ImportRequest]:
-    path = yield from object_store.fetch_object(request.address)
+    path = yield from locations.fetch_object(request.address)
     project = Project.objects.get(pk=request.project)
     return prepare_import(project=project, path=path, choices=request.choices, now=job.started_at or job.asked_at)
 
@@ -162,10 +138,15 @@ def run_import(
     watch = input_files.FileWatch(path, source.sha256)
     try:
         _check_file_unchanged(path, watch)
-        scanned = msgspec.convert(report, ImportReport) if "done" in checkpoint else None
-        if scanned is None:
+        if "done" in checkpoint:
+            scanned = msgspec.convert(report, ImportReport)
+        else:
             scanned = yield from _scan_file(request, bad_lines_path)
-        yield from _load_records(request, _make_load_state(request, source, scanned, by), checkpoint, watch)
+        project, gold_use = Project.objects.get(pk=request.project), GoldUse(request.choices.gold_use)
+        state = LoadState(
+            project=project, source=source, labels=request.choices.labels, gold_use=gold_use, by=by, report=scanned
+        )
+        yield from _load_records(request, state, checkpoint, watch)
     except FileChanged:
         yield from _undo_partial_import(request, source, by)
         raise
@@ -225,7 +206,7 @@ def _scan_file(request: ImportRequest, bad_lines_path: Path | None) -> Generator
     """Read the whole file before anything is written. Raises `FileHasBadLines` if the import is strict."""
     path = Path(request.path)
     file_scan, size = scan.ImportScan(), path.stat().st_size
-    with import_report.open_writer(bad_lines_path) as write_bad_line:
+    with scan.open_bad_lines(bad_lines_path) as write_bad_line:
         for number, record in enumerate(scan.read_records(path, request.choices, scan=file_scan)):
             if isinstance(record, BadLine):
                 write_bad_line(record)
@@ -236,17 +217,6 @@ def _scan_file(request: ImportRequest, bad_lines_path: Path | None) -> Generator
         yield JobProgress(0, result={"report": msgspec.to_builtins(report)})
         raise FileHasBadLines(report)
     return report
-
-
-def _make_load_state(request: ImportRequest, source: Source, report: ImportReport, by: User | None) -> LoadState:
-    return LoadState(
-        project=Project.objects.get(pk=request.project),
-        source=source,
-        labels=request.choices.labels,
-        gold_use=GoldUse(request.choices.gold_use),
-        by=by,
-        report=report,
-    )
 
 
 def _write_chunk(
@@ -265,7 +235,8 @@ def _finish_import(state: LoadState, done: int, now: dt.datetime) -> JobProgress
     report = state.report
     if report.gold_made:
         arrange_hidden_gold(project_id=state.project.pk, now=now)
-    mark_existing_stats_stale(project_id=state.project.pk, now=now)
+    mark_stats = mark_stats_stale if report.submissions_added else mark_existing_stats_stale
+    mark_stats(project_id=state.project.pk, now=now)
     load.save_report(source=state.source, report=msgspec.to_builtins(report), now=now)
     audit_log.log_event(
         what="import.done",

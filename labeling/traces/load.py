@@ -7,8 +7,9 @@ they are inserted in bulk instead of through `labeling.assignments`.
 import datetime as dt
 import gc
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -17,51 +18,50 @@ from django.db import transaction
 from accounts.models import User
 from formats import near_duplicates
 from formats.near_duplicates import TextCollection
-from formats.records import PREGENERATED, BadLine, TraceRecord
+from formats.records import PREGENERATED, BadLine, SubmissionRecord, TraceRecord, TurnRecord
 from jobs import paging
 from jobs.runner import JobProgress
 from labeling import benchmarks, queue
-from labeling.models import Problem, Project, Source
+from labeling.models import Gold, Problem, Project, Source, Trace
 from labeling.models.gold import GoldUse
-from labeling.models.problem import ImportedLabelKind, SourcePurpose
 from labeling.models.queue import SamplingSource
-from labeling.quality.gold import enqueue_gold
-from labeling.quality.resolution_state import mark_due, mark_imported_due
-from labeling.traces import bulk_insert, identity, imported_gold
-from labeling.traces.identity import LabelsKind
-from labeling.traces.import_report import ImportReport, NearDuplicateSummary
-from labeling.traces.trace_rows import ImportRows, NumberedRecord, SubmissionRows, TraceRef, TraceRows
+from labeling.models.trace import ImportedLabelKind, SourcePurpose
+from labeling.quality.gold import enqueue_gold, make_gold
+from labeling.quality.settlements import mark_due, mark_imported_due
+from labeling.traces import steering_rules, trace_rows
+from labeling.traces.scan import ImportReport, NearDuplicateSummary
+from labeling.traces.trace_rows import ImportRows, NumberedRecord, StepRef, SubmissionRows, TraceRef, TraceRows
 
 CHUNK_SIZE = 200
 
 
+@dataclass(kw_only=True)
 class LoadState:
     """The state of the import of one file between its chunks."""
 
-    def __init__(
-        self,
-        *,
-        project: Project,
-        source: Source,
-        labels: LabelsKind = "judgments",
-        enqueues: bool = True,
-        gold_use: GoldUse = GoldUse.HIDDEN,
-        by: User | None = None,
-        report: ImportReport | None = None,
-    ) -> None:
-        self.project = project
-        self.source = source
-        self.labels = labels
-        self.enqueues = enqueues and source.purpose != SourcePurpose.BENCHMARK
-        self.gold_use = gold_use
-        self.by = by
-        self.counts_records = report is None  # a report given already contains the counts of the scan
-        self.report = report or ImportReport()
-        self._occurrences = identity.OccurrenceCounter()
+    project: Project
+    source: Source
+    labels: str = ImportedLabelKind.JUDGMENTS
+    enqueues: bool = True
+    gold_use: GoldUse = GoldUse.HIDDEN
+    by: User | None = None
+    report: ImportReport = field(default_factory=ImportReport)  # with the counts of the scan, if there was one
+    _occurrences: Counter[int] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.enqueues &= self.source.purpose != SourcePurpose.BENCHMARK
 
     def number(self, record: TraceRecord) -> NumberedRecord:
-        """Add how often the record occurred before in the file, which is part of its identity."""
-        return NumberedRecord(record, self._occurrences.next_of(record.digest))
+        """Add how often the record occurred before in the file, which is part of its identity.
+
+        Records are compared by eight bytes of their digest: a collision happens in one of thirty million files with a
+        million records.
+        """
+        if not record.digest:
+            return NumberedRecord(record, 0)  # not from a file: the content alone identifies it
+        key = int(record.digest[:16], 16)
+        self._occurrences[key] += 1
+        return NumberedRecord(record, self._occurrences[key] - 1)
 
     def skip(self, record: TraceRecord | BadLine) -> None:
         """Number a record that is already imported, when an import resumes."""
@@ -73,59 +73,50 @@ def load_records(
     *,
     project: Project,
     source: Source,
-    records: Iterable[TraceRecord | BadLine],
+    records: Iterable[TraceRecord],
     now: dt.datetime,
-    labels: LabelsKind = "judgments",
     enqueues: bool = True,
-    chunk: int = CHUNK_SIZE,
-) -> ImportReport:
+) -> None:
     """Load all records, one chunk per transaction. Loading them again adds nothing."""
-    state = LoadState(project=project, source=source, labels=labels, enqueues=enqueues)
-    for part in split_chunks(records, chunk):
+    state = LoadState(project=project, source=source, enqueues=enqueues)
+    for part in split_chunks(records, CHUNK_SIZE):
         load_chunk(state=state, records=part, now=now)
-    return state.report
 
 
 def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], now: dt.datetime) -> None:
     """Load one chunk in one transaction. New traces without ratings are added to the queue."""
     with _garbage_collection_paused(), transaction.atomic():
-        numbered = list(_number_good_records(state, records))
-        bulk_insert.lock_project_import(state.project.pk)
+        numbered = [state.number(record) for record in records if isinstance(record, TraceRecord)]
+        trace_rows.lock_project_import(state.project.pk)
         rows = ImportRows()
         traces = TraceRows(state.project, state.source, now, rows)
         traces.find_or_add(numbered)
-        submissions = SubmissionRows(state.project, now, rows)
-        if state.labels not in ("gold", "none"):
+        submissions = SubmissionRows(state.project, state.source, now, rows)
+        if state.labels not in (ImportedLabelKind.GOLD, ImportedLabelKind.NONE):
             submissions.add_new(numbered, traces)
         rows.insert()
         mark_imported_due(trace_ids=submissions.with_enough_votes, now=now)
         mark_due(trace_ids=submissions.with_machine_ratings, now=now)
         if traces.undone:  # before gold is queued: withdrawn traces are not queued
             queue.reinstate_traces(trace_ids=traces.undone, now=now, reason="imported again", by=state.by)
-        gold = _make_gold(state, numbered, traces, now) if state.labels == "gold" else set()
-        rated = submissions.rated | gold
+        gold = _make_gold(state, numbered, traces, now) if state.labels == ImportedLabelKind.GOLD else []
+        rated = submissions.rated.union(gold)
         if state.enqueues:
             unrated = [trace for trace in traces.added if trace.kind == PREGENERATED and trace.pk not in rated]
             state.report.queued += _enqueue_traces(state.project, unrated, now)
+            ids = [trace.pk for trace in unrated]
+            steering_rules.apply_rules(project_id=state.project.pk, trace_ids=ids, now=now)
         _register_benchmark_problems(state, numbered, now)
-    state.report.count_added(rows, numbered)
-    state.report.withdrawn_met += traces.withdrawn_met
+    _count_added(state.report, rows, traces, numbered)
 
 
-def _make_gold(state: LoadState, numbered: list[NumberedRecord], traces: TraceRows, now: dt.datetime) -> set[int]:
-    """Make gold of the ratings and queue it."""
-    gold_ids = imported_gold.make_gold_from_ratings(
-        project=state.project,
-        use=state.gold_use,
-        numbered=numbered,
-        traces=traces,
-        report=state.report,
-        by=state.by,
-        now=now,
-    )
-    if state.enqueues and gold_ids:
-        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=gold_ids, now=now)
-    return set(gold_ids)
+def _count_added(report: ImportReport, rows: ImportRows, traces: TraceRows, numbered: Sequence[NumberedRecord]) -> None:
+    report.problems_added += len(rows.by_table[trace_rows.PROBLEM])
+    report.traces_added += len(rows.by_table[trace_rows.TRACE])
+    report.steps_added += len(rows.by_table[trace_rows.STEP])
+    report.submissions_added += len(rows.by_table[trace_rows.SUBMISSION])
+    report.residues += sum(record.residue is not None for record, _ in numbered)
+    report.withdrawn_met += traces.withdrawn_met
 
 
 def _register_benchmark_problems(state: LoadState, numbered: list[NumberedRecord], now: dt.datetime) -> None:
@@ -165,15 +156,82 @@ def _garbage_collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _number_good_records(state: LoadState, records: Iterable[TraceRecord | BadLine]) -> Iterator[NumberedRecord]:
-    for record in records:
-        if isinstance(record, BadLine):
-            if state.counts_records:
-                state.report.count_bad_line(record)
-        else:
-            if state.counts_records:
-                state.report.count_record(record)
-            yield state.number(record)
+# Make gold, instead of submissions, of the ratings in a file.
+
+
+_CONCLUSIVE_ENDS = ("solution", "found_error", None)
+
+
+@dataclass
+class ImportedAnswers:
+    """The combined answers of all submissions of one trace."""
+
+    first_errors: list[int | None] = field(default_factory=list)
+    ratings: dict[int, int | None] = field(default_factory=dict)  # by option; None if two submissions differ
+
+
+def _make_gold(state: LoadState, numbered: Sequence[NumberedRecord], traces: TraceRows, now: dt.datetime) -> list[int]:
+    """Make gold of every trace whose ratings determine the first error, and queue it. Return the ids of the traces.
+
+    Existing gold is not changed.
+    """
+    traces.fetch_steps(traces.by_record)
+    known: dict[int, ImportedAnswers] = {}
+    for (record, _), trace in zip(numbered, traces.by_record, strict=True):
+        for submission in record.submissions:
+            state.report.not_gold += not _collect_ratings(known, record, submission, trace)
+    active = Gold.objects.active().filter(trace__in=known, use=state.gold_use)
+    existing = dict(active.values_list("trace_id", "accepted_first_errors"))
+    new_ids = []
+    for pk, answers in known.items():
+        if pk in existing:
+            state.report.gold_differs += set(existing[pk]) != set(answers.first_errors)
+            continue
+        make_gold(
+            trace=Trace(pk=pk, project=state.project),
+            use=state.gold_use,
+            accepted_first_errors=answers.first_errors,
+            ratings={option: rating for option, rating in answers.ratings.items() if rating is not None},
+            by=state.by,
+            now=now,
+        )
+        new_ids.append(pk)
+    state.report.gold_made += len(new_ids)
+    if state.enqueues and new_ids:
+        enqueue_gold(project_id=state.project.pk, use=state.gold_use, trace_ids=new_ids, now=now)
+    return new_ids
+
+
+def _collect_ratings(
+    known: dict[int, ImportedAnswers], record: TraceRecord, submission: SubmissionRecord, trace: TraceRef
+) -> bool:
+    """Add the answers of a submission. Returns False if they are inconclusive: given up, unfinished, or live."""
+    if trace.kind != PREGENERATED or submission.finish_reason not in _CONCLUSIVE_ENDS:
+        return False
+    path = {turn.position: rating for turn in submission.turns if (rating := turn.path_rating()) is not None}
+    first = min((position for position, rating in path.items() if rating == -1), default=None)
+    is_complete = submission.finish_reason == "solution" or len(path) >= len(trace.steps)
+    if not path or (not is_complete if first is None else not _is_rateable(record, first)):
+        return False
+    answers = known.setdefault(trace.pk, ImportedAnswers())
+    if first not in answers.first_errors:
+        answers.first_errors.append(first)
+    for turn in submission.turns:
+        _collect_option_ratings(answers, turn, trace.steps.get(turn.position))
+    return True
+
+
+def _is_rateable(record: TraceRecord, position: int) -> bool:
+    return position < len(record.steps) and record.steps[position].is_rateable
+
+
+def _collect_option_ratings(answers: ImportedAnswers, turn: TurnRecord, step: StepRef | None) -> None:
+    """Add the ratings of the trace's own options. Others were only shown to this rater."""
+    for judgment in turn.shown or ():
+        if step and judgment.rating is not None and judgment.text in step.texts:
+            option = step.option_ids[step.texts.index(judgment.text)]
+            agrees = answers.ratings.get(option, judgment.rating) == judgment.rating
+            answers.ratings[option] = judgment.rating if agrees else None
 
 
 # Find problems of a file that are similar to other problems of the project.

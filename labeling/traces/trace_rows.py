@@ -1,12 +1,19 @@
-"""Find or make the rows of problems, traces, steps and options of one chunk."""
+"""Find or make the rows of one chunk of an import: problems, traces, steps and options, then submissions.
+
+Call everything inside one transaction, after `lock_project_import`. Existing rows are found by digests of named
+fields in a fixed order, never of whole structs, so that a new field of a record does not change the identity of rows
+that are already imported.
+"""
 
 import datetime as dt
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
+from django.db import connection
 from django.db.models import Max
 from msgspec import UNSET, Struct
 
@@ -43,47 +50,92 @@ from labeling.models import (
     Trace,
 )
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
-from labeling.traces import bulk_insert, identity
+from rawsql import BulkRow, BulkTable
 
-# The rows of one chunk of an import, by table, until they are written together.
-
-
-PROBLEM = bulk_insert.BulkTable(
+PROBLEM = BulkTable(
     Problem,
     *("id", "project_id", "digest", "normal_digest", "ref", "domain", "text", "reference_answer"),
     *("reference_solution", "has_reference_answer", "has_reference_solution", "is_reserve", "source_id"),
 )
-TRACE = bulk_insert.BulkTable(
+TRACE = BulkTable(
     Trace,
     *("id", "project_id", "problem_id", "digest", "kind", "n_steps", "ref", "answer", "verifier_score"),
     *("is_right", "outcome_by", "outcome_grader", "provenance_id", "source_id", "source_line", "added_at"),
 )
-STEP = bulk_insert.BulkTable(Step, "id", "trace_id", "position", "kind", "is_rateable", "separator", "source_position")
-OPTION = bulk_insert.BulkTable(Option, "id", "step_id", "position", "origin", "text")
-PART = bulk_insert.BulkTable(
-    OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "data"
-)
-ASSIGNMENT = bulk_insert.BulkTable(
+STEP = BulkTable(Step, "id", "trace_id", "position", "kind", "is_rateable", "separator", "source_position")
+OPTION = BulkTable(Option, "id", "step_id", "position", "origin", "text")
+PART = BulkTable(OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "data")
+ASSIGNMENT = BulkTable(
     Assignment,
     *("id", "project_id", "rater_id", "trace_id", "purpose", "attempt", "origin", "state", "submitted_at"),
     *("finish_reason", "submitted_revision"),
 )
-SUBMISSION = bulk_insert.BulkTable(
+SUBMISSION = BulkTable(
     Submission,
     *("id", "project_id", "assignment_id", "revision", "submitted_at", "finish_reason", "finish_note", "total_ms"),
-    *("generation", "is_quality_control", "is_screening", "record_digest", "record_occurrence", "residue"),
+    *("generation", "is_quality_control", "is_screening", "source_id", "record_digest", "record_occurrence", "residue"),
 )
-TURN = bulk_insert.BulkTable(
+TURN = BulkTable(
     StepReview,
     *("id", "assignment_id", "revision", "step_id", "shown", "chosen", "written_text", "written_rating"),
     *("written_flagged", "written_corrected_rating", "comment", "active_ms"),
 )
-JUDGMENT = bulk_insert.BulkTable(
+JUDGMENT = BulkTable(
     Judgment,
     *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "value", "rollouts", "successes"),
 )
 # Parents first.
 TABLES = (PROBLEM, TRACE, STEP, OPTION, PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT)
+
+
+def digest_problem(problem: ProblemRecord) -> str:
+    """Digest text, answer and solution. An absent value differs from null."""
+    answer = None if problem.answer is UNSET else [problem.answer]
+    solution = None if problem.solution is UNSET else [problem.solution]
+    return _digest([problem.text, answer, solution])
+
+
+def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
+    """Digest a trace. A live trace is identified by its record, any other by its content without the labels."""
+    if record.kind == LIVE:
+        return _digest(["live", record.digest, occurrence])
+    steps = [[step.kind, [_option_fields(option) for option in step.options]] for step in record.steps]
+    segmenter = record.provenance.segmenter if record.provenance else ""
+    return _digest([problem, steps, record.answer, record.verifier_score, segmenter])
+
+
+def _is_reserve(normal_digest: str, share: float) -> bool:
+    """Tell whether a problem belongs to the held-out set. Depends only on its text and the share."""
+    return int(normal_digest[:16], 16) < share * 2.0**64
+
+
+def _match_options(texts: list[str], known: list[str]) -> list[int]:
+    """Return the position of each text among the options of a step. New texts are appended to `known`.
+
+    The n-th occurrence of a text is the n-th option with that text: duplicates are never merged.
+    """
+    if texts == known[: len(texts)]:
+        return list(range(len(texts)))
+    free: defaultdict[str, list[int]] = defaultdict(list)
+    for place in range(len(known) - 1, -1, -1):
+        free[known[place]].append(place)
+    return [_take_place(text, free[text], known) for text in texts]
+
+
+def _take_place(text: str, free: list[int], known: list[str]) -> int:
+    if free:
+        return free.pop()
+    known.append(text)
+    return len(known) - 1
+
+
+def _option_fields(option: OptionRecord) -> list[object]:
+    parts = [[part.kind, part.text, part.name, part.call_ref, part.media_type, part.data] for part in option.parts]
+    return [option.text, parts]
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
 
 
 class NumberedRecord(NamedTuple):
@@ -97,38 +149,39 @@ class ImportRows:
     """The collected rows by table, and the generators of their ids."""
 
     def __init__(self) -> None:
-        self.by_table: dict[bulk_insert.BulkTable, list[bulk_insert.BulkRow]] = {table: [] for table in TABLES}
-        ids = bulk_insert.new_ids([table.name for table in TABLES])
-        self.new_id = {table: ids[table.name].__next__ for table in TABLES}
+        self.by_table: dict[BulkTable, list[BulkRow]] = {table: [] for table in TABLES}
+        self.new_id = {table: rawsql.new_ids(table.name).__next__ for table in TABLES}
 
     def insert(self) -> None:
         for table, rows in self.by_table.items():
             table.insert(rows)
 
 
+def lock_project_import(project_id: int) -> None:
+    """Allow only one import at a time to write to a project, until the end of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('labeling.traces'), %s)", [project_id])
+
+
 UNDONE_REASON = "the import was undone"  # traces withdrawn for this reason come back when their file is imported again
 
 
+@dataclass(slots=True)
 class StepRef:
     """A step with the ids and texts of its options by position."""
 
-    __slots__ = ("option_ids", "pk", "texts")
-
-    def __init__(self, pk: int, texts: list[str]) -> None:
-        self.pk = pk
-        self.texts = texts
-        self.option_ids: list[int] = []
+    pk: int
+    texts: list[str]
+    option_ids: list[int] = field(default_factory=list)
 
 
+@dataclass(slots=True)
 class TraceRef:
-    __slots__ = ("is_new", "is_reserve", "kind", "pk", "steps")
-
-    def __init__(self, pk: int, kind: str, *, is_new: bool, is_reserve: bool = False) -> None:
-        self.pk = pk
-        self.kind = kind
-        self.is_new = is_new
-        self.is_reserve = is_reserve
-        self.steps: dict[int, StepRef] = {}
+    pk: int
+    kind: str
+    is_new: bool
+    is_reserve: bool = False
+    steps: dict[int, StepRef] = field(default_factory=dict)
 
 
 class TraceRows:
@@ -150,10 +203,10 @@ class TraceRows:
 
     def find_or_add(self, numbered: Sequence[NumberedRecord]) -> None:
         """Find or make the trace of each record."""
-        problem_digests = [identity.digest_problem(record.problem) for record, _ in numbered]
+        problem_digests = [digest_problem(record.problem) for record, _ in numbered]
         problems = self._find_or_add_problems(problem_digests, [record.problem for record, _ in numbered])
         digests = [
-            identity.digest_trace(record, problem=problem, occurrence=occurrence)
+            digest_trace(record, problem=problem, occurrence=occurrence)
             for (record, occurrence), problem in zip(numbered, problem_digests, strict=True)
         ]
         known = self._find(digests)
@@ -187,7 +240,7 @@ class TraceRows:
     def match_options(self, step: StepRef, texts: list[str]) -> list[int]:
         """Return the positions of these options in the step. Unknown options are added."""
         n_known = len(step.texts)
-        places = identity.match_options(texts, step.texts)
+        places = _match_options(texts, step.texts)
         for place in range(n_known, len(step.texts)):
             self._add_option(step, place, OptionRecord(step.texts[place]))
         return places
@@ -204,7 +257,7 @@ class TraceRows:
     def _add_problem(self, digest: str, problem: ProblemRecord) -> tuple[int, bool]:
         pk = self._rows.new_id[PROBLEM]()
         normal = near_duplicates.digest_normalized(problem.text)
-        is_reserve = identity.is_reserve(normal, self._project.reserve_problem_share)
+        is_reserve = _is_reserve(normal, self._project.reserve_problem_share)
         self._rows.by_table[PROBLEM].append(
             (
                 *(pk, self._project.pk, digest, normal, problem.ref, problem.domain, problem.text),
@@ -269,12 +322,11 @@ class TraceRows:
             return None
         digest = hashlib.sha256(msgspec.json.encode(record, order="sorted")).hexdigest()
         if digest not in self._provenances:
-            rows = rawsql.fetch_rows(_FIND_PROVENANCE, {"project": self._project.pk, "digest": digest})
-            self._provenances[digest] = rows[0][0] if rows else self._new_provenance(record, digest)
+            found, _ = Provenance.objects.get_or_create(
+                project=self._project, digest=digest, defaults=msgspec.structs.asdict(record)
+            )
+            self._provenances[digest] = found.pk
         return self._provenances[digest]
-
-    def _new_provenance(self, record: ProvenanceRecord, digest: str) -> int:
-        return Provenance.objects.create(project=self._project, digest=digest, **msgspec.structs.asdict(record)).pk
 
 
 _FIND_PROBLEMS = """
@@ -282,7 +334,6 @@ SELECT digest, id, is_reserve FROM labeling_problem WHERE project_id = %(project
 _FIND_TRACES = """
 SELECT digest, id, kind, withdrawn_at IS NOT NULL, withdrawn_reason FROM labeling_trace
 WHERE project_id = %(project)s AND digest = ANY (%(digests)s)"""
-_FIND_PROVENANCE = "SELECT id FROM labeling_provenance WHERE project_id = %(project)s AND digest = %(digest)s"
 
 
 def _live_steps(record: TraceRecord) -> list[StepRecord]:
@@ -294,26 +345,21 @@ def _live_steps(record: TraceRecord) -> list[StepRecord]:
     ]
 
 
-# Make the rows of imported submissions: assignments, submissions, turns and judgments.
-
-
-_Key = tuple[str, int]
-
-
 class _NewSubmission(Struct):
     """A submission that is not in the database yet."""
 
     record: SubmissionRecord
     trace: TraceRef
-    key: _Key
+    key: tuple[str, int]  # digest and occurrence of its record
     residue: bytes | None
 
 
 class SubmissionRows:
     """The new submissions of one chunk. The sets of trace ids say what has to be updated afterwards."""
 
-    def __init__(self, project: Project, now: dt.datetime, rows: ImportRows) -> None:
+    def __init__(self, project: Project, source: Source, now: dt.datetime, rows: ImportRows) -> None:
         self._project = project
+        self._source = source
         self._now = now
         self._rows = rows
         self._attempts: dict[tuple[int, int, str], int] = {}
@@ -380,20 +426,15 @@ class SubmissionRows:
         self._rows.by_table[ASSIGNMENT].append(
             (
                 *(assignment_id, self._project.pk, rater_id, submission.trace.pk, purpose.value, attempt),
-                *(
-                    AssignmentOrigin.IMPORTED.value,
-                    AssignmentState.SUBMITTED.value,
-                    submitted_at,
-                    record.finish_reason,
-                    1,
-                ),
+                *(AssignmentOrigin.IMPORTED.value, AssignmentState.SUBMITTED.value),
+                *(submitted_at, record.finish_reason, 1),
             )
         )
         self._rows.by_table[SUBMISSION].append(
             (
                 *(self._rows.new_id[SUBMISSION](), self._project.pk, assignment_id, 1, submitted_at),
                 *(record.finish_reason, record.finish_note, record.total_ms, record.generation),
-                *(record.is_quality_control, record.is_screening, *submission.key),
+                *(record.is_quality_control, record.is_screening, self._source.pk, *submission.key),
                 submission.residue and pack_residue(submission.residue),
             )
         )
@@ -420,15 +461,10 @@ class SubmissionRows:
         for place, judgment in zip(places, turn.shown or (), strict=True):
             if judgment.rating is None and judgment.flagged is None and judgment.value is None:
                 continue  # shown but not rated
+            judgment_id = self._rows.new_id[JUDGMENT]()
             self._rows.by_table[JUDGMENT].append(
                 (
-                    *(
-                        self._rows.new_id[JUDGMENT](),
-                        turn_id,
-                        step.option_ids[place],
-                        judgment.rating,
-                        judgment.flagged,
-                    ),
+                    *(judgment_id, turn_id, step.option_ids[place], judgment.rating, judgment.flagged),
                     *(judgment.category, judgment.reason, judgment.value, judgment.rollouts, judgment.successes),
                 )
             )
@@ -437,8 +473,8 @@ class SubmissionRows:
 def _number_submissions(numbered: Sequence[NumberedRecord], traces: Sequence[TraceRef]) -> Iterator[_NewSubmission]:
     for (record, occurrence), trace in zip(numbered, traces, strict=True):
         for number, submission in enumerate(record.submissions):
-            key = (identity.digest_submission(record, number), occurrence)
-            yield _NewSubmission(submission, trace, key, record.residue if number == 0 else None)
+            digest = record.digest if number == 0 else _digest([record.digest, number])
+            yield _NewSubmission(submission, trace, (digest, occurrence), record.residue if number == 0 else None)
 
 
 def _rater_key(record: SubmissionRecord) -> tuple[str, str | None]:

@@ -1,4 +1,5 @@
-"""Undo an import: remove the traces that no one has opened, and withdraw the others. One event logs the result.
+"""Undo an import: remove the traces that no one has opened, and withdraw the others. One event logs the result. The job
+never runs while the import itself is running.
 
 Submitted labels are never deleted, whether they were made here or imported. A trace that a policy drew is withdrawn and
 not removed: the probabilities of later draws depend on it.
@@ -14,16 +15,48 @@ from msgspec import Struct, convert, to_builtins
 
 from accounts.models import User
 from events import audit_log
+from jobs import control
+from jobs.failures import JobFailed
+from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling import benchmarks, queue
 from labeling.models import Assignment, Problem, Source, Submission, Trace, TraceDraw
 from labeling.quality.gold import delete_unopened_gold
-from labeling.quality.project_stats import mark_existing_stats_stale
-from labeling.quality.trace_counts import reset_trace_count
-from labeling.traces import bulk_insert
-from labeling.traces.trace_rows import UNDONE_REASON
+from labeling.quality.project_stats import mark_existing_stats_stale, reset_trace_count
+from labeling.traces.trace_rows import UNDONE_REASON, lock_project_import
 
+KIND = "labeling.undo_import"
+IMPORT_KIND = "labeling.bring_in"  # of the jobs of `import_job`
 _CHUNK_TRACES = 200  # per transaction
+
+
+class ImportStillRunning(JobFailed):
+    """The import of the file has not finished."""
+
+
+def request_undo(*, source: Source, by: User | None, now: dt.datetime) -> Job:
+    """Queue the undo of an import."""
+    _refuse_while_importing(source)
+    return control.request_job(
+        kind=KIND, subject=f"project:{source.project_id}", arguments={"source": source.pk}, by=by, now=now
+    )
+
+
+def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
+    """Yield the remaining work of the job."""
+    source = Source.objects.select_related("project").get(pk=job.arguments["source"])
+    yield from run_undo(source, by=job.asked_by, checkpoint=job.checkpoint)
+
+
+def run_undo(source: Source, *, by: User | None, checkpoint: dict[str, Any]) -> Iterator[JobProgress | Chunk]:
+    _refuse_while_importing(source)
+    yield from undo_source(source, by=by, checkpoint=checkpoint)
+
+
+def _refuse_while_importing(source: Source) -> None:
+    is_of_source = Q(arguments__source=source.pk) | Q(result__source=source.pk)
+    if Job.objects.unfinished().filter(is_of_source, kind=IMPORT_KIND).exists():
+        raise ImportStillRunning("this import is still running: cancel it first")
 
 
 class UndoProgress(Struct):
@@ -51,7 +84,7 @@ def _next_trace_ids(source: Source, after: int, size: int) -> list[int]:
 def _undo_chunk(
     source: Source, ids: Sequence[int], undone: UndoProgress, total: int, by: User | None, now: dt.datetime
 ) -> JobProgress:
-    bulk_insert.lock_project_import(source.project_id)
+    lock_project_import(source.project_id)
     # Withdrawn first, so that no rater can open a trace after the check that no one has.
     queue.withdraw_traces(trace_ids=ids, now=now, reason=UNDONE_REASON, by=by, logs_each=False)
     untouched = _find_untouched(ids)
@@ -84,7 +117,7 @@ def _remove_traces(ids: Sequence[int], now: dt.datetime) -> int:
 
 
 def _finish_undo(source: Source, undone: UndoProgress, by: User | None, now: dt.datetime) -> JobProgress:
-    bulk_insert.lock_project_import(source.project_id)
+    lock_project_import(source.project_id)
     reset_trace_count(project_id=source.project_id)
     mark_existing_stats_stale(project_id=source.project_id, now=now)
     empty = Problem.objects.filter(~Exists(Trace.objects.filter(problem=OuterRef("pk"))), source=source)

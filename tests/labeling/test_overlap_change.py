@@ -1,6 +1,7 @@
 """A change of the overlap: its impact, the job, and the new evaluation."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_impact_counts_open_work() -> None:
 def test_open_assignment_gets_a_longer_lease_with_its_next_rating(minutes: int, after_a_rating: int) -> None:
     project = factories.make_project()
     assignment = factories.make_assignment(factories.make_rater(project), factories.make_trace(project))
-    changed = {"overlap": 2, "overlap_limit": 5, "lease_seconds": 60 * minutes}
+    changed: dict[str, Any] = {"overlap": 2, "overlap_limit": 5, "lease_seconds": 60 * minutes}
     overlap_change.change_overlap(project=project, by=None, now=factories.NOW, **changed)
     for kept in (30, after_a_rating):
         assignment.refresh_from_db()
@@ -76,7 +77,7 @@ def test_open_assignment_gets_a_longer_lease_with_its_next_rating(minutes: int, 
 
 def test_lease_change_needs_no_job() -> None:
     project = factories.make_project()
-    changed = {"overlap": 2, "overlap_limit": 5, "lease_seconds": 600}
+    changed: dict[str, Any] = {"overlap": 2, "overlap_limit": 5, "lease_seconds": 600}
     assert overlap_change.change_overlap(project=project, by=None, now=factories.NOW, **changed) is None
     assert Event.objects.get(what="project.changed").detail == {
         "lease_seconds": [1800, 600],

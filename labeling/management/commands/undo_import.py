@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from jobs.failures import JobFailed
 from jobs.runner import JobProgress
 from labeling.models import Source
-from labeling.traces import undo_job
+from labeling.traces import undo
 
 
 class Command(BaseCommand):
@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def _undo(self, source: Source) -> dict[str, Any]:
         progress = JobProgress(0)
-        for chunk in undo_job.run_undo(source, by=None, checkpoint={}):
+        for chunk in undo.run_undo(source, by=None, checkpoint={}):
             with transaction.atomic():
                 progress = chunk if isinstance(chunk, JobProgress) else chunk(timezone.now())
         return dict((progress.result or {})["undone"])

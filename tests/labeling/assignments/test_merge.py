@@ -148,8 +148,9 @@ class Windows(RuleBasedStateMachine):
     def _expect_submitted(self, made: Submission, row: Assignment) -> None:
         assert made.revision == row.revision == row.submitted_revision + 1
         if row.project.protocol == "first_error":
-            end = protocols.find_first_negative(
-                [protocols.ProtocolStep(step, True, (self.oracle.cells.get((step, 0)),)) for step in range(len(STEPS))]
+            end = protocols.find_end(
+                "first_error",
+                [protocols.ProtocolStep(step, True, (self.oracle.cells.get((step, 0)),)) for step in range(len(STEPS))],
             )
             dropped = [place for place in self.oracle.cells if end is not None and place[0] > end]
             for place in dropped:

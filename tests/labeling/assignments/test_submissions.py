@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from events.models import Event
 from labeling import assignments
 from labeling.models import Assignment, RatingEdit, StepReview, Submission
+from labeling.models.assignment import FinishReason
 from labeling.projects.protocols import SubmitCode, SubmitState
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient, current_ratings
@@ -118,6 +119,58 @@ def test_submit_is_refused_while_edits_of_another_window_are_unseen(assignment: 
     assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1, (2, 0): 1}
 
 
+NO_ERROR = assignments.SubmitPromise(seen=0, code="no_error")
+
+
+@pytest.mark.parametrize(
+    ("promise", "is_kept"),
+    [
+        (NO_ERROR, True),
+        (assignments.SubmitPromise(seen=0, code="first_error", number=2), False),
+        (None, True),
+    ],
+)
+def test_submit_stores_the_ending_that_was_promised(
+    assignment: Assignment, promise: assignments.SubmitPromise | None, is_kept: bool
+) -> None:
+    client = WorkPageClient(assignment)
+    writes = [client.write(step, 1) for step in range(3)]
+    if is_kept:
+        assert submit(client, *writes, promise=promise).finish_reason == "solution"
+    else:
+        with pytest.raises(assignments.UnseenRatings):
+            submit(client, *writes, promise=promise)
+        assert not Submission.objects.exists()
+        assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1, (2, 0): 1}
+
+
+def test_submit_needs_to_have_seen_the_edits_of_other_windows(assignment: Assignment) -> None:
+    client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
+    client.rate([1, 1, 1])
+    seen = Assignment.objects.get().version
+    other.seen = seen
+    other.send(other.write(1, 0))  # the ending stays the same, a rating does not
+    with pytest.raises(assignments.UnseenRatings):
+        submit(client, promise=assignments.SubmitPromise(seen=seen, code="no_error"))
+    seen = Assignment.objects.get().version
+    assert submit(client, promise=assignments.SubmitPromise(seen=seen, code="no_error")).revision == 1
+
+
+def test_repeated_submit_is_told_apart_from_one_of_another_window(assignment: Assignment) -> None:
+    client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
+    writes = [client.write(step, 1) for step in range(3)]
+    first = submit(client, *writes, promise=NO_ERROR)
+    assert submit(client, *writes, promise=NO_ERROR) == first  # its answer was lost
+    with pytest.raises(assignments.AlreadySubmitted):
+        submit(other, other.write(1, -1), promise=assignments.SubmitPromise(seen=0, code="first_error", number=2))
+    with pytest.raises(assignments.AlreadySubmitted):
+        submit(other, promise=NO_ERROR)  # it never saw the ratings
+    with pytest.raises(assignments.AlreadySubmitted):
+        submit(client, promise=NO_ERROR, ending=FinishReason.GIVE_UP, reason="?")
+    assert list(Submission.objects.all()) == [first]
+    assert RatingEdit.objects.get(client="other").was_late
+
+
 @pytest.mark.parametrize("state", ["released", "lapsed"])
 def test_late_submission_without_a_free_slot_is_extra(assignment: Assignment, now: dt.datetime, state: str) -> None:
     Assignment.objects.update(state=state, holds_slot=False, ended_at=now)
@@ -174,8 +227,8 @@ def test_submit_takes_few_statements(assignment: Assignment) -> None:
     client.rate([1, 1, 1])
     with CaptureQueriesContext(connection) as queries:
         submit(client)
-    # What stands, and inside a savepoint of the test's transaction what is written: the submission with its assignment,
-    # the event, the count.
+        # Read the answer sheet; then, in a savepoint of the test's transaction, write the submission, its assignment,
+    # the event and the count.
     assert len(queries) == 6
 
 

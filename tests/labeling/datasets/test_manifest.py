@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from formats import prm800k
+from formats.record_reader import RawValue
 from formats.records import TraceRecord
 from labeling import assignments
 from labeling.datasets import manifest
@@ -31,8 +32,12 @@ def freeze(project: Project, **filters: Any) -> Manifest:
     )
 
 
+def read_records(frozen: Manifest, **place: int) -> list[TraceRecord]:
+    return [row.record for rows in manifest.read_row_chunks(frozen, **place, has_names=True) for row in rows]
+
+
 def export(frozen: Manifest) -> bytes:
-    return b"".join(prm800k.write(manifest.stream_records(frozen, chunk=2)))
+    return b"".join(prm800k.write(read_records(frozen, chunk=2)))
 
 
 def relabel(assignment: Assignment) -> None:
@@ -111,7 +116,7 @@ def test_other_projects_are_not_included() -> None:
 def test_stream_starts_at_a_position() -> None:
     project = factories.make_project()
     load_lines(project, *(prm.make_line(labeler=name) for name in ("ann", "ben", "cid", "dan")))
-    records = manifest.stream_records(freeze(project), start=2, chunk=1)
+    records = read_records(freeze(project), start=2, chunk=1)
     assert [record.submissions[0].labeler for record in records] == ["cid", "dan"]
 
 
@@ -122,14 +127,14 @@ def test_a_chunk_takes_three_queries(
     load_lines(project, *(prm.make_line(labeler=f"rater {number}") for number in range(9)))
     frozen = freeze(project)
     with django_assert_num_queries(3):
-        assert len(list(manifest.stream_records(frozen, chunk=9))) == 9
+        assert len(read_records(frozen, chunk=9)) == 9
 
 
 def test_stream_gives_the_imported_record() -> None:
     project = factories.make_project()
     load_lines(project, prm.make_line())
-    (record,) = manifest.stream_records(freeze(project))
-    read = prm800k.parse_line(prm.make_line(), number=1)
+    (record,) = read_records(freeze(project))
+    read = prm800k.parse_value(RawValue(prm.make_line(), 1))
     assert isinstance(read, TraceRecord)
     assert (record.problem, record.steps, record.submissions) == (read.problem, read.steps, read.submissions)
 
@@ -167,5 +172,5 @@ def test_own_submission_is_exported_in_the_same_format_and_kept_after_a_correcti
         assert [step["completions"][0]["rating"] for step in record["label"]["steps"]] == ratings
         assert record["label"]["finish_reason"] == reason
         assert record["question"]["pre_generated_steps"] == ["One.", "Two.", "Three."]
-        assert isinstance(prm800k.parse_line(line, number=1), TraceRecord)
+        assert isinstance(prm800k.parse_value(RawValue(line, 1)), TraceRecord)
     assert json.loads(old)["label"]["steps"][1]["chosen_completion"] is None

@@ -7,7 +7,7 @@ from typing import Any
 
 from labeling import assignments
 from labeling.models import Assignment, Project, Rater, Trace
-from labeling.quality import background_refresh
+from labeling.quality import project_stats, resolve
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient
 
@@ -39,9 +39,9 @@ def report_problem(rater: Rater, trace: Trace) -> None:
 
 def refresh_quality(*, now: dt.datetime) -> None:
     """What beat has done every few seconds: settle, then compute what is stale."""
-    background_refresh.resolve_due_traces(now=now)
-    for project_id in background_refresh.list_stale_projects(now=now):
-        background_refresh.refresh_project_stats(project_id=project_id, now=now)
+    resolve.resolve_due_traces(now=now)
+    for project_id in project_stats.find_stale_projects(now=now):
+        project_stats.refresh_project_stats(project_id=project_id, now=now)
 
 
 def correct_step(

@@ -12,8 +12,8 @@ def said(first_error: int | None, *ratings: int, option: int = 0) -> list[Option
 
 
 def test_survivors_do_not_vote_on_labels() -> None:
-    """Two see the error at the third step. One calls the first step wrong and goes on, and says neutral where those who
-    are still at risk say positive."""
+    """Two raters report the error at the third step. A third rates the first step wrong and continues, with neutral
+    where the raters still at risk rate positive."""
     ratings = [*said(2, 1, 1, -1), *said(2, 1, 1, -1), *said(0, -1, 0, 0, 0)]
     found = consensus.labels_from_first_error(ratings, first_error=2, votes=[2, 2, 0])
     assert [label[:3] for label in found] == [(0, 0, 1), (1, 0, 1), (2, 0, -1)]

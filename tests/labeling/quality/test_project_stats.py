@@ -15,12 +15,12 @@ from jobs.models import Job, JobState
 from labeling import queue
 from labeling.models import AgreementTally, Judgment, Project, Rater, Settlement, Step, Trace, TraceDraw
 from labeling.models.gold import GoldUse
-from labeling.quality import background_refresh, project_stats, recount_job, tallies, tally_arrays
+from labeling.quality import project_stats, recount_job, resolve, tallies
 from labeling.quality.gold import make_gold
 from labeling.quality.project_stats import load_project_stats
 from labeling.quality.resolve import resolve_traces
 from rawsql import integer_columns
-from stats import estimation, rating_patterns, step_agreement
+from stats import agreement, estimation, rating_patterns
 from stats.estimates import Reason
 from tests import factories
 from tests.labeling.quality import submitted_work
@@ -48,7 +48,7 @@ def by_hand(project: Project, **only: Any) -> dict[str, float | None]:
     counted = rating_patterns.count_patterns(
         units=units, labels=np.array([(row[1] or 0) + 1 for row in rows]), problem_of_unit=numbers
     )
-    return {name: estimate.value for name, estimate in step_agreement.estimate_step_statistics(counted).items()}
+    return {name: estimate.value for name, estimate in agreement.estimate_step_statistics(counted).items()}
 
 
 def values(estimates: dict[str, Any]) -> dict[str, float | None]:
@@ -130,7 +130,7 @@ def test_gold_accuracy_of_raters_has_an_interval(project: Project) -> None:
     gold = factories.make_trace(project)
     make_gold(trace=gold, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=NOW)
     submitted_work.submit_trace(rater, gold, [1, 1, 1], purpose="gold")
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     told = project_stats.build_stats_content(project_id=project.pk, now=NOW)["raters"][str(rater.pk)]["gold"]
     assert (told["n"], told["right"], told["missed"], told["low"]) == (1, 0, 1, 0.0)
     assert told["high"] > 0.5
@@ -167,9 +167,9 @@ def test_recount_reports_and_corrects_drift(project: Project) -> None:
 def kept(project: Project) -> Iterator[set[int]]:
     """The traces of the registered audit slice."""
     traces = set(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:5])
-    others, tally_arrays._audit_slices[:] = tally_arrays._audit_slices[:], [lambda project_id: traces]
+    others, tallies._audit_slices[:] = tallies._audit_slices[:], [lambda project_id: traces]
     yield traces
-    tally_arrays._audit_slices[:] = others
+    tallies._audit_slices[:] = others
 
 
 def test_headline_uses_the_audit_slice_if_a_policy_drew_traces(project: Project, kept: set[int]) -> None:

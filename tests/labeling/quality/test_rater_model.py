@@ -15,14 +15,16 @@ from labeling.models import (
     Project,
     Rater,
     RaterModelFit,
+    ReportCount,
     Settlement,
     Step,
     Trace,
 )
+from labeling.models.consensus import FitBasis
 from labeling.models.gold import GoldUse
-from labeling.models.rater_model import FitBasis
-from labeling.quality import background_refresh, posteriors, rater_model
-from labeling.quality.posteriors import ObservedFirstError, TraceShape
+from labeling.quality import rater_model, resolve
+from labeling.quality.rater_model import TraceShape
+from labeling.quality.submitted_reports import RevisionReport
 from stats.estimates import Reason
 from tests import factories
 from tests.labeling.quality import submitted_work
@@ -146,14 +148,14 @@ def test_posterior_follows_the_better_rater(crowd: Crowd) -> None:
     made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
     assert made is not None
     careful, _, careless = crowd.raters
-    seen = [ObservedFirstError(7, careful.pk, 1, 1, False), ObservedFirstError(7, careless.pk, None, 3, False)]
-    found = posteriors.compute_posteriors(made, {7: SHAPE}, seen)[7]
+    seen = [RevisionReport(1, 1, 7, careful.pk, 1, 1), RevisionReport(2, 1, 7, careless.pk, None, 3)]
+    found = rater_model.compute_posteriors(made, {7: SHAPE}, seen)[7]
     assert found.leading == 1
     assert found.probability_at(1) > 0.5
-    assert sum(found.places) == pytest.approx(1)
+    assert sum(found.as_list()) == pytest.approx(1)
     assert found.probability_after(0) == pytest.approx(1 - found.probability_at(0))
-    assert [round(each, 6) for each in found.places] == found.as_list()
-    stranger = posteriors.compute_posteriors(made, {7: SHAPE}, [ObservedFirstError(7, 10**9, 1, 1, False)])
+    assert found.as_list() == [round(found.probability_at(place), 6) for place in (0, 1, 2, None)]
+    stranger = rater_model.compute_posteriors(made, {7: SHAPE}, [RevisionReport(1, 1, 7, 10**9, 1, 1)])
     assert stranger[7].leading == 1
 
 
@@ -163,13 +165,13 @@ def test_consensus_stores_its_probability(crowd: Crowd) -> None:
     trace = factories.make_trace(crowd.project)
     for rater in crowd.raters[:2]:
         submitted_work.submit_trace(rater, trace, [1, -1])
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     assert Consensus.objects.get().fit is None
-    job = rater_model.enqueue_fit(project_id=crowd.project.pk, by=None, now=NOW)
+    job = rater_model.enqueue_fit(project_id=crowd.project.pk, now=NOW)
     assert job is not None
-    assert rater_model.enqueue_fit(project_id=crowd.project.pk, by=None, now=NOW) is None
+    assert rater_model.enqueue_fit(project_id=crowd.project.pk, now=NOW) is None
     assert runner.run_job(job.pk, rater_model.chunks) == "done"
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     row = Consensus.objects.get(revision=2)
     assert row.fit == RaterModelFit.objects.get()
     assert row.posterior is not None
@@ -182,7 +184,7 @@ def test_consensus_stores_its_probability(crowd: Crowd) -> None:
     ]
     rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
     Settlement.objects.update(is_due=True)
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     assert Consensus.objects.count() == 2  # another fit makes no revision by itself
 
 
@@ -193,14 +195,14 @@ def test_assisted_submissions_have_their_own_fit(crowd: Crowd) -> None:
     trace = factories.make_trace(crowd.project)
     for rater in crowd.raters[:2]:
         submitted_work.submit_trace(rater, trace, [1, -1])
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     blind = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
     assert blind is not None
     assert (
         rater_model.fit_raters(project_id=crowd.project.pk, now=NOW, basis=FitBasis.ASSISTED) is None
     )  # no assisted submissions
     Settlement.objects.update(is_due=True)
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     machine = submitted_work.submit_trace(judge, trace, [-1])
     shown = submitted_work.submit_trace(factories.make_rater(crowd.project), trace, [-1], is_assisted=True)
     again, assisted = (rater_model.fit_raters(project_id=crowd.project.pk, now=NOW, basis=basis) for basis in FitBasis)
@@ -210,7 +212,7 @@ def test_assisted_submissions_have_their_own_fit(crowd: Crowd) -> None:
     assert {str(judge.pk), str(-shown.rater_id)} <= set(assisted.rates)
     assert not {str(judge.pk), str(-shown.rater_id)} & set(again.rates)
     Settlement.objects.update(is_due=True)
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     _votes_alone, before, row = Consensus.objects.order_by("revision")
     assert (before.assisted_votes, before.assisted_posterior) == ([], None)
     assert (row.first_error, row.n_votes, row.labels, row.posterior) == (1, 2, before.labels, before.posterior)
@@ -221,7 +223,7 @@ def test_assisted_submissions_have_their_own_fit(crowd: Crowd) -> None:
     assert FirstErrorReport.objects.filter(assignment=machine).count() == 0
     Settlement.objects.update(is_due=True)
     rater_model.fit_raters(project_id=crowd.project.pk, now=NOW, basis=FitBasis.ASSISTED)
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     assert Consensus.objects.count() == 3  # another fit makes no revision by itself
 
 
@@ -248,7 +250,7 @@ def test_settle_by_probability_if_enabled(accepts: bool) -> None:
     first, second = submitted_work.make_raters(project, 2)
     submitted_work.submit_trace(first, trace, [1, 1, -1])
     submitted_work.submit_trace(second, trace, [1, -1])
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     row = Settlement.objects.get()
     # A false alarm is rare, a missed error is not: the earlier place is the likelier one.
     assert (row.state, row.reason) == (("settled", "accepted") if accepts else ("asked", "differ"))
@@ -266,7 +268,7 @@ def test_settle_by_probability_requests_more_if_agreement_is_too_uncertain() -> 
     states = []
     for rater in readers:
         submitted_work.submit_trace(rater, trace, [1, 1, 1])
-        background_refresh.resolve_due_traces(now=NOW)
+        resolve.resolve_due_traces(now=NOW)
         row = Settlement.objects.get()
         states.append((row.state, row.reason))
     assert states == [
@@ -280,5 +282,50 @@ def test_settle_by_votes_without_a_threshold() -> None:
     project = factories.make_project(overlap=1, uses_probability=True)
     make_fit(project, None)
     submitted_work.submit_trace(factories.make_rater(project), factories.make_trace(project), [1, 1, 1])
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     assert Settlement.objects.get().reason == "all_agree"
+
+
+def test_model_chooses_the_first_error_once_gold_shows_that_it_is_as_good_as_votes(crowd: Crowd) -> None:
+    """Two careless raters outvote a careful one, until the model knows them."""
+    other = factories.make_rater(crowd.project)
+    crowd.raters.append(other)
+    crowd.quality |= {crowd.raters[1]: 0.3, crowd.raters[2]: 0.3, other: GOOD}
+    careful, *careless, _ = crowd.raters
+    crowd.read(150)
+    trace = factories.make_trace(crowd.project)
+    for rater, ratings in zip((careful, *careless), ([1, -1], [1, 1, 1], [1, 1, 1]), strict=True):
+        submitted_work.submit_trace(rater, trace, ratings)
+    resolve.resolve_due_traces(now=NOW)
+    assert (Settlement.objects.get().reason, Consensus.objects.get().first_error) == ("most_agree", None)
+    made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
+    assert made is not None
+    assert not made.is_better_than_votes  # no gold
+    Settlement.objects.update(is_due=True)
+    resolve.resolve_due_traces(now=NOW)
+    assert Settlement.objects.get().reason == "most_agree"
+    crowd.meet_gold(60)
+    job = rater_model.enqueue_fit(project_id=crowd.project.pk, now=NOW)
+    assert job is not None
+    assert runner.run_job(job.pk, rater_model.chunks) == "done"
+    fit = rater_model.load_current_fit(crowd.project.pk)
+    assert fit is not None
+    assert (fit.n_compared >= 30, fit.model_right > fit.votes_right, fit.is_better_than_votes) == (True, True, True)
+    resolve.resolve_due_traces(now=NOW)
+    assert Settlement.objects.get().reason == "most_likely"
+    assert Consensus.objects.latest("revision").first_error == 1
+
+
+def test_fit_is_made_by_day_when_the_work_has_grown(crowd: Crowd) -> None:
+    def grow(n: int) -> bool:
+        ReportCount.objects.update_or_create(
+            project=crowd.project,
+            rater=crowd.raters[0],
+            defaults={"readings": n, "steps": n, "compared": 0, "same": 0, "missed": 0},
+        )
+        job = rater_model.enqueue_fit_if_grown(project_id=crowd.project.pk, now=NOW)
+        if job is not None:
+            runner.run_job(job.pk, rater_model.chunks)
+        return job is not None
+
+    assert [grow(n) for n in (99, 100, 110, 125, 150, 157)] == [False, True, False, True, False, True]

@@ -9,7 +9,7 @@ import pytest
 from events.models import Event
 from labeling import queue
 from labeling.models import Consensus, FirstErrorReport, Project, QueueEntry, Settlement, Trace
-from labeling.quality import consensus, resolution_reasons, resolution_state
+from labeling.quality import consensus, settlements
 from labeling.quality.adjudication import send_back_trace
 from labeling.quality.resolve import resolve_traces
 from tests import factories
@@ -38,7 +38,7 @@ def settled(project: Project, trace: Trace) -> Settlement:
     resolve_traces(project_id=project.pk, trace_ids=[trace.pk], now=NOW)
     row = Settlement.objects.get(pk=trace.pk)
     assert not row.is_due
-    assert resolution_reasons.describe_resolution_reason(row.reason)
+    assert settlements.RESOLUTION_REASONS[row.reason]
     return row
 
 
@@ -67,7 +67,7 @@ def test_third_label_is_requested_when_two_differ_and_the_majority_settles() -> 
     assert (row.state, row.reason) == ("settled", "most_agree")
     found = consensus.current_revisions(project_id=project.pk).get()
     assert (found.first_error, found.n_votes) == (0, 3)
-    # What the survivor says behind the error is no label.
+    # Ratings after the error, by the rater who continued, are not labels.
     assert found.labels == [[0, 0, -1, pytest.approx(2 / 3), 3]]
 
 
@@ -90,8 +90,8 @@ def test_late_submission_votes() -> None:
 
 
 def test_late_submission_does_not_replace_the_awaited_one() -> None:
-    """Somebody lapsed, somebody else has the trace, the first one submits all the same, and differs: nobody further is
-    asked before the one who has it has spoken."""
+    """A lease lapsed, another rater has the trace, and the first rater still submits and differs. No further label is
+    requested before the other rater has submitted."""
     project, trace = make()
     lapsed, _other = (
         queue.claim_trace(rater_id=each.pk, now=NOW, opened=True) for each in submitted_work.make_raters(project, 2)
@@ -108,8 +108,8 @@ def test_late_submission_does_not_replace_the_awaited_one() -> None:
 
 @pytest.mark.parametrize(("state", "second"), [("contested", [-1]), ("settled", SOUND)])
 def test_higher_overlap_does_not_reopen_finished_traces(state: str, second: list[int]) -> None:
-    """The project asks for three from the start now: what was contested after two is asked one more, and what was
-    settled by two stays so when one of them is corrected and says the same."""
+    """The overlap is now three. A trace contested after two labels gets one more; a trace settled by two stays settled
+    when one of them is corrected without a change."""
     project, trace = make(limit=2)
     read(project, trace, SOUND)
     assert read(project, trace, second).state == state
@@ -129,14 +129,14 @@ def test_lower_overlap_settles_waiting_traces() -> None:
     submitted_work.give_up(factories.make_rater(project), trace, [1])
     assert settled(project, trace).reason == "cut_off"
     Project.objects.update(overlap=2)
-    resolution_state.mark_unsettled_due(project_id=project.pk, now=NOW)
+    settlements.mark_unsettled_due(project_id=project.pk, now=NOW)
     row = settled(project, trace)
     assert (row.state, row.reason) == ("settled", "all_agree")
 
 
 def test_lower_overlap_still_waits_for_a_requested_submission() -> None:
-    """Three readings differ and a fourth is asked for; two from the start are enough now. It is still to come: nobody
-    is to decide before it, and nobody further is asked."""
+    """Three submissions differ, a fourth is requested, and then the overlap is lowered to two. The fourth is still
+    awaited: no one decides before it, and no further label is requested."""
     project, trace = make()
     Project.objects.update(overlap=3)
     queue.resize_slots(project_id=project.pk, overlap=3, after=0, now=NOW)
@@ -146,7 +146,7 @@ def test_lower_overlap_still_waits_for_a_requested_submission() -> None:
     assert (row.state, opinions(trace)) == ("asked", 1)
     Project.objects.update(overlap=2)
     queue.resize_slots(project_id=project.pk, overlap=2, after=0, now=NOW)
-    resolution_state.mark_unsettled_due(project_id=project.pk, now=NOW)
+    settlements.mark_unsettled_due(project_id=project.pk, now=NOW)
     row = settled(project, trace)
     assert (row.state, row.reason, opinions(trace)) == ("asked", "differ", 1)
 
@@ -161,7 +161,7 @@ def test_requests_continue_up_to_the_limit_after_a_request_by_a_person() -> None
     row = read(project, trace, SOUND)
     assert (row.state, opinions(trace)) == ("contested", 2)
     Project.objects.update(overlap_limit=5)
-    resolution_state.mark_unsettled_due(project_id=project.pk, now=NOW)
+    settlements.mark_unsettled_due(project_id=project.pk, now=NOW)
     row = settled(project, trace)
     assert (row.state, row.reason, opinions(trace)) == ("asked", "differ", 3)
     assert settled(project, trace) == row
@@ -193,7 +193,7 @@ def test_correction_makes_a_new_revision() -> None:
     submitted_work.correct_step(two, 0, 1, more={1: 1, 2: 1})
     row = settled(project, trace)
     assert (row.state, row.consensus_revision) == ("settled", 2)
-    assert [each.first_error for each in consensus.all_revisions(trace_id=trace.pk)] == [None, 0]
+    assert [each.first_error for each in Consensus.objects.filter(trace=trace).order_by("-revision")] == [None, 0]
     assert list(FirstErrorReport.objects.values_list("first_error", "revision")) == [(None, 2), (None, 2)]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from labeling.models import FirstErrorReport, Rater, StepReview, Trace
 from labeling.models.gold import GoldUse
-from labeling.quality import background_refresh, error_breakdowns, project_stats, signals
+from labeling.quality import error_breakdowns, project_stats, resolve, signals
 from labeling.quality.gold import make_gold
 from stats import intervals
 from stats.estimates import Reason
@@ -28,7 +28,7 @@ def test_flags_for_hasty_raters() -> None:
         submitted_work.submit_trace(careful, trace, [1, -1] if number % 2 else [1, 1, 1])
     StepReview.objects.filter(assignment__rater=hasty).update(active_ms=200)
     StepReview.objects.filter(assignment__rater=careful).update(active_ms=2000)
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     found = signals.compute_signals(project_id=project.pk)
     assert signals.list_raised_kinds(found[hasty.pk]) == ["fast", "unread", "alike", "no_errors"]
     assert signals.list_raised_kinds(found[careful.pk]) == []
@@ -41,6 +41,22 @@ def test_flags_for_hasty_raters() -> None:
     assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
 
 
+def test_signal_that_most_raters_have_is_not_raised() -> None:
+    project = factories.make_project()
+    people = submitted_work.make_raters(project, 3)
+    for _ in range(12):
+        trace = factories.make_trace(project)
+        for rater in people:
+            submitted_work.submit_trace(rater, trace, [1, 1, 1])
+    resolve.resolve_due_traces(now=NOW)
+    for n_fast, raised in ((1, 1), (2, 0), (3, 0)):
+        fast = [rater.pk for rater in people[:n_fast]]
+        StepReview.objects.update(active_ms=2000)
+        StepReview.objects.filter(assignment__rater__in=fast).update(active_ms=200)
+        found = signals.compute_signals(project_id=project.pk)
+        assert sum(by_kind["fast"].is_raised for by_kind in found.values()) == raised
+
+
 def test_flag_for_declining_accuracy() -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
@@ -51,7 +67,7 @@ def test_flag_for_declining_accuracy() -> None:
         submitted_work.submit_trace(rater, trace, [-1] if n < 12 else [1, 1, 1], purpose="gold", now=at)
     assert signals.compute_signals(project_id=project.pk) == {}  # no work submitted
     submitted_work.submit_trace(rater, factories.make_trace(project), [1, 1, 1], now=NOW)
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     sign = signals.compute_signals(project_id=project.pk)[rater.pk]["falling"]
     assert (sign.n, sign.is_raised) == (24, True)
     assert sign.value == pytest.approx(-1, abs=0.1)
@@ -102,7 +118,7 @@ def test_signals_compare_each_rater_with_the_others() -> None:
     for turn in StepReview.objects.filter(assignment__rater=careful):
         turn.active_ms = 4000 + 100 * (turn.assignment_id % 7)
         turn.save(update_fields=["active_ms"])
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     found = signals.compute_signals(project_id=project.pk)
     assert {"quick", "alike", "no_errors"} <= set(signals.list_raised_kinds(found[most.pk]))
     assert signals.list_raised_kinds(found[careful.pk]) == []

@@ -27,7 +27,6 @@ def test_claim_takes_a_slot(now: dt.datetime) -> None:
         "held",
         now + dt.timedelta(minutes=5),
         None,
-        True,
     )  # fmt: skip  one line reads better
     assert QueueEntry.objects.get().slots_left == 1
     assert queues.is_balanced([trace])
@@ -46,7 +45,7 @@ def test_claim_returns_the_held_trace(now: dt.datetime) -> None:
     first = queue.claim_trace(rater_id=rater.pk, now=now)
     later = now + dt.timedelta(minutes=4)
     again = queue.claim_trace(rater_id=rater.pk, now=later)
-    assert again == first._replace(is_new=False, lease_ends_at=later + dt.timedelta(minutes=5))
+    assert again == first._replace(lease_ends_at=later + dt.timedelta(minutes=5))
     assert Assignment.objects.count() == 1
 
 
@@ -100,7 +99,7 @@ def test_trace_that_was_only_held_is_claimed_again(now: dt.datetime) -> None:
     first = queue.claim_trace(rater_id=rater.pk, now=now)
     queue.release_held(rater_id=rater.pk, now=now, reason="page closed", by=None)
     again = queue.claim_trace(rater_id=rater.pk, now=now)
-    assert (again.assignment_id, again.arm, again.is_new) == (first.assignment_id, "top_up", True)
+    assert (again.assignment_id, again.arm) == (first.assignment_id, "top_up")
     assert queues.is_balanced([trace])
     assert Assignment.objects.get().ended_at is None
 

@@ -42,7 +42,7 @@ def test_concurrent_claims_of_one_rater_take_one_slot(now: dt.datetime) -> None:
 
 
 def test_concurrent_opening_claims_take_a_slot_each(now: dt.datetime) -> None:
-    project = factories.make_project()
+    project = factories.make_project(open_limit=9)
     traces = queues.fill_lane(project, 6, slots=2)
     rater = factories.make_rater(project)
     claims = run_at_once(*[partial(queue.claim_trace, rater_id=rater.pk, now=now, opened=True)] * 4)

@@ -15,6 +15,7 @@ from labeling.models import ConsentText, Guideline, Project, Rater
 from labeling.models.project import ProjectState
 from labeling.models.rater import RaterStage
 from labeling.queue import claim
+from labeling.queue.claim import ClaimRequest
 from tests import factories
 from tests.labeling.queue import queues
 
@@ -27,7 +28,7 @@ PURPOSES = {
 }
 WAYS = ("none", "read", "changed", "unread")  # whether the project has a text, and which one the rater has seen
 CHANCES = (queues.GOLD, queues.RESERVE, queues.UNIFORM, queues.POLICY)
-ARMS = ("training", "screening", "gold", "top_up", "opinion", "reserve", "uniform", "policy")
+ARMS = ("training", "screening", "gold", "chosen", "top_up", "opinion", "reserve", "uniform", "policy")
 
 
 class Case(NamedTuple):
@@ -95,8 +96,8 @@ def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -
     for case in cases():
         with transaction.atomic():
             found = put(case, rater, guidelines, consents, now)
-            is_left = claim.is_work_left(rater_id=rater.pk, now=now, chance=0.5)
-            taken = claim.take_slot_for_rater(rater_id=rater.pk, now=now, opened=False, chance=next(chance))
+            is_left = claim.is_work_left(ClaimRequest(rater.pk, now, chance=0.5))
+            taken = claim.take_slot(ClaimRequest(rater.pk, now, chance=next(chance)))
             is_refused = queue.ineligibility_reason(found, found.project) != ""
             station = gates.next_gate(rater=found, project=found.project)
             transaction.set_rollback(True)
@@ -118,7 +119,7 @@ def test_lane_is_served_only_at_its_stage(now: dt.datetime, stage: RaterStage, a
     is_served = arm == stage if is_way_in else stage == RaterStage.WORKING and arm != "gold"  # never gold alone
     for chance in (0.0, *CHANCES, 0.999):
         with transaction.atomic():
-            taken = claim.take_slot_for_rater(rater_id=rater.pk, now=now, opened=True, chance=chance)
+            taken = claim.take_slot(ClaimRequest(rater.pk, now, chance, opened=True))
             transaction.set_rollback(True)
         assert (taken is not None) == is_served, chance
     if not is_served:
@@ -128,7 +129,7 @@ def test_lane_is_served_only_at_its_stage(now: dt.datetime, stage: RaterStage, a
 
 def test_the_claim_can_be_explained(rater: Rater, now: dt.datetime) -> None:
     """The file is one whole statement, and its plan reads entries by an index, not the whole table."""
-    asked = claim.claim_parameters(rater_id=rater.pk, now=now, opened=False, chance=queues.POLICY)
+    asked = ClaimRequest(rater.pk, now, chance=queues.POLICY).parameters()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     plan = "\n".join(row for (row,) in rawsql.fetch_rows(f"EXPLAIN {claim.CLAIM_SQL}", asked))

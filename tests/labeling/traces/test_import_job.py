@@ -21,8 +21,8 @@ from jobs.models import Job, JobState
 from jobs.runner import JobProgress
 from labeling import benchmarks
 from labeling.models import BenchmarkProblem, Gold, Problem, Project, QueueEntry, Rater, Source, Submission, Trace
-from labeling.traces import import_job, import_report
-from labeling.traces.import_job import ImportOptions
+from labeling.traces import import_job, scan
+from labeling.traces.scan import ImportOptions
 from tests import factories
 from tests.formats import prm800k_lines as prm
 
@@ -103,7 +103,7 @@ def test_lenient_import_leaves_bad_lines_out_and_lists_them(tmp_path: Path, now:
     )
     assert job.state == JobState.DONE
     assert [line["line"] for line in job.result["report"]["bad_lines"]] == [2]
-    assert import_report.path_for_job(job.pk).read_text().splitlines()[1].startswith("2,2,")
+    assert scan.bad_lines_path(job.pk).read_text().splitlines()[1].startswith("2,2,")
     assert Submission.objects.count() == 2
 
 
@@ -197,7 +197,7 @@ def test_import_attributes_ratings_to_the_named_labeler(
 
 
 def test_import_requires_the_name_of_the_labeler(tmp_path: Path, now: dt.datetime) -> None:
-    with pytest.raises(import_job.LabelerNotNamed):
+    with pytest.raises(scan.LabelerNotNamed):
         request(factories.make_project(), write_lines(tmp_path, native(1)), now, labels="judge", labels_by=" ")
 
 
@@ -272,7 +272,8 @@ def test_import_traces_and_build_snapshot_reproduce_a_file(tmp_path: Path) -> No
     )
     assert import_traces(path)["submissions_added"] == 3
     assert import_traces(path)["submissions_added"] == 0
-    call_command("build_snapshot", "--project", "maths", "--out", str(tmp_path / "out"), stdout=StringIO())
+    out = str(tmp_path / "out")
+    call_command("build_snapshot", "--project", "maths", "--out", out, "--labeler-names", stdout=StringIO())
     (output,) = [each for each in (tmp_path / "out").rglob("*") if each.suffix == ".jsonl"]
     assert output.read_bytes() == path.read_bytes()
 

@@ -19,7 +19,7 @@ from jobs import runner
 from jobs.models import Job, JobState
 from labeling.models import Option, Problem, Submission, Trace
 from labeling.traces import import_job, scan
-from labeling.traces.import_job import ImportOptions
+from labeling.traces.scan import ImportOptions
 from tests import factories
 from tests.formats import prm800k_lines as prm
 
@@ -171,7 +171,7 @@ def test_preview_handles_any_file(tmp_path: Path, content: bytes, name: str) -> 
     path.write_bytes(content)
     for format in ("auto", *catalog.INPUT_FORMATS):
         try:
-            named = scan.resolve_format(path, named=format)
+            named = scan.resolve_format(path, ImportOptions(format=format))
             preview = scan.preview_file(path, ImportOptions(format=named))
         except (catalog.UnknownFormat, UnreadableFile):
             continue

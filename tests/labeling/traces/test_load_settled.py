@@ -14,9 +14,9 @@ from jobs import runner
 from labeling import overlap_change, queue
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import AddedSlot, Consensus, Project, QueueEntry, Settlement, Trace
-from labeling.quality import background_refresh
-from labeling.traces import identity
-from labeling.traces.identity import LabelsKind
+from labeling.models.trace import ImportedLabelKind
+from labeling.quality import resolve
+from labeling.traces import scan
 from labeling.traces.load import load_records
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, read_file
@@ -49,7 +49,7 @@ def project(**fields: Any) -> Project:
 
 def settle(of: Project) -> dict[str, tuple[str, str, int]]:
     """State, reason and votes of each problem after a refresh."""
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     rows = Settlement.objects.filter(project=of, is_due=False)
     return {row.trace.problem.text: (row.state, row.reason, row.n_votes) for row in rows}
 
@@ -67,7 +67,8 @@ def test_imported_labels_make_a_consensus_and_no_work() -> None:
     assert not AddedSlot.objects.exists()
     made = build_snapshot(one, "trl", purpose="training", filters=ManifestFilters(is_consensus=True))
     (row,) = map(json.loads, read_file(made, "data/trl/train.jsonl").splitlines())
-    assert row == {"prompt": AGREED, "completions": STEPS[:2], "labels": [True, False]}
+    assert row["rater_kind"] == "consensus"
+    assert (row["prompt"], row["completions"], row["labels"]) == (AGREED, STEPS[:2], [True, False])
     assert Event.objects.filter(what="trace.contested").count() == 1
 
 
@@ -122,7 +123,7 @@ def test_marking_takes_one_statement_per_chunk() -> None:
     assert count_settlement_statements(project(), *lines, labels="none") == 0
 
 
-def count_settlement_statements(of: Project, *lines: bytes, labels: LabelsKind = "judgments") -> int:
+def count_settlement_statements(of: Project, *lines: bytes, labels: str = ImportedLabelKind.JUDGMENTS) -> int:
     """Count the statements on settlements during an import with twenty records per chunk."""
     statements: list[str] = []
 
@@ -139,16 +140,16 @@ def test_machine_ratings_are_kept_beside_the_consensus_of_people() -> None:
     """Two people agreed before the import: their consensus does not change."""
     one = project()
     load_lines(one, prm.make_line(problem=SINGLE, labeler="ann"), prm.make_line(problem=SINGLE, labeler="ben"))
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     before = Consensus.objects.get()
     records = prm800k.read(io.BytesIO(prm.make_line(problem=SINGLE, labeler="x")))
     attributed = [
-        identity.attribute_labels(each, labels="judge", labels_by="x")
+        scan.attribute_labels(each, labels=ImportedLabelKind.JUDGE, labels_by="x")
         for each in records
         if isinstance(each, TraceRecord)
     ]
     load_records(project=one, source=factories.make_source(one), records=attributed, now=NOW)
-    background_refresh.resolve_due_traces(now=NOW)
+    resolve.resolve_due_traces(now=NOW)
     after = Consensus.objects.get(revision=2)
     assert (after.first_error, after.n_votes, after.labels) == (before.first_error, 2, before.labels)
     assert (len(before.assisted_votes), len(after.assisted_votes)) == (0, 3)

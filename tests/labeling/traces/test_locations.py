@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from labeling.traces import locations, uploads
+from labeling.traces import locations
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def places(settings: Any, tmp_path: Path) -> Path:
 
 
 def test_upload_references_resolve() -> None:
-    path = uploads.save_upload(name="a b.jsonl", parts=[b"{}"])
+    path = locations.save_upload(name="a b.jsonl", parts=[b"{}"])
     assert locations.resolve_location(locations.make_upload_reference(path)).path == path.resolve()
 
 

@@ -1,0 +1,63 @@
+"""Skipping gives a trace back, as often as the project allows."""
+
+import datetime as dt
+
+import pytest
+
+from events.models import Event
+from labeling import assignments
+from labeling.models import Assignment, Project, Rater
+from tests import factories
+from tests.labeling.assignments.clients import WorkPageClient, current_ratings
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return factories.make_project(skip_limit_per_day=2)
+
+
+@pytest.fixture
+def rater(project: Project) -> Rater:
+    return factories.make_rater(project)
+
+
+def skip(rater: Rater, now: dt.datetime, assignment: Assignment | None = None) -> Assignment:
+    assignment = assignment or factories.make_assignment(rater, factories.make_trace(rater.project))
+    assignments.skip_trace(assignment_id=assignment.pk, rater_id=rater.pk, reason="too long", now=now, by=rater.user)
+    assignment.refresh_from_db()
+    return assignment
+
+
+def test_skip_releases_the_trace_and_keeps_its_ratings(rater: Rater, now: dt.datetime) -> None:
+    assignment = factories.make_assignment(rater, factories.make_trace(rater.project))
+    WorkPageClient(assignment).rate([1])
+    skip(rater, now, assignment)
+    assert (assignment.state, assignment.holds_slot, assignment.ended_reason) == (
+        "released",
+        False,
+        "skipped: too long",
+    )
+    assert current_ratings(assignment) == {(0, 0): 1}
+    assert Event.objects.get(what="assignment.skipped").detail == {"reason": "too long"}
+
+
+def test_skip_is_refused_at_the_daily_limit(rater: Rater, now: dt.datetime) -> None:
+    skip(rater, now)
+    skip(rater, now)
+    with pytest.raises(assignments.SkipLimitReached) as refusal:
+        skip(rater, now)
+    assert refusal.value.limit == 2
+    assert Assignment.objects.filter(rater=rater, state="released").count() == 2
+    skip(rater, now + dt.timedelta(days=1))
+
+
+def test_skip_needs_an_open_assignment(rater: Rater, now: dt.datetime) -> None:
+    skipped = skip(rater, now)
+    with pytest.raises(assignments.AssignmentNotOpen):
+        skip(rater, now, skipped)
+    with pytest.raises(assignments.AssignmentUnknown):
+        assignments.skip_trace(
+            assignment_id=skipped.pk, rater_id=factories.make_rater(rater.project).pk, reason="", now=now, by=None
+        )

@@ -1,0 +1,293 @@
+"""Setting labels aside: what counts without them, new labels, and undoing it without a trace."""
+
+import datetime as dt
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.apps import apps
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from events.models import Event
+from jobs import runner
+from jobs.models import Job
+from labeling import queue
+from labeling.models import (
+    AgreementTally,
+    Assignment,
+    Consensus,
+    EarlierSettlement,
+    Project,
+    QueueEntry,
+    Rater,
+    SetAside,
+    Settlement,
+    Trace,
+    WorkDay,
+)
+from labeling.quality import adjudication, consensus, set_aside, workdays
+from labeling.quality.resolve import resolve_traces
+from labeling.quality.set_aside import LabelScope
+from tests import factories
+from tests.labeling.quality import submitted_work
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW
+LATER = NOW + dt.timedelta(hours=1)
+ALL_GOOD, EARLY, LATE = [1, 1, 1], [1, -1], [1, 1, -1]
+
+
+def make_project(n_traces: int = 1, *, overlap: int = 2, limit: int = 5) -> tuple[Project, list[Trace]]:
+    project = factories.make_project(overlap=overlap, overlap_limit=limit)
+    traces = [factories.make_trace(project) for _ in range(n_traces)]
+    queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[each.pk for each in traces], slots=overlap, now=NOW)
+    for arm in ("top_up", "opinion"):
+        factories.make_lane(project, arm)
+    return project, traces
+
+
+def label(rater: Rater, trace: Trace, ratings: Sequence[int], *, now: dt.datetime = NOW, **fields: Any) -> Assignment:
+    """Label a trace as a claim would have it: the assignment takes a free slot, or counts as extra."""
+    entry = QueueEntry.objects.open().filter(trace=trace).select_related("lane").order_by("lane__arm").first()
+    if entry is None:
+        fields |= {"population": "extra", "holds_slot": True}
+    else:
+        QueueEntry.objects.filter(pk=entry.pk).update(slots_left=entry.slots_left - 1)
+        fields |= {"population": "opinion" if entry.lane.arm == "opinion" else "scheduled", "lane": entry.lane}
+    made = submitted_work.submit_trace(rater, trace, ratings, now=now, **fields)
+    if entry is None:
+        Assignment.objects.filter(pk=made.pk).update(holds_slot=False)
+    resolve_traces(project_id=trace.project_id, trace_ids=[trace.pk], now=now)
+    return made
+
+
+def put_aside(rater: Rater, *, now: dt.datetime = LATER, **scope: Any) -> SetAside:
+    made = set_aside.set_aside_labels(
+        project=rater.project, scope=LabelScope(rater.pk, now, **scope), reason="Clicks.", by=None, now=now
+    )
+    run_last_job(now)
+    return made
+
+
+def undo(made: SetAside, *, now: dt.datetime = LATER) -> None:
+    assert set_aside.undo_set_aside(set_aside=made, by=None, now=now)
+    run_last_job(now)
+
+
+def run_last_job(now: dt.datetime) -> None:
+    job = Job.objects.filter(kind=set_aside.KIND).latest("pk")
+    assert runner.run_job(job.pk, set_aside.chunks, clock=lambda: now) == "done"
+
+
+def look(trace: Trace) -> tuple[str, str, int]:
+    row = Settlement.objects.get(pk=trace.pk)
+    return row.state, row.reason, row.consensus_revision
+
+
+def count_free(trace: Trace) -> int:
+    return sum(QueueEntry.objects.filter(trace=trace).values_list("slots_left", flat=True))
+
+
+# Undoing
+
+
+_APPEND_ONLY = {"Event", "Consensus", "RaterModelFit", "SetAside", "Job"}
+_COUNTS = {"SettlementDay", "ReportCount"}  # may keep rows of zeros
+_SURROGATES = {"AgreementTally": "id", "SettlementDay": "id", "ReportCount": "id"}
+
+
+def dump_tables() -> dict[str, Counter[Any]]:
+    """Return the rows of every table, except logs and what no reader of a row can see."""
+    tables = {}
+    for model in apps.get_models():
+        name = model.__name__
+        if name in _APPEND_ONLY or name == "ProjectStats" or not model._meta.managed:
+            continue
+        columns = [field.attname for field in model._meta.concrete_fields if field.attname != _SURROGATES.get(name)]
+        rows = model._default_manager.values_list(*columns)
+        if name == "QueueEntry":  # an arrival moves down in its lane, and the row of an empty one is not served
+            columns.remove("key")
+            rows = model._default_manager.exclude(slots=0, slots_left=0).values_list(*columns)
+        if name in _COUNTS:
+            n_keys = 3 if name == "SettlementDay" else 2
+            rows = [row for row in rows if any(row[n_keys:])]  # type: ignore[assignment]  # a list will do
+        tables[name] = Counter(repr(row) for row in rows)
+    return tables
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), overlap=st.integers(1, 3), one_by_one=st.booleans(), reverse=st.booleans())
+def test_set_aside_and_undo_leaves_every_table_as_it_was(
+    seed: int, overlap: int, one_by_one: bool, reverse: bool
+) -> None:
+    dice = random.Random(seed)
+    project, traces = make_project(3, overlap=overlap, limit=overlap + 2)
+    raters = submitted_work.make_raters(project, 5)
+    for number, trace in enumerate(traces):
+        for rater in dice.sample(raters, dice.randint(1, 5)):
+            label(rater, trace, dice.choice([ALL_GOOD, ALL_GOOD, EARLY, LATE]), now=NOW + dt.timedelta(minutes=number))
+        state = Settlement.objects.get(pk=trace.pk)
+        if state.n_readings > 1 and dice.random() < 0.3:
+            adjudication.decide_trace(trace_id=trace.pk, first_error=1, by=factories.make_user(), now=NOW)
+        elif state.state == "settled" and dice.random() < 0.3:
+            adjudication.send_back_trace(trace_id=trace.pk, by=factories.make_user(), now=NOW)
+    before = dump_tables()
+    revisions = set(consensus.current_revisions(project_id=project.pk).values_list("trace", "revision"))
+    chosen = [rater for rater in dice.sample(raters, 2) if rater.assignments.exists()]
+    if one_by_one:
+        made = [
+            put_aside(rater, assignment_id=pk)
+            for rater in chosen
+            for pk in rater.assignments.values_list("pk", flat=True)
+        ]
+    else:
+        made = [put_aside(rater) for rater in chosen]
+    for each in reversed(made) if reverse else made:
+        undo(each)
+    after = dump_tables()
+    for name, rows in before.items():
+        assert (name, rows - after[name]) == (name, Counter())
+        assert (name, after[name] - rows) == (name, Counter())
+    assert revisions == set(consensus.current_revisions(project_id=project.pk).values_list("trace", "revision"))
+
+
+# What counts without them
+
+
+def test_trace_is_labeled_again_if_too_few_labels_remain() -> None:
+    project, [trace] = make_project()
+    good, bad, other = submitted_work.make_raters(project, 3)
+    label(good, trace, EARLY)
+    label(bad, trace, EARLY)
+    assert look(trace) == ("settled", "all_agree", 1)
+    put_aside(bad)
+    assert (look(trace), count_free(trace)) == (("asked", "set_aside", 0), 1)
+    tally = AgreementTally.objects.get()
+    assert (tally.first_rater_id, tally.second_rater_id) == (good.pk, None)
+    label(other, trace, EARLY)
+    assert look(trace) == ("settled", "all_agree", 1)
+    assert list(AgreementTally.objects.values_list("first_rater", "second_rater")) == [(good.pk, other.pk)]
+
+
+def test_trace_is_settled_by_the_other_labels() -> None:
+    project, [trace] = make_project()
+    bad, *good = submitted_work.make_raters(project, 3)
+    for rater, ratings in zip((bad, *good), (ALL_GOOD, EARLY, EARLY), strict=True):
+        label(rater, trace, ratings)
+    assert look(trace) == ("settled", "most_agree", 1)
+    put_aside(bad)
+    assert (look(trace), count_free(trace)) == (("settled", "all_agree", 2), 0)
+    assert consensus.current_revisions(project_id=project.pk).get().n_votes == 2
+
+
+def test_labels_asked_for_again_do_not_count_towards_the_limit() -> None:
+    project, [trace] = make_project(overlap=2, limit=3)
+    bad, *others = submitted_work.make_raters(project, 4)
+    for rater, ratings in zip((bad, *others), (EARLY, EARLY, ALL_GOOD), strict=False):
+        label(rater, trace, ratings)
+    assert look(trace)[0] == "settled"
+    put_aside(bad)
+    assert (look(trace)[0], count_free(trace)) == ("asked", 1)
+    label(others[2], trace, EARLY)
+    assert look(trace)[0] == "settled"
+
+
+def test_label_whose_slot_was_taken_comes_back_as_extra() -> None:
+    project, [trace] = make_project()
+    good, bad, other = submitted_work.make_raters(project, 3)
+    label(good, trace, EARLY)
+    label(bad, trace, EARLY)
+    made = put_aside(bad)
+    label(other, trace, ALL_GOOD)
+    undo(made)
+    assert bad.assignments.get().population == "extra"
+    assert look(trace)[:2] == ("settled", "most_agree")
+
+
+def test_decision_of_a_person_stays_without_their_labels() -> None:
+    project, [trace] = make_project()
+    good, bad = submitted_work.make_raters(project, 2)
+    label(good, trace, LATE)
+    label(bad, trace, [0, 0, 0])
+    adjudication.decide_trace(trace_id=trace.pk, first_error=2, by=factories.make_user(), now=NOW)
+    assert [row[4] for row in consensus.current_revisions(project_id=project.pk).get().labels] == [2, 2, 2]
+    made = put_aside(bad)
+    assert look(trace)[:2] == ("decided", "decided")
+    current = consensus.current_revisions(project_id=project.pk).get()
+    assert [row[4] for row in current.labels] == [1, 1, 1]
+    undo(made)
+    assert consensus.current_revisions(project_id=project.pk).get().revision == 1
+    assert Consensus.objects.count() == 2
+
+
+def test_pay_and_gold_are_kept_and_the_decision_is_logged() -> None:
+    project, [trace] = make_project()
+    rater = factories.make_rater(project)
+    label(rater, trace, EARLY)
+    workdays.update_workdays(project_id=project.pk, now=NOW, from_first=True)
+    paid = list(WorkDay.objects.values_list("rater", "readings", "paid_ms"))
+    made = put_aside(rater)
+    assert workdays.update_workdays(project_id=project.pk, now=NOW, from_first=True) == 0
+    assert list(WorkDay.objects.values_list("rater", "readings", "paid_ms")) == paid != []
+    undo(made)
+    assert set_aside.undo_set_aside(set_aside=made, by=None, now=LATER) is False
+    events = Event.objects.filter(subject=f"rater:{rater.pk}").order_by("pk").values_list("what", flat=True)
+    assert [what for what in events if what.startswith("labels.")] == ["labels.set_aside", "labels.restored"]
+
+
+def test_scopes_are_a_date_a_session_or_one_submission() -> None:
+    project, traces = make_project(4)
+    rater = factories.make_rater(project)
+    minutes = (0, 10, 100, 110)
+    made = [
+        label(rater, trace, EARLY, now=NOW + dt.timedelta(minutes=at))
+        for trace, at in zip(traces, minutes, strict=True)
+    ]
+    sessions = set_aside.list_sessions(rater_id=rater.pk)
+    assert [each.n_labels for each in sessions] == [2, 2]
+    until = NOW + dt.timedelta(minutes=105)
+
+    def chosen(**scope: Any) -> list[int]:
+        rows = set_aside.select_labels(LabelScope(rater.pk, **{"until": until, **scope})).order_by("submitted_at")
+        return [made.index(row) for row in rows]
+
+    assert chosen() == [0, 1, 2]
+    assert chosen(since=NOW + dt.timedelta(minutes=5)) == [1, 2]
+    assert chosen(since=sessions[1].since, until=sessions[1].until) == [0, 1]
+    assert chosen(assignment_id=made[3].pk) == [3]
+    put_aside(rater, assignment_id=made[0].pk)
+    assert chosen() == [1, 2]
+    with pytest.raises(set_aside.NothingToSetAside):
+        put_aside(rater, assignment_id=made[0].pk)
+
+
+def test_preview_says_what_the_job_does() -> None:
+    project, traces = make_project(4)
+    bad, *good = submitted_work.make_raters(project, 3)
+    plans = ((EARLY, EARLY), (ALL_GOOD, EARLY, EARLY), (ALL_GOOD, EARLY, ALL_GOOD), (EARLY,))
+    for trace, plan in zip(traces, plans, strict=True):
+        for rater, ratings in zip((bad, *good), plan, strict=False):
+            label(rater, trace, ratings)
+    impact = set_aside.measure_impact(project=project, scope=LabelScope(bad.pk, LATER))
+    # The first is reopened, the second kept, the third reopened. The fourth was never settled.
+    assert (impact.n_labels, impact.n_traces, impact.n_resolved) == (4, 4, 3)
+    assert (impact.n_reopened, impact.n_kept, impact.n_changed) == (2, 1, 0)
+    before = sum(map(count_free, traces))
+    put_aside(bad)
+    assert sum(map(count_free, traces)) - before == impact.n_missing == 3
+    assert EarlierSettlement.objects.count() == 4
+
+
+def test_undone_decision_is_not_carried_out_any_more() -> None:
+    project, [trace] = make_project()
+    rater = factories.make_rater(project)
+    label(rater, trace, EARLY)
+    scope = LabelScope(rater.pk, LATER)
+    made = set_aside.set_aside_labels(project=project, scope=scope, reason="x", by=None, now=LATER)
+    first = Job.objects.filter(kind=set_aside.KIND).latest("pk")
+    undo(made)
+    assert runner.run_job(first.pk, set_aside.chunks, clock=lambda: LATER) == "done"
+    assert not Assignment.objects.filter(set_aside__isnull=False).exists()
