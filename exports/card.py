@@ -1,20 +1,42 @@
-"""The dataset card of a snapshot: YAML front matter for the Hugging Face hub, then Markdown. Pure.
+"""The dataset card of a snapshot, with its figures, and the disclosures of a lead that it prints.
 
-Leads publish this text. It reports what is known, prints "not stated" for the rest, and puts the limits of each figure
-next to it. The same context always gives the same card.
+A card is YAML front matter for the Hugging Face hub, then Markdown. Leads publish this text. It reports what is known,
+prints "not stated" for the rest, and puts the limits of each figure next to it. The same snapshot always gives the same
+card. Only this module writes `ProjectDisclosure`.
 """
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from msgspec import Struct
+import yaml
 
-from exports.disclosures import DISCLOSURE_LABELS, NOT_STATED
+from accounts.models import User
+from charts.standalone import ShareBar, ShareInterval, draw_share_bars, draw_share_intervals
+from events import audit_log
 from exports.files import WrittenFile
-from exports.orders import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS, SnapshotOrder
-from formats import columns
+from exports.models import ProjectDisclosure, Snapshot
+from exports.orders import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS, load_order
 from formats.catalog import OUTPUT_FORMATS
+from formats.examples import Columns, ColumnType
+from labeling.models import Project
 
+NOT_STATED = "not stated"
+# Every card prints these fields, stated or not.
+DISCLOSURE_LABELS = {
+    "process_supervised": "Supervised process",
+    "base_model": "Base model",
+    "policy": "Policy that generated the traces",
+    "orm": "Outcome reward model (ORM)",
+    "prm": "Process reward model (PRM)",
+    "judge": "Judge",
+    "human_source": "Human data source",
+    "scaffold": "Tool scaffold",
+    "deployment_monitor": "Deployment monitor",
+    "where_tested": "Tested on",
+    "known_failures": "Known failures",
+}
+DISCLOSURE_FIELDS = (*DISCLOSURE_LABELS, "raters", "pay", "domains_not_covered", "licence")
 # The identifiers of the hub; any other license is written as text.
 LICENCES = (
     *("apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc0-1.0", "odc-by", "gpl-3.0"),
@@ -42,6 +64,8 @@ AGREEMENT_LABELS = {
     "gwet_ac1": "Gwet AC1",
     "pairwise_agreement": "Pairwise agreement",
 }
+_MAX_ERROR_STEPS = 15
+_RATING_LABELS = {"-1": "negative (-1)", "0": "neutral (0)", "1": "positive (+1)"}
 CONVERSION_TABLE = """| rating | conversion |
 |---|---|
 | neutral | {neutral} |
@@ -52,83 +76,85 @@ CONVERSION_TABLE = """| rating | conversion |
 | observations of an agent | part of the prompt, never a completion |"""
 
 
-class CardContext(Struct):
-    name: str
-    project: str
-    description: str
-    protocol: str
-    purpose: str
-    frozen_at: str
-    code_version: str
-    order: SnapshotOrder
-    rows: int
-    left_out: dict[str, int]
-    plan: dict[str, Any]
-    disclosure: dict[str, str]
-    facts: dict[str, Any]
-    tallies: dict[str, dict[str, Any]]
-    files: list[WrittenFile]
-    charts: dict[str, str]  # captions by file name
+class CardFigure(NamedTuple):
+    file_name: str
+    caption: str
+    svg: str
 
 
-def write_card(context: CardContext) -> str:
-    parts = [
-        write_front_matter(context.name, context.disclosure.get("licence", ""), context.rows, context.files),
-        f"# {context.name}",
-        _intro_section(context),
-        _disclosure_section(context),
-        _process_section(context),
-        _quality_section(context),
-        _sampling_section(context),
-        _exclusions_section(context),
-        _conversion_section(context),
-        _limitations_section(context),
-        _files_section(context),
-    ]
-    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+def load_disclosure(project: Project) -> dict[str, str]:
+    """Return the current text of every field, empty if not stated."""
+    row = ProjectDisclosure.objects.filter(project=project).first()
+    return {name: getattr(row, name) if row else "" for name in DISCLOSURE_FIELDS}
 
 
-# --- front matter ----------------------------------------------------------------------------------------------------
+def save_disclosure(*, project: Project, texts: dict[str, str], by: User | None, now: dt.datetime) -> None:
+    """Save the given fields. Later snapshots print them; existing snapshots keep the texts they were made with."""
+    fields = {name: texts[name].strip() for name in DISCLOSURE_FIELDS if name in texts}
+    ProjectDisclosure.objects.update_or_create(project=project, defaults={**fields, "stated_at": now, "stated_by": by})
+    audit_log.log_event(what="statement.made", by=by, now=now, project=project.pk, subject=f"project:{project.pk}")
+
+
+def write_card(snapshot: Snapshot, files: Sequence[WrittenFile], figures: Sequence[CardFigure]) -> str:
+    assert snapshot.manifest is not None
+    rows = sum(file.rows for file in files if file.format in OUTPUT_FORMATS)
+    head = write_front_matter(snapshot.name, snapshot.statement.get("licence", ""), rows, files)
+    sections = {
+        "Disclosure": _disclosure_lines(snapshot),
+        "Annotation process": _process_lines(snapshot),
+        "Data quality": _quality_lines(snapshot, figures),
+        "Sampling": _sampling_lines(snapshot, figures),
+        "Exclusions": _exclusion_lines(snapshot),
+        "From ratings to labels": _conversion_lines(snapshot),
+        "Limitations": _limitation_lines(snapshot),
+        "Files": _file_lines(files),
+    }
+    parts = [head, f"# {snapshot.name}", _write_introduction(snapshot)]
+    parts += ["\n".join([f"## {title}", "", *lines]).strip("\n") for title, lines in sections.items()]
+    return "\n\n".join(parts) + "\n"
 
 
 def write_front_matter(name: str, licence: str, rows: int, files: Sequence[WrittenFile]) -> str:
-    lines = ["---", f"pretty_name: {_quote(name)}", *_licence_lines(licence)]
-    lines += ["tags:", "- process-supervision", "- process-reward-model", f"size_categories:\n- {_size_category(rows)}"]
-    if by_format := _group_by_format(files):
-        lines += ["configs:", *(line for format, splits in by_format.items() for line in _config_lines(format, splits))]
-        lines += ["dataset_info:", *(line for format in by_format for line in _feature_lines(format))]
-    return "\n".join([*lines, "---"])
-
-
-def _group_by_format(files: Sequence[WrittenFile]) -> dict[str, dict[str, list[str]]]:
-    """Return the names of data files by format and split. Weights and the card are not datasets."""
     by_format: dict[str, dict[str, list[str]]] = {}
     for file in files:
-        if file.format in OUTPUT_FORMATS:
+        if file.format in OUTPUT_FORMATS:  # weights and the card are not datasets
             by_format.setdefault(file.format, {}).setdefault(file.split, []).append(file.name)
-    return by_format
+    head: dict[str, Any] = {
+        "pretty_name": name,
+        **_describe_licence(licence.strip()),
+        "tags": ["process-supervision", "process-reward-model"],
+        "size_categories": [_size_category(rows)],
+    }
+    if by_format:
+        head["configs"] = [
+            {
+                "config_name": format,
+                "data_files": [{"split": split, "path": sorted(paths)} for split, paths in splits.items()],
+            }
+            for format, splits in by_format.items()
+        ]
+        head["dataset_info"] = [
+            {"config_name": format, "features": _list_features(OUTPUT_FORMATS[format].columns)} for format in by_format
+        ]
+    return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---"
 
 
-def _config_lines(name: str, splits: Mapping[str, list[str]]) -> Iterator[str]:
-    yield f"- config_name: {name}"
-    yield "  data_files:"
-    for split, files in splits.items():
-        yield f"  - split: {split}"
-        yield "    path:"
-        yield from (f"    - {file}" for file in sorted(files))
+def _list_features(columns: Columns) -> list[dict[str, Any]]:
+    return [{"name": name, **_list_feature(kind)} for name, kind in columns.items()]
 
 
-def _feature_lines(name: str) -> Iterator[str]:
-    yield f"- config_name: {name}"
-    yield "  features:"
-    yield from columns.write_yaml(OUTPUT_FORMATS[name].columns, "  ")
+def _list_feature(kind: ColumnType) -> dict[str, Any]:
+    if isinstance(kind, str):
+        return {"dtype": kind}
+    if isinstance(kind, dict):
+        return {"struct": _list_features(kind)}
+    return {"list": kind[0] if isinstance(kind[0], str) else _list_features(kind[0])}
 
 
-def _licence_lines(licence: str) -> list[str]:
-    identifier = licence.strip().lower()
-    if identifier in LICENCES:
-        return [f"license: {identifier}"]
-    return ["license: other", f"license_name: {_quote(licence.strip())}"] if identifier else ["license: unknown"]
+def _describe_licence(licence: str) -> dict[str, str]:
+    if licence.lower() in LICENCES:
+        return {"license": licence.lower()}
+    return {"license": "other", "license_name": licence} if licence else {"license": "unknown"}
 
 
 def _size_category(rows: int) -> str:
@@ -136,34 +162,31 @@ def _size_category(rows: int) -> str:
     return next((name for limit, name in bounds if rows < limit), "n>1M")
 
 
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
-
-
 # --- sections --------------------------------------------------------------------------------------------------------
 
 
-def _intro_section(context: CardContext) -> str:
-    facts = context.facts
-    labels = "the consensus of its raters" if context.order.filters.is_consensus else "the ratings of each rater"
+def _write_introduction(snapshot: Snapshot) -> str:
+    assert snapshot.manifest is not None
+    facts, project = snapshot.figures["facts"], snapshot.project
+    labels = "the consensus of its raters" if load_order(snapshot).filters.is_consensus else "the ratings of each rater"
     paragraphs = [
-        f"Step-level ratings from the project “{context.project}”: {facts['traces']:,} traces of {facts['problems']:,}"
+        f"Step-level ratings from the project “{project.name}”: {facts['traces']:,} traces of {facts['problems']:,}"
         f" problems, with {facts['submissions']:,} submissions by {facts['raters']:,} raters."
-        f" {PROTOCOL_NOTES.get(context.protocol, '')} The labels of a trace are {labels}.",
-        f"Purpose: {context.purpose}. Frozen on {context.frozen_at} with Stepmark {context.code_version}. The data does"
-        " not change after that.",
-        _escape_text(context.description),
+        f" {PROTOCOL_NOTES.get(project.protocol, '')} The labels of a trace are {labels}.",
+        f"Purpose: {snapshot.purpose}. Frozen on {format_frozen_at(snapshot)} with Stepmark"
+        f" {snapshot.manifest.code_version}. The data does not change after that.",
+        _escape_text(project.description),
     ]
     return "\n\n".join(paragraphs).strip()
 
 
-def _disclosure_section(context: CardContext) -> str:
-    rows = [f"| {label} | {_stated(context, name)} |" for name, label in DISCLOSURE_LABELS.items()]
-    return "\n".join(["## Disclosure", "", "| field | statement |", "|---|---|", *rows])
+def _disclosure_lines(snapshot: Snapshot) -> Iterator[str]:
+    yield from ("| field | statement |", "|---|---|")
+    yield from (f"| {label} | {_stated(snapshot, name)} |" for name, label in DISCLOSURE_LABELS.items())
 
 
-def _process_section(context: CardContext) -> str:
-    facts, process = context.facts, context.facts["process"]
+def _process_lines(snapshot: Snapshot) -> list[str]:
+    facts, process = snapshot.figures["facts"], snapshot.figures["facts"]["process"]
     pay = f"{process['pay']} per hour (project setting); " if process.get("pay") else ""
     n_training = process["training_traces"]
     screening = "none on the platform"
@@ -175,8 +198,8 @@ def _process_section(context: CardContext) -> str:
     n_assisted = sum(n for name, n in facts["machines"].items() if name) + facts["assisted"].get("True", 0)
     lines = [
         f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown', RATER_KINDS)};"
-        f" about them: {_stated(context, 'raters')}",
-        f"- Pay: {pay}{_stated(context, 'pay')}",
+        f" background: {_stated(snapshot, 'raters')}",
+        f"- Pay: {pay}{_stated(snapshot, 'pay')}",
         f"- Labels per trace: {process['overlap']}, up to {process['overlap_limit']} where raters disagree",
         f"- Training: {f'{n_training:,} traces with explained answers' if n_training else 'none on the platform'}",
         f"- Screening: {screening}",
@@ -191,44 +214,54 @@ def _process_section(context: CardContext) -> str:
         f"- Policies of the traces: {_format_counts(facts['policies'], NOT_STATED)}",
         f"- Scaffolds of the traces: {_format_counts(facts['scaffolds'], 'none')}",
         f"- PRMs that selected traces: {_format_counts(facts['choosing_prms'], 'none')}",
-        f"- PRM of the step scores in the long table: {_escape_text(context.plan.get('prm_label', '')) or 'none'}",
+        f"- PRM of the step scores in the long table: {_escape_text(snapshot.plan.get('prm_label', '')) or 'none'}",
         f"- Segmented into steps by: {_format_counts(facts['segmenters'], 'the source file')}",
         "- Probabilities: `p_…` and `posterior_…` are based on people who saw no scores. Columns named `assisted_…`"
         f" include machines and people who saw scores, who made {n_assisted:,} of these submissions.",
     ]
+    if facts["rater_kinds"].get("imported"):
+        has_names = load_order(snapshot).has_labeler_names
+        stated = "as in their files, by choice of the lead" if has_names else "pseudonyms made for this project"
+        lines.append(f"- Names of imported labelers: {stated}")
+    lines += [
+        f"- **PRM {_escape_text(each['prm'])} became current by a person's decision on {each['at'][:10]}** although it"
+        f" was {' and '.join(each['concerns'])}. Reason: {_escape_cell(each['reason'])}"
+        for each in facts["overridden_gates"]
+    ]
     if any(facts["machines"]):
         lines.append(f"- Machine raters: {_format_counts(facts['machines'], 'not a machine')}")
-    return "\n".join(["## Annotation process", "", *lines])
+    return lines
 
 
-def _quality_section(context: CardContext) -> str:
-    contested = context.facts["contested"]
+def _quality_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterator[str]:
+    contested = snapshot.figures["facts"]["contested"]
     n_known = contested.get("True", 0) + contested.get("False", 0)
     share = f"{contested.get('True', 0) / n_known:.1%} of the rows of resolved traces" if n_known else "not known"
-    lines = ["## Data quality", "", f"Contested: {share}.", ""]
-    lines += [*_chart_lines(context, "labels.svg", "first_errors.svg"), *_agreement_lines(context)]
-    return "\n".join(lines)
+    yield from (f"Contested: {share}.", "")
+    yield from _chart_lines(figures, "labels.svg", "first_errors.svg")
+    yield from _agreement_lines(snapshot.figures["facts"].get("agreement"), figures)
 
 
-def _agreement_lines(context: CardContext) -> Iterator[str]:
-    agreement = context.facts.get("agreement")
+def _agreement_lines(agreement: Mapping[str, Any] | None, figures: Sequence[CardFigure]) -> Iterator[str]:
     if not agreement:
-        yield "Agreement was not measured: no trace has two scheduled, blind submissions in this snapshot."
+        yield "Agreement was not measured: no trace has two scheduled, blind submissions made here in this snapshot."
         return
-    yield from _chart_lines(context, "agreement.svg", "domains.svg")
+    yield from _chart_lines(figures, "agreement.svg", "domains.svg")
     yield from ("| statistic | value | 95% interval |", "|---|---|---|")
-    yield from (f"| {label} | {' | '.join(format_estimate(each))} |" for label, each in agreement_estimates(agreement))
+    for label, estimate in _agreement_estimates(agreement):
+        yield f"| {label} | {' | '.join(_format_estimate(estimate))} |"
     population = (
         "of the audit slice, a random sample of the pool," if agreement["is_audit_slice"] else "in this snapshot"
     )
     yield ""
     yield (
         f"Measured on the {agreement['n_traces']:,} traces {population} that have both of their first two scheduled"
-        " submissions, blind and as first submitted. The intervals are jackknife estimates, clustered by problem."
+        " submissions, blind and as first submitted. Step statistics cover the steps of traces, not the alternatives to"
+        " them. The intervals are jackknife estimates, clustered by problem."
     )
 
 
-def agreement_estimates(agreement: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _agreement_estimates(agreement: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the label and the estimate of each statistic."""
     for key, label in AGREEMENT_LABELS.items():
         estimate = (agreement.get("first_error") or {}).get(key) or (agreement.get("steps") or {}).get(key)
@@ -236,53 +269,55 @@ def agreement_estimates(agreement: Mapping[str, Any]) -> Iterator[tuple[str, Map
             yield label, estimate
 
 
-def format_estimate(estimate: Mapping[str, Any]) -> tuple[str, str]:
+def _format_estimate(estimate: Mapping[str, Any]) -> tuple[str, str]:
     """Return the value and the interval as text, or the reason why one is missing."""
     value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
     interval = estimate.get("interval_reason") if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
     return str(estimate.get("reason")) if value is None else f"{value:.3f}", interval or ""
 
 
-def _sampling_section(context: CardContext) -> str:
-    plan = context.plan
-    lines = ["## Sampling", "", "| sampling source | rows | probability of the draw |", "|---|---|---|"]
-    for source in context.facts["arms"]:
+def _sampling_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterator[str]:
+    plan = snapshot.plan
+    yield from ("| sampling source | rows | probability of the draw |", "|---|---|---|")
+    for source in snapshot.figures["facts"]["arms"]:
         draws = "not drawn" if source["low"] is None else f"{source['low']:.3g} to {source['high']:.3g}"
-        lines.append(f"| {source['arm'] or 'not recorded'} | {source['n']:,} | {draws} |")
-    lines += ["", *_chart_lines(context, "selection.svg")]
+        yield f"| {source['arm'] or 'not recorded'} | {source['n']:,} | {draws} |"
+    yield ""
+    yield from _chart_lines(figures, "selection.svg")
     if plan.get("n_weighted"):
-        lines.append(
+        yield (
             "Rows of drawn traces have the probability `q` of the draw and a weight of 1 / (q × remaining traces),"
             f" capped at 10 and normalized to average 1. The effective sample size of the {plan['n_weighted']:,} draws"
             f" is {plan['effective_sample_size']:,.0f}. Use the weights for every estimate that includes actively"
             " selected traces, and do not evaluate on these traces without weights."
         )
     else:
-        lines.append("No trace was drawn with a recorded probability, so there are no weights.")
-    return "\n".join(lines)
+        yield "No trace was drawn with a recorded probability, so there are no weights."
 
 
-def _exclusions_section(context: CardContext) -> str:
-    lines = ["## Exclusions", ""]
+def _exclusion_lines(snapshot: Snapshot) -> Iterator[str]:
+    assert snapshot.manifest is not None
+    order, left_out = load_order(snapshot), snapshot.manifest.left_out
     reasons = list(EXCLUSION_LABELS)
-    if context.purpose == "archive":
-        reasons = [reason for reason in ARCHIVE_EXCLUSIONS if reason in context.left_out]
+    if snapshot.purpose == "archive":
+        reasons = [reason for reason in ARCHIVE_EXCLUSIONS if reason in left_out]
     if reasons:
-        lines += ["| reason | rows left out |", "|---|---|"]
-        lines += [f"| {EXCLUSION_LABELS[reason]} | {context.left_out.get(reason, 0):,} |" for reason in reasons]
+        yield from ("| reason | rows left out |", "|---|---|")
+        yield from (f"| {EXCLUSION_LABELS[reason]} | {left_out.get(reason, 0):,} |" for reason in reasons)
     else:
-        lines.append("None. An archive includes every submission, also of held-out, gold, and screening traces.")
-    if listed := sorted(context.plan.get("benchmarks", {}).items()):
-        lines += ["", "Problems of this project on benchmark lists:", ""]
-        lines += [f"- {_escape_cell(name)}: {n:,}" for name, n in listed]
-    if context.order.taken_in:
-        overrides, reason = ", ".join(context.order.taken_in), _escape_cell(context.order.reason)
-        lines += ["", f"**Included despite these rules:** {overrides}. Reason: {reason}"]
-    return "\n".join(lines)
+        yield "None. An archive includes every submission, including those of held-out, gold, and screening traces."
+    if order.filters.set_aside != "out":
+        yield from ("", "**Labels that a lead set aside are included**, because the order asked for them.")
+    if listed := sorted(snapshot.plan.get("benchmarks", {}).items()):
+        yield from ("", "Problems of this project on benchmark lists:", "")
+        yield from (f"- {_escape_cell(name)}: {n:,}" for name, n in listed)
+    if order.taken_in:
+        overrides, reason = ", ".join(order.taken_in), _escape_cell(order.reason)
+        yield from ("", f"**Included despite these rules:** {overrides}. Reason: {reason}")
 
 
-def _conversion_section(context: CardContext) -> str:
-    rule = context.order.rule
+def _conversion_lines(snapshot: Snapshot) -> Iterator[str]:
+    rule = load_order(snapshot).rule
     neutral = {
         "positive": "counts as correct",
         "negative": "counts as incorrect",
@@ -294,10 +329,8 @@ def _conversion_section(context: CardContext) -> str:
         alternatives="one row each: the preceding steps and the alternative" if rule.has_alternatives else "left out",
         human_steps="count as correct" if rule.human_steps == "positive" else "the row ends before the step",
     )
-    intro = "Formats with binary labels convert the ratings as follows."
-    lines = ["## From ratings to labels", "", intro, "", table, ""]
-    lines += [_format_tally(name, tally) for name, tally in sorted(context.tallies.items())]
-    return "\n".join(lines)
+    yield from ("Formats with binary labels convert the ratings as follows.", "", table, "")
+    yield from (_format_tally(name, tally) for name, tally in sorted(snapshot.figures["tallies"].items()))
 
 
 def _format_tally(name: str, tally: Mapping[str, Any]) -> str:
@@ -312,34 +345,36 @@ def _format_tally(name: str, tally: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _limitations_section(context: CardContext) -> str:
-    domains = _format_counts(context.facts["domains"], "not named")
+def _limitation_lines(snapshot: Snapshot) -> list[str]:
+    domains = _format_counts(snapshot.figures["facts"]["domains"], "not named")
     lines = [
-        "## Limitations",
-        "",
-        f"- Known failures: {_stated(context, 'known_failures')}",
-        f"- Domains: {domains}. Not covered: {_stated(context, 'domains_not_covered')}",
+        f"- Known failures: {_stated(snapshot, 'known_failures')}",
+        f"- Domains: {domains}. Not covered: {_stated(snapshot, 'domains_not_covered')}",
         "- Steps after the first error have no label, even if some raters went on and rated them.",
-        f"- License of the labels: {_stated(context, 'licence')}. Sources:",
+        f"- License of the labels: {_stated(snapshot, 'licence')}. Sources:",
     ]
-    for source in context.facts["sources"]:
+    for source in snapshot.figures["facts"]["sources"]:
         lines.append(f"  - {_escape_cell(source['name'])}: {_escape_cell(source['licence'])} ({source['n']:,} rows)")
-    return "\n".join(lines)
+    return lines
 
 
-def _files_section(context: CardContext) -> str:
-    rows = [f"| `{file.name}` | {file.rows:,} | {file.size:,} | `{file.sha256[:16]}…` |" for file in context.files]
-    return "\n".join(["## Files", "", "| file | rows | bytes | SHA-256 |", "|---|---|---|---|", *rows])
+def format_frozen_at(snapshot: Snapshot) -> str:
+    return f"{snapshot.frozen_at:%Y-%m-%d %H:%M} UTC"
+
+
+def _file_lines(files: Sequence[WrittenFile]) -> Iterator[str]:
+    yield from ("| file | rows | bytes | SHA-256 |", "|---|---|---|---|")
+    yield from (f"| `{file.name}` | {file.rows:,} | {file.size:,} | `{file.sha256[:16]}…` |" for file in files)
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def _chart_lines(context: CardContext, *names: str) -> Iterator[str]:
+def _chart_lines(figures: Sequence[CardFigure], *names: str) -> Iterator[str]:
     """Show those of the charts that have data."""
-    for name in names:
-        if name in context.charts:
-            yield from (f"![{context.charts[name]}]({name})", "")
+    for figure in figures:
+        if figure.file_name in names:
+            yield from (f"![{figure.caption}]({figure.file_name})", "")
 
 
 def _format_counts(counts: Mapping[str, int], missing: str, labels: Mapping[str, str] | None = None) -> str:
@@ -349,8 +384,8 @@ def _format_counts(counts: Mapping[str, int], missing: str, labels: Mapping[str,
     return ", ".join(f"{words.get(value, _escape_cell(value))} ({n:,})" for value, n in ordered) or missing
 
 
-def _stated(context: CardContext, field: str) -> str:
-    return _escape_cell(context.disclosure.get(field, ""))
+def _stated(snapshot: Snapshot, field: str) -> str:
+    return _escape_cell(snapshot.statement.get(field, ""))
 
 
 def _escape_cell(text: str) -> str:
@@ -360,3 +395,76 @@ def _escape_cell(text: str) -> str:
 def _escape_text(text: str) -> str:
     """Keep people's text from being read as markup where the card is rendered."""
     return text.strip().replace("<", "&lt;")
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def draw_card_figures(facts: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[CardFigure]:
+    """Draw every figure that has data."""
+    agreement = facts.get("agreement") or {}
+    domains = agreement.get("domains", [])
+    bars = (
+        ("labels.svg", "Distribution of ratings", _rating_bars(facts.get("labels", {}))),
+        ("first_errors.svg", "Position of the first error", _first_error_bars(facts.get("first_errors", {}))),
+        ("selection.svg", "Sampling sources", _source_bars(facts["arms"], plan)),
+    )
+    intervals = (
+        (
+            "agreement.svg",
+            "Agreement with 95% intervals",
+            [_build_interval(label, estimate) for label, estimate in _agreement_estimates(agreement)],
+        ),
+        (
+            "domains.svg",
+            "Agreement on the first error by domain",
+            [_build_interval(f"{row['key'] or 'no domain'} ({row['n_traces']:,})", row["exact"]) for row in domains]
+            if len(domains) > 1
+            else [],
+        ),
+    )
+    for file_name, caption, bar_rows in bars:
+        if rows := list(bar_rows):
+            yield CardFigure(file_name, caption, draw_share_bars(caption, rows))
+    for file_name, caption, interval_rows in intervals:
+        if interval_rows:
+            yield CardFigure(file_name, caption, draw_share_intervals(caption, interval_rows))
+
+
+def _rating_bars(counts: Mapping[str, int]) -> Iterator[ShareBar]:
+    total = sum(counts.values())
+    for rating, label in _RATING_LABELS.items() if total else ():
+        n = counts.get(rating, 0)
+        yield ShareBar(label, n / total, f"{n / total:.1%} ({n:,})", css=label.split()[0])
+
+
+def _first_error_bars(counts: Mapping[str, int]) -> Iterator[ShareBar]:
+    """Bars by step number, counted from 1; the last steps are one bar. Then submissions without an error."""
+    by_position = {int(key): n for key, n in counts.items() if key.isdecimal()}
+    n_bars = min(max(by_position, default=-1) + 1, _MAX_ERROR_STEPS)
+    bars = [(f"step {position + 1}", by_position.get(position, 0)) for position in range(n_bars)]
+    others = [
+        (f"after step {_MAX_ERROR_STEPS}", sum(n for at, n in by_position.items() if at >= _MAX_ERROR_STEPS)),
+        ("no error", counts.get("none", 0)),
+        ("ended early", counts.get("cut_off", 0)),
+    ]
+    bars += [(label, n) for label, n in others if n]
+    total, longest = sum(counts.values()), max((n for _, n in bars), default=0)
+    for label, n in bars:
+        yield ShareBar(label, n / longest, f"{n:,} ({n / total:.1%})")
+
+
+def _source_bars(sources: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> Iterator[ShareBar]:
+    """Bars of rows by sampling source, then the effective sample size of the draws with a known probability."""
+    total = sum(source["n"] for source in sources)
+    for source in sources if total else ():
+        n = source["n"]
+        yield ShareBar(source["arm"] or "not recorded", n / total, f"{n:,} rows ({n / total:.1%})")
+    if n_draws := plan.get("n_weighted"):
+        size = plan["effective_sample_size"]
+        yield ShareBar("effective sample size", size / n_draws, f"{size:,.0f} of {n_draws:,} draws", "dark")
+
+
+def _build_interval(label: str, estimate: Mapping[str, Any]) -> ShareInterval:
+    value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
+    return ShareInterval(label, " ".join(_format_estimate(estimate)), value, low, high)

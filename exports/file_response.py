@@ -14,23 +14,22 @@ _BLOCK_SIZE = 64 * 1024
 def send_file(request: HttpRequest, path: Path, *, sha256: str, name: str, content_type: str) -> HttpResponseBase:
     """Return the response. The checksum is the ETag."""
     tag, size = f'"{sha256}"', path.stat().st_size
+    disposition = content_disposition_header(as_attachment=True, filename=name)
+    headers = {"ETag": tag, "Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff"}
+    headers |= {"Content-Disposition": disposition} if disposition else {}
     if tag in request.headers.get("If-None-Match", ""):
-        return _with_headers(HttpResponse(status=304), tag, name)
+        return HttpResponse(status=304, headers=headers)
     start, stop = 0, size
     range_header = request.headers.get("Range", "")
     if range_header and request.headers.get("If-Range", tag) == tag:
         start, stop = _parse_range(range_header, size)
     if start >= stop and size:
-        unsatisfiable = HttpResponse(status=416)
-        unsatisfiable["Content-Range"] = f"bytes */{size}"
-        return _with_headers(unsatisfiable, tag, name)
-    body = () if request.method == "HEAD" else _read_bytes(path, start, stop)
+        return HttpResponse(status=416, headers={**headers, "Content-Range": f"bytes */{size}"})
     is_partial = (start, stop) != (0, size)
-    response = StreamingHttpResponse(body, status=206 if is_partial else 200, content_type=content_type)
-    response["Content-Length"] = str(stop - start)
-    if is_partial:
-        response["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
-    return _with_headers(response, tag, name)
+    headers |= {"Content-Range": f"bytes {start}-{stop - 1}/{size}"} if is_partial else {}
+    headers |= {"Content-Length": str(stop - start), "Content-Type": content_type}
+    body = () if request.method == "HEAD" else _read_bytes(path, start, stop)
+    return StreamingHttpResponse(body, status=206 if is_partial else 200, headers=headers)
 
 
 def _parse_range(header: str, size: int) -> tuple[int, int]:
@@ -54,12 +53,3 @@ def _read_bytes(path: Path, start: int, stop: int) -> Iterator[bytes]:
         while left > 0 and (block := file.read(min(_BLOCK_SIZE, left))):
             left -= len(block)
             yield block
-
-
-def _with_headers(response: HttpResponseBase, tag: str, name: str) -> HttpResponseBase:
-    response["ETag"] = tag
-    response["Accept-Ranges"] = "bytes"
-    response["X-Content-Type-Options"] = "nosniff"
-    if disposition := content_disposition_header(as_attachment=True, filename=name):
-        response["Content-Disposition"] = disposition
-    return response

@@ -1,20 +1,22 @@
-"""Write the files of a snapshot. A file has a temporary name until it is complete, and its checksum is computed while
-it is written."""
+"""Write the files of a snapshot. A file has a temporary name until it is complete."""
 
+import csv
 import gzip
 import hashlib
+import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import zstandard
 from msgspec import Struct
 
-from formats.columns import OutputRow
+from formats.examples import Columns, OutputRow, make_arrow_schema
 
 _LEVEL = 6
+_ROW_GROUP = 10_000
 
 
 class WrittenFile(Struct):
@@ -31,8 +33,7 @@ class JsonLinesFile:
 
     def __init__(self, path: Path, ending: str) -> None:
         self.path, self._ending = path, ending
-        self._unfinished = path.with_name(path.name + ".unfinished")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._unfinished = _prepare_unfinished(path)
         self._file = self._unfinished.open("wb")
         self._digest = hashlib.sha256()
         self.rows = 0
@@ -58,6 +59,85 @@ class JsonLinesFile:
         return WrittenFile(self.path.name, self.rows, size, self._digest.hexdigest())
 
 
+class ParquetTableFile:
+    """A Parquet file with zstd and the hub's features in its metadata. Rows are buffered until they fill a group."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        from pyarrow import parquet  # takes as much memory as Django, and most processes never need it
+
+        self.path, self._schema = path, make_arrow_schema(columns)
+        self._unfinished = _prepare_unfinished(path)
+        self._file = parquet.ParquetWriter(self._unfinished, self._schema, compression="zstd")
+        self._buffer: list[OutputRow] = []
+        self.rows = 0
+
+    def write_rows(self, rows: Sequence[OutputRow]) -> None:
+        self._buffer.extend(rows)
+        self.rows += len(rows)
+        while len(self._buffer) >= _ROW_GROUP:
+            self._write_group(self._buffer[:_ROW_GROUP])
+            self._buffer = self._buffer[_ROW_GROUP:]
+
+    def _write_group(self, rows: list[OutputRow]) -> None:
+        import pyarrow
+
+        self._file.write_batch(pyarrow.RecordBatch.from_pylist(rows, schema=self._schema))
+
+    def close(self) -> WrittenFile:
+        if self._buffer:
+            self._write_group(self._buffer)
+        self._file.close()
+        with self._unfinished.open("rb") as file:
+            os.fsync(file.fileno())
+        self._unfinished.replace(self.path)
+        return WrittenFile(self.path.name, self.rows, self.path.stat().st_size, _hash_file(self.path))
+
+
+class CsvFile(JsonLinesFile):
+    """A table as CSV with a header. Lists, objects and truth values are JSON; an empty cell is null."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        super().__init__(path, "csv")
+        self._columns = list(columns)
+        self.write([_make_csv_line(self._columns)])
+        self.rows = 0
+
+    def write_rows(self, rows: Sequence[OutputRow]) -> None:
+        self.write([_make_csv_line(map(_encode_cell, map(row.get, self._columns))) for row in rows])
+
+
+SnapshotFileWriter = JsonLinesFile | ParquetTableFile
+
+
+def _make_csv_line(cells: Iterable[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()
+
+
+def _encode_cell(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def write_text(path: Path, text: str) -> WrittenFile:
+    """Write a small file atomically."""
+    unfinished = _prepare_unfinished(path)
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+    return WrittenFile(path.name, 0, path.stat().st_size, _hash_file(path))
+
+
+def write_json(path: Path, content: Any) -> WrittenFile:
+    return write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def _prepare_unfinished(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(path.name + ".unfinished")
+
+
 def _compress(data: bytes, ending: str) -> bytes:
     if ending.endswith(".gz"):
         return gzip.compress(data, _LEVEL, mtime=0)
@@ -66,19 +146,6 @@ def _compress(data: bytes, ending: str) -> bytes:
     return data
 
 
-def file_sha256(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_text(path: Path, text: str) -> WrittenFile:
-    """Write a small file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
-    return WrittenFile(path.name, 0, path.stat().st_size, file_sha256(path))
-
-
-def write_json(path: Path, content: Any) -> WrittenFile:
-    return write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")

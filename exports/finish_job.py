@@ -1,19 +1,48 @@
-"""The last job of a snapshot: count its figures, then write the card, its charts, and manifest.json."""
+"""The last job of a snapshot: count the facts of its card, then write the card, its charts, and manifest.json."""
 
 import datetime as dt
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+from django.db.models import Count, Max, Min
 
-from exports import card, card_facts, card_figures, deliveries, files, snapshots
-from exports.card import CardContext
+from exports import card, deliveries, files, snapshots
 from exports.files import WrittenFile
 from exports.models import Snapshot
+from exports.orders import load_order
 from jobs.runner import Chunk, JobProgress
+from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, Rater, ScreeningResult
+from labeling.models.gold import GoldUse
+from labeling.models.rater import RaterKind
+from labeling.quality import tallies
+from prm import promotion
+
+MAX_DOMAINS = 12
+_ASSIGNMENT = "submission__assignment__"
+# Each fact counts the rows by one column: its path from a row of the manifest.
+_COUNTED_COLUMNS = {
+    "guidelines": f"{_ASSIGNMENT}guideline__version",
+    "rater_kinds": f"{_ASSIGNMENT}rater__kind",
+    "machines": f"{_ASSIGNMENT}rater__machine",
+    "origins": f"{_ASSIGNMENT}origin",
+    "assisted": f"{_ASSIGNMENT}is_assisted",
+    "saw_reference_answer": f"{_ASSIGNMENT}saw_reference_answer",
+    "saw_final_verdict": f"{_ASSIGNMENT}saw_final_verdict",
+    "finish_reasons": "submission__finish_reason",
+    "domains": "trace__problem__domain",
+    "base_models": "trace__provenance__base_model",
+    "policies": "trace__provenance__policy",
+    "scaffolds": "trace__provenance__scaffold",
+    "segmenters": "trace__provenance__segmenter",
+    "contested": "is_contested",
+    "choosing_prms": f"{_ASSIGNMENT}draw__prm",
+}
+_SOURCE = ("trace__source__name", "trace__source__licence")
+_ARM = (f"{_ASSIGNMENT}draw__arm", f"{_ASSIGNMENT}lane__arm")
 
 
 def finish_snapshot(snapshot: Snapshot, facts: dict[str, Any] | None = None) -> Iterator[JobProgress | Chunk]:
@@ -22,7 +51,8 @@ def finish_snapshot(snapshot: Snapshot, facts: dict[str, Any] | None = None) -> 
         return
     if not snapshot.figures:
         shard_figures = list(snapshot.shards.order_by("number").values_list("figures", flat=True))
-        spread = card_facts.merge_spreads(each["ratings"] for each in shard_figures)
+        spreads = [each["ratings"] for each in shard_figures]
+        spread = {part: _add_counts([each[part] for each in spreads]) for part in ("labels", "first_errors")}
         tallies = _merge_tallies([each["tallies"] for each in shard_figures])
         snapshot.figures = {"facts": {**(facts or count_facts(snapshot)), **spread}, "tallies": tallies}
         yield JobProgress(0, 2)
@@ -31,56 +61,29 @@ def finish_snapshot(snapshot: Snapshot, facts: dict[str, Any] | None = None) -> 
     yield partial(_mark_built, snapshot, written)
 
 
-def count_facts(snapshot: Snapshot) -> dict[str, Any]:
-    """Count the facts of the card. This needs the manifest only, so it can run while shards are written."""
-    assert snapshot.manifest is not None
-    return card_facts.gather_card_facts(snapshot.manifest)
-
-
 def _save_figures(snapshot: Snapshot, now: dt.datetime) -> JobProgress:
-    snapshots.save_figures(snapshot=snapshot, figures=snapshot.figures, now=now)
+    Snapshot.objects.filter(pk=snapshot.pk, built_at=None).update(figures=snapshot.figures)
     return JobProgress(1, 2)
 
 
 def _mark_built(snapshot: Snapshot, written: list[WrittenFile], now: dt.datetime) -> JobProgress:
-    snapshots.mark_built(snapshot=snapshot, written=written, now=now)
-    for destination in snapshots.load_order(snapshot).deliver_to:
+    """Record the last files. From now on the snapshot does not change."""
+    if Snapshot.objects.filter(pk=snapshot.pk, built_at=None).update(built_at=now):
+        snapshots.save_files(snapshot=snapshot, written=written, now=now)
+        snapshots.log_snapshot_event(what="snapshot.built", snapshot=snapshot, by=snapshot.asked_by, now=now)
+    for destination in load_order(snapshot).deliver_to:
         deliveries.request_delivery(snapshot=snapshot, destination=destination, by=snapshot.asked_by, now=now)
     return JobProgress(2, 2)
 
 
 def write_card_files(snapshot: Snapshot, folder: Path) -> list[WrittenFile]:
     """Write README.md, its charts, and manifest.json into this folder."""
-    context = load_card_context(snapshot)
-    charts = card_figures.draw_card_figures(context.facts, context.plan)
-    written = [files.write_text(folder / chart.file_name, chart.svg) for chart in charts]
-    written.append(files.write_text(folder / "README.md", card.write_card(context)))
-    written.append(files.write_json(folder / deliveries.MANIFEST_NAME, describe_snapshot(snapshot, context)))
+    data_files = list_data_files(snapshot)
+    figures = list(card.draw_card_figures(snapshot.figures["facts"], snapshot.plan))
+    written = [files.write_text(folder / figure.file_name, figure.svg) for figure in figures]
+    written.append(files.write_text(folder / "README.md", card.write_card(snapshot, data_files, figures)))
+    written.append(files.write_json(folder / deliveries.MANIFEST_NAME, describe_snapshot(snapshot, data_files)))
     return written
-
-
-def load_card_context(snapshot: Snapshot) -> CardContext:
-    assert snapshot.manifest is not None
-    assert snapshot.frozen_at is not None
-    facts, project = snapshot.figures["facts"], snapshot.project
-    return CardContext(
-        name=snapshot.name,
-        project=project.name,
-        description=project.description,
-        protocol=project.protocol,
-        purpose=snapshot.purpose,
-        frozen_at=f"{snapshot.frozen_at:%Y-%m-%d %H:%M} UTC",
-        code_version=snapshot.manifest.code_version,
-        order=snapshots.load_order(snapshot),
-        rows=snapshot.manifest.n_rows,
-        left_out=snapshot.manifest.left_out,
-        plan=snapshot.plan,
-        disclosure=snapshot.statement,
-        facts=facts,
-        tallies=snapshot.figures["tallies"],
-        files=list_data_files(snapshot),
-        charts={each.file_name: each.caption for each in card_figures.draw_card_figures(facts, snapshot.plan)},
-    )
 
 
 def list_data_files(snapshot: Snapshot) -> list[WrittenFile]:
@@ -88,40 +91,53 @@ def list_data_files(snapshot: Snapshot) -> list[WrittenFile]:
     return [WrittenFile(row.name, row.rows or 0, row.size, row.sha256, row.format, row.split) for row in rows]
 
 
-def describe_snapshot(snapshot: Snapshot, context: CardContext) -> dict[str, Any]:
+def describe_snapshot(snapshot: Snapshot, data_files: list[WrittenFile]) -> dict[str, Any]:
     """Return the content of manifest.json."""
+    assert snapshot.manifest is not None
     return {
         "snapshot": snapshot.name,
         "project": snapshot.project.slug,
         "purpose": snapshot.purpose,
         "manifest": snapshot.manifest_id,
-        "frozen_at": context.frozen_at,
-        "code_version": context.code_version,
-        "rows": context.rows,
-        "left_out": context.left_out,
-        "order": msgspec.to_builtins(context.order),
+        "frozen_at": card.format_frozen_at(snapshot),
+        "code_version": snapshot.manifest.code_version,
+        "rows": snapshot.manifest.n_rows,
+        "left_out": snapshot.manifest.left_out,
+        "order": _describe_order(snapshot),
         "plan": {key: value for key, value in snapshot.plan.items() if key not in ("places", "licences")},
-        "tallies": context.tallies,
-        "files": [msgspec.to_builtins(each) for each in context.files],
+        "tallies": snapshot.figures["tallies"],
+        "files": [msgspec.to_builtins(each) for each in data_files],
     }
+
+
+def _describe_order(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the order, with the pseudonyms of labelers in its filter unless it has names."""
+    order = load_order(snapshot)
+    if order.filters.labelers and not order.has_labeler_names:
+        raters = Rater.objects.filter(project=snapshot.project_id, kind=RaterKind.IMPORTED)
+        pseudonyms = {
+            rater.labeler: str(rater.pseudonym) for rater in raters.filter(labeler__in=order.filters.labelers)
+        }
+        order.filters.labelers = [pseudonyms.get(name, name) for name in order.filters.labelers]
+    return cast(dict[str, Any], msgspec.to_builtins(order))
 
 
 def _merge_tallies(shard_tallies: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """Add up the tallies of all shards, by format."""
     merged = {}
-    for name in {name for tallies in shard_tallies for name in tallies}:
-        parts = [tallies[name] for tallies in shard_tallies if name in tallies]
+    for name in {name for shard in shard_tallies for name in shard}:
+        parts = [shard[name] for shard in shard_tallies if name in shard]
         counts = {key: _add_counts([part[key] for part in parts]) for key in ("left_out", "labels", "lengths")}
         lengths = counts.pop("lengths")
         merged[name] = {"rows": sum(part["rows"] for part in parts), **counts, "characters": _length_quantiles(lengths)}
     return merged
 
 
-def _add_counts(counts: list[dict[str, int]]) -> dict[str, int]:
+def _add_counts(counts: list[dict[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
     for each in counts:
         total.update(each)
-    return dict(total)
+    return total
 
 
 def _length_quantiles(lengths: dict[str, int]) -> dict[str, int]:
@@ -134,3 +150,110 @@ def _length_quantiles(lengths: dict[str, int]) -> dict[str, int]:
         while remaining and n_rows >= remaining[0][1] * total:
             quantiles[remaining.pop(0)[0]] = 1 << int(exponent)
     return quantiles
+
+
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+
+def count_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the facts of the card as plain JSON, which is stored with the snapshot, so that the card can be written
+    again. This needs the manifest only, so it can run while shards are written."""
+    assert snapshot.manifest is not None
+    frozen = snapshot.manifest
+    rows = ManifestRow.objects.filter(manifest=frozen)
+    totals = rows.aggregate(
+        traces=Count("trace", distinct=True),
+        problems=Count("trace__problem__normal_digest", distinct=True),
+        raters=Count(f"{_ASSIGNMENT}rater", distinct=True),
+        submissions=Count("submission"),
+    )
+    return {
+        **totals,
+        **_count_rows(rows),
+        "process": _describe_process(frozen, rows),
+        "agreement": measure_agreement(frozen),
+        "overridden_gates": [
+            {**each, "at": each["at"].isoformat(timespec="seconds")}
+            for each in promotion.list_overrides(project_id=frozen.project_id, until=snapshot.asked_at)
+        ],
+    }
+
+
+def _count_rows(rows: Any) -> dict[str, Any]:
+    """Count the rows by each column. One query groups by all columns together, which gives few groups."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED_COLUMNS}
+    sources: Counter[tuple[str, str]] = Counter()
+    arms: defaultdict[tuple[str, bool], list[tuple[int, float | None, float | None]]] = defaultdict(list)
+    q = f"{_ASSIGNMENT}draw__q"
+    groups = rows.order_by().values_list(*_COUNTED_COLUMNS.values(), *_SOURCE, *_ARM)
+    for *values, source, licence, draw_arm, lane_arm, n, low, high in groups.annotate(
+        n=Count("pk"), low=Min(q), high=Max(q)
+    ):
+        for counter, value in zip(counts.values(), values, strict=True):
+            counter["" if value is None else str(value)] += n
+        sources[source or "", licence or ""] += n
+        arms[draw_arm or lane_arm or "", low is not None].append((n, low, high))
+    return {
+        **{name: dict(counter) for name, counter in counts.items()},
+        "arms": sorted(
+            (_sum_arm(arm, parts) for (arm, _), parts in arms.items()), key=lambda each: (-each["n"], each["arm"])
+        ),
+        "sources": [{"name": name, "licence": licence, "n": n} for (name, licence), n in sorted(sources.items())],
+    }
+
+
+def _sum_arm(arm: str, parts: list[tuple[int, float | None, float | None]]) -> dict[str, Any]:
+    """Return the rows of a sampling source, and the range of the probabilities of its draws."""
+    low = min((low for _, low, _ in parts if low is not None), default=None)
+    high = max((high for _, _, high in parts if high is not None), default=None)
+    return {"arm": arm, "n": sum(n for n, _, _ in parts), "low": low, "high": high}
+
+
+def _describe_process(frozen: Manifest, rows: Any) -> dict[str, Any]:
+    """Return the project's current settings for how traces are labeled."""
+    project = frozen.project
+    gold = dict(Gold.objects.filter(trace__project=project).values_list("use").annotate(n=Count("pk")))
+    passed = ScreeningResult.objects.filter(has_passed=True, rater__in=rows.values(f"{_ASSIGNMENT}rater"))
+    return {
+        "overlap": project.overlap,
+        "overlap_limit": project.overlap_limit,
+        "training_traces": gold.get(GoldUse.TRAINING, 0),
+        "screening_traces": gold.get(GoldUse.SCREENING, 0),
+        "hidden_gold": gold.get(GoldUse.HIDDEN, 0),
+        "pass_share": project.screening_pass_share,
+        "screened": passed.values("rater").distinct().count(),
+        "pay": f"{project.pay_per_hour} {project.currency}" if project.pay_per_hour is not None else "",
+    }
+
+
+# --- agreement -------------------------------------------------------------------------------------------------------
+
+
+def measure_agreement(frozen: Manifest) -> dict[str, Any] | None:
+    """Measure agreement on traces whose first two scheduled submissions are both among the rows. None without any."""
+    traces = _find_paired_traces(frozen)
+    audit_slice = tallies.find_audit_slice(frozen.project_id)
+    if audit_slice is not None:
+        traces &= set(audit_slice)
+    if not traces:
+        return None
+    arrays = tallies.load_tally_arrays(project_id=frozen.project_id).only(sorted(traces))
+    pairs = arrays.pairs
+    by_domain = sorted(pairs.by("domain").items(), key=lambda item: (-len(item[1]), item[0]))
+    return {
+        "steps": tallies.step_agreement_rows(arrays.all_steps(), with_bootstrap=True),
+        "first_error": tallies.first_error_rows(pairs.reports()),
+        "domains": [
+            {"key": domain, "n_traces": len(rows), **tallies.first_error_rows(pairs.reports(rows))}
+            for domain, rows in by_domain[:MAX_DOMAINS]
+        ],
+        "n_traces": len(pairs),
+        "is_audit_slice": audit_slice is not None,
+    }
+
+
+def _find_paired_traces(frozen: Manifest) -> set[int]:
+    rows = ManifestRow.objects.filter(manifest=frozen, submission__isnull=False)
+    assignments = rows.values("submission__assignment")
+    tallies = AgreementTally.objects.filter(project=frozen.project_id, trace__in=rows.values("trace"))
+    return set(tallies.filter(first__in=assignments, second__in=assignments).values_list("trace", flat=True))

@@ -1,5 +1,5 @@
 """Snapshots with their shards, files, and deliveries; disclosures for dataset cards; and split assignments. Written by
-`exports.snapshots`, `exports.deliveries`, `exports.disclosures`, and `exports.splits`."""
+`exports.snapshots`, `exports.finish_job`, `exports.deliveries`, `exports.card`, and `exports.splits`."""
 
 from typing import ClassVar
 

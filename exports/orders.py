@@ -1,4 +1,4 @@
-"""The order for a snapshot, and its validation. The order is stored with the snapshot."""
+"""The order for a snapshot, which is stored with it, and the rules for the rows that the snapshot leaves out."""
 
 import hashlib
 from collections import Counter
@@ -6,14 +6,15 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Substr
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
-from exports.models import SplitAssignment
+from exports.models import Snapshot, SplitAssignment
 from exports.splits import SplitScan
 from formats.catalog import OUTPUT_FORMATS
-from formats.labeled_paths import LabelRule
+from formats.examples import LabelRule
 from formats.near_duplicates import LISTED_DIGITS
 from jobs import paging
 from jobs.runner import JobProgress
@@ -26,10 +27,9 @@ from labeling.models.queue import SamplingSource
 from prm.evaluation import contamination
 from rawsql import values_subquery
 
-# Rules for the rows that a snapshot leaves out. All of them are in this module. Reads only.
-
-
 EXCLUSION_LABELS = {
+    "set_aside": "label that a lead set aside",
+    "rater": "annotator left out by choice; in a consensus, a trace on which they voted",
     "reserve": "held-out problem, of this project or another",
     "screening": "trace used for screening annotators",
     "gold": "gold trace",
@@ -39,15 +39,116 @@ EXCLUSION_LABELS = {
     "overlap": "problem that shares half of its 13-word sequences with an evaluation problem",
     "duplicate": "duplicate of another trace",
     "astride": "problem similar to problems in different splits",
-    "late": "problem imported while the snapshot was being made",
+    "late": "problem imported while the snapshot was being built",
 }
 OVERRIDABLE_EXCLUSIONS = ("reserve", "screening", "gold", "training", "canary", "benchmark", "overlap")
-ARCHIVE_EXCLUSIONS = ("duplicate", "astride", "late")  # they apply to archives too
+ARCHIVE_EXCLUSIONS = ("set_aside", "rater", "duplicate", "astride", "late")  # they apply to archives too
 BENCHMARK_PREFIX = "benchmark:"  # an override of one list only: "benchmark:GSM8K test"
 
 _CHUNK_SIZE = 1000
 _TRACES_PER_QUERY = 100  # each with the texts of its steps
 _HEARTBEAT = JobProgress(0)
+Ending = Literal["jsonl", "jsonl.gz", "jsonl.zst", "csv", "parquet"]
+ENDINGS: tuple[Ending, ...] = ("jsonl", "jsonl.gz", "jsonl.zst", "csv", "parquet")
+TABLE_ENDINGS: tuple[Ending, ...] = ("csv", "parquet")
+YEARS = (1970, 9000)  # converting a time near the ends of the calendar to another zone overflows
+
+
+class InvalidOrder(Exception):
+    """The snapshot cannot be built with these options. `code` names the problem; the message explains it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class SnapshotOrder(Struct, forbid_unknown_fields=True):
+    formats: list[str]
+    filters: ManifestFilters = field(default_factory=ManifestFilters)
+    rule: LabelRule = field(default_factory=LabelRule)
+    ending: Ending = "jsonl"
+    # Shares of problems for validation and test; the rest is for training.
+    validation: float = 0.0
+    test: float = 0.0
+    without_duplicates: bool = False
+    has_labeler_names: bool = False  # imported labelers keep the names of their files; otherwise they have pseudonyms
+    # Exclusion reasons to override in a training snapshot (`exports.orders`). They need a `reason`.
+    taken_in: list[str] = field(default_factory=list)
+    reason: str = ""
+    deliver_to: list[str] = field(default_factory=list)  # names of destinations
+
+    @property
+    def by_trace(self) -> bool:
+        """Whether the rows of a trace must be next to each other."""
+        return self.filters.is_consensus or any(OUTPUT_FORMATS[name].is_table for name in self.formats)
+
+    @property
+    def is_split(self) -> bool:
+        return self.validation + self.test > 0
+
+
+def load_order(snapshot: Snapshot) -> SnapshotOrder:
+    return convert(snapshot.order, SnapshotOrder)
+
+
+def validate_order(order: SnapshotOrder) -> None:
+    """Raise InvalidOrder if the parts of an order do not fit together."""
+    for is_invalid, code, message in _check_order(order):
+        if is_invalid:
+            raise InvalidOrder(code, message)
+    validate_destinations(order.deliver_to)
+
+
+def validate_destinations(names: Sequence[str]) -> None:
+    """Raise InvalidOrder if a destination is not configured."""
+    known = settings.DESTINATIONS
+    if unknown := sorted(set(names) - known.keys()):
+        message = f"Unknown destination {', '.join(unknown)}. Configured destinations: {', '.join(known) or 'none'}."
+        raise InvalidOrder("destination", message)
+
+
+def _check_order(order: SnapshotOrder) -> Iterator[tuple[bool, str, str]]:
+    formats, reasons = ", ".join(OUTPUT_FORMATS), ", ".join(OVERRIDABLE_EXCLUSIONS)
+    unknown = ", ".join(name for name in order.formats if name not in OUTPUT_FORMATS)
+    yield not order.formats, "format", f"No format is selected. Use one or more of: {formats}."
+    yield bool(unknown), "format", f"Unknown format {unknown}. Use one of: {formats}."
+    yield (
+        bool(order.taken_in) and not order.reason.strip(),
+        "reason",
+        "Overriding an exclusion needs a reason. It is printed in the dataset card.",
+    )
+    for name in order.taken_in:
+        is_known = name in OVERRIDABLE_EXCLUSIONS or name.startswith(BENCHMARK_PREFIX)
+        yield not is_known, "exclusion", f"Unknown exclusion reason {name}. Use one of: {reasons}, benchmark:NAME."
+    yield (
+        not 0 <= order.validation + order.test < 1 or min(order.validation, order.test) < 0,
+        "shares",
+        "The shares for validation and test must not be negative, and must add up to less than 1.",
+    )
+    times = [time for time in (order.filters.submitted_from, order.filters.submitted_until) if time]
+    yield (
+        any(not YEARS[0] <= time.year <= YEARS[1] for time in times),
+        "dates",
+        f"Submission dates must be between the years {YEARS[0]} and {YEARS[1]}.",
+    )
+    yield (
+        order.filters.is_consensus and "prm800k" in order.formats,
+        "consensus",
+        "PRM800K has the ratings of single raters. Choose another format for the consensus.",
+    )
+    yield (
+        order.ending in TABLE_ENDINGS and "prm800k" in order.formats,
+        "ending",
+        "PRM800K is exported byte for byte as JSON Lines. Order it in a separate snapshot.",
+    )
+    yield (
+        len({OUTPUT_FORMATS[name].wants_raters for name in order.formats}) > 1,
+        "unit",
+        "Outcomes describe traces, not ratings. Order them in a separate snapshot.",
+    )
+
+
+# --- exclusions ------------------------------------------------------------------------------------------------------
 
 
 class TextScan(Struct):
@@ -151,21 +252,18 @@ def _find_overlapping(project: Project) -> Generator[JobProgress, None, list[int
     listed = BenchmarkProblem.objects.values("normal_digest")
     evaluating = Problem.objects.filter(Q(is_reserve=True) | Q(pk__in=canaries) | Q(normal_digest__in=listed))
     judged = contamination.JudgedProblems()
-    for n, (_, digest, text) in enumerate(_problem_texts(evaluating)):
+    for n, (_, digest, text) in enumerate(paging.iterate_by_key(evaluating, "normal_digest", "text")):
         judged.add(digest, text)
         if n % _CHUNK_SIZE == 0:
             yield _HEARTBEAT
     overlapping: list[int] = []
-    for n, (pk, digest, text) in enumerate(_problem_texts(Problem.objects.filter(project=project))):
+    problems = Problem.objects.filter(project=project)
+    for n, (pk, digest, text) in enumerate(paging.iterate_by_key(problems, "normal_digest", "text")):
         if judged.holds(text, digest):
             overlapping.append(pk)
         if n % _CHUNK_SIZE == 0:
             yield _HEARTBEAT
     return overlapping
-
-
-def _problem_texts(problems: QuerySet[Problem]) -> Iterator[tuple[int, str, str]]:
-    return paging.iterate_by_key(problems, "normal_digest", "text", size=_CHUNK_SIZE)
 
 
 def _find_duplicates(project: Project) -> Generator[JobProgress, None, list[int]]:
@@ -195,88 +293,3 @@ def count_benchmark_problems(project: Project) -> dict[str, int]:
         for names in benchmarks.find_lists(chunk).values():
             counts.update(names)
     return dict(counts)
-
-
-Ending = Literal["jsonl", "jsonl.gz", "jsonl.zst", "parquet"]
-ENDINGS: tuple[Ending, ...] = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
-YEARS = (1970, 9000)  # converting a time near the ends of the calendar to another zone overflows
-
-
-class InvalidOrder(Exception):
-    """The snapshot cannot be made as ordered. `code` names the problem; the message explains it."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class SnapshotOrder(Struct):
-    formats: list[str]
-    filters: ManifestFilters = field(default_factory=ManifestFilters)
-    rule: LabelRule = field(default_factory=LabelRule)
-    ending: Ending = "jsonl"
-    # Shares of problems for validation and test; the rest is for training.
-    validation: float = 0.0
-    test: float = 0.0
-    without_duplicates: bool = False
-    # Exclusion reasons to override in a training snapshot (`exports.orders`). They need a `reason`.
-    taken_in: list[str] = field(default_factory=list)
-    reason: str = ""
-    deliver_to: list[str] = field(default_factory=list)  # names of destinations
-
-    @property
-    def by_trace(self) -> bool:
-        """Whether the rows of a trace must be next to each other."""
-        return self.filters.is_consensus or any(OUTPUT_FORMATS[name].is_table for name in self.formats)
-
-    @property
-    def is_split(self) -> bool:
-        return self.validation + self.test > 0
-
-
-def validate_order(order: SnapshotOrder) -> None:
-    """Raise InvalidOrder if the parts of an order do not fit together."""
-    for is_invalid, code, message in _check_order(order):
-        if is_invalid:
-            raise InvalidOrder(code, message)
-
-
-def _check_order(order: SnapshotOrder) -> Iterator[tuple[bool, str, str]]:
-    formats, reasons = ", ".join(OUTPUT_FORMATS), ", ".join(OVERRIDABLE_EXCLUSIONS)
-    unknown = ", ".join(name for name in order.formats if name not in OUTPUT_FORMATS)
-    yield not order.formats, "format", f"No format is selected. Use one or more of: {formats}."
-    yield bool(unknown), "format", f"Unknown format {unknown}. Use one of: {formats}."
-    yield (
-        bool(order.taken_in) and not order.reason.strip(),
-        "reason",
-        "Overriding an exclusion needs a reason. It is printed in the dataset card.",
-    )
-    for name in order.taken_in:
-        is_known = name in OVERRIDABLE_EXCLUSIONS or name.startswith(BENCHMARK_PREFIX)
-        yield not is_known, "exclusion", f"Unknown exclusion reason {name}. Use one of: {reasons}, benchmark:NAME."
-    yield (
-        not 0 <= order.validation + order.test < 1 or min(order.validation, order.test) < 0,
-        "shares",
-        "The shares for validation and test must not be negative, and must add up to less than 1.",
-    )
-    times = [time for time in (order.filters.submitted_from, order.filters.submitted_until) if time]
-    yield (
-        any(not YEARS[0] <= time.year <= YEARS[1] for time in times),
-        "dates",
-        f"Submission dates must be between the years {YEARS[0]} and {YEARS[1]}.",
-    )
-    yield (
-        order.filters.is_consensus and "prm800k" in order.formats,
-        "consensus",
-        "PRM800K has the ratings of single raters. Choose another format for the consensus.",
-    )
-    yield (
-        order.ending == "parquet" and "prm800k" in order.formats,
-        "ending",
-        "PRM800K is exported byte for byte as JSON Lines. Order it in a separate snapshot.",
-    )
-    yield (
-        len({OUTPUT_FORMATS[name].wants_raters for name in order.formats}) > 1,
-        "unit",
-        "Outcomes describe traces, not ratings. Order them in a separate snapshot.",
-    )

@@ -1,28 +1,25 @@
 """Write the files of one shard from the manifest, a chunk at a time."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from exports import splits
-from exports.card_facts import RatingSpread
-from exports.files import JsonLinesFile, WrittenFile
-from exports.orders import SnapshotOrder
+from exports.files import CsvFile, JsonLinesFile, ParquetTableFile, SnapshotFileWriter, WrittenFile
+from exports.orders import TABLE_ENDINGS, SnapshotOrder
 from formats import prm800k
 from formats.catalog import OUTPUT_FORMATS
-from formats.examples import AgreedLabels, RowTally, TraceExample
+from formats.examples import CUT_OFF, AgreedLabels, RowTally, TraceExample
+from formats.records import StepRecord, TurnRecord
 from formats.rows import ExportRow
 from labeling.datasets import manifest
 from labeling.models import Consensus, Manifest
 from prm import scores
-
-if TYPE_CHECKING:
-    from exports.parquet_files import ParquetTableFile
-
-FileNamer = Callable[[str, str, str], str]  # from format, split, and ending to a file name
 
 
 class BuildPlan(msgspec.Struct):
@@ -38,16 +35,78 @@ class BuildPlan(msgspec.Struct):
     prm_label: str = ""
 
 
+RatingCounts = tuple[int | None, int, int, int]  # the first error; negative, neutral, and positive ratings
+
+
+class RatingSpread(msgspec.Struct):
+    """How ratings are distributed, and where first errors are.
+
+    `labels` by rating; `first_errors` by position from 0, plus `none` (no error) and `cut_off` (ended early).
+    """
+
+    labels: dict[str, int] = msgspec.field(default_factory=lambda: {"-1": 0, "0": 0, "1": 0})
+    first_errors: dict[str, int] = {}
+
+    def count(self, rows: Iterable[ExportRow]) -> None:
+        submitted = (row for row in rows if row.facts.submission is not None)
+        counts = Counter((_count_ratings(row), row.facts.finish_reason in CUT_OFF) for row in submitted)
+        for ((first_error, *ratings), was_cut_off), n in counts.items():
+            key = str(first_error) if first_error is not None else "cut_off" if was_cut_off else "none"
+            self.first_errors[key] = self.first_errors.get(key, 0) + n
+            for rating, n_ratings in zip(("-1", "0", "1"), ratings, strict=True):
+                self.labels[rating] += n * n_ratings
+
+
+def _count_ratings(row: ExportRow) -> RatingCounts:
+    """Count the ratings of all options. The first error is the first step whose own option is negative."""
+    if row.plain is not None and not row.plain.more:
+        return _count_cells(row.plain.cells)
+    steps, turns = row.record.steps, row.record.submissions[0].turns
+    judged = [(turn, judgment) for turn in turns for judgment in turn.shown or ()]
+    errors = (turn.position for turn, each in judged if each.rating == -1 and each.text == _own_text(steps, turn))
+    ratings = Counter(each.rating for _, each in judged)
+    return next(errors, None), ratings[-1], ratings[0], ratings[1]
+
+
+def _own_text(steps: list[StepRecord], turn: TurnRecord) -> str:
+    """Return the text of the step in the trace. A file may have ratings of steps after the end of its trace."""
+    options = steps[turn.position].options if turn.position < len(steps) else []
+    return (options or turn.shown or [])[0].text
+
+
+@lru_cache(maxsize=2000)
+def _count_cells(cells: str) -> RatingCounts:
+    """Count a trace in which each step has one option, so that each cell is one rating. Many rows have equal cells."""
+    ratings = [cell.split(",", 3)[2] for cell in cells.split(";")]
+    first_error = ratings.index("-1") if "-1" in ratings else None
+    return first_error, ratings.count("-1"), ratings.count("0"), ratings.count("1")
+
+
 class ShardWriter:
     """The files of a shard, one for each format and split. A file is opened with its first row."""
 
-    def __init__(self, folder: Path, order: SnapshotOrder, plan: BuildPlan, file_name: FileNamer) -> None:
-        self._folder, self._order, self._plan, self._file_name = folder, order, plan, file_name
-        self._files: dict[tuple[str, str], JsonLinesFile | ParquetTableFile] = {}
+    def __init__(self, folder: Path, order: SnapshotOrder, plan: BuildPlan, *, number: int, n_shards: int) -> None:
+        self._folder, self._order, self._plan = folder, order, plan
+        self._part = f"-{number:05}-of-{n_shards:05}" if n_shards > 1 else ""
+        self._files: dict[tuple[str, str], SnapshotFileWriter] = {}
         self.tallies = {name: RowTally() for name in order.formats}
         self.spread = RatingSpread()
 
-    def put(self, rows: list[ExportRow], consensus: dict[tuple[int, int], AgreedLabels]) -> None:
+    def write_rows(self, frozen: Manifest, *, start: int, stop: int) -> Iterator[int]:
+        """Write the rows from `start` to `stop`, and yield the number of rows read after each chunk."""
+        pending: list[ExportRow] = []
+        done = 0
+        has_names = self._order.has_labeler_names
+        for rows in manifest.read_row_chunks(frozen, start=start, stop=stop, has_names=has_names):
+            done += len(rows)
+            if self._order.by_trace:
+                pending += rows
+                rows, pending = _split_off_last_trace(pending) if done < stop - start else (pending, [])
+            self._put(rows, _load_consensus(rows))
+            self.spread.count(rows)
+            yield done
+
+    def _put(self, rows: list[ExportRow], consensus: dict[tuple[int, int], AgreedLabels]) -> None:
         """Write one chunk. If the order groups rows by trace, it has whole traces."""
         tables = [name for name in self._order.formats if OUTPUT_FORMATS[name].is_table]
         for split, split_rows in self._group_by_split(rows).items():
@@ -107,22 +166,19 @@ class ShardWriter:
                 licence=self._plan.licences.get(facts.source or "", ""),
             )
 
-    def _file(self, name: str, split: str) -> "JsonLinesFile | ParquetTableFile":
-        file = self._files.get((name, split))
-        if file is None:
-            file = self._files[name, split] = self._open(name, split)
-        return file
+    def _file(self, name: str, split: str) -> SnapshotFileWriter:
+        if (name, split) not in self._files:
+            self._files[name, split] = self._open(name, split)
+        return self._files[name, split]
 
-    def _open(self, name: str, split: str) -> "JsonLinesFile | ParquetTableFile":
-        ending: str = self._order.ending
-        if ending == "parquet" and name.endswith(".weights"):
-            ending = "jsonl"
-        path = self._folder / self._file_name(name, split, ending)
-        if ending != "parquet":
-            return JsonLinesFile(path, ending)
-        from exports.parquet_files import ParquetTableFile
-
-        return ParquetTableFile(path, OUTPUT_FORMATS[name].columns)
+    def _open(self, name: str, split: str) -> SnapshotFileWriter:
+        """Open a file with a name as the Hugging Face hub gives it."""
+        format, weights, _ = name.partition(".weights")
+        ending: str = "jsonl" if weights and self._order.ending in TABLE_ENDINGS else self._order.ending
+        path = self._folder / f"data/{format}/{split}{self._part}{weights}.{ending}"
+        if ending == "parquet":
+            return ParquetTableFile(path, OUTPUT_FORMATS[name].columns)
+        return CsvFile(path, OUTPUT_FORMATS[name].columns) if ending == "csv" else JsonLinesFile(path, ending)
 
     def close(self) -> list[WrittenFile]:
         written = []
@@ -140,22 +196,6 @@ class ShardWriter:
         }
 
 
-def write_chunks(
-    frozen: Manifest, writer: ShardWriter, order: SnapshotOrder, *, start: int, stop: int
-) -> Iterator[int]:
-    """Write the rows from `start` to `stop`, and yield the number of rows read after each chunk."""
-    pending: list[ExportRow] = []
-    done = 0
-    for rows in manifest.read_row_chunks(frozen, start=start, stop=stop):
-        done += len(rows)
-        if order.by_trace:
-            pending += rows
-            rows, pending = _split_off_last_trace(pending) if done < stop - start else (pending, [])
-        writer.put(rows, _load_consensus(rows))
-        writer.spread.count(frozen, rows)
-        yield done
-
-
 def _split_off_last_trace(rows: list[ExportRow]) -> tuple[list[ExportRow], list[ExportRow]]:
     """Separate the rows of the last trace, which may have more rows in the next chunk."""
     last, at = rows[-1].facts.trace, len(rows)
@@ -171,14 +211,7 @@ def _load_consensus(rows: list[ExportRow]) -> dict[tuple[int, int], AgreedLabels
         return {}
     found = Consensus.objects.filter(trace_id__in={trace for trace, _ in keys})
     return {
-        (each.trace_id, each.revision): AgreedLabels(
-            revision=each.revision,
-            first_error=each.first_error,
-            confidence=each.confidence,
-            labels=[tuple(label) for label in each.labels],
-            posterior=each.posterior,
-            assisted_posterior=each.assisted_posterior,
-        )
+        (each.trace_id, each.revision): msgspec.convert(each, AgreedLabels, from_attributes=True)
         for each in found
         if (each.trace_id, each.revision) in keys
     }

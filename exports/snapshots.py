@@ -1,5 +1,5 @@
-"""Make snapshots: order, freeze, build shards, and mark them built. Only this module writes `Snapshot`, `Shard`, and
-`SnapshotFile`.
+"""Make snapshots: order, freeze, and build shards. Only this module and `exports.finish_job` write `Snapshot`, `Shard`,
+and `SnapshotFile`.
 
 One job scans the project and freezes the manifest; one job per shard writes files, on all available workers; the job of
 the last shard requests the job that writes the card (`exports.finish_job`). The command line runs the same generators,
@@ -9,11 +9,13 @@ with `enqueue=False`.
 import datetime as dt
 import re
 import shutil
+from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from django.conf import settings
@@ -23,14 +25,14 @@ from django.db.models import F
 import rawsql
 from accounts.models import User
 from events import audit_log
-from exports import destinations, disclosures, orders, shards, splits
+from exports import card, orders, splits
 from exports.files import WrittenFile
 from exports.models import Shard, Snapshot, SnapshotFile, SnapshotPurpose
-from exports.orders import InvalidOrder, SnapshotOrder
+from exports.orders import InvalidOrder, SnapshotOrder, load_order
 from exports.shards import BuildPlan, ShardWriter
 from formats.examples import WEIGHT_CAP
 from jobs import control
-from jobs.models import Job
+from jobs.models import Job, JobState
 from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest
 from labeling.datasets.selection import ExclusionRule, ScoreSource
@@ -39,6 +41,21 @@ from prm import registry, scores
 
 PREPARE, BUILD, FINISH = "exports.prepare", "exports.build_shard", "exports.finish"
 SHARD = 20_000  # manifest rows per shard
+
+
+@dataclass(frozen=True)
+class SnapshotStatus:
+    """The progress of a snapshot, from its jobs."""
+
+    state: Literal["building", "built", "failed", "cancelled"]
+    done: int
+    total: int | None
+    failure: str = ""
+    failed: Job | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.state == "building"
 
 
 def order_snapshot(
@@ -57,7 +74,6 @@ def order_snapshot(
     elif order.taken_in:
         raise InvalidOrder("archive", "An archive includes everything: there are no exclusions to override.")
     orders.validate_order(order)
-    destinations.validate_destinations(order.deliver_to)
     try:
         with transaction.atomic():
             snapshot = Snapshot.objects.create(
@@ -65,11 +81,11 @@ def order_snapshot(
                 name=name,
                 purpose=purpose,
                 order=msgspec.to_builtins(order),
-                statement=disclosures.load_disclosure(project),
+                statement=card.load_disclosure(project),
                 asked_at=now,
                 asked_by=by,
             )
-            _log_event("snapshot.ordered", snapshot, by=by, now=now)
+            log_snapshot_event(what="snapshot.ordered", snapshot=snapshot, by=by, now=now)
             if enqueue:
                 _request_job(PREPARE, snapshot, by=by, now=now)
     except IntegrityError as error:
@@ -94,18 +110,35 @@ def snapshot_folder(snapshot: Snapshot) -> Path:
     return Path(settings.DATA_DIR) / "snapshots" / str(snapshot.pk)
 
 
+def has_rows(snapshot: Snapshot) -> bool:
+    """Tell whether a data file of a built snapshot has any row."""
+    return snapshot.files.exclude(format="").filter(rows__gt=0).exists()
+
+
 def find_file(snapshot: Snapshot, name: str) -> SnapshotFile | None:
     """Return the row of a file that the snapshot lists and that exists. The name is untrusted: it is only compared."""
     row = snapshot.files.filter(name=name).first() if "\0" not in name else None
     return row if row and (snapshot_folder(snapshot) / row.name).is_file() else None
 
 
-def load_order(snapshot: Snapshot) -> SnapshotOrder:
-    return msgspec.convert(snapshot.order, SnapshotOrder)
+def log_download(*, snapshot: Snapshot, file: str, by: User, now: dt.datetime) -> None:
+    """Log who took which file. Continued downloads (ranges) are logged for each part."""
+    log_snapshot_event(what="snapshot.downloaded", snapshot=snapshot, by=by, now=now, detail={"file": file})
 
 
-def load_plan(snapshot: Snapshot) -> BuildPlan:
-    return msgspec.convert(snapshot.plan, BuildPlan)
+def load_snapshot_status(snapshot: Snapshot) -> SnapshotStatus:
+    """Return the state, the number of manifest rows written, and the failed job, if any."""
+    if snapshot.built_at is not None:
+        return SnapshotStatus("built", 0, None)
+    jobs = list(Job.objects.filter(subject=job_subject(snapshot)).order_by("pk"))
+    failed = next((job for job in jobs if job.state == JobState.FAILED), None)
+    total = snapshot.manifest.n_rows if snapshot.manifest else None
+    done = min(sum(job.done for job in jobs if job.kind == BUILD), total or 0)
+    if snapshot.cancelled_at is not None:
+        return SnapshotStatus("cancelled", done, total)
+    if failed is not None:
+        return SnapshotStatus("failed", done, total, failed.failure, failed)
+    return SnapshotStatus("building", done, total)
 
 
 def suggest_name(project: Project) -> str:
@@ -120,8 +153,11 @@ def _request_job(kind: str, snapshot: Snapshot, *, by: User | None, now: dt.date
     control.request_job(kind=kind, subject=job_subject(snapshot), arguments=arguments, by=by, now=now)
 
 
-def _log_event(what: str, snapshot: Snapshot, *, by: User | None, now: dt.datetime) -> None:
-    audit_log.log_event(what=what, by=by, now=now, project=snapshot.project_id, subject=job_subject(snapshot))
+def log_snapshot_event(
+    *, what: str, snapshot: Snapshot, by: User | None, now: dt.datetime, detail: dict[str, str] | None = None
+) -> None:
+    subject = job_subject(snapshot)
+    audit_log.log_event(what=what, by=by, now=now, project=snapshot.project_id, subject=subject, detail=detail)
 
 
 # --- scanning and freezing -------------------------------------------------------------------------------------------
@@ -223,40 +259,28 @@ def build_shard(snapshot: Snapshot, number: int, *, enqueue: bool) -> Iterator[J
     shard = Shard.objects.get(snapshot=snapshot, number=number)
     if shard.built_at is not None:
         return
-    total, writer = shard.stop - shard.start, open_shard_writer(snapshot, shard, snapshot_folder(snapshot))
-    for done in write_shard(snapshot, shard, writer):
+    assert snapshot.manifest is not None
+    total, writer = shard.stop - shard.start, _open_writer(snapshot, shard, snapshot_folder(snapshot))
+    for done in writer.write_rows(snapshot.manifest, start=shard.start, stop=shard.stop):
         yield JobProgress(done, total)
     yield partial(_mark_shard_built, snapshot, shard, writer.close(), writer.figures(), enqueue)
 
 
-def open_shard_writer(snapshot: Snapshot, shard: Shard, folder: Path) -> ShardWriter:
-    name = partial(shard_file_name, shard.number, snapshot.shards.count())
-    return ShardWriter(folder, load_order(snapshot), load_plan(snapshot), name)
-
-
-def write_shard(snapshot: Snapshot, shard: Shard, writer: ShardWriter) -> Iterator[int]:
-    """Write the rows of the manifest: repeated after a crash, or years later, the files are equal."""
-    assert snapshot.manifest is not None
-    return shards.write_chunks(snapshot.manifest, writer, load_order(snapshot), start=shard.start, stop=shard.stop)
+def _open_writer(snapshot: Snapshot, shard: Shard, folder: Path) -> ShardWriter:
+    plan, n_shards = msgspec.convert(snapshot.plan, BuildPlan), snapshot.shards.count()
+    return ShardWriter(folder, load_order(snapshot), plan, number=shard.number, n_shards=n_shards)
 
 
 def rewrite_files(snapshot: Snapshot, folder: Path) -> list[str]:
     """Write all data files again into another folder, and return the names of files that differ."""
+    assert snapshot.manifest is not None
     known = dict(snapshot.files.values_list("name", "sha256"))
     differing = []
     for shard in snapshot.shards.order_by("number"):
-        writer = open_shard_writer(snapshot, shard, folder)
-        for _done in write_shard(snapshot, shard, writer):
-            pass
+        writer = _open_writer(snapshot, shard, folder)
+        deque(writer.write_rows(snapshot.manifest, start=shard.start, stop=shard.stop), maxlen=0)
         differing += [file.name for file in writer.close() if known.get(file.name) != file.sha256]
     return differing
-
-
-def shard_file_name(number: int, n: int, format: str, split: str, ending: str) -> str:
-    """Name shards as the Hugging Face hub does."""
-    weights = ".weights" if format.endswith(".weights") else ""
-    part = f"-{number:05}-of-{n:05}" if n > 1 else ""
-    return f"data/{format.removesuffix('.weights')}/{split}{part}{weights}.{ending}"
 
 
 def _mark_shard_built(
@@ -280,27 +304,6 @@ def _mark_shard_built(
 
 def save_files(*, snapshot: Snapshot, written: list[WrittenFile], now: dt.datetime) -> None:
     SnapshotFile.objects.bulk_create(
-        SnapshotFile(
-            snapshot=snapshot,
-            name=each.name,
-            format=each.format,
-            split=each.split,
-            rows=each.rows or None,
-            size=each.size,
-            sha256=each.sha256,
-        )
+        SnapshotFile(snapshot=snapshot, **{**msgspec.structs.asdict(each), "rows": each.rows or None})
         for each in written
     )
-
-
-def save_figures(*, snapshot: Snapshot, figures: dict[str, Any], now: dt.datetime) -> None:
-    """Store the figures that the card is written from."""
-    Snapshot.objects.filter(pk=snapshot.pk, built_at=None).update(figures=figures)
-
-
-def mark_built(*, snapshot: Snapshot, written: list[WrittenFile], now: dt.datetime) -> None:
-    """Record the last files. From now on the snapshot does not change."""
-    if not Snapshot.objects.filter(pk=snapshot.pk, built_at=None).update(built_at=now):
-        return
-    save_files(snapshot=snapshot, written=written, now=now)
-    _log_event("snapshot.built", snapshot, by=snapshot.asked_by, now=now)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from exports.models import SplitAssignment
 from formats import near_duplicates
@@ -112,76 +112,63 @@ class SplitAssigner:
 # --- stored assignments ----------------------------------------------------------------------------------------------
 
 
-class _AssignmentRound:
-    """One pass over the problems of a project."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-        self.assigner = SplitAssigner()
-        self.new: list[SplitAssignment] = []
-        self.has_lost_race = False  # another snapshot of the project saved the same numbers first
-
-
 def assign_splits(project: Project) -> Iterator[JobProgress | Chunk]:
     """Assign every problem of the project. Start over if another snapshot saves assignments in the meantime."""
-    while True:
-        current = _AssignmentRound(project)
-        yield from _load_problems(current)
-        if current.new:
-            yield from _assign_new(current)
-        if not current.has_lost_race:
-            return
+    is_done = False
+    while not is_done:
+        is_done = yield from _assign_new(project)
 
 
-def _load_problems(current: _AssignmentRound) -> Iterator[JobProgress]:
-    """Load the stored assignments, then the texts of the new problems."""
-    stored = SplitAssignment.objects.filter(project=current.project)
-    rows = paging.iterate_by_key(stored, "normal_digest", "signature", "low", "high")
-    for n, (_, digest, signature, low, high) in enumerate(rows):
-        current.assigner.add(digest, bytes(signature), SplitInterval(low, high))
-        if n % paging.PAGE_SIZE == 0:
-            yield _HEARTBEAT
-    problems = paging.iterate_by_key(_unassigned_problems(current.project), "digest", "normal_digest", "text")
-    for n, (_, digest, normal, text) in enumerate(problems):
-        signature = near_duplicates.compute_signature(text).tobytes()
-        number = current.assigner.n_assigned + n
-        current.assigner.add(normal, signature)
-        current.new.append(SplitAssignment(number=number, digest=digest, normal_digest=normal, signature=signature))
-        if n % paging.PAGE_SIZE == 0:
-            yield _HEARTBEAT
-
-
-def _unassigned_problems(project: Project) -> QuerySet[Problem]:
-    stored = SplitAssignment.objects.filter(project=project, digest=OuterRef("digest"))
-    return Problem.objects.filter(~Exists(stored), project=project)
-
-
-def _assign_new(current: _AssignmentRound) -> Iterator[JobProgress | Chunk]:
-    n, batch = 0, list[SplitAssignment]()
-    for interval in current.assigner.assign():
+def _assign_new(project: Project) -> Generator[JobProgress | Chunk, None, bool]:
+    """Assign the new problems in batches. Return False if another snapshot saved the same numbers first."""
+    assigner, new, conflicts = SplitAssigner(), list[SplitAssignment](), list[IntegrityError]()
+    yield from _load_problems(project, assigner, new)
+    if not new:
+        return True
+    rows, batch = iter(new), list[SplitAssignment]()
+    for interval in assigner.assign():
         if interval is None:
             yield _HEARTBEAT
             continue
-        row = current.new[n]
-        row.project, row.low, row.high = current.project, interval.low, interval.high
+        row = next(rows)
+        row.low, row.high = interval
         batch.append(row)
-        n += 1
-        if len(batch) == _BATCH_SIZE or n == len(current.new):
-            yield partial(_save_assignments, current, batch)
-            if current.has_lost_race:
-                return
+        if len(batch) == _BATCH_SIZE or row is new[-1]:
+            yield partial(_save_assignments, batch, conflicts)
+            if conflicts:
+                return False
             batch = []
+    return True
 
 
-def _save_assignments(current: _AssignmentRound, batch: list[SplitAssignment], now: dt.datetime) -> JobProgress:
+def _load_problems(project: Project, assigner: SplitAssigner, new: list[SplitAssignment]) -> Iterator[JobProgress]:
+    """Load the stored assignments, then the texts of the new problems."""
+    stored = SplitAssignment.objects.filter(project=project)
+    rows = paging.iterate_by_key(stored, "normal_digest", "signature", "low", "high")
+    for n, (_, digest, signature, low, high) in enumerate(rows):
+        assigner.add(digest, bytes(signature), SplitInterval(low, high))
+        if n % paging.PAGE_SIZE == 0:
+            yield _HEARTBEAT
+    unassigned = Problem.objects.filter(~Exists(stored.filter(digest=OuterRef("digest"))), project=project)
+    problems = paging.iterate_by_key(unassigned, "digest", "normal_digest", "text")
+    for number, (_, digest, normal, text) in enumerate(problems, start=assigner.n_assigned):
+        row = SplitAssignment(project=project, number=number, digest=digest, normal_digest=normal)
+        row.signature = near_duplicates.compute_signature(text).tobytes()
+        assigner.add(normal, row.signature)
+        new.append(row)
+        if number % paging.PAGE_SIZE == 0:
+            yield _HEARTBEAT
+
+
+def _save_assignments(batch: list[SplitAssignment], conflicts: list[IntegrityError], now: dt.datetime) -> JobProgress:
     """Save all of them or none: two snapshots that assign at the same time use the same numbers."""
     for row in batch:
         row.decided_at = now
     try:
         with transaction.atomic():
             SplitAssignment.objects.bulk_create(batch)
-    except IntegrityError:
-        current.has_lost_race = True
+    except IntegrityError as error:
+        conflicts.append(error)
     return _HEARTBEAT
 
 

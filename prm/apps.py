@@ -5,7 +5,7 @@ class PrmConfig(AppConfig):
     name = "prm"
 
     def ready(self) -> None:
-        from labeling.quality import tally_arrays
-        from prm import audit_slice
+        from labeling.quality import tallies
+        from prm import drawable_pool
 
-        tally_arrays.register_audit_slice(audit_slice.load_audit_slice_by_id)
+        tallies.register_audit_slice(drawable_pool.load_audit_slice)

@@ -6,63 +6,90 @@ All draws are saved before the first one is served. From then on the job only re
 import datetime as dt
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from jobs import paging
 from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling import queue
-from labeling.models import Project
+from labeling.models import Manifest
 from labeling.queue import DrawnTrace
-from prm import drawable_pool, generations, loop_rules, payoff, pool_estimates, reading_pace
+from prm import drawable_pool, generations, payoff
 from prm.drawable_pool import DrawablePool
 from prm.evaluation import audits
-from prm.evaluation.audits import AuditFigure
 from prm.models import PRM, Generation, LoopRules
 from prm.models.generation import Stage
-from prm.reading_pace import ReadingPace
-from prm.selection import acquisitions, draws
-from prm.selection.cost import ReadingRates
+from prm.selection import batches, draws
+from prm.selection.acquisitions import Pool, ReadingRates
 from prm.selection.draws import DrawArm, DrawRules, PoolDraw
-from prm.selection.pool import Pool
-from stats.arrays import Ints
 
 PART_SIZE = 500  # draws per transaction, so that claims never wait long
 GENERATIONS_WITHOUT_GAIN = 3
 
 
-@dataclass(frozen=True)
-class DrawnBatch:
-    """Draws in order. `pace` is the assumed cost, `drift` shows whether the policy selects by length."""
-
-    draws: list[DrawnTrace]
-    pool_size: int
-    acquisition: str
-    pace: ReadingPace
-    drift: AuditFigure
-
-    @property
-    def parts(self) -> list[list[DrawnTrace]]:
-        return [self.draws[start : start + PART_SIZE] for start in range(0, len(self.draws), PART_SIZE)]
-
-    def count(self, arm: DrawArm) -> int:
-        return sum(draw.arm == arm for draw in self.draws)
+def run_batch_job(job: Job) -> Iterator[JobProgress | Chunk]:
+    generation = Generation.objects.select_related("project", "manifest").get(pk=job.arguments["generation"])
+    manifest = generation.manifest
+    assert manifest is not None  # frozen by the first stage
+    total = job.checkpoint.get("total", 0)
+    # Without a PRM (the project's first gate failed) the queue stays as it is.
+    if generation.scored_with_id is not None and "served" not in job.checkpoint:
+        prm = PRM.objects.select_related("project").defer("weights").get(pk=generation.scored_with_id)
+        drawable = drawable_pool.load_drawable_pool(prm)
+        drawn, facts = _draw_batch(generation, manifest, prm, drawable)
+        total = 2 * len(drawn) + payoff.REPLICATES
+        yield from _save_batch(generation, prm, _to_queue_draws(drawn, drawable), drawable.pool.n, facts, total)
+    if generation.scored_with_id is not None:
+        for rank in range(job.checkpoint.get("served", 1), generation.n_policy + generation.n_uniform + 1, PART_SIZE):
+            yield partial(_serve_part, generation, rank, total)
+    result: dict[str, Any] = {}
+    for figures in _measure_payoff(generation, manifest):
+        result = figures
+        yield JobProgress(max(total - payoff.REPLICATES, 0), total)
+    if generation.batch is not None:
+        queue.close_earlier_batches(
+            project_id=generation.project_id, generation=generation.number, by=None, now=job.asked_at
+        )
+    yield partial(
+        _finish_generation, generation, {**result, "pool": _estimate_previous_pool(generation, manifest)}, total
+    )
 
 
 # --- draw -----------------------------------------------------------------------------------------------------------
 
 
-def draw_batch(*, project: Project, prm: PRM, rules: LoopRules, seed: int, pace: ReadingPace) -> DrawnBatch:
-    """Draw from the current pool without saving anything."""
-    drawable, acquisition = drawable_pool.load_drawable_pool(prm), loop_rules.effective_acquisition(rules)
+def _draw_batch(
+    generation: Generation, manifest: Manifest, prm: PRM, drawable: DrawablePool
+) -> tuple[list[PoolDraw], dict[str, Any]]:
+    """Draw with the generation's own seed, so that a retry on the same pool draws the same batch.
+
+    Return also what is recorded: the assumed cost, and whether the policy selects by length. Its length drift is shown
+    with the gate's figures, but it is too late to block the gate.
+    """
+    seed = int.from_bytes(hashlib.sha256(f"generation {generation.pk}".encode()).digest()[:8], "big")
+    pace = drawable_pool.fit_reading_pace(manifest, prm)
+    rules = generations.load_loop_rules(generation.project)
+    acquisition = generations.effective_acquisition(rules)
     drawn = draw_with_acquisition(
-        drawable, pace.reading, acquisition=acquisition, rules=rules, uniform_share=project.uniform_share, seed=seed
+        drawable,
+        pace.reading,
+        acquisition=acquisition,
+        rules=rules,
+        uniform_share=generation.project.uniform_share,
+        seed=seed,
     )
-    queue_draws = [_to_queue_draw(draw, drawable.trace_ids) for draw in drawn]
-    return DrawnBatch(queue_draws, drawable.pool.n, acquisition, pace, _measure_length_drift(drawable.pool, drawn))
+    n_policy = sum(draw.arm is DrawArm.POLICY for draw in drawn)
+    return drawn, {
+        "acquisition": acquisition,
+        "n_policy": n_policy,
+        "n_uniform": len(drawn) - n_policy,
+        "reading": {**asdict(pace.reading), "n": pace.n, "is_fitted": pace.is_fitted},
+        "gate": {**generation.gate, "length_drift": _measure_length_drift(drawable.pool, drawn)},
+    }
 
 
 def draw_with_acquisition(
@@ -74,12 +101,10 @@ def draw_with_acquisition(
     uniform_share: float,
     seed: int,
 ) -> list[PoolDraw]:
-    if not drawable.pool.n:
-        return []
-    return draws.draw_in_order(
-        scores=acquisitions.acquisition_scores(acquisition, drawable.pool, reading),
-        problems=drawable.pool.problems,
-        domains=drawable.pool.domains,
+    return batches.draw_batch(
+        drawable.pool,
+        acquisition=acquisition,
+        reading=reading,
         places=drawable.places,
         size=rules.batch_size,
         rules=DrawRules(
@@ -92,91 +117,53 @@ def draw_with_acquisition(
     )
 
 
-def _measure_length_drift(pool: Pool, drawn: Sequence[PoolDraw]) -> AuditFigure:
+def _measure_length_drift(pool: Pool, drawn: Sequence[PoolDraw]) -> dict[str, Any]:
     is_drawn = np.zeros(pool.n, dtype=np.bool_)
     is_drawn[[draw.trace for draw in drawn if draw.arm is DrawArm.POLICY]] = True
     rows, length = is_drawn[pool.traces], np.log(np.maximum(pool.characters, 1))
-    return audits.length_drift(
+    drift = audits.length_drift(
         pool_p_wrong=pool.hazards,
         pool_log_characters=length,
         served_p_wrong=pool.hazards[rows],
         served_log_characters=length[rows],
     )
+    return asdict(drift)
 
 
-def _to_queue_draw(draw: PoolDraw, trace_ids: Ints) -> DrawnTrace:
-    return DrawnTrace(draw.rank, int(trace_ids[draw.trace]), draw.arm.value, draw.q, draw.score, draw.n_left)
+def _to_queue_draws(drawn: Sequence[PoolDraw], drawable: DrawablePool) -> list[DrawnTrace]:
+    ids = drawable.trace_ids
+    return [
+        DrawnTrace(draw.rank, int(ids[draw.trace]), draw.arm.value, draw.q, draw.score, draw.n_left) for draw in drawn
+    ]
 
 
-# --- the job --------------------------------------------------------------------------------------------------------
+# --- save and serve -------------------------------------------------------------------------------------------------
 
 
-def run_batch_job(job: Job) -> Iterator[JobProgress | Chunk]:
-    generation = Generation.objects.select_related("project", "manifest").get(pk=job.arguments["generation"])
-    prm = _load_scoring_prm(generation)
-    total = job.checkpoint.get("total", 0)
-    if prm is not None and "served" not in job.checkpoint:
-        batch = _draw_for_generation(generation, prm)
-        total = 2 * len(batch.draws) + payoff.REPLICATES
-        yield from _save_batch(generation, prm, batch, total)
-    if prm is not None:
-        yield from _serve_batch(generation, job.checkpoint.get("served", 1), total)
-    result: dict[str, Any] = {}
-    for figures in _measure_payoff(generation):
-        result = figures
-        yield JobProgress(max(total - payoff.REPLICATES, 0), total)
-    if generation.batch is not None:
-        queue.close_earlier_batches(
-            project_id=generation.project_id, generation=generation.number, by=None, now=job.asked_at
-        )
-    yield partial(_finish_generation, generation, {**result, "pool": _estimate_previous_pool(generation)}, total)
-
-
-def _load_scoring_prm(generation: Generation) -> PRM | None:
-    """Return the PRM of the scores, or None if the project's first gate failed and the queue stays as it is."""
-    if generation.scored_with_id is None:
-        return None
-    return PRM.objects.select_related("project").defer("weights").get(pk=generation.scored_with_id)
-
-
-def _draw_for_generation(generation: Generation, prm: PRM) -> DrawnBatch:
-    """Draw with the generation's own seed, so that a retry on the same pool draws the same batch."""
-    seed = int.from_bytes(hashlib.sha256(f"generation {generation.pk}".encode()).digest()[:8], "big")
-    assert generation.manifest is not None  # frozen by the first stage
-    pace = reading_pace.fit_reading_pace(generation.manifest, prm)
-    rules = loop_rules.load_loop_rules(generation.project)
-    return draw_batch(project=generation.project, prm=prm, rules=rules, seed=seed, pace=pace)
-
-
-def _save_batch(generation: Generation, prm: PRM, batch: DrawnBatch, total: int) -> Iterator[Chunk]:
+def _save_batch(
+    generation: Generation, prm: PRM, drawn: list[DrawnTrace], pool_size: int, facts: dict[str, Any], total: int
+) -> Iterator[Chunk]:
     number = generation.batch or queue.next_batch_number(project_id=generation.project_id)
-    yield partial(_open_batch, generation, batch, number, total)
+    yield partial(_open_batch, generation, number, facts, total)
     done = 0
-    for part in batch.parts:
+    for part in paging.split(drawn, PART_SIZE):
         done += len(part)
-        yield partial(_save_part, generation, prm, part, batch.pool_size, JobProgress(done, total))
+        yield partial(_save_part, generation, prm, part, pool_size, JobProgress(done, total))
     yield lambda now: JobProgress(done, total, {"served": 1, "total": total})
 
 
-def _open_batch(generation: Generation, batch: DrawnBatch, number: int, total: int, now: dt.datetime) -> JobProgress:
+def _open_batch(
+    generation: Generation, number: int, facts: dict[str, Any], total: int, now: dt.datetime
+) -> JobProgress:
     queue.delete_draws(project_id=generation.project_id, batch=number, now=now)
-    generations.record_batch(
-        generation=generation,
-        batch=number,
-        acquisition=batch.acquisition,
-        n_policy=batch.count(DrawArm.POLICY),
-        n_uniform=batch.count(DrawArm.UNIFORM),
-        reading=batch.pace.as_dict(),
-        drift={"value": batch.drift.value, "n": batch.drift.n, "is_alarming": batch.drift.is_alarming},
-        now=now,
-    )
+    generations.advance_generation(generation=generation, stage=Stage.SELECT, now=now, batch=number, **facts)
     return JobProgress(0, total)
 
 
 def _save_part(
     generation: Generation,
     prm: PRM,
-    part: list[DrawnTrace],
+    part: Sequence[DrawnTrace],
     pool_size: int,
     progress: JobProgress,
     now: dt.datetime,
@@ -192,11 +179,6 @@ def _save_part(
     return progress
 
 
-def _serve_batch(generation: Generation, first: int, total: int) -> Iterator[Chunk]:
-    for rank in range(first, generation.n_policy + generation.n_uniform + 1, PART_SIZE):
-        yield partial(_serve_part, generation, rank, total)
-
-
 def _serve_part(generation: Generation, rank: int, total: int, now: dt.datetime) -> JobProgress:
     end, last = rank + PART_SIZE, generation.n_policy + generation.n_uniform
     queue.enqueue_draws(
@@ -210,33 +192,30 @@ def _serve_part(generation: Generation, rank: int, total: int, now: dt.datetime)
     return JobProgress(last + min(end - 1, last), total, {"served": end, "total": total})
 
 
-def _measure_payoff(generation: Generation) -> Iterator[dict[str, Any]]:
+# --- results --------------------------------------------------------------------------------------------------------
+
+
+def _measure_payoff(generation: Generation, manifest: Manifest) -> Iterator[dict[str, Any]]:
     """Yield the gain from earlier batches, or the reason why it cannot be measured yet."""
-    assert generation.manifest is not None  # frozen by the first stage
-    training = payoff.load_labeled_training(generation.manifest)
-    held_out = payoff.load_held_out_steps(generation.manifest)
+    training = payoff.load_labeled_training(manifest)
+    held_out = payoff.load_held_out_steps(manifest)
     if shortage := payoff.find_shortage(training, held_out):
-        yield {"reason": shortage.text, "shortage": shortage.kind.value}
+        yield shortage
         return
     batch = generation.n_policy + generation.n_uniform
     yield from payoff.measure_payoff(training, held_out, batch=max(batch, 1), seed=generation.number)
 
 
-def _estimate_previous_pool(generation: Generation) -> dict[str, Any]:
+def _estimate_previous_pool(generation: Generation, manifest: Manifest) -> dict[str, Any]:
     """Estimate the pool of the previous batch from its labels."""
-    assert generation.manifest is not None  # frozen by the first stage
     before = Generation.objects.filter(project=generation.project_id, number__lt=generation.number, batch__isnull=False)
     batch = before.order_by("-number").values_list("batch", flat=True).first()
-    if not batch:
-        return {}
-    return pool_estimates.estimate_from_batch(
-        project_id=generation.project_id, batch=batch, manifest=generation.manifest
-    )
+    return payoff.estimate_from_batch(project_id=generation.project_id, batch=batch, manifest=manifest) if batch else {}
 
 
 def _finish_generation(generation: Generation, result: dict[str, Any], total: int, now: dt.datetime) -> JobProgress:
     generations.finish_generation(generation=generation, payoff=result, now=now)
     finished = Generation.objects.filter(project=generation.project, stage=Stage.DONE).order_by("number")
     if payoff.has_no_gain(list(finished.values_list("payoff", flat=True)), least=GENERATIONS_WITHOUT_GAIN):
-        loop_rules.fall_back_to_random(project=generation.project, now=now)
+        generations.fall_back_to_random(project=generation.project, now=now)
     return JobProgress(total, total)

@@ -1,22 +1,24 @@
-"""Evaluate a backend on benchmark files with known first errors. Does not need a database."""
+"""Evaluate a backend on files of traces with known first errors (ProcessBench's format). Does not need a database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from formats import catalog, input_files, near_duplicates
+from formats.records import BadLine, TraceRecord
+from jobs import paging
 from prm.backends import base, builtin
 from prm.backends.base import ScorerInput, ScoringBackend
 from prm.backends.builtin import StepFeatures
-from prm.benchmark_files import BenchmarkSet
-from prm.evaluation import labeled_steps, processbench, report
+from prm.evaluation import labeled_steps, report
 from prm.evaluation.audits import estimate_to_json
 from prm.evaluation.contamination import TrainingProblems
-from prm.evaluation.labeled_steps import JudgedTraces
-from prm.selection import semantics
-from prm.selection.semantics import Semantics
-from stats.arrays import Bools, Floats
+from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
+from prm.selection import hazards
+from stats.arrays import Bools, Floats, Ints, number_values
 from stats.estimates import Estimate
 
 _TRACES_PER_CALL = 256
@@ -26,70 +28,141 @@ _REPORTED_FIGURES = (
 )
 
 
+class BenchmarkUnreadable(Exception):
+    """The file cannot be used as a benchmark. The message names the file and the record."""
+
+
 @dataclass(frozen=True)
-class BenchmarkResult:
-    estimates: dict[str, Estimate]
-    counts: dict[str, int]
-    n_in_training: int
+class BenchmarkSet:
+    """Traces of one or several files; `problems` numbers the distinct problem texts, `sources` the files."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return values by name, their intervals by the same names (or null), and counts."""
-        figures = {name: estimate_to_json(self.estimates[name]) for name in _REPORTED_FIGURES}
-        return {
-            **{name: figure["value"] for name, figure in figures.items()},
-            "intervals": {name: figure["interval"] for name, figure in figures.items()},
-            "counts": self.counts,
-            "problems_in_training": self.n_in_training,
-        }
+    traces: list[ScorerInput]
+    first_errors: Ints
+    problems: Ints
+    sources: Ints
+    is_answer_wrong: Bools
+    is_answer_right: Bools
+
+    @property
+    def lengths(self) -> Ints:
+        return np.array([len(trace.steps) for trace in self.traces], dtype=np.int64)
+
+    def with_scores(self, p_wrong: Floats) -> JudgedTraces:
+        characters = np.array([len(step) for trace in self.traces for step in trace.steps], dtype=np.int64)
+        return JudgedTraces(p_wrong, characters, self.lengths, self.first_errors, self.problems, self.sources)
 
 
-def evaluate_builtin(*, judged: BenchmarkSet, training: BenchmarkSet) -> BenchmarkResult:
+def read_benchmark(paths: Sequence[Path]) -> BenchmarkSet:
+    rows = [(number, record) for number, path in enumerate(paths) for record in _read_records(path)]
+    if not rows:
+        raise BenchmarkUnreadable(f"No traces in {', '.join(map(str, paths))}.")
+    records = [record for _, record in rows]
+    return BenchmarkSet(
+        traces=[ScorerInput(each.problem.text, [step.options[0].text for step in each.steps]) for each in records],
+        first_errors=np.array([_first_error(record) for record in records], dtype=np.int64),
+        # Numbered in the order of their digests, so that folds do not depend on the order of the files.
+        problems=number_values([near_duplicates.digest_normalized(record.problem.text) for record in records]),
+        sources=np.array([number for number, _ in rows], dtype=np.int64),
+        is_answer_wrong=np.array([record.is_right is False for record in records], dtype=np.bool_),
+        is_answer_right=np.array([record.is_right is True for record in records], dtype=np.bool_),
+    )
+
+
+def _read_records(path: Path) -> list[TraceRecord]:
+    try:
+        with input_files.open_file(path) as stream:
+            records = list(catalog.get_input_format("processbench").read(stream))
+    except input_files.UnreadableFile as error:
+        raise BenchmarkUnreadable(f"The file cannot be read: {error}") from None
+    bad = [record for record in records if isinstance(record, BadLine)]
+    if bad:
+        raise BenchmarkUnreadable(f"{path}: {len(bad)} invalid records; the first one: {bad[0]}")
+    return [record for record in records if isinstance(record, TraceRecord) and record.steps]
+
+
+def _first_error(record: TraceRecord) -> int:
+    turns = record.submissions[0].turns
+    negative = [turn.position for turn in turns for judgment in turn.shown or () if judgment.rating == -1]
+    return min(negative, default=NO_ERROR)
+
+
+# --- evaluation -------------------------------------------------------------------------------------------------------
+
+
+def evaluate_builtin(*, judged: BenchmarkSet, training: BenchmarkSet) -> dict[str, Any]:
     """Train on other traces; the threshold comes from folds of the training traces."""
     features = builtin.extract_features(training.traces)
-    threshold = processbench.find_best_threshold(training.with_scores(_cross_validate(training, features)))
+    threshold = report.find_best_threshold(training.with_scores(_cross_validate(training, features)))
     scorer = _train_on(training, features, np.ones(len(training.traces), dtype=np.bool_))
     scored = judged.with_scores(scorer.p_wrong(builtin.extract_features(judged.traces)))
-    return _summarize(scored, threshold, count_training_overlap(training, judged))
+    return _summarize(
+        scored, report.report_on_traces(scored, threshold=threshold), count_training_overlap(training, judged)
+    )
 
 
-def evaluate_builtin_across_folds(*, judged: BenchmarkSet) -> BenchmarkResult:
+def evaluate_builtin_across_folds(*, judged: BenchmarkSet) -> dict[str, Any]:
     """Without training traces: train on four folds of problems to evaluate the fifth."""
     scored = judged.with_scores(_cross_validate(judged, builtin.extract_features(judged.traces)))
-    return BenchmarkResult(report.report_across_folds(scored), report.count_judged(scored), 0)
+    return _summarize(scored, report.report_across_folds(scored), 0)
 
 
 def evaluate_backend(
     *,
     backend: ScoringBackend,
-    meaning: Semantics,
+    semantics: str,
     judged: BenchmarkSet,
     training: BenchmarkSet | None = None,
     threshold: float = 0.5,
-) -> BenchmarkResult:
-    scored = judged.with_scores(compute_hazards(backend, judged.traces, meaning))
-    return _summarize(scored, threshold, count_training_overlap(training, judged) if training else 0)
+) -> dict[str, Any]:
+    parts = [score_traces(backend, part, semantics) for part in paging.split(judged.traces, _TRACES_PER_CALL)]
+    return summarize_scores(
+        judged,
+        np.concatenate(parts),
+        semantics=semantics,
+        threshold=threshold,
+        training_problems=_distinct_problems(training) if training else [],
+    )
 
 
-def compute_hazards(backend: ScoringBackend, traces: Sequence[ScorerInput], meaning: Semantics) -> Floats:
-    parts = [np.zeros(0)]
-    for start in range(0, len(traces), _TRACES_PER_CALL):
-        part = traces[start : start + _TRACES_PER_CALL]
-        parts += base.validate_scores(backend.score(part), part, meaning)
-    lengths = np.array([len(trace.steps) for trace in traces], dtype=np.int64)
-    scores, starts = np.concatenate(parts), np.cumsum(lengths) - lengths
-    first_value = semantics.mean_first_value(scores=scores, starts=starts)
-    return semantics.scores_to_hazards(scores=scores, starts=starts, semantics=meaning, first_value=first_value)
+def score_traces(backend: ScoringBackend, traces: Sequence[ScorerInput], semantics: str) -> Floats:
+    """Return the validated scores of all steps end to end."""
+    return np.concatenate([np.zeros(0), *base.validate_scores(backend.score(traces), traces, semantics)])
+
+
+def summarize_scores(
+    judged: BenchmarkSet,
+    scores: Floats,
+    *,
+    semantics: str,
+    threshold: float,
+    training_problems: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Return the figures of a backend's scores; `training_problems` is None if the training set is not stated."""
+    first_value = hazards.estimate_first_value(scores, judged.lengths, semantics)
+    scored = judged.with_scores(hazards.raw_hazards(scores, judged.lengths, semantics, {"first_value": first_value}))
+    n_in_training = None if training_problems is None else _count_contained(training_problems, judged)
+    return _summarize(scored, report.report_on_traces(scored, threshold=threshold), n_in_training)
 
 
 def count_training_overlap(training: BenchmarkSet, judged: BenchmarkSet) -> int:
     """Count the evaluated problems that the training files contain."""
-    problems = TrainingProblems(_distinct_problems(training))
+    return _count_contained(_distinct_problems(training), judged)
+
+
+def _count_contained(training_problems: Sequence[str], judged: BenchmarkSet) -> int:
+    problems = TrainingProblems(training_problems)
     return sum(problems.holds(problem) is not None for problem in _distinct_problems(judged))
 
 
-def _summarize(scored: JudgedTraces, threshold: float, n_in_training: int) -> BenchmarkResult:
-    estimates = report.report_on_traces(scored, threshold=threshold)
-    return BenchmarkResult(estimates, report.count_judged(scored), n_in_training)
+def _summarize(scored: JudgedTraces, estimates: dict[str, Estimate], n_in_training: int | None) -> dict[str, Any]:
+    """Return values by name, their intervals by the same names (or null), and counts."""
+    figures = {name: estimate_to_json(estimates[name]) for name in _REPORTED_FIGURES}
+    return {
+        **{name: figure["value"] for name, figure in figures.items()},
+        "intervals": {name: figure["interval"] for name, figure in figures.items()},
+        "counts": report.count_judged(scored),
+        "problems_in_training": n_in_training,
+    }
 
 
 def _distinct_problems(benchmark: BenchmarkSet) -> list[str]:

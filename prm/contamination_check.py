@@ -3,58 +3,57 @@
 These are the problems of held-out sets, of gold, of canaries and of benchmark lists. Writes nothing.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from django.db.models import Q, QuerySet
 
+from formats.near_duplicates import digest_normalized
 from jobs import paging
+from jobs.runner import JobProgress
 from labeling import benchmarks
 from labeling.models import Gold, Problem, Project, Trace
 from labeling.models.gold import GoldUse
-from prm import score_encoding
-from prm.evaluation import contamination
-from prm.evaluation.contamination import ContaminationKind, TrainingProblems
+from prm.evaluation.contamination import ContaminationKind, JudgedProblems, TrainingProblems
+from prm.labeled_traces import TraceLabels
 from prm.models import PRM
-from prm.trace_labels import TraceLabels
 
 BENCHMARK = "benchmark"
-_TRACES_PER_QUERY = 2000
-_CHUNK = 500  # problems between two progress reports
+_CHUNK = 500  # problems between two heartbeats
 
 
 def exclude_judging_problems(project: Project, labels: TraceLabels) -> TraceLabels:
     """Drop held-out problems, and problems similar to held-out, gold or canary problems."""
-    outside = labels.keep(~labels.is_reserve)
-    problems = _load_problems(outside.traces)
-    leaking = contamination.find_leaking_problems(
-        training=[text for _, text in problems], judged=_load_judging_texts(project)
-    )
-    if not leaking:
-        return outside
-    excluded = {problems[n][0] for n in leaking}
-    digests: dict[int, str] = {}
-    for start in range(0, len(outside.traces), _TRACES_PER_QUERY):
-        rows = Trace.objects.filter(pk__in=outside.traces[start : start + _TRACES_PER_QUERY])
-        digests.update(rows.values_list("pk", "problem__normal_digest"))
-    return outside.keep(np.array([digests[trace] not in excluded for trace in outside.traces], dtype=np.bool_))
+    outside, judging = labels.keep(~labels.is_reserve), JudgedProblems()
+    for text in _load_judging_texts(project):
+        judging.add(digest_normalized(text), text)
+    leaking = {
+        stored
+        for stored, text in _load_problems(outside.traces).items()
+        if (digest := digest_normalized(text)) in judging.digests or judging.holds(text, digest)
+    }
+    traces = (Trace.objects.filter(pk__in=part) for part in paging.split(outside.traces))
+    excluded = [
+        pk for part in traces for pk in part.filter(problem__normal_digest__in=leaking).values_list("pk", flat=True)
+    ]
+    return outside.keep(~np.isin(outside.traces, excluded))
 
 
-def _load_judging_texts(project: Project) -> list[str]:
+def _load_judging_texts(project: Project) -> set[str]:
     held_out = Problem.objects.filter(project=project, is_reserve=True).values_list("text", flat=True)
     gold = Gold.objects.filter(Q(trace__project=project) | Q(use=GoldUse.CANARY))
-    return sorted({*held_out, *gold.values_list("trace__problem__text", flat=True)})
+    return {*held_out, *gold.values_list("trace__problem__text", flat=True)}
 
 
-def _load_problems(traces: Sequence[int]) -> list[tuple[str, str]]:
-    """Return the normal digest and the text of each distinct problem of these traces."""
+def _load_problems(traces: Sequence[int]) -> dict[str, str]:
+    """Return the text of each distinct problem of these traces by its normal digest."""
     problems: dict[str, str] = {}
-    for start in range(0, len(traces), _TRACES_PER_QUERY):
-        rows = Problem.objects.filter(traces__in=traces[start : start + _TRACES_PER_QUERY]).distinct()
-        problems.update(rows.values_list("normal_digest", "text"))
-    return list(problems.items())
+    for part in paging.split(traces):
+        problems.update(Problem.objects.filter(traces__in=part).distinct().values_list("normal_digest", "text"))
+    return problems
 
 
 # --- audit ----------------------------------------------------------------------------------------------------------
@@ -80,19 +79,20 @@ class JudgingProblems:
         self.n_overlapping += match is ContaminationKind.OVERLAPPING
 
 
-def audit_training_set(prm: PRM) -> Generator[int, None, dict[str, Any]]:
+def audit_training_set(prm: PRM, heartbeat: JobProgress) -> Generator[JobProgress, None, dict[str, Any]]:
     """Compare a PRM's training set with all evaluated problems.
 
-    Yields the number of compared problems now and then, and returns the result as it is stored.
+    Yields the heartbeat now and then, because hundreds of thousands of problems take minutes. Returns the result as it
+    is stored.
     """
     if prm.trained is None:
         return {"is_stated": False, "n_problems": None, "judges": []}
-    texts = [text for _, text in _load_problems(score_encoding.decode_ids(bytes(prm.trained)))]
-    yield 0
+    texts = _load_problems(prm.trained_ids()).values()
+    yield heartbeat
     training, judges = TrainingProblems(texts), []
     for kind, problems in _query_judging_problems(prm.project).items():
-        judges.append((yield from _compare_problems(kind, problems, training)))
-    judges += yield from _compare_benchmark_lists(training)
+        judges.append((yield from _compare_problems(kind, problems, training, heartbeat)))
+    judges += yield from _compare_benchmark_lists(training, heartbeat)
     return {"is_stated": True, "n_problems": len(texts), "judges": [asdict(each) for each in judges]}
 
 
@@ -114,38 +114,38 @@ def _problems_of_gold(gold: QuerySet[Gold]) -> QuerySet[Problem]:
 
 
 def _compare_problems(
-    kind: str, problems: QuerySet[Problem], training: TrainingProblems
-) -> Generator[int, None, JudgingProblems]:
-    """Compare the distinct problems of one kind; the same problem may be in several projects."""
-    judges, digests = JudgingProblems(kind), set[str]()
-    for _, digest, text in paging.iterate_by_key(problems, "normal_digest", "text", size=_CHUNK):
-        if digest not in digests:
-            digests.add(digest)
+    kind: str, problems: QuerySet[Problem], training: TrainingProblems, heartbeat: JobProgress
+) -> Generator[JobProgress, None, JudgingProblems]:
+    judges = JudgingProblems(kind)
+    for chunk in _iterate_distinct(problems):
+        for text in chunk.values():
             judges.count(training.holds(text))
-            if len(digests) % _CHUNK == 0:
-                yield len(digests)
-    judges.n = len(digests)
+        judges.n += len(chunk)
+        yield heartbeat
     return judges
 
 
-def _compare_benchmark_lists(training: TrainingProblems) -> Generator[int, None, list[JudgingProblems]]:
+def _compare_benchmark_lists(
+    training: TrainingProblems, heartbeat: JobProgress
+) -> Generator[JobProgress, None, list[JudgingProblems]]:
     """Compare every benchmark list, sorted by name. A list ships digests; texts come from any project that has them."""
     lists = {
         name: JudgingProblems(BENCHMARK, name, n, n) for name, n in sorted(benchmarks.count_listed_problems().items())
     }
-    digests: set[str] = set()
-    chunk: dict[str, str] = {}
-    problems = benchmarks.query_listed_problems()
-    for _, digest, text in paging.iterate_by_key(problems, "normal_digest", "text", size=_CHUNK):
-        if digest not in digests:
-            digests.add(digest)
-            chunk[digest] = text
-        if len(chunk) == _CHUNK:
-            _count_listed(chunk, lists, training)
-            yield len(digests)
-            chunk = {}
-    _count_listed(chunk, lists, training)
+    for chunk in _iterate_distinct(benchmarks.query_listed_problems()):
+        _count_listed(chunk, lists, training)
+        yield heartbeat
     return list(lists.values())
+
+
+def _iterate_distinct(problems: QuerySet[Problem]) -> Iterator[dict[str, str]]:
+    """Yield texts by digest in chunks, each digest once; the same problem may be in several projects."""
+    seen: set[str] = set()
+    rows = paging.iterate_by_key(problems, "normal_digest", "text", size=_CHUNK)
+    while page := list(islice(rows, _CHUNK)):
+        chunk = {digest: text for _, digest, text in page if digest not in seen}
+        seen |= chunk.keys()
+        yield chunk
 
 
 def _count_listed(chunk: dict[str, str], lists: dict[str, JudgingProblems], training: TrainingProblems) -> None:

@@ -15,9 +15,9 @@ from formats import integers
 from labeling.models import Gold, QueueEntry, Trace, TraceDraw
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
-from prm import drawable_pool, registry
-from prm.models import PRM, Score
-from prm.selection import acquisitions, pool
+from prm import drawable_pool, registry, scores
+from prm.models import PRM
+from prm.selection import acquisitions
 
 _UNSURE_SHARE = 0.25
 
@@ -33,13 +33,15 @@ class SelectionReason(enum.StrEnum):
     ACTIVE_DRAW = "active_draw"
     RANDOM_QUEUE = "random_queue"
     NOT_QUEUED = "not_queued"
+    CHOSEN = "chosen"
     RETURNED = "returned"
     FURTHER_LABEL = "further_label"
 
 
 _TEXTS = {
     SelectionReason.TRAINING_GOLD: _(
-        "Its answer is known: it trains new annotators, who read its explanation. It is not counted in any statistic."
+        "Its answer is known: it is in the training set for new annotators, who see an explanation. It is not counted"
+        " in any statistic."
     ),
     SelectionReason.SCREENING_GOLD: _(
         "Its answer is known: it is in the screening set for new annotators. It is not counted in agreement."
@@ -57,11 +59,12 @@ _TEXTS = {
     SelectionReason.ACTIVE_DRAW: _(
         "It was drawn by active selection, as number %(rank)d of batch %(batch)d. Active selection prefers traces that"
         " the PRM is unsure about and that are quick to label. Its probability among %(left)d traces was"
-        " %(percent)s %%."
+        " %(percent)s%%."
     ),
-    SelectionReason.RANDOM_QUEUE: _("It is in the random queue. No batch has drawn it."),
+    SelectionReason.RANDOM_QUEUE: _("It is queued in random order. No batch has selected it."),
     SelectionReason.NOT_QUEUED: _("It is not in the queue and will not be assigned."),
     SelectionReason.RETURNED: _("An annotator returned it, so it is assigned before any new trace."),
+    SelectionReason.CHOSEN: _("A person put it first. Labels from then on are not counted in the headline figures."),
     SelectionReason.FURTHER_LABEL: _(
         "A further label was requested because its labels differ or are incomplete. The further label is not counted in"
         " the headline figures."
@@ -74,6 +77,7 @@ _GOLD_REASONS = {
     GoldUse.CANARY: SelectionReason.CANARY,
 }
 _FOLLOW_UP_REASONS = {
+    SamplingSource.CHOSEN: SelectionReason.CHOSEN,
     SamplingSource.TOP_UP: SelectionReason.RETURNED,
     SamplingSource.OPINION: SelectionReason.FURTHER_LABEL,
 }
@@ -153,17 +157,17 @@ def _find_prm(trace: Trace, draw: TraceDraw | None) -> PRM | None:
 
 def _step_uncertainties(prm: PRM, trace: Trace) -> list[StepUncertainty]:
     """Share the entropy of the first error out among the steps. The step with the largest share is always unsure."""
-    encoded = Score.objects.filter(prm=prm, trace=trace).values_list("numbers", flat=True).first()
-    if encoded is None:
+    columns = scores.load_scores(prm, [trace.pk]).get(trace.pk)
+    if columns is None:
         return []
-    trace_pool, scores = drawable_pool.load_pool_of_trace(prm, bytes(encoded))
-    shares = pool.still_right_before(trace_pool) * acquisitions.step_entropy(trace_pool.hazards)
+    trace_pool, step_scores = drawable_pool.make_pool_of_trace(prm, columns), columns[:, 0]
+    shares = acquisitions.still_right_before(trace_pool) * acquisitions.step_entropy(trace_pool.hazards)
     shares = shares / max(float(shares.sum()), 1e-12)
     threshold = min(_UNSURE_SHARE, float(shares.max(initial=1e-12)))
-    numbers = np.cumsum(~np.isnan(scores))
+    numbers = np.cumsum(~np.isnan(step_scores))
     return [
         StepUncertainty(
             int(number), None if np.isnan(score) else 1 - float(hazard), float(share), bool(share >= threshold)
         )
-        for number, score, hazard, share in zip(numbers, scores, trace_pool.hazards, shares, strict=True)
+        for number, score, hazard, share in zip(numbers, step_scores, trace_pool.hazards, shares, strict=True)
     ]

@@ -1,6 +1,6 @@
-"""Generations, the rounds of training, scoring and selection: start, stop, and record the progress of each.
+"""Generations, the rounds of training, scoring and selection: start and stop them, record their progress, set rules.
 
-Only this module changes Generation rows. The work is done by the jobs in `training_job`, `scoring` and `batch_job`.
+Only this module changes Generation and LoopRules rows. `training_job`, `scores` and `batch_job` do the work.
 """
 
 import datetime as dt
@@ -8,22 +8,25 @@ import math
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max
+from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import audit_log
 from jobs import control
 from jobs.models import Job, JobState
-from labeling.models import Manifest, Project, Submission
+from labeling.models import Project, Submission
 from labeling.models.assignment import AssignmentPurpose
 from prm import registry
+from prm.evaluation.gate import Verdict
 from prm.models import PRM, Generation, LoopRules
-from prm.models.generation import RUNNING, Stage
+from prm.models.generation import MAX_GATE_MARGIN, RUNNING, Stage
 from prm.models.prm import BackendKind
+from prm.selection import acquisitions
 
 TRAIN, SCORE, SELECT = "prm.generation", "prm.score", "prm.select"
 MAX_SHARDS, TRACES_A_SHARD = 8, 20_000
+RANDOM = "random"  # the acquisition function after a fallback
 
 
 class AlreadyRunning(Exception):
@@ -32,6 +35,10 @@ class AlreadyRunning(Exception):
 
 class NotRunning(Exception):
     """The generation has ended or was stopped."""
+
+
+class InvalidLoopRule(ValueError):
+    """The settings would make drawing impossible. The message is for the person who saves them."""
 
 
 def start_generation(
@@ -50,7 +57,7 @@ def start_generation(
                 was_started_by_rule=is_by_rule,
             )
             _log_event("generation.started", generation, by, now)
-            _request_job(TRAIN, generation, by, now)
+            _request_job(TRAIN, generation, now)
     except IntegrityError:
         raise AlreadyRunning(_("A generation is already running. Wait until it ends, or stop it.")) from None
     return generation
@@ -86,7 +93,7 @@ def stop_generation(*, generation: Generation, by: User | None, now: dt.datetime
     with transaction.atomic():
         ended = Generation.objects.filter(pk=generation.pk, stage__in=RUNNING).update(stage=Stage.STOPPED, ended_at=now)
         if not ended:
-            raise NotRunning(_("This generation has already ended."))
+            raise NotRunning(_("This generation has already ended. Reload the page."))
         for job in jobs_of_generation(generation):
             control.cancel_job(job=job, by=by, now=now)
         _log_event("generation.stopped", generation, by, now)
@@ -106,33 +113,41 @@ def jobs_of_generation(generation: Generation) -> list[Job]:
 # --- progress: called by the jobs, in the transaction of their chunk -------------------------------------------------
 
 
-def record_snapshot(*, generation: Generation, manifest: Manifest, now: dt.datetime) -> None:
-    stage = Stage.TRAIN if generation.candidate_id is None else Stage.EVALUATE
-    _advance_stage(generation, stage, manifest=manifest, n_submissions=manifest.n_rows)
-
-
-def record_candidate(*, generation: Generation, prm: PRM, n_traces: int, now: dt.datetime) -> None:
-    _advance_stage(generation, Stage.EVALUATE, candidate=prm, n_traces=n_traces)
+def advance_generation(*, generation: Generation, stage: Stage, now: dt.datetime, **changed: Any) -> None:
+    """Update a running generation; raise NotRunning if it was stopped in the meantime."""
+    changed |= {"stage": stage} if stage in RUNNING else {"stage": stage, "ended_at": now}
+    if not Generation.objects.filter(pk=generation.pk, stage__in=RUNNING).update(**changed):
+        raise NotRunning(_("The generation was stopped."))
+    for name, value in changed.items():
+        setattr(generation, name, value)
 
 
 def record_gate(
-    *, generation: Generation, has_passed: bool, gate: dict[str, Any], scored_with: PRM | None, now: dt.datetime
+    *,
+    generation: Generation,
+    verdict: Verdict,
+    gate: dict[str, Any],
+    scored_with: PRM | None,
+    n_traces: int,
+    now: dt.datetime,
 ) -> None:
-    _advance_stage(generation, Stage.SCORE, has_passed=has_passed, gate=gate, scored_with=scored_with)
-    detail = {"has_passed": has_passed, "why": gate.get("why", ""), "alarms": gate.get("alarms", [])}
-    _log_event("generation.judged", generation, None, now, **detail)
-
-
-def begin_scoring(*, generation: Generation, n_traces: int, now: dt.datetime) -> None:
-    """Divide the traces among parallel jobs, or continue with the selection without traces."""
+    """Record the decision. Divide the traces among parallel jobs, or continue with the selection without traces."""
     shards = count_shards(n_traces)
-    _advance_stage(generation, Stage.SCORE if shards else Stage.SELECT, shards_left=shards)
+    advance_generation(
+        generation=generation,
+        stage=Stage.SCORE if shards else Stage.SELECT,
+        now=now,
+        verdict=verdict,
+        gate=gate,
+        scored_with=scored_with,
+        shards_left=shards,
+    )
+    detail = {"verdict": verdict, "why": gate.get("why", ""), "alarms": gate.get("alarms", [])}
+    _log_event("generation.judged", generation, None, now, **detail)
     for shard in range(shards):
-        _request_job(
-            SCORE, generation, generation.started_by, now, prm=generation.scored_with_id, shard=shard, of=shards
-        )
+        _request_job(SCORE, generation, now, prm=generation.scored_with_id, shard=shard, of=shards)
     if not shards:
-        _request_job(SELECT, generation, generation.started_by, now)
+        _request_job(SELECT, generation, now)
 
 
 def count_shards(n_traces: int) -> int:
@@ -144,55 +159,25 @@ def record_finished_shard(*, generation_id: int, now: dt.datetime) -> None:
     generation = Generation.objects.select_for_update().get(pk=generation_id)
     if generation.stage != Stage.SCORE or not generation.shards_left:
         return
-    Generation.objects.filter(pk=generation_id).update(shards_left=F("shards_left") - 1)
-    if generation.shards_left == 1:
-        _advance_stage(generation, Stage.SELECT, shards_left=0)
-        _request_job(SELECT, generation, generation.started_by, now)
-
-
-def record_batch(
-    *,
-    generation: Generation,
-    batch: int,
-    acquisition: str,
-    n_policy: int,
-    n_uniform: int,
-    reading: dict[str, Any],
-    drift: dict[str, Any],
-    now: dt.datetime,
-) -> None:
-    """Record a drawn batch. Its length drift is shown with the gate's figures, but it is too late to block the gate."""
-    gate = {**generation.gate, "length_drift": drift}
-    _advance_stage(
-        generation,
-        Stage.SELECT,
-        batch=batch,
-        gate=gate,
-        acquisition=acquisition,
-        n_policy=n_policy,
-        n_uniform=n_uniform,
-        reading=reading,
-    )
+    left = generation.shards_left - 1
+    stage = Stage.SCORE if left else Stage.SELECT
+    advance_generation(generation=generation, stage=stage, now=now, shards_left=left)
+    if not left:
+        _request_job(SELECT, generation, now)
 
 
 def finish_generation(*, generation: Generation, payoff: dict[str, Any], now: dt.datetime) -> None:
-    _advance_stage(generation, Stage.DONE, payoff=payoff, ended_at=now)
+    advance_generation(generation=generation, stage=Stage.DONE, now=now, payoff=payoff)
     _log_event("generation.done", generation, None, now, batch=generation.batch, acquisition=generation.acquisition)
 
 
-def _advance_stage(generation: Generation, stage: Stage, **changed: Any) -> None:
-    """Update a running generation; raise NotRunning if it was stopped in the meantime."""
-    updated = Generation.objects.filter(pk=generation.pk, stage__in=RUNNING).update(stage=stage, **changed)
-    if not updated:
-        raise NotRunning(_("The generation was stopped."))
-    generation.stage = stage
-    for name, value in changed.items():
-        setattr(generation, name, value)
-
-
-def _request_job(kind: str, generation: Generation, by: User | None, now: dt.datetime, **arguments: Any) -> None:
+def _request_job(kind: str, generation: Generation, now: dt.datetime, **arguments: Any) -> None:
     control.request_job(
-        kind=kind, subject=generation.subject, arguments={"generation": generation.pk, **arguments}, by=by, now=now
+        kind=kind,
+        subject=generation.subject,
+        arguments={"generation": generation.pk, **arguments},
+        by=generation.started_by,
+        now=now,
     )
 
 
@@ -205,3 +190,50 @@ def _log_event(what: str, generation: Generation, by: User | None, now: dt.datet
         subject=generation.subject,
         detail={"number": generation.number, **detail},
     )
+
+
+# --- rules of selection -----------------------------------------------------------------------------------------------
+
+
+def load_loop_rules(project: Project) -> LoopRules:
+    """Return the saved settings, or unsaved defaults."""
+    return LoopRules.objects.filter(project=project).first() or LoopRules(project=project)
+
+
+def effective_acquisition(rules: LoopRules) -> str:
+    """Return the acquisition function for the next batch: random after a fallback, else the chosen one."""
+    return RANDOM if rules.fell_back_at else rules.acquisition
+
+
+def change_loop_rules(*, project: Project, by: User | None, now: dt.datetime, **changed: Any) -> LoopRules:
+    """Save settings. Choosing an acquisition function ends a fallback to random."""
+    rules = load_loop_rules(project)
+    for name, value in changed.items():
+        setattr(rules, name, value)
+    try:
+        acquisitions.find_acquisition(rules.acquisition)
+    except acquisitions.UnknownAcquisition as error:
+        raise InvalidLoopRule(str(error)) from None
+    if not (rules.temperature > 0 and 0 < rules.domain_quota <= 1 and rules.batch_size >= 1):
+        raise InvalidLoopRule(
+            _("Enter a temperature above 0, a quota above 0 and at most 1, and a batch size of at least 1.")
+        )
+    if not 0 < rules.gate_margin <= MAX_GATE_MARGIN:
+        raise InvalidLoopRule(_("Enter a gate margin above 0 and at most %(most)s.") % {"most": MAX_GATE_MARGIN})
+    rules.fell_back_at = None if "acquisition" in changed else rules.fell_back_at
+    _save_rules(rules, "loop_rules.changed", by=by, now=now, detail=changed)
+    return rules
+
+
+def fall_back_to_random(*, project: Project, now: dt.datetime) -> None:
+    """Draw at random from now on, because active selection showed no gain."""
+    rules = load_loop_rules(project)
+    if rules.fell_back_at is None:
+        rules.fell_back_at = now
+        _save_rules(rules, "selection.fell_back", by=None, now=now, detail={"from": rules.acquisition})
+
+
+def _save_rules(rules: LoopRules, what: str, *, by: User | None, now: dt.datetime, detail: dict[str, Any]) -> None:
+    with transaction.atomic():
+        rules.save()
+        audit_log.log_event(what=what, by=by, now=now, project=rules.project_id, subject="loop_rules", detail=detail)

@@ -10,24 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from jobs import paging
 from labeling.models import Manifest
-from prm import hazards, registry, score_encoding, trace_labels, trace_texts
+from prm import labeled_traces, registry, scores
 from prm.backends import base, builtin
 from prm.backends.builtin import BuiltinScorer, TooFewLabels
-from prm.evaluation import audits, best_of_n, concordance, gate, processbench, report
+from prm.evaluation import audits, gate, report, step_figures
 from prm.evaluation.audits import TraceOutcomes, estimate_to_json
-from prm.evaluation.gate import GateDecision
+from prm.evaluation.gate import GateReason, PRMComparison
 from prm.evaluation.labeled_steps import JudgedTraces
-from prm.models import PRM, Score
+from prm.labeled_traces import TraceLabels, TraceText
+from prm.models import PRM
 from prm.models.prm import BackendKind
-from prm.selection import platt
-from prm.trace_labels import TraceLabels
-from prm.trace_texts import TraceText
+from prm.selection import hazards
 from stats.arrays import Bools, Floats, Ints
-from stats.estimates import Interval, Reason
 
 MAX_TRANSFER_DOMAINS = 8
-_TRACES_PER_CALL, _TRACES_PER_QUERY = 64, 2000
+_TRACES_PER_CALL = 64
 _BEST_OF_N_SIZES, _MIN_PROBLEMS = (2, 4, 8, 16), 5
 
 
@@ -55,52 +54,49 @@ class PRMEvaluation:
 
 
 def load_held_out_set(manifest: Manifest) -> HeldOutSet:
-    labels = trace_labels.load_trace_labels(manifest)
+    labels = labeled_traces.load_trace_labels(manifest)
     held_out = labels.keep(labels.is_reserve)
-    return HeldOutSet(trace_texts.load_trace_texts(held_out.traces), held_out)
+    return HeldOutSet(labeled_traces.load_trace_texts(held_out.traces), held_out)
 
 
 def limit_to_scored_by(held_out: HeldOutSet, *prms: PRM | None) -> HeldOutSet:
     """Drop the traces that one of the PRMs cannot score, because its scores are pushed and these are missing."""
     for prm in prms:
         if prm is not None and prm.backend == BackendKind.PUSHED:
-            pushed = _load_pushed_scores(prm, held_out.texts)
-            held_out = held_out.keep(np.array([text.trace in pushed for text in held_out.texts], dtype=np.bool_))
+            pushed = scores.load_scores(prm, held_out.labels.traces)
+            held_out = held_out.keep(np.isin(held_out.labels.traces, list(pushed)))
     return held_out
 
 
-def _load_pushed_scores(prm: PRM, texts: Sequence[TraceText]) -> dict[int, Floats]:
-    """Return the scores of each trace, NaN for context."""
-    scores: dict[int, Floats] = {}
-    for start in range(0, len(texts), _TRACES_PER_QUERY):
-        ids = [text.trace for text in texts[start : start + _TRACES_PER_QUERY]]
-        for trace, numbers in Score.objects.filter(prm=prm, trace__in=ids).values_list("trace_id", "numbers"):
-            scores[trace] = score_encoding.decode_scores([bytes(numbers)])[0][:, 0]
-    return scores
+def has_scores_for(prm: PRM, held_out: HeldOutSet) -> bool:
+    """Return False for a PRM without pushed scores, of any trace or of all held-out ones."""
+    if prm.backend != BackendKind.PUSHED:
+        return True
+    has_held_out = not held_out.texts or bool(limit_to_scored_by(held_out, prm).texts)
+    return has_held_out and scores.traces_scored_by(prm).exists()
 
 
 def score_texts(prm: PRM, texts: Sequence[TraceText]) -> tuple[Floats, Ints]:
     """Return the scores of all steps end to end (NaN for context), and the length of each trace."""
     lengths = np.array([len(text.steps) for text in texts], dtype=np.int64)
     if prm.backend == BackendKind.PUSHED:
-        pushed = _load_pushed_scores(prm, texts)
-        return np.concatenate([np.zeros(0), *(pushed[text.trace] for text in texts)]), lengths
+        pushed = scores.load_scores(prm, [text.trace for text in texts])
+        return np.concatenate([np.zeros(0), *(pushed[text.trace][:, 0] for text in texts)]), lengths
     backend, parts = registry.load_backend(prm), [np.zeros(0)]
-    for start in range(0, len(texts), _TRACES_PER_CALL):
-        inputs = [text.scorer_input for text in texts[start : start + _TRACES_PER_CALL]]
-        parts += base.validate_scores(backend.score(inputs), inputs, prm.semantics)
+    for part in paging.split(texts, _TRACES_PER_CALL):
+        parts += base.validate_scores(backend.score(part), part, prm.semantics)
     is_rateable = np.array([each for text in texts for each in text.is_rateable], dtype=np.bool_)
     return np.where(is_rateable, np.concatenate(parts), np.nan), lengths
 
 
 def evaluate_prm(prm: PRM, held_out: HeldOutSet, *, contamination: dict[str, Any] | None = None) -> PRMEvaluation:
     """Evaluate a PRM; `contamination` is the result of `contamination_check.audit_training_set`."""
-    scores, lengths = score_texts(prm, held_out.texts)
-    first_value = hazards.estimate_first_value(prm, scores, lengths)
-    p_wrong = hazards.raw_hazards(prm, scores, lengths, first_value=first_value)
-    judged = trace_labels.build_judged_traces(held_out.texts, held_out.labels.first_errors, p_wrong)
+    step_scores, lengths = score_texts(prm, held_out.texts)
+    first_value = {"first_value": hazards.estimate_first_value(step_scores, lengths, prm.semantics)}
+    p_wrong = hazards.raw_hazards(step_scores, lengths, prm.semantics, first_value)
+    judged = labeled_traces.build_judged_traces(held_out.texts, held_out.labels.first_errors, p_wrong)
     steps, has_traces = judged.labeled_steps(), len(judged.lengths) > 0
-    line = platt.fit_calibration(hazards=steps.p_wrong, is_wrong=steps.is_wrong, n_traces=len(judged.lengths))
+    calibration = hazards.fit_calibration(hazards=steps.p_wrong, is_wrong=steps.is_wrong, n_traces=len(judged.lengths))
     has_both_labels = bool(steps.is_wrong.any() and not steps.is_wrong.all())
     estimates = report.report_across_folds(judged) if has_traces else {}
     return PRMEvaluation(
@@ -112,30 +108,28 @@ def evaluate_prm(prm: PRM, held_out: HeldOutSet, *, contamination: dict[str, Any
             "best_of_n": _report_best_of_n(judged, held_out.texts),
         },
         audits=audits.build_audit_report(judged, _trace_outcomes(held_out.texts), contamination=contamination or {}),
-        calibration={
-            "intercept": line.intercept,
-            "slope": line.slope,
-            "n": line.n_traces,
-            "is_fitted": line.is_fitted,
-            "first_value": first_value,
-        },
-        threshold=processbench.find_best_threshold(judged) if has_both_labels else None,
+        calibration=calibration | first_value,
+        threshold=report.find_best_threshold(judged) if has_both_labels else None,
     )
 
 
-def compare_with_current(candidate: PRMEvaluation, current: PRMEvaluation | None, *, is_current: bool) -> GateDecision:
-    """Decide the gate from both PRMs' scores of the same labeled steps."""
+def decide_gate(
+    candidate: PRMEvaluation, current: PRMEvaluation | None, *, margin: float, is_current: bool, has_scores: bool
+) -> tuple[GateReason, PRMComparison | None]:
+    """Decide the gate from both PRMs' scores of the same labeled steps. Return the comparison with the reason."""
     steps = candidate.judged.labeled_steps()
-    difference: Interval | Reason | None = None
+    comparison = None
     if current is not None:
-        difference = concordance.length_matched_difference(steps, current.judged.labeled_steps().p_wrong)
-    return gate.decide_gate(
-        candidate=concordance.length_matched_auc(steps),
-        difference=difference,
+        comparison = gate.compare_prms(steps, current.judged.labeled_steps().p_wrong, margin=margin)
+    reason = gate.decide_gate(
+        candidate=step_figures.length_matched_auc(steps),
+        comparison=comparison,
         alarms=candidate.audits["alarms"],
         advisory=candidate.audits["advisory"],
         is_current=is_current,
+        has_scores=has_scores,
     )
+    return reason, comparison
 
 
 def _report_by_domain(judged: JudgedTraces, texts: Sequence[TraceText]) -> dict[str, Any]:
@@ -154,13 +148,13 @@ def _report_best_of_n(judged: JudgedTraces, texts: Sequence[TraceText]) -> list[
     if not len(known.lengths):
         return []
     log_right = np.log1p(-np.minimum(known.p_wrong, 1 - 1e-9))
-    points = best_of_n.best_of_n_curve(
+    points = report.best_of_n_curve(
         scores=np.add.reduceat(log_right, np.cumsum(known.lengths) - known.lengths),
         is_right=np.array([bool(text.is_right) for text in texts if text.is_right is not None]),
         problems=known.problems,
         sizes=_BEST_OF_N_SIZES,
     )
-    return [vars(point) for point in points if point.problems >= _MIN_PROBLEMS]
+    return [point for point in points if point["problems"] >= _MIN_PROBLEMS]
 
 
 def _trace_outcomes(texts: Sequence[TraceText]) -> TraceOutcomes:
@@ -182,10 +176,10 @@ def evaluate_domain_transfer(
     domains = [name for name, _ in Counter(text.domain for text in held_out.texts).most_common(MAX_TRANSFER_DOMAINS)]
     if prm.backend != BackendKind.BUILTIN or prm.trained is None or len(domains) < 2:
         return
-    trained = labels.keep(np.isin(labels.traces, score_encoding.decode_ids(bytes(prm.trained))))
-    texts = trace_texts.load_trace_texts(trained.traces)
-    is_labeled, is_wrong = trace_labels.mask_labeled_steps(texts, trained.first_errors)
-    steps = builtin.take_steps(builtin.extract_features([text.scorer_input for text in texts]), is_labeled)
+    trained = labels.keep(np.isin(labels.traces, prm.trained_ids()))
+    texts = labeled_traces.load_trace_texts(trained.traces)
+    is_labeled, is_wrong = labeled_traces.mask_labeled_steps(texts, trained.first_errors)
+    steps = builtin.take_steps(builtin.extract_features(texts), is_labeled)
     step_domains = np.repeat([text.domain for text in texts], [len(text.steps) for text in texts])[is_labeled]
     for domain in domains:
         others = step_domains != domain
@@ -198,6 +192,6 @@ def evaluate_domain_transfer(
 
 def _evaluate_on_domain(scorer: BuiltinScorer, domain: str, held_out: HeldOutSet) -> dict[str, Any]:
     part = held_out.keep(np.array([text.domain == domain for text in held_out.texts], dtype=np.bool_))
-    p_wrong = scorer.p_wrong(builtin.extract_features([text.scorer_input for text in part.texts]))
-    judged = trace_labels.build_judged_traces(part.texts, part.labels.first_errors, p_wrong)
-    return estimate_to_json(concordance.length_matched_auc(judged.labeled_steps()))
+    p_wrong = scorer.p_wrong(builtin.extract_features(part.texts))
+    judged = labeled_traces.build_judged_traces(part.texts, part.labels.first_errors, p_wrong)
+    return estimate_to_json(step_figures.length_matched_auc(judged.labeled_steps()))

@@ -12,12 +12,13 @@ from django.db.models import F
 
 from accounts.models import User
 from labeling.models import Project
-from prm import hazards, registry
+from prm import registry
 from prm.backends import base
 from prm.backends.base import ScorerInput
-from prm.backends.transport import RetryPolicy
+from prm.backends.remote import RetryPolicy
 from prm.models import PRM, PRMUsage
 from prm.models.prm import BackendKind, PRMUsagePurpose
+from prm.selection import hazards
 from stats.arrays import Floats
 
 RETRY_POLICY = RetryPolicy(timeout=10.0, tries=2)  # the caller waits for the answer
@@ -76,7 +77,8 @@ def _find_usable_prm(project: Project, traces: Sequence[ScorerInput], purpose: s
 def _predict(prm: PRM, scores: Floats) -> TracePrediction:
     """Predict from calibrated hazards; flag by raw ones, because the threshold was found on those."""
     length = np.array([len(scores)], dtype=np.int64)
-    raw, calibrated = hazards.raw_hazards(prm, scores, length), hazards.calibrated_hazards(prm, scores, length)
+    raw = hazards.raw_hazards(scores, length, prm.semantics, prm.calibration)
+    calibrated = hazards.apply_calibration(raw, prm.calibration)
     still_right = np.concatenate([[1.0], np.cumprod(1 - calibrated)])
     flagged = np.flatnonzero(raw >= prm.threshold)
     return TracePrediction(

@@ -6,9 +6,10 @@
 The gain is the length-matched risk-set AUC, policy minus uniform, averaged over three sizes. Traces labeled before the
 first batch belong to both sides. Each replicate resamples the traces of each source and the problems of the held-out
 set; the interval covers 95 % of the replicates.
+
+The labels of one batch and its probabilities also estimate the share of traces with an error in the whole pool.
 """
 
-import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,23 +17,24 @@ from typing import Any
 import numpy as np
 from django.db.models import Sum
 
+from jobs import paging
 from labeling.models import Manifest, Submission, TraceDraw
 from labeling.models.queue import SamplingSource
-from prm import held_out_evaluation, trace_labels, trace_texts
+from prm import held_out_evaluation, labeled_traces
 from prm.backends import builtin
 from prm.backends.builtin import BuiltinScorer, StepFeatures, TooFewLabels
-from prm.evaluation import concordance
+from prm.evaluation import step_figures
 from prm.evaluation.labeled_steps import LabeledSteps
-from prm.trace_labels import TraceLabels
+from prm.labeled_traces import TraceLabels
+from prm.selection import draws
 from stats.arrays import Bools, Floats, Ints
 
-MIN_TRACES, MIN_ERRORS = 20, 10
+MIN_TRACES, MIN_ERRORS, MIN_DRAWS = 20, 10, 20
 REPLICATES = 20
 SIZES = 3
 BASE, UNIFORM, POLICY = 0, 1, 2  # BASE: labeled before the first batch
 _MIN_WORTHWHILE_GAIN = 0.005  # of a whole batch
 _DEFAULT_SECONDS = 60.0
-_TRACES_PER_QUERY = 2000
 
 
 @dataclass(frozen=True)
@@ -67,31 +69,17 @@ class HeldOutSteps:
     steps: LabeledSteps
 
 
-class ShortageKind(enum.StrEnum):
-    FEW_TRACES = "few_traces"
-    FEW_ERRORS = "few_errors"
-
-
-@dataclass(frozen=True)
-class LabelShortage:
-    """Why the gain cannot be measured yet."""
-
-    kind: ShortageKind
-    n: int
-
-    @property
-    def text(self) -> str:
-        if self.kind is ShortageKind.FEW_TRACES:
-            return f"one sampling source has {self.n} labeled traces, {MIN_TRACES} are needed"
-        return f"the labeled held-out set has {self.n} errors, {MIN_ERRORS} are needed"
-
-
-def find_shortage(training: LabeledTraining, held_out: HeldOutSteps) -> LabelShortage | None:
+def find_shortage(training: LabeledTraining, held_out: HeldOutSteps) -> dict[str, str]:
+    """Return why the gain cannot be measured yet, as it is stored; empty if it can."""
     n_traces = min(len(training.traces_of(source)) for source in (UNIFORM, POLICY))
     if n_traces < MIN_TRACES:
-        return LabelShortage(ShortageKind.FEW_TRACES, n_traces)
+        reason = f"one sampling source has {n_traces} labeled traces, {MIN_TRACES} are needed"
+        return {"shortage": "few_traces", "reason": reason}
     n_errors = int(held_out.steps.is_wrong.sum())
-    return LabelShortage(ShortageKind.FEW_ERRORS, n_errors) if n_errors < MIN_ERRORS else None
+    if n_errors < MIN_ERRORS:
+        reason = f"the labeled held-out set has {n_errors} errors, {MIN_ERRORS} are needed"
+        return {"shortage": "few_errors", "reason": reason}
+    return {}
 
 
 # --- measure --------------------------------------------------------------------------------------------------------
@@ -123,7 +111,7 @@ def _replicate(
     def compute_auc(source: int, n: int) -> float:
         sample = random.choice(training.traces_of(source), size=n)
         p_wrong = training.train(np.concatenate([base, sample])).p_wrong(held_out.features)
-        return concordance.length_matched_auc(held_out.steps.with_scores(p_wrong).take(rows)).value or 0.5
+        return step_figures.length_matched_auc(held_out.steps.with_scores(p_wrong).take(rows)).value or 0.5
 
     try:
         return np.array(
@@ -165,12 +153,18 @@ def _summarize_gain(values: Floats) -> dict[str, float]:
 
 
 def _predict_next_gain(policy: Floats, sizes: Ints, base: int, batch: int) -> dict[str, Any]:
-    """Predict the gain of the next batch by a line through the learning curve over log n."""
+    """Predict the gain of the next batch by a line through the learning curve over log n.
+
+    An AUC is between 0 and 1. A prediction whose interval leaves that range knows nothing, and is withheld.
+    """
     if len(sizes) < 2:
         return {}
     x = np.log(sizes + base + 1.0)
     slopes = ((policy - policy.mean(axis=1, keepdims=True)) @ (x - x.mean())) / ((x - x.mean()) ** 2).sum()
     gain = _summarize_gain(slopes * np.log1p(batch / (sizes[-1] + base)))
+    reached = float(policy[:, -1].mean())
+    if reached + gain["low"] < 0 or reached + gain["high"] > 1:
+        return {"batch": batch, "is_withheld": True}
     return {**gain, "batch": batch, "says_stop": gain["high"] < _MIN_WORTHWHILE_GAIN}
 
 
@@ -180,24 +174,53 @@ def has_no_gain(payoffs: Sequence[dict[str, Any]], *, least: int) -> bool:
     return len(measured) == least and all(min(each["labels"]["gain"], each["hours"]["gain"]) <= 0 for each in measured)
 
 
+# --- estimate the pool ------------------------------------------------------------------------------------------------
+
+
+def estimate_from_batch(*, project_id: int, batch: int, manifest: Manifest) -> dict[str, Any]:
+    """Estimate from the draws before the first unlabeled one: q is valid only for an unbroken sequence.
+
+    The loss of a trace is the share of its raters who reported an error.
+    """
+    shares = labeled_traces.load_error_shares(manifest)
+    columns = ("trace_id", "q", "pool_size", "trace__problem__domain")
+    drawn = list(TraceDraw.objects.filter(project=project_id, batch=batch).order_by("rank").values_list(*columns))
+    n_labeled = next((n for n, draw in enumerate(drawn) if draw[0] not in shares), len(drawn))
+    counts: dict[str, Any] = {"batch": batch, "n_drawn": len(drawn), "n": n_labeled}
+    if n_labeled < MIN_DRAWS:
+        return counts
+    traces, probabilities, pool_sizes, domains = zip(*drawn[:n_labeled], strict=True)
+    losses, q, domain_names = np.array([shares[trace] for trace in traces]), np.array(probabilities), np.array(domains)
+    plain, normalized = draws.estimate_pool_mean(losses=losses, q=q, pool_size=pool_sizes[0])
+    by_domain = {
+        domain or "-": draws.estimate_slice_mean(
+            losses=losses, is_in_slice=(domain_names == domain).astype(np.float64), q=q, pool_size=pool_sizes[0]
+        )
+        for domain in sorted(set(domains))
+    }
+    return {**counts, "plain": plain, "self_normalised": normalized, "domains": by_domain}
+
+
 # --- load -----------------------------------------------------------------------------------------------------------
 
 
 def load_labeled_training(manifest: Manifest) -> LabeledTraining:
-    labels = trace_labels.load_trace_labels(manifest)
+    labels = labeled_traces.load_trace_labels(manifest)
     labels = labels.keep(~labels.is_reserve)
-    texts = trace_texts.load_trace_texts(labels.traces)
-    is_labeled, is_wrong = trace_labels.mask_labeled_steps(texts, labels.first_errors)
+    texts = labeled_traces.load_trace_texts(labels.traces)
+    is_labeled, is_wrong = labeled_traces.mask_labeled_steps(texts, labels.first_errors)
     traces = np.repeat(np.arange(len(texts)), [len(text.steps) for text in texts])[is_labeled]
-    features = builtin.take_steps(builtin.extract_features([text.scorer_input for text in texts]), is_labeled)
+    features = builtin.take_steps(builtin.extract_features(texts), is_labeled)
     return LabeledTraining(features, is_wrong, traces, _load_sources(manifest, labels), _load_seconds(labels))
 
 
 def load_held_out_steps(manifest: Manifest) -> HeldOutSteps:
     held_out = held_out_evaluation.load_held_out_set(manifest)
     is_rateable = np.array([each for text in held_out.texts for each in text.is_rateable], dtype=np.bool_)
-    judged = trace_labels.build_judged_traces(held_out.texts, held_out.labels.first_errors, np.zeros(len(is_rateable)))
-    features = builtin.extract_features([text.scorer_input for text in held_out.texts])
+    judged = labeled_traces.build_judged_traces(
+        held_out.texts, held_out.labels.first_errors, np.zeros(len(is_rateable))
+    )
+    features = builtin.extract_features(held_out.texts)
     labeled = builtin.take_steps(builtin.take_steps(features, is_rateable), judged.is_labeled)
     return HeldOutSteps(labeled, judged.labeled_steps())
 
@@ -205,10 +228,9 @@ def load_held_out_steps(manifest: Manifest) -> HeldOutSteps:
 def _load_sources(manifest: Manifest, labels: TraceLabels) -> Ints:
     """Return the source of each trace's latest draw before the manifest; BASE without a draw."""
     sources: dict[int, int] = {}
-    for start in range(0, len(labels.traces), _TRACES_PER_QUERY):
-        part = labels.traces[start : start + _TRACES_PER_QUERY]
-        draws = TraceDraw.objects.filter(trace__in=part, drawn_at__lte=manifest.made_at).order_by("pk")
-        for trace, source in draws.values_list("trace_id", "arm"):
+    for part in paging.split(labels.traces):
+        drawn = TraceDraw.objects.filter(trace__in=part, drawn_at__lte=manifest.made_at).order_by("pk")
+        for trace, source in drawn.values_list("trace_id", "arm"):
             sources[trace] = POLICY if source == SamplingSource.POLICY else UNIFORM
     return np.array([sources.get(trace, BASE) for trace in labels.traces], dtype=np.int64)
 
@@ -216,8 +238,7 @@ def _load_sources(manifest: Manifest, labels: TraceLabels) -> Ints:
 def _load_seconds(labels: TraceLabels) -> Floats:
     """Return the active time of all raters of each trace, or a default where it was not measured."""
     seconds: dict[int, float] = {}
-    for start in range(0, len(labels.traces), _TRACES_PER_QUERY):
-        part = labels.traces[start : start + _TRACES_PER_QUERY]
+    for part in paging.split(labels.traces):
         submissions = Submission.objects.filter(assignment__trace__in=part, revision=1)
         for trace, ms in submissions.values_list("assignment__trace_id").annotate(ms=Sum("total_ms")):
             seconds[trace] = (ms or 0) / 1000

@@ -1,10 +1,17 @@
-"""The versions of a project's PRMs, and which one is current. Only this module changes PRM rows."""
+"""The versions of a project's PRMs, and which one is current. Only this module changes PRM rows.
 
+The secrets of external scorers are encrypted with a key derived from SECRET_KEY. Most installations have no such
+secret, so `cryptography` is imported on first use.
+"""
+
+import base64
 import datetime as dt
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
@@ -12,14 +19,17 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from events import audit_log
 from labeling.models import Manifest, Project
-from prm import score_encoding, secret_box
-from prm.backends import transport
+from prm.backends import remote
 from prm.backends.base import BackendError, ScoringBackend
-from prm.backends.http import HttpBackend
-from prm.backends.transport import RetryPolicy
-from prm.backends.vllm import PROMPT_STYLES, VllmBackend
+from prm.backends.remote import PROMPT_STYLES, HttpBackend, RetryPolicy, VllmBackend
 from prm.models import PRM
-from prm.models.prm import BackendKind, SemanticsKind
+from prm.models.prm import BackendKind, SemanticsKind, encode_ids
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+
+_IDENTITY_FIELDS = ("backend", "semantics", "model", "digest", "address", "options", "weights")
 
 
 class NotRegistrable(Exception):
@@ -28,6 +38,10 @@ class NotRegistrable(Exception):
 
 class NothingToRollBackTo(Exception):
     """No PRM was current before the current one."""
+
+
+class SecretUnreadable(Exception):
+    """The secret was encrypted under another SECRET_KEY."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +80,10 @@ def register_prm(
         prm = PRM.objects.create(
             project=project,
             version=last + 1,
-            backend=identity.backend,
-            semantics=identity.semantics,
-            model=identity.model,
-            digest=identity.digest,
-            address=identity.address,
-            options=identity.options,
-            secret=secret_box.seal_secret(identity.secret) if identity.secret else None,
-            weights=identity.weights,
+            **{name: getattr(identity, name) for name in _IDENTITY_FIELDS},
+            secret=_seal_secret(identity.secret) if identity.secret else None,
             manifest=manifest,
-            trained=None if trained is None else score_encoding.encode_ids(trained),
+            trained=None if trained is None else encode_ids(trained),
             n_trained=None if trained is None else len(trained),
             registered_at=now,
             registered_by=by,
@@ -89,14 +97,14 @@ def _refuse_incomplete(identity: PRMIdentity) -> None:
         raise NotRegistrable(_("Enter the model's name, as its server knows it."))
     if identity.backend in (BackendKind.VLLM, BackendKind.HTTP):
         try:
-            transport.validate_address(identity.address)
+            remote.validate_address(identity.address)
         except BackendError as error:
             raise NotRegistrable(str(error)) from None
     if identity.backend == BackendKind.HTTP and not identity.secret:
         raise NotRegistrable(_("Enter the shared secret. Requests to a scorer over HTTP are signed with it."))
     if identity.backend == BackendKind.VLLM and not (identity.secret.isascii() and identity.secret.isprintable()):
         raise NotRegistrable(
-            _("The vLLM token contains characters that a header cannot hold. Use ASCII letters, digits and signs.")
+            _("The vLLM token contains characters that are not allowed in HTTP headers. Use printable ASCII.")
         )
     if identity.backend == BackendKind.VLLM and identity.options.get("style", "qwen") not in PROMPT_STYLES:
         raise NotRegistrable(_("Unknown prompt style. Use one of: %(styles)s.") % {"styles": ", ".join(PROMPT_STYLES)})
@@ -124,10 +132,7 @@ def make_current(*, prm: PRM, by: User | None, now: dt.datetime, why: str = "") 
         before = current_prm(prm.project_id)
         if before is not None and before.pk == prm.pk:
             return
-        PRM.objects.filter(project=prm.project_id, is_current=True).update(is_current=False)
-        prm.is_current, prm.made_current_at, prm.made_current_by = True, now, by
-        prm.predecessor = before
-        prm.save(update_fields=["is_current", "made_current_at", "made_current_by", "predecessor"])
+        _set_current(prm, before, by, now)
         _log_event("prm.made_current", prm, by, now, before=before.version if before else None, why=why)
 
 
@@ -139,13 +144,15 @@ def roll_back(*, project: Project, by: User | None, now: dt.datetime) -> PRM:
         if now_current is None or now_current.predecessor is None:
             raise NothingToRollBackTo(_("There is no earlier PRM to roll back to."))
         predecessor = now_current.predecessor
-        earlier = predecessor.predecessor
-        PRM.objects.filter(pk=now_current.pk).update(is_current=False)
-        predecessor.is_current, predecessor.predecessor = True, earlier
-        predecessor.made_current_at, predecessor.made_current_by = now, by
-        predecessor.save(update_fields=["is_current", "made_current_at", "made_current_by", "predecessor"])
+        _set_current(predecessor, predecessor.predecessor, by, now)
         _log_event("prm.rolled_back", predecessor, by, now, before=now_current.version)
     return predecessor
+
+
+def _set_current(prm: PRM, predecessor: PRM | None, by: User | None, now: dt.datetime) -> None:
+    PRM.objects.filter(project=prm.project_id, is_current=True).update(is_current=False)
+    prm.is_current, prm.predecessor, prm.made_current_at, prm.made_current_by = True, predecessor, now, by
+    prm.save(update_fields=["is_current", "made_current_at", "made_current_by", "predecessor"])
 
 
 def current_prm(project_id: int) -> PRM | None:
@@ -155,8 +162,8 @@ def current_prm(project_id: int) -> PRM | None:
 
 def load_backend(prm: PRM, *, limit: RetryPolicy | None = None) -> ScoringBackend:
     """Return the backend that scores for a PRM; `limit` caps its time-out and retries."""
-    secret = secret_box.unseal_secret(bytes(prm.secret)) if prm.secret else ""
-    timeout = float(prm.options.get("timeout", transport.DEFAULT_RETRY_POLICY.timeout))
+    secret = _unseal_secret(bytes(prm.secret)) if prm.secret else ""
+    timeout = float(prm.options.get("timeout", remote.DEFAULT_RETRY_POLICY.timeout))
     retry = RetryPolicy(timeout) if limit is None else RetryPolicy(min(timeout, limit.timeout), limit.tries)
     if prm.backend == BackendKind.VLLM:
         style, batch = prm.options.get("style", "qwen"), int(prm.options.get("batch", 16))
@@ -168,6 +175,29 @@ def load_backend(prm: PRM, *, limit: RetryPolicy | None = None) -> ScoringBacken
 
         return builtin.load_scorer(bytes(prm.weights or b""))
     raise NotRegistrable(_("This PRM has only pushed scores and cannot score new traces."))
+
+
+def _seal_secret(secret: str) -> bytes:
+    return _cipher().encrypt(secret.encode())
+
+
+def _unseal_secret(sealed: bytes) -> str:
+    from cryptography.fernet import InvalidToken
+
+    try:
+        return _cipher().decrypt(sealed).decode()
+    except InvalidToken:
+        raise SecretUnreadable(
+            "The PRM's secret was encrypted under another SECRET_KEY. Register the PRM again."
+        ) from None
+
+
+def _cipher() -> "Fernet":
+    from cryptography.fernet import Fernet
+
+    # The prefix must never change: stored secrets are encrypted with this key.
+    key = hashlib.sha256(b"prm.secret_box\0" + settings.SECRET_KEY.encode()).digest()
+    return Fernet(base64.urlsafe_b64encode(key))
 
 
 def _log_event(what: str, prm: PRM, by: User | None, now: dt.datetime, **detail: Any) -> None:

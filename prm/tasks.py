@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from jobs import runner
-from prm import generations, scores
+from prm import file_evaluation, generations, scores
 
 LEASE = dt.timedelta(minutes=3)  # a chunk may wait for an external scorer, or fit a model
 
@@ -20,9 +20,7 @@ def train(job_id: int) -> None:
 
 @shared_task(name=generations.SCORE)
 def score(job_id: int) -> None:
-    from prm import scoring
-
-    runner.run_job(job_id, scoring.run_scoring_job, lease=scoring.lease_of_job(job_id))
+    runner.run_job(job_id, scores.run_scoring_job, lease=scores.lease_of_job(job_id))
 
 
 @shared_task(name=generations.SELECT)
@@ -30,6 +28,11 @@ def select(job_id: int) -> None:
     from prm import batch_job
 
     runner.run_job(job_id, batch_job.run_batch_job, lease=LEASE)
+
+
+@shared_task(name=file_evaluation.KIND)
+def evaluate_file(job_id: int) -> None:
+    runner.run_job(job_id, file_evaluation.run_file_evaluation_job, lease=LEASE)
 
 
 @shared_task(name="prm.start_due")

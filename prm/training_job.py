@@ -2,29 +2,29 @@
 
 import datetime as dt
 import hashlib
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from jobs import paging
 from jobs.failures import JobFailed
 from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest as manifests
 from labeling.datasets.selection import ManifestFilters
 from labeling.models.assignment import AssignmentPurpose
-from prm import contamination_check, generations, held_out_evaluation, registry, scores, trace_labels, trace_texts
+from prm import contamination_check, generations, held_out_evaluation, labeled_traces, registry, scores
 from prm.backends import builtin
 from prm.backends.builtin import StepFeatures, TooFewLabels
 from prm.evaluation import audits
-from prm.evaluation.gate import GateDecision
+from prm.evaluation.gate import GateReason, Verdict
 from prm.held_out_evaluation import PRMEvaluation
 from prm.models import PRM, Generation
 from prm.models.generation import Stage
 from prm.models.prm import BackendKind
 from prm.registry import PRMIdentity
-from prm.trace_labels import TraceLabels
 from stats.arrays import Bools
 
 # The job reports hundredths: the snapshot ends at 5, training at 60, the evaluation at 100.
@@ -52,7 +52,13 @@ def _freeze_snapshot(generation: Generation, now: dt.datetime) -> JobProgress:
         now=now,
         by=generation.started_by,
     )
-    generations.record_snapshot(generation=generation, manifest=manifest, now=now)
+    generations.advance_generation(
+        generation=generation,
+        stage=Stage.TRAIN if generation.candidate_id is None else Stage.EVALUATE,
+        now=now,
+        manifest=manifest,
+        n_submissions=manifest.n_rows,
+    )
     return JobProgress(_SNAPSHOT_END, TOTAL)
 
 
@@ -60,17 +66,18 @@ def _train_candidate(generation: Generation) -> Iterator[JobProgress | Chunk]:
     """Train a builtin PRM on the snapshot, without the held-out set and without problems similar to evaluated ones."""
     assert generation.manifest is not None  # recorded with the stage
     labels = contamination_check.exclude_judging_problems(
-        generation.project, trace_labels.load_trace_labels(generation.manifest)
+        generation.project, labeled_traces.load_trace_labels(generation.manifest)
     )
     parts: list[StepFeatures] = []
     is_wrong: list[Bools] = []
-    for part, n_done in _split_labels(labels):
-        texts = trace_texts.load_trace_texts(part.traces)
-        is_labeled, wrong = trace_labels.mask_labeled_steps(texts, part.first_errors)
-        parts.append(builtin.take_steps(builtin.extract_features([text.scorer_input for text in texts]), is_labeled))
+    n_done = 0
+    for part in paging.split(labels.traces, _TRACES_PER_REPORT):
+        texts = labeled_traces.load_trace_texts(part)
+        n_before, n_done = n_done, n_done + len(part)
+        is_labeled, wrong = labeled_traces.mask_labeled_steps(texts, labels.first_errors[n_before:n_done])
+        parts.append(builtin.take_steps(builtin.extract_features(texts), is_labeled))
         is_wrong.append(wrong)
-        done = _SNAPSHOT_END + (_READING_END - _SNAPSHOT_END) * n_done // len(labels.traces)
-        yield JobProgress(done, TOTAL)
+        yield JobProgress(_SNAPSHOT_END + (_READING_END - _SNAPSHOT_END) * n_done // len(labels.traces), TOTAL)
     try:
         if not parts:
             raise TooFewLabels("the snapshot has no settled trace outside the held-out set")
@@ -78,14 +85,6 @@ def _train_candidate(generation: Generation) -> Iterator[JobProgress | Chunk]:
     except TooFewLabels as error:
         raise JobFailed(f"No PRM can be trained: {error}. Label more traces, then start again.") from None
     yield partial(_register_candidate, generation, scorer.to_bytes(), labels.traces)
-
-
-def _split_labels(labels: TraceLabels) -> Iterator[tuple[TraceLabels, int]]:
-    """Yield the labels in parts, with the number of traces up to the end of each."""
-    numbers = np.arange(len(labels.traces))
-    for start in range(0, len(numbers), _TRACES_PER_REPORT):
-        end = min(start + _TRACES_PER_REPORT, len(numbers))
-        yield labels.keep((numbers >= start) & (numbers < end)), end
 
 
 def _register_candidate(generation: Generation, weights: bytes, trained: list[int], now: dt.datetime) -> JobProgress:
@@ -98,7 +97,9 @@ def _register_candidate(generation: Generation, weights: bytes, trained: list[in
         manifest=generation.manifest,
         trained=trained,
     )
-    generations.record_candidate(generation=generation, prm=prm, n_traces=len(trained), now=now)
+    generations.advance_generation(
+        generation=generation, stage=Stage.EVALUATE, now=now, candidate=prm, n_traces=len(trained)
+    )
     return JobProgress(_TRAINING_END, TOTAL)
 
 
@@ -107,33 +108,36 @@ def _evaluate_candidate(generation: Generation) -> Iterator[JobProgress | Chunk]
     assert candidate is not None  # recorded with the stage
     assert manifest is not None
     current = registry.current_prm(generation.project_id)
-    held_out = held_out_evaluation.limit_to_scored_by(
-        held_out_evaluation.load_held_out_set(manifest), candidate, current
-    )
+    labeled = held_out_evaluation.load_held_out_set(manifest)
+    held_out = held_out_evaluation.limit_to_scored_by(labeled, candidate, current)
     yield JobProgress(70, TOTAL)
-    contamination = yield from _audit_contamination(candidate)
+    contamination = yield from contamination_check.audit_training_set(candidate, JobProgress(70, TOTAL))
     evaluation = held_out_evaluation.evaluate_prm(candidate, held_out, contamination=contamination)
     yield JobProgress(85, TOTAL)
-    labels = trace_labels.load_trace_labels(manifest)
+    labels = labeled_traces.load_trace_labels(manifest)
     for domain, figure in held_out_evaluation.evaluate_domain_transfer(candidate, labels, held_out):
         evaluation.audits.setdefault("left_out", {})[domain] = figure
         evaluation.audits["domains"]["may_claim_all"] &= audits.holds_in_every_domain({domain: figure})
         yield JobProgress(90, TOTAL)
     is_current = current is not None and current.pk == candidate.pk
     before = held_out_evaluation.evaluate_prm(current, held_out) if current is not None and not is_current else None
-    decision = held_out_evaluation.compare_with_current(evaluation, before, is_current=is_current)
-    yield partial(_record_gate, generation, candidate, current, evaluation, before, decision)
-
-
-def _audit_contamination(candidate: PRM) -> Generator[JobProgress, None, dict[str, Any]]:
-    """Report progress between parts: hundreds of thousands of evaluated problems take minutes."""
-    audit = contamination_check.audit_training_set(candidate)
-    while True:
-        try:
-            next(audit)
-        except StopIteration as end:
-            return dict(end.value)
-        yield JobProgress(70, TOTAL)
+    reason, comparison = held_out_evaluation.decide_gate(
+        evaluation,
+        before,
+        margin=generations.load_loop_rules(generation.project).gate_margin,
+        is_current=is_current,
+        has_scores=held_out_evaluation.has_scores_for(candidate, labeled),
+    )
+    gate = {
+        "why": reason.value,
+        "comparison": comparison.to_json() if comparison else {},
+        "alarms": evaluation.audits["alarms"],
+        "contamination": evaluation.audits["audits"]["contamination"],
+        "figures": evaluation.evaluation["figures"],
+        "before": before.evaluation["figures"] if before else {},
+        "counts": evaluation.evaluation["counts"],
+    }
+    yield partial(_record_gate, generation, candidate, current, evaluation, reason, gate)
 
 
 def _record_gate(
@@ -141,8 +145,8 @@ def _record_gate(
     candidate: PRM,
     current: PRM | None,
     evaluation: PRMEvaluation,
-    before: PRMEvaluation | None,
-    decision: GateDecision,
+    reason: GateReason,
+    gate: dict[str, Any],
     now: dt.datetime,
 ) -> JobProgress:
     registry.record_evaluation(
@@ -153,24 +157,20 @@ def _record_gate(
         threshold=evaluation.threshold,
         now=now,
     )
-    winner = candidate if decision.has_passed else current
+    is_accepted = reason.verdict is Verdict.ACCEPTED
+    winner = candidate if is_accepted else current
     generations.record_gate(
         generation=generation,
-        has_passed=decision.has_passed,
-        gate={
-            "why": decision.reason.value,
-            "alarms": list(decision.alarms),
-            "contamination": evaluation.audits["audits"]["contamination"],
-            "figures": evaluation.evaluation["figures"],
-            "before": before.evaluation["figures"] if before else {},
-            "counts": evaluation.evaluation["counts"],
-        },
+        verdict=reason.verdict,
+        gate=gate,
         scored_with=winner,
+        n_traces=_count_traces_to_score(winner),
         now=now,
     )
-    if decision.has_passed:
-        registry.make_current(prm=candidate, by=generation.started_by, now=now, why=decision.reason)
-    can_score = winner is not None and winner.backend != BackendKind.PUSHED
-    n_traces = scores.unscored_traces(winner).count() if winner is not None and can_score else 0
-    generations.begin_scoring(generation=generation, n_traces=n_traces, now=now)
+    if is_accepted:
+        registry.make_current(prm=candidate, by=generation.started_by, now=now, why=reason)
     return JobProgress(TOTAL, TOTAL)
+
+
+def _count_traces_to_score(prm: PRM | None) -> int:
+    return 0 if prm is None or prm.backend == BackendKind.PUSHED else scores.unscored_traces(prm).count()

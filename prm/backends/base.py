@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from jobs.failures import JobFailed
-from prm.selection.semantics import Semantics
+from prm.selection.hazards import Semantics
 from stats.arrays import Floats
 
 
@@ -50,10 +50,6 @@ class BadScores(BackendError):
 class WrongScoreCount(BadScores):
     """The number of traces or steps in the answer differs from the request."""
 
-    def __init__(self, message: str, *, received: int, expected: int) -> None:
-        super().__init__(message)
-        self.received, self.expected = received, expected
-
 
 class WrongModel(BadScores):
     """The address now serves another model than the registered one."""
@@ -62,11 +58,7 @@ class WrongModel(BadScores):
 def validate_scores(scores: Sequence[Floats], traces: Sequence[ScorerInput], semantics: str) -> list[Floats]:
     """Return the scores unchanged if every step has a finite one in range; raise BadScores otherwise."""
     if len(scores) != len(traces):
-        raise WrongScoreCount(
-            f"The model answered for {len(scores)} traces instead of {len(traces)}.",
-            received=len(scores),
-            expected=len(traces),
-        )
+        raise WrongScoreCount(f"The model answered for {len(scores)} traces instead of {len(traces)}.")
     for numbers, trace in zip(scores, traces, strict=True):
         _validate_trace(numbers, trace, semantics)
     return list(scores)
@@ -76,9 +68,7 @@ def _validate_trace(numbers: Floats, trace: ScorerInput, semantics: str) -> None
     problem, n_steps = f"“{trace.problem[:60]}”", len(trace.steps)
     if numbers.shape != (n_steps,):
         raise WrongScoreCount(
-            f"The model returned {len(numbers)} scores for the {n_steps} steps of {problem}. One per step is needed.",
-            received=len(numbers),
-            expected=n_steps,
+            f"The model returned {len(numbers)} scores for the {n_steps} steps of {problem}. One per step is needed."
         )
     if not np.isfinite(numbers).all():
         raise BadScores(f"The model returned a score that is not a finite number for {problem}.")

@@ -1,4 +1,6 @@
-"""Audits that show a PRM to be right for the wrong reason, each with the value at which it raises an alarm.
+"""Audits that show a PRM to be right for the wrong reason.
+
+Each audit has a value at which it raises an alarm:
 
     last-step ratio   P(the lowest score is on the last step | answer wrong) / mean(1/n): a PRM far above 1 has
                       collapsed to an outcome model (1.60 in a published case; alarm above 1.5)
@@ -20,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from prm.evaluation import concordance, error_shares
+from prm.evaluation import step_figures
 from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces, LabeledSteps
-from prm.selection.platt import logit
+from prm.selection.hazards import logit
 from stats.arrays import Bools, Floats, Ints
 from stats.estimates import Estimate
 
@@ -121,7 +123,7 @@ def _trace_auc(judged: JudgedTraces, is_case: Bools) -> Estimate:
     n = len(judged.lengths)
     log_right = np.bincount(judged.traces, weights=np.log1p(-np.minimum(judged.p_wrong, 1 - 1e-9)), minlength=n)
     zeros = np.zeros(n, dtype=np.int64)
-    return concordance.auc(
+    return step_figures.auc(
         LabeledSteps(1 - np.exp(log_right), is_case, np.zeros(n), zeros, np.arange(n), judged.problems, judged.sources)
     )
 
@@ -132,7 +134,7 @@ def _trace_auc(judged: JudgedTraces, is_case: Bools) -> Estimate:
 def _audit_confidence(judged: JudgedTraces, outcomes: TraceOutcomes) -> dict[str, Any]:
     """Report the share of confident errors: overall, by domain, and by position in the trace."""
     steps = judged.labeled_steps()
-    overall = error_shares.false_confidence_share(steps)
+    overall = step_figures.false_confidence_share(steps)
     is_enough = overall.counts.pairable >= MIN_CASES
     is_alarming = is_enough and overall.interval is not None and overall.interval.low > _CONFIDENCE_ALARM
     domain = np.array(outcomes.domain, dtype=np.int64)[steps.traces]
@@ -142,11 +144,11 @@ def _audit_confidence(judged: JudgedTraces, outcomes: TraceOutcomes) -> dict[str
             **estimate_to_json(overall),
             "is_alarming": is_alarming,
             "domains": {
-                name: estimate_to_json(error_shares.false_confidence_share(steps, is_case=domain == n))
+                name: estimate_to_json(step_figures.false_confidence_share(steps, is_case=domain == n))
                 for n, name in enumerate(outcomes.domains)
             },
             "places": {
-                str(n + 1): estimate_to_json(error_shares.false_confidence_share(steps, is_case=steps.indexes == n))
+                str(n + 1): estimate_to_json(step_figures.false_confidence_share(steps, is_case=steps.indexes == n))
                 for n in range(n_positions)
             },
         }
@@ -155,7 +157,7 @@ def _audit_confidence(judged: JudgedTraces, outcomes: TraceOutcomes) -> dict[str
 
 def _audit_shortcut(judged: JudgedTraces) -> dict[str, Any]:
     steps = judged.labeled_steps()
-    matched, length_only = concordance.length_matched_auc(steps), concordance.length_only_auc(steps)
+    matched, length_only = step_figures.length_matched_auc(steps), step_figures.length_only_auc(steps)
     is_enough = int(steps.is_wrong.sum()) >= MIN_CASES
     is_alarming = is_enough and matched.interval is not None and matched.interval.high < 0.5
     return {
@@ -168,7 +170,7 @@ def _audit_transfer(judged: JudgedTraces, outcomes: TraceOutcomes) -> dict[str, 
     """Report the length-matched AUC of every domain, and whether a claim about all of them is supported."""
     domain = np.array(outcomes.domain, dtype=np.int64)
     figures = {
-        name: estimate_to_json(concordance.length_matched_auc(judged.keep(domain == n).labeled_steps()))
+        name: estimate_to_json(step_figures.length_matched_auc(judged.keep(domain == n).labeled_steps()))
         for n, name in enumerate(outcomes.domains)
     }
     return {"figures": figures, "may_claim_all": holds_in_every_domain(figures)}

@@ -12,10 +12,11 @@ import hashlib
 import unicodedata
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from formats import near_duplicates
 from stats.arrays import Ints
 
 _RUN_WORDS = 13
@@ -27,38 +28,14 @@ class ContaminationKind(enum.StrEnum):
     OVERLAPPING = "overlapping"
 
 
-def normal_text_digest(problem: str) -> str:
-    """Return the first 32 hex digits of the sha256 of the normalized text, as in public lists of benchmark problems."""
-    return hashlib.sha256("".join(filter(str.isalnum, _folded(problem))).encode()).hexdigest()[:32]
-
-
-def find_leaking_problems(*, training: Sequence[str], judged: Sequence[str]) -> list[int]:
-    """Return the indexes of the training problems that must go so that `TrainingProblems` matches no evaluated one."""
-    known = {normal_text_digest(problem) for problem in judged}
-    leaking = {n for n, problem in enumerate(training) if normal_text_digest(problem) in known}
-    judged_runs = [set(_runs(problem)) for problem in judged]
-    wanted = set().union(*judged_runs)
-    holders: defaultdict[int, set[int]] = defaultdict(set)
-    for n, problem in enumerate(training):
-        for run in wanted.intersection(_runs(problem)):
-            holders[run].add(n)
-    for runs in judged_runs:
-        shared = Counter(n for run in runs for n in holders.get(run, ()))
-        leaking |= {n for n, count in shared.items() if count >= _OVERLAP * max(len(runs), 1)}
-    return sorted(leaking)
-
-
 def _runs(problem: str) -> Iterator[int]:
     """Yield a hash of each run of thirteen words."""
-    words = "".join(c if c.isalnum() else " " for c in _folded(problem)).split()
+    folded = unicodedata.normalize("NFKC", problem).lower()
+    words = "".join(c if c.isalnum() else " " for c in folded).split()
     for start in range(max(len(words) - _RUN_WORDS, 0) + 1):
         run = " ".join(words[start : start + _RUN_WORDS])
         if run:
             yield int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest(), "big")
-
-
-def _folded(problem: str) -> str:
-    return unicodedata.normalize("NFKC", problem).lower()
 
 
 class TrainingProblems:
@@ -68,7 +45,7 @@ class TrainingProblems:
         self._digests: set[str] = set()
         runs, holders = array("Q"), array("q")
         for n, problem in enumerate(problems):
-            self._digests.add(normal_text_digest(problem))
+            self._digests.add(near_duplicates.digest_normalized(problem))
             problem_runs = set(_runs(problem))
             runs.extend(problem_runs)
             holders.extend([n] * len(problem_runs))
@@ -78,7 +55,7 @@ class TrainingProblems:
 
     def holds(self, problem: str) -> ContaminationKind | None:
         """Return how the training set contains this evaluated problem, None if it does not."""
-        if normal_text_digest(problem) in self._digests:
+        if near_duplicates.digest_normalized(problem) in self._digests:
             return ContaminationKind.EQUAL
         wanted = np.array(sorted(set(_runs(problem))), dtype=np.uint64)
         starts, ends = np.searchsorted(self._runs, wanted), np.searchsorted(self._runs, wanted, side="right")
@@ -93,10 +70,12 @@ class JudgedProblems:
     """The evaluated problems, indexed so that training problems can be streamed past them."""
 
     def __init__(self) -> None:
+        self.digests: set[str] = set()
         self._texts: list[tuple[str, int]] = []  # normal digest, number of runs
         self._holders: defaultdict[int, list[int]] = defaultdict(list)
 
     def add(self, digest: str, problem: str) -> None:
+        self.digests.add(digest)
         runs = set(_runs(problem))
         for run in runs:
             self._holders[run].append(len(self._texts))

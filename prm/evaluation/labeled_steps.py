@@ -9,10 +9,6 @@ from stats.arrays import Bools, Floats, Ints
 NO_ERROR = -1
 
 
-class UnusableSteps(ValueError):
-    """The columns differ in length, or a score is not a finite number."""
-
-
 @dataclass(frozen=True)
 class LabeledSteps:
     """One row per step: the PRM's P(wrong), the label, its size and its index; traces, problems and sources from 0."""
@@ -27,9 +23,9 @@ class LabeledSteps:
 
     def __post_init__(self) -> None:
         if len({len(column) for column in vars(self).values()}) != 1:
-            raise UnusableSteps("all columns of labeled steps must have the same length")
+            raise ValueError("all columns of labeled steps must have the same length")
         if not np.isfinite(self.p_wrong).all():
-            raise UnusableSteps("every P(wrong) must be a finite number")
+            raise ValueError("every P(wrong) must be a finite number")
 
     @property
     def n_problems(self) -> int:

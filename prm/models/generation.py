@@ -1,6 +1,6 @@
 """Generations (rounds of training, scoring and selection) and their settings.
 
-`prm.generations` changes Generation, `prm.loop_rules` changes LoopRules.
+`prm.generations` changes them.
 """
 
 from typing import ClassVar
@@ -11,7 +11,9 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models import Manifest, Project
+from prm.evaluation import gate
 from prm.models.prm import PRM
+from prm.selection import acquisitions
 
 
 class Stage(models.TextChoices):
@@ -24,6 +26,15 @@ class Stage(models.TextChoices):
     STOPPED = "stopped", _("stopped")
 
 
+class GateVerdict(models.TextChoices):
+    """`prm.evaluation.gate.Verdict`, for people."""
+
+    ACCEPTED = "accepted", _("accepted")
+    REJECTED = "rejected", _("rejected")
+    UNDECIDED = "undecided", _("undecided")
+
+
+MAX_GATE_MARGIN = 0.2
 RUNNING = (Stage.SNAPSHOT, Stage.TRAIN, Stage.EVALUATE, Stage.SCORE, Stage.SELECT)
 
 
@@ -43,8 +54,8 @@ class Generation(models.Model):
     scored_with = models.ForeignKey(PRM, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     n_submissions = models.PositiveIntegerField(default=0)
     n_traces = models.PositiveIntegerField(default=0)  # labeled, outside the held-out set
-    has_passed = models.BooleanField(null=True, blank=True)  # the gate's decision
-    gate = models.JSONField(default=dict)  # reason, alarms, figures
+    verdict = models.CharField(max_length=9, choices=GateVerdict, blank=True)  # the gate's decision
+    gate = models.JSONField(default=dict)  # reason, comparison with the current PRM, alarms, figures
     shards_left = models.PositiveIntegerField(default=0)
 
     batch = models.PositiveIntegerField(null=True, blank=True)
@@ -86,11 +97,12 @@ class LoopRules(models.Model):
     """How a project's batches are drawn, and when a generation starts automatically."""
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="loop_rules", primary_key=True)
-    acquisition = models.CharField(max_length=200, default="entropy_per_root_cost")
+    acquisition = models.CharField(max_length=200, default=acquisitions.DEFAULT)
     temperature = models.FloatField(default=0.1)
     batch_size = models.PositiveIntegerField(default=500)
     domain_quota = models.FloatField(default=1.0)
     has_one_per_problem = models.BooleanField(default=True)
+    gate_margin = models.FloatField(default=gate.DEFAULT_MARGIN)  # how much worse a new PRM may be
     every_n_submissions = models.PositiveIntegerField(null=True, blank=True)  # null: never automatically
     fell_back_at = models.DateTimeField(null=True, blank=True)  # random draws since then, for lack of gain
 
@@ -99,6 +111,10 @@ class LoopRules(models.Model):
             models.CheckConstraint(
                 condition=Q(temperature__gt=0, domain_quota__gt=0, domain_quota__lte=1, batch_size__gte=1),
                 name="loop_rules_can_be_drawn_by",
+            ),
+            models.CheckConstraint(
+                condition=Q(gate_margin__gt=0, gate_margin__lte=MAX_GATE_MARGIN),
+                name="a_gate_margin_is_a_small_difference",
             ),
         ]
 

@@ -1,10 +1,12 @@
 """PRMs, their scores and their usage.
 
-`prm.registry` changes PRM, `prm.scores` Score, `prm.inference` PRMUsage.
+`prm.registry` changes PRM, `prm.scores` Score, `prm.file_evaluation` FileEvaluation, `prm.inference` PRMUsage.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -24,6 +26,10 @@ class SemanticsKind(models.TextChoices):
     HAZARD = "hazard", _("P(step correct | earlier steps correct)")
     VALUE = "value", _("P(final answer correct | steps so far)")
     PROGRESS = "progress", _("progress, a signed difference")
+
+
+def encode_ids(ids: Sequence[int]) -> bytes:
+    return np.array(ids, dtype="<i8").tobytes()
 
 
 class PRM(models.Model):
@@ -88,9 +94,14 @@ class PRM(models.Model):
         """The name in draws and datasets."""
         return f"{self.version} {self.model}" + (f" {self.digest[:8]}" if self.digest else "")
 
+    def trained_ids(self) -> list[int]:
+        """Return the traces of the training set; empty if it is not stated."""
+        ids: list[int] = np.frombuffer(bytes(self.trained or b""), dtype="<i8").tolist()
+        return ids
+
 
 class Score(models.Model):
-    """A PRM's scores of the steps of one trace, with the steps' sizes, as `prm.score_encoding` encodes them."""
+    """A PRM's scores of the steps of one trace, with the steps' sizes, as `prm.scores` encodes them."""
 
     prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="scores", db_index=False)
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="+")
@@ -104,6 +115,21 @@ class Score(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prm_id} of {self.trace_id}"
+
+
+class FileEvaluation(models.Model):
+    """A PRM's figures on a file in ProcessBench's format, at the threshold that it had then."""
+
+    prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="file_evaluations")
+    name = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64)  # sha256 of the file
+    figures = models.JSONField()
+    threshold = models.FloatField()
+    evaluated_at = models.DateTimeField()
+    evaluated_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    def __str__(self) -> str:
+        return f"{self.prm_id} on {self.name}"
 
 
 class PRMUsagePurpose(models.TextChoices):

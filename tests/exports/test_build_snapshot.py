@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
 
 from exports import snapshots
 from exports.models import Snapshot
 from exports.orders import InvalidOrder
 from labeling.models import Project
+from people import members
+from people.models import Role
 from tests import factories
 from tests.exports.snapshot_builder import make_labeled_project
 
@@ -27,6 +31,24 @@ def build(project: str, out: Path, *options: str) -> Snapshot:
 
 def import_file(file: Path, project: str, *options: str) -> None:
     call_command("import_traces", str(file), "--project", project, *options, stdout=io.StringIO(), stderr=io.StringIO())
+
+
+def test_snapshot_without_rows_warns(tmp_path: Path, client: Client) -> None:
+    project, err = make_labeled_project(), io.StringIO()
+    options = ("--project", project.slug, "--format", "trl")
+    call_command("build_snapshot", *options, "--out", str(tmp_path / "full"), stdout=io.StringIO(), stderr=err)
+    assert err.getvalue() == ""
+    rare = ("--out", str(tmp_path / "empty"), "--domain", "none of them")
+    call_command("build_snapshot", *options, *rare, stdout=io.StringIO(), stderr=err)
+    assert err.getvalue()
+    lead = factories.make_user()
+    members.add_member(project=project, user=lead, role=Role.LEAD, now=factories.NOW)
+    client.force_login(lead)
+    full, empty = (
+        client.get(reverse("dashboard:snapshot", args=[project.slug, made.name])).content.decode()
+        for made in Snapshot.objects.order_by("pk")
+    )
+    assert ("data-empty" in full, "data-empty" in empty) == (False, True)
 
 
 def read_lines(path: Path) -> list[Any]:

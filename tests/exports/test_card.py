@@ -1,7 +1,9 @@
 """The dataset card: every known fact is in it, and missing ones are reported as such."""
 
+import datetime as dt
 import json
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -9,18 +11,22 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from exports import card, card_figures, disclosures, finish_job, orders, snapshots
+from exports import card, finish_job, orders, snapshots
+from exports.files import WrittenFile
 from exports.models import Snapshot
-from formats import columns
+from formats import examples
 from formats.catalog import OUTPUT_FORMATS
 from labeling import assignments
 from labeling.datasets.selection import ManifestFilters, Unit
 from labeling.models import Problem, Project, Rater
+from prm import promotion, registry
+from prm.registry import PRMIdentity
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, make_labeled_project, read_file
 from tests.labeling.assignments.clients import WorkPageClient
 
 pytestmark = pytest.mark.django_db
+LATER = factories.NOW + dt.timedelta(days=400)
 LABEL_FORMATS = [name for name, format in OUTPUT_FORMATS.items() if format.wants_raters]
 
 
@@ -30,22 +36,39 @@ def read_card(snapshot: Snapshot) -> str:
 
 def test_card_prints_every_missing_disclosure_as_not_stated() -> None:
     text = read_card(build_snapshot(make_labeled_project(2), "trl"))
-    missing = re.findall(rf"^\| (.+) \| {disclosures.NOT_STATED} \|$", text, re.M)
-    assert missing == list(disclosures.DISCLOSURE_LABELS.values())
+    missing = re.findall(rf"^\| (.+) \| {card.NOT_STATED} \|$", text, re.M)
+    assert missing == list(card.DISCLOSURE_LABELS.values())
     assert len(missing) == 11
 
 
-def test_card_keeps_the_disclosure_of_its_order() -> None:
+def test_card_keeps_the_disclosure_of_its_order(tmp_path: Path) -> None:
     project = make_labeled_project(2)
     texts = {"policy": "llama | <b>7B</b>", "licence": "MIT", "pay": "20 € an hour"}
-    disclosures.save_disclosure(project=project, texts=texts, by=None, now=timezone.now())
+    card.save_disclosure(project=project, texts=texts, by=None, now=timezone.now())
     snapshot = build_snapshot(project, "trl")
-    disclosures.save_disclosure(project=project, texts={"policy": "other"}, by=None, now=timezone.now())
+    card.save_disclosure(project=project, texts={"policy": "other"}, by=None, now=timezone.now())
     text = read_card(snapshot)
     assert "llama \\| &lt;b>7B&lt;/b>" in text
     assert "20 € an hour" in text
     assert "license: mit" in text
-    assert text == card.write_card(finish_job.load_card_context(snapshot))
+    finish_job.write_card_files(snapshot, tmp_path)
+    assert text == (tmp_path / "README.md").read_text()
+
+
+def test_card_states_the_overridden_gates_until_its_order(tmp_path: Path) -> None:
+    project = make_labeled_project(2)
+    for reason in ("Needed | for\n# a <b>trial</b>.", ""):
+        prm = registry.register_prm(project=project, identity=PRMIdentity("pushed", "ours"), by=None, now=factories.NOW)
+        if reason:
+            promotion.promote_prm(prm=prm, by=None, now=factories.NOW, is_confirmed=True, reason=reason)
+    snapshot = build_snapshot(project, "trl", name="after")
+    promotion.promote_prm(prm=prm, by=None, now=LATER, is_confirmed=True, reason="Later.")
+    (line,) = (line for line in read_card(snapshot).splitlines() if "1 ours" in line and "Reason" in line)
+    assert "unevaluated and unreachable" in line
+    assert "Needed \\| for # a &lt;b>trial&lt;/b>." in line
+    assert "2 ours" not in read_card(snapshot)
+    finish_job.write_card_files(snapshot, tmp_path)
+    assert read_card(snapshot) == (tmp_path / "README.md").read_text()
 
 
 def test_front_matter_has_a_config_and_features_for_each_format() -> None:
@@ -61,8 +84,10 @@ def test_front_matter_has_a_config_and_features_for_each_format() -> None:
         {"name": "prompt", "dtype": "string"},
         {"name": "completions", "list": "string"},
         {"name": "labels", "list": "bool"},
+        *({"name": name, "dtype": "string"} for name in ("rater", "rater_kind", "rater_name", "label_source")),
     ]
     assert head["license"] == "unknown"
+    assert head["size_categories"] == ["n<1K"]
 
 
 def test_front_matter_is_read_by_the_libraries_of_the_hub() -> None:
@@ -77,7 +102,7 @@ def test_front_matter_is_read_by_the_libraries_of_the_hub() -> None:
     configs = MetadataConfigs.from_dataset_card_data(head)
     assert set(infos) == set(configs) == {file.format for file in snapshot.files.all()} & set(LABEL_FORMATS)
     for name, info in infos.items():
-        assert info.features == Features.from_dict(columns.describe_features(OUTPUT_FORMATS[name].columns)), name
+        assert info.features == Features.from_dict(examples.describe_features(OUTPUT_FORMATS[name].columns)), name
 
 
 @pytest.mark.parametrize(
@@ -158,7 +183,7 @@ def test_charts_write_every_number_that_they_draw() -> None:
         },
     }
     plan = {"n_weighted": 8, "effective_sample_size": 5.0}
-    drawn = {figure.file_name: figure.svg for figure in card_figures.draw_card_figures(facts, plan)}
+    drawn = {figure.file_name: figure.svg for figure in card.draw_card_figures(facts, plan)}
     assert "75.0% (3)" in drawn["labels.svg"]
     numbers = re.findall(r">([\d,]+) \([\d.]+%\)<", drawn["first_errors.svg"])
     assert numbers[-3:] == ["1", "4", "2"], "later steps, no error, ended early"
@@ -167,3 +192,10 @@ def test_charts_write_every_number_that_they_draw() -> None:
     assert "only one rating" in drawn["agreement.svg"]
     assert drawn["agreement.svg"].count("<circle") == 1
     assert "domains.svg" not in drawn
+
+
+def test_size_is_the_number_of_rows_and_not_of_submissions() -> None:
+    files = [WrittenFile("data/trl/train.jsonl", 6_266, 1, "", "trl"), WrittenFile("data/w.jsonl", 9_000, 1, "", "")]
+    snapshot = build_snapshot(make_labeled_project(2), "trl")
+    head = yaml.safe_load(card.write_card(snapshot, files, []).split("---\n")[1])
+    assert head["size_categories"] == ["1K<n<10K"]

@@ -1,9 +1,11 @@
 """Snapshots, from the order to the files."""
 
+import csv
 import gzip
 import hashlib
 import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from exports import finish_job, snapshots
+from exports import finish_job, orders, snapshots
 from exports.models import Snapshot
 from exports.orders import InvalidOrder
 from jobs.models import Job
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Manifest, Project, Source, Trace
-from prm import registry, scores, trace_texts
+from prm import labeled_traces, registry, scores
 from prm.models import PRM
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, make_labeled_project, order_snapshot, read_file, run_chunks
@@ -50,8 +52,8 @@ def test_rewritten_files_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """After relabeling, in shards of two rows, with every compression."""
     monkeypatch.setattr(snapshots, "SHARD", 2)
     project = make_labeled_project()
-    for ending in ("jsonl.gz", "jsonl.zst", "parquet"):
-        formats = ("trl", "steps") if ending == "parquet" else ("prm800k", "trl", "steps")
+    for ending in ("jsonl.gz", "jsonl.zst", "csv", "parquet"):
+        formats = ("trl", "steps") if ending in orders.TABLE_ENDINGS else ("prm800k", "trl", "steps")
         snapshot = build_snapshot(project, *formats, ending=ending, validation=0.3)
         assignment = Assignment.objects.filter(submitted_revision=1).first()
         assert assignment is not None
@@ -68,7 +70,7 @@ def make_current_prm(project: Project, name: str, step_scores: dict[Trace, float
     identity = registry.PRMIdentity("pushed", name)
     model = registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
     registry.make_current(prm=model, by=None, now=factories.NOW)
-    texts = trace_texts.load_trace_texts([trace.pk for trace in step_scores])
+    texts = labeled_traces.load_trace_texts([trace.pk for trace in step_scores])
     values = [np.full(len(text.steps), score) for text, score in zip(texts, step_scores.values(), strict=True)]
     scores.save_scores(prm=model, texts=texts, scores=values, now=factories.NOW)
     return model
@@ -105,8 +107,18 @@ def test_every_ending_has_the_same_rows() -> None:
     rows = pq.read_table(snapshots.snapshot_folder(parquet) / "data/trl/train.parquet")
     assert rows.to_pylist() == [json.loads(line) for line in plain.splitlines()]
     assert b'"_type": "Value"' in rows.schema.metadata[b"huggingface"]
+    text = read_file(build_snapshot(project, "trl", ending="csv"), "data/trl/train.csv").decode()
+    assert [[*row.values()] for row in _rows(text)] == [[*map(_as_cell, row.values())] for row in rows.to_pylist()]
     weights = read_file(parquet, "data/trl/train.weights.jsonl")
     assert len(weights.splitlines()) == len(plain.splitlines())
+
+
+def _as_cell(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _rows(text: str) -> Iterable[dict[str, str]]:
+    return csv.DictReader(io.StringIO(text))
 
 
 def collect_splits(snapshot: Snapshot) -> dict[str, set[str]]:
@@ -167,6 +179,7 @@ def test_duplicates_are_dropped_on_request() -> None:
         ({"formats": ["trl"], "validation": 0.6, "test": 0.5}, "shares"),
         ({"formats": ["trl", "outcomes"]}, "unit"),
         ({"formats": ["prm800k"], "ending": "parquet"}, "ending"),
+        ({"formats": ["prm800k"], "ending": "csv"}, "ending"),
         ({"formats": ["prm800k"], "filters": ManifestFilters(is_consensus=True)}, "consensus"),
     ],
 )

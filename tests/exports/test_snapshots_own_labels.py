@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from formats.labeled_paths import LabelRule
+from formats.examples import LabelRule
 from labeling import assignments
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Assignment, Lane, Project

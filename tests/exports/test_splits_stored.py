@@ -11,7 +11,7 @@ from exports.splits import split_position
 from formats.near_duplicates import digest_normalized
 from jobs.runner import JobProgress
 from labeling.models import Problem, Project, Source
-from labeling.traces import undo_job
+from labeling.traces import undo
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, order_snapshot, read_file, run_chunk, run_chunks
 from tests.exports.test_splits import make_text
@@ -67,7 +67,7 @@ def test_undone_and_repeated_import_keeps_its_assignments() -> None:
     project = factories.make_project(reserve_problem_share=0.0)
     load_lines(project, prm.make_line(problem=LEFT), labels="none")
     assign_splits(project)
-    run_chunks(undo_job.run_undo(Source.objects.get(project=project), by=None, checkpoint={}))
+    run_chunks(undo.run_undo(Source.objects.get(project=project), by=None, checkpoint={}))
     assert not Problem.objects.exists()
     load_lines(project, prm.make_line(problem=make_text([1])))
     assign_splits(project)

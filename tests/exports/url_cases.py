@@ -12,7 +12,7 @@ Arguments = Callable[[Personas], dict[str, object]]
 
 
 def answers_for_engineers(status: int) -> dict[str, int]:
-    inside = {"annotator": 403, "reviewer": 403, "engineer": status, "lead": status, "owner": status}
+    inside = {"annotator": 403, "viewer": 403, "reviewer": 403, "engineer": status, "lead": status, "owner": status}
     return {"visitor": 302, "stranger": 404, "neighbour": 404, **inside}
 
 

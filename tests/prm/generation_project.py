@@ -5,20 +5,20 @@ import hashlib
 import random
 from collections.abc import Callable, Iterator
 
-from formats import labeled_steps
+from formats import records
 from formats.records import ProblemRecord, TraceRecord
 from jobs import runner
 from jobs.models import Job, JobState
 from jobs.runner import Chunk, JobProgress
 from labeling.models import Project
 from labeling.traces import load
-from prm import batch_job, generations, scoring, training_job
+from prm import batch_job, generations, scores, training_job
 from prm.models import Generation
 from tests import factories
 
 HANDLERS: dict[str, Callable[[Job], Iterator[JobProgress | Chunk]]] = {
     generations.TRAIN: training_job.run_training_job,
-    generations.SCORE: scoring.run_scoring_job,
+    generations.SCORE: scores.run_scoring_job,
     generations.SELECT: batch_job.run_batch_job,
 }
 
@@ -35,11 +35,11 @@ def make_record(number: int, *, is_labeled: bool, seed: int = 0, per_problem: in
         total += more + is_slip
         first = place if is_slip else first
     problem = f"Problem {seed}.{number // per_problem}: what do these numbers add up to, one by one, in the end?"
-    submission = labeled_steps.make_submission_to_first_error(steps, first, labeler="ann")
+    submission = records.make_submission_to_first_error(steps, first, labeler="ann")
     submission.submitted_at = factories.NOW
     return TraceRecord(
         problem=ProblemRecord(problem, domain="sums" if number % 2 else "totals"),
-        steps=labeled_steps.make_steps(steps),
+        steps=records.make_steps(steps),
         is_right=first is None,
         outcome_by="file",
         submissions=[submission] if is_labeled else [],

@@ -11,9 +11,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from dashboard import audits
+from dashboard.views import prms
 from exports.models import Snapshot
 from formats.near_duplicates import digest_normalized
+from jobs.runner import JobProgress
 from labeling import benchmarks
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
@@ -22,9 +23,10 @@ from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from people import members
 from people.models import Role
-from prm import contamination_check, generations, registry, score_encoding, trace_labels
-from prm.evaluation.gate import GateReason
+from prm import contamination_check, generations, labeled_traces, registry
+from prm.evaluation.gate import GateReason, Verdict
 from prm.models import PRM, Generation
+from prm.models.prm import encode_ids
 from prm.registry import PRMIdentity
 from tests import factories
 from tests.prm import generation_project
@@ -51,7 +53,7 @@ def add_to_list(project: Project, name: str, *texts: str, now: dt.datetime = fac
 
 
 def run_audit(prm: PRM) -> dict[str, Any]:
-    audit = contamination_check.audit_training_set(prm)
+    audit = contamination_check.audit_training_set(prm, JobProgress(0))
     while True:
         try:
             next(audit)
@@ -61,7 +63,7 @@ def run_audit(prm: PRM) -> dict[str, Any]:
 
 def count_matches(project: Project, *traces: int) -> dict[str, tuple[int, int, int, int]]:
     """Return per kind or list: problems, those without a text, equal ones, overlapping ones."""
-    audit = run_audit(PRM(project=project, trained=score_encoding.encode_ids(traces)))
+    audit = run_audit(PRM(project=project, trained=encode_ids(traces)))
     assert audit["is_stated"]
     counts = ("n", "n_by_digest", "n_equal", "n_overlapping")
     return {each["name"] or each["kind"]: tuple(each[name] for name in counts) for each in audit["judges"]}
@@ -72,7 +74,7 @@ def test_training_excludes_held_out_problems_and_those_similar_to_gold() -> None
     frozen = manifest.freeze_manifest(
         project=project, filters=ManifestFilters(), purpose="t", now=factories.NOW, by=None
     )
-    settled = trace_labels.load_trace_labels(frozen)
+    settled = labeled_traces.load_trace_labels(frozen)
     before = contamination_check.exclude_judging_problems(project, settled)
     assert settled.is_reserve.any()
     assert not before.is_reserve.any()
@@ -135,14 +137,14 @@ def test_generation_trained_on_a_benchmark_passes_with_an_alarm(client: Client) 
     trained = project.problems.filter(is_reserve=False, traces__assignments__isnull=False).order_by("pk")
     add_to_list(project, "OUR TEST", *{problem.text for problem in trained[:3]})
     generation = generation_project.run_generation(project)
-    assert (generation.has_passed, generation.gate["alarms"]) == (True, ["contamination"])
+    assert (generation.verdict, generation.gate["alarms"]) == (Verdict.ACCEPTED, ["contamination"])
     user = factories.make_user()
     members.add_member(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
     client.force_login(user)
-    (alarm,) = (text for text in audits.list_gate_alarms(generation.gate) if "OUR TEST" in text)
+    (alarm,) = (text for text in prms.list_gate_alarms(generation.gate) if "OUR TEST" in text)
     assert alarm in page(client, "generations", project)
     report = page(client, "prm", project, version=1)
-    assert str(audits.ALARM_LABELS["contamination"]) in report
+    assert str(prms.ALARM_LABELS["contamination"]) in report
     assert "OUR TEST" in report
 
 
@@ -154,7 +156,7 @@ def test_training_on_the_held_out_set_blocks_the_gate(tmp_path: Path) -> None:
     generations.start_generation(project=project, by=None, now=factories.NOW, candidate=PRM.objects.get())
     generation_project.run_jobs()
     generation = Generation.objects.get(project=project)
-    assert (generation.has_passed, generation.gate["why"]) == (False, GateReason.ALARM)
+    assert (generation.verdict, generation.gate["why"]) == (Verdict.REJECTED, GateReason.ALARM)
     assert "contamination" in generation.gate["alarms"]
     assert registry.current_prm(project.pk) is None
 
@@ -172,7 +174,7 @@ def test_training_set_of_an_external_prm_is_not_stated(client: Client) -> None:
     user = factories.make_user()
     members.add_member(project=project, user=user, role=Role.ENGINEER, now=factories.NOW)
     client.force_login(user)
-    (warning,) = audits.list_gate_alarms(generation.gate)
+    (warning,) = prms.list_gate_alarms(generation.gate)
     assert warning in page(client, "generations", project)
     assert page(client, "prm", project, version=1)
 
@@ -206,16 +208,8 @@ def test_audit_reports_progress_between_chunks(monkeypatch: pytest.MonkeyPatch) 
     trained = add_problem(project, ASKED)
     for n in range(6):
         add_problem(project, f"Reserve {n}?", is_reserve=True)
-    assert (
-        len(
-            list(
-                contamination_check.audit_training_set(
-                    PRM(project=project, trained=score_encoding.encode_ids([trained]))
-                )
-            )
-        )
-        >= 4
-    )
+    prm = PRM(project=project, trained=encode_ids([trained]))
+    assert len(list(contamination_check.audit_training_set(prm, JobProgress(0)))) >= 4
 
 
 def page(client: Client, name: str, project: Project, **more: object) -> str:

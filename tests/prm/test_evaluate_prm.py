@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from prm.benchmark_files import BenchmarkUnreadable
+from prm.benchmark_evaluation import BenchmarkUnreadable
 from tests.prm.backends import scorer_servers
 
 KEYS = (

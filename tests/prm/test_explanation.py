@@ -2,7 +2,7 @@
 
 import pytest
 
-from labeling import onboarding, queue
+from labeling import gold_sets, queue
 from labeling.models import Project, Trace
 from labeling.models.queue import SamplingSource
 from prm import explanation
@@ -42,7 +42,7 @@ def test_every_reason_has_its_own_sentence() -> None:
 )
 def test_known_answer_is_the_only_reason(use: str, reason: SelectionReason) -> None:
     trace = enqueue_trace(factories.make_project(), 2)
-    onboarding.make_served_gold(trace=trace, use=use, accepted_first_errors=[0], by=None, now=NOW)  # type: ignore[arg-type]  # as a page sends it
+    gold_sets.make_served_gold(trace=trace, use=use, accepted_first_errors=[0], by=None, now=NOW)  # type: ignore[arg-type]  # as a page sends it
     assert explain(trace).reasons == [reason]
 
 

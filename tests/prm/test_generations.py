@@ -1,15 +1,19 @@
 """A whole generation: what it stores, what it adds to the queue, and how it fails."""
 
 import datetime as dt
+import json
 
 import pytest
 
 from events.models import Event
 from jobs.models import Job, JobState
 from labeling.models import QueueEntry, TraceDraw
-from prm import generations, loop_rules, registry, scores
-from prm.models import PRM, Score
+from prm import generations, promotion, registry, scores
+from prm.evaluation.gate import GateReason
+from prm.models import PRM, Generation, Score
 from prm.models.generation import Stage
+from prm.promotion import Concern
+from prm.registry import PRMIdentity
 from tests import factories
 from tests.prm import generation_project
 
@@ -19,12 +23,12 @@ LATER = factories.NOW + dt.timedelta(days=1)
 
 def test_generation_trains_scores_and_serves_a_batch() -> None:
     project = generation_project.make_project()
-    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=20)
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=20)
     generation = generation_project.run_generation(project)
     assert generation.stage == Stage.DONE
     prm = registry.current_prm(project.pk)
     assert prm is not None
-    assert (generation.candidate, generation.has_passed, prm.version) == (prm, True, 1)
+    assert (generation.candidate, generation.verdict, prm.version) == (prm, "accepted", 1)
     assert prm.manifest == generation.manifest
     assert prm.evaluation["counts"]["traces"] > 20
     assert prm.evaluation["figures"]["auc"]["value"] > 0.7
@@ -42,7 +46,7 @@ def test_generation_trains_scores_and_serves_a_batch() -> None:
 
 def test_second_generation_is_compared_with_the_first_and_replaces_its_batch() -> None:
     project = generation_project.make_project(labeled=80)
-    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=15)
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=15, gate_margin=0.2)
     first = generation_project.run_generation(project)
     generation_project.import_records(project, labeled=60, unread=0, seed=1)
     second = generation_project.run_generation(project, LATER)
@@ -52,8 +56,49 @@ def test_second_generation_is_compared_with_the_first_and_replaces_its_batch() -
     open_lanes = QueueEntry.objects.filter(lane__project=project, lane__closed_at=None, lane__generation=1)
     assert not open_lanes.exists()  # unopened traces could be drawn again
     assert Score.objects.filter(prm=first.candidate).count() > 0  # for a rollback
-    if second.has_passed:
-        assert registry.roll_back(project=project, by=None, now=LATER) == first.candidate
+    assert second.verdict == "accepted"
+    assert second.gate["comparison"]["n_problems"] > 20
+    assert registry.roll_back(project=project, by=None, now=LATER) == first.candidate
+
+
+def test_undecided_generation_keeps_the_current_prm_until_a_person_confirms_it() -> None:
+    project = generation_project.make_project(labeled=60, unread=30)
+    first = generation_project.run_generation(project)
+    generation_project.import_records(project, labeled=30, unread=0, seed=1)
+    second = generation_project.run_generation(project, LATER)
+    assert second.verdict == "undecided"
+    assert second.stage == Stage.DONE
+    comparison = second.gate["comparison"]
+    assert comparison["missing"] > 0
+    assert comparison["margin"] == 0.05
+    assert registry.current_prm(project.pk) == first.candidate
+    assert second.scored_with == first.candidate  # which draws the batch, too
+    candidate, user = second.candidate, factories.make_user()
+    assert candidate is not None
+    with pytest.raises(promotion.PromotionRefused) as refused:
+        promotion.promote_prm(prm=candidate, by=user, now=LATER)
+    assert refused.value.concerns == [Concern.UNDECIDED]
+    assert registry.current_prm(project.pk) == first.candidate
+    promotion.promote_prm(prm=candidate, by=user, now=LATER, is_confirmed=True)
+    assert registry.current_prm(project.pk) == candidate
+    event = Event.objects.get(project=project.pk, what=promotion.OVERRIDDEN)
+    assert (event.by, event.detail["concerns"]) == (user.pk, ["undecided"])
+
+
+def test_first_prm_without_scores_is_not_accepted() -> None:
+    """Neither one without any scores, nor one without scores of the held-out traces."""
+    project = generation_project.make_project(labeled=60, unread=5)
+    identity = PRMIdentity("pushed", "mine")
+    prm = registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
+    outside = project.traces.filter(problem__is_reserve=False).order_by("pk")[0]
+    line = json.dumps({"trace": outside.pk, "scores": [0.5] * outside.n_steps}).encode()
+    for lines in ([], [line]):
+        scores.push_scores(prm=prm, lines=lines, by=None, now=factories.NOW)
+        generations.start_generation(project=project, by=None, now=factories.NOW, candidate=prm)
+        generation_project.run_jobs()
+        generation = Generation.objects.filter(project=project).latest("number")
+        assert (generation.verdict, generation.gate["why"]) == ("undecided", GateReason.NO_SCORES)
+        assert registry.current_prm(project.pk) is None
 
 
 def test_generation_without_labels_fails_and_a_later_one_succeeds() -> None:
@@ -94,9 +139,9 @@ def test_stopped_generation_does_nothing_more() -> None:
 
 def test_rule_starts_a_generation_after_enough_submissions() -> None:
     project = generation_project.make_project(labeled=40, unread=10)
-    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=41)
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=41)
     assert generations.start_due_generations(now=factories.NOW) == 0
-    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=40)
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, every_n_submissions=40)
     assert generations.start_due_generations(now=factories.NOW) == 1
     assert generations.start_due_generations(now=factories.NOW) == 0
     assert generations.running_generation(project) is not None

@@ -5,12 +5,16 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from prm import generations, loop_rules, payoff
+from labeling.datasets import manifest
+from labeling.datasets.selection import ManifestFilters
+from labeling.models import TraceDraw
+from prm import generations, labeled_traces, payoff
 from prm.backends import builtin
 from prm.backends.base import ScorerInput
 from prm.evaluation.labeled_steps import JudgedTraces
 from prm.models import Generation
-from prm.payoff import BASE, POLICY, UNIFORM, HeldOutSteps, LabeledTraining, ShortageKind
+from prm.payoff import BASE, POLICY, UNIFORM, HeldOutSteps, LabeledTraining
+from prm.selection import acquisitions
 from stats.arrays import Ints
 from tests import factories
 from tests.prm import generation_project
@@ -66,14 +70,10 @@ def test_equal_sources_show_no_significant_gain() -> None:
 def test_shortage_of_labels_is_reported() -> None:
     true_share = {BASE: 1.0, UNIFORM: 1.0, POLICY: 1.0}
     small = make_training(np.array([BASE] * 30 + [UNIFORM, POLICY] * 5), true_share=true_share)
-    shortage = payoff.find_shortage(small, make_held_out())
-    assert shortage is not None
-    assert (shortage.kind, shortage.n) == (ShortageKind.FEW_TRACES, 5)
+    assert payoff.find_shortage(small, make_held_out())["shortage"] == "few_traces"
     enough = make_training(BOTH, true_share=true_share)
-    assert payoff.find_shortage(enough, make_held_out()) is None
-    shortage = payoff.find_shortage(enough, make_held_out(8))
-    assert shortage is not None
-    assert (shortage.kind, shortage.n) == (ShortageKind.FEW_ERRORS, 4)
+    assert payoff.find_shortage(enough, make_held_out()) == {}
+    assert payoff.find_shortage(enough, make_held_out(8))["shortage"] == "few_errors"
 
 
 GAIN, NO_GAIN = ({name: {"gain": gain} for name in ("labels", "hours")} for gain in (0.01, -0.01))
@@ -96,15 +96,46 @@ def test_three_measured_generations_without_gain_are_enough(payoffs: list[dict[s
 @pytest.mark.django_db
 def test_project_falls_back_to_random_until_someone_chooses_again() -> None:
     project = generation_project.make_project(labeled=80, unread=60)
-    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=10)
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=10)
     for number in range(1, 4):
         fields = {"stage": "done", "started_at": factories.NOW, "ended_at": factories.NOW}
         Generation.objects.create(project=project, number=number, payoff=NO_GAIN, **fields)
     last = generation_project.run_generation(project, factories.NOW + dt.timedelta(hours=4))
-    assert last.acquisition == "entropy_per_root_cost"
-    assert loop_rules.load_loop_rules(project).fell_back_at is not None
+    assert last.acquisition == acquisitions.DEFAULT
+    assert generations.load_loop_rules(project).fell_back_at is not None
     after = generation_project.run_generation(project, factories.NOW + dt.timedelta(hours=5))
     assert after.acquisition == "random"
-    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, acquisition="margin")
-    assert loop_rules.effective_acquisition(loop_rules.load_loop_rules(project)) == "margin"
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, acquisition="margin")
+    assert generations.effective_acquisition(generations.load_loop_rules(project)) == "margin"
     assert generations.running_generation(project) is None
+
+
+@pytest.mark.django_db
+def test_estimate_uses_the_draws_before_the_first_unlabeled_one() -> None:
+    project = generation_project.make_project(labeled=40, unread=3)
+    frozen = manifest.freeze_manifest(
+        project=project, filters=ManifestFilters(), purpose="t", now=factories.NOW, by=None
+    )
+    shares = labeled_traces.load_error_shares(frozen)
+    labeled, unlabeled = sorted(shares)[:25], project.traces.exclude(pk__in=shares).values_list("pk", flat=True)[0]
+    for rank, trace in enumerate([*labeled, unlabeled, sorted(shares)[25]], start=1):
+        numbers = {"batch": 1, "rank": rank, "q": 1 / (44 - rank), "pool_size": 43, "n_left": 44 - rank}
+        TraceDraw.objects.create(project=project, trace_id=trace, arm="uniform", drawn_at=factories.NOW, **numbers)
+    estimate = payoff.estimate_from_batch(project_id=project.pk, batch=1, manifest=frozen)
+    losses = [shares[trace] for trace in labeled]
+    assert (estimate["n"], estimate["n_drawn"]) == (25, 27)
+    assert estimate["plain"] == pytest.approx(sum(losses) / 25)  # all draws were equally likely
+    assert set(estimate["domains"]) == {"sums", "totals"}
+    TraceDraw.objects.filter(rank=3).update(trace_id=project.traces.exclude(pk__in=[*shares, unlabeled])[0].pk)
+    assert "plain" not in payoff.estimate_from_batch(project_id=project.pk, batch=1, manifest=frozen)
+
+
+@pytest.mark.parametrize(("spread", "is_withheld"), [(0.01, False), (0.5, True)])
+def test_prediction_beyond_the_reach_of_an_auc_is_withheld(spread: float, is_withheld: bool) -> None:
+    """Curves of replicates that rise or fall by `spread` between two sizes, and so by more until the next batch."""
+    rises = np.linspace(-spread, spread, 20)
+    curves = np.column_stack([0.5 - rises / 2, 0.5 + rises / 2])
+    hint = payoff._predict_next_gain(curves, np.array([10, 20]), 0, 200)
+    assert hint["batch"] == 200
+    assert hint.get("is_withheld", False) == is_withheld
+    assert ("gain" in hint) != is_withheld

@@ -12,11 +12,11 @@ Arguments = Callable[[Personas], dict[str, object]]
 
 def answers_for_readers(status: int) -> dict[str, int]:
     """Everyone with read access to the project; annotators get 403."""
-    return {**answers_for_trainers(status), "reviewer": status}
+    return {**answers_for_trainers(status), "reviewer": status, "viewer": status}
 
 
 def answers_for_trainers(status: int) -> dict[str, int]:
-    inside = {"annotator": 403, "reviewer": 403, "engineer": status, "lead": status, "owner": status}
+    inside = {"annotator": 403, "viewer": 403, "reviewer": 403, "engineer": status, "lead": status, "owner": status}
     return {"visitor": 302, "stranger": 404, "neighbour": 404, **inside}
 
 
@@ -41,7 +41,7 @@ def prm_args(cast: Personas) -> dict[str, object]:
 
 def answers_without_token(status: int) -> dict[str, int]:
     """The API accepts tokens and no session."""
-    personas = ("visitor", "stranger", "neighbour", "annotator", "engineer", "reviewer", "lead", "owner")
+    personas = ("visitor", "stranger", "neighbour", "annotator", "viewer", "engineer", "reviewer", "lead", "owner")
     return dict.fromkeys(personas, status)
 
 
@@ -58,6 +58,8 @@ PRM_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:prm": ("get", answers_for_readers(200), prm_args),
     "api:score_traces": ("post", answers_without_token(401), lambda cast: {}),
     "api:rank_candidates": ("post", answers_without_token(401), lambda cast: {}),
+    "api:traces": ("get", answers_without_token(401), project_args),
     "api:push_scores": ("post", answers_without_token(401), project_args),
-    "dashboard:make_prm_current": ("post", answers_for_trainers(302), prm_args),
+    "dashboard:make_prm_current": ("post", answers_for_trainers(200), prm_args),
+    "dashboard:evaluate_prm_on_file": ("post", answers_for_trainers(422), prm_args),
 }

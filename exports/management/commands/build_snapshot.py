@@ -7,26 +7,30 @@ import datetime as dt
 import multiprocessing
 import os
 import shutil
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
-from exports import deliveries, destinations, finish_job, snapshots
+from exports import deliveries, finish_job, snapshots
 from exports.models import Snapshot, SnapshotPurpose
 from exports.orders import ENDINGS, InvalidOrder, SnapshotOrder
 from formats.catalog import OUTPUT_FORMATS
-from formats.labeled_paths import LabelRule
+from formats.examples import LabelRule
 from jobs.runner import Chunk, JobProgress
 from jobs.terminal import ProgressBar
-from labeling.datasets.selection import ManifestFilters
+from labeling.datasets.selection import ManifestFilters, Unit
 from labeling.models import Project
 from labeling.models.assignment import FinishReason
+from labeling.models.rater import RaterKind
 
 INTERRUPTED = 130  # the exit code that shells report for Ctrl-C
 
@@ -42,12 +46,7 @@ class Command(BaseCommand):
         add = parser.add_argument
         add("--project", required=True, metavar="SLUG", help="the project to export")
         add("--out", required=True, type=Path, metavar="DIR", help="the folder for the files")
-        add(
-            "--format",
-            action="append",
-            choices=list(OUTPUT_FORMATS),
-            help="repeatable; default: prm800k",
-        )
+        add("--format", action="append", choices=list(OUTPUT_FORMATS), help="repeatable; default: prm800k")
         add(
             "--purpose",
             default="archive",
@@ -69,12 +68,24 @@ class Command(BaseCommand):
             choices=["omit", "positive"],
             help="for binary labels: end the row before a step that the rater wrote, or count it as correct",
         )
-        add("--without-alternatives", action="store_true", help="leave out rows of alternatives that were not chosen")
+        add(
+            "--without-alternatives",
+            dest="has_alternatives",
+            action="store_false",
+            help="leave out rows of alternatives that were not chosen",
+        )
+        add(
+            "--labeler-names",
+            dest="has_labeler_names",
+            action="store_true",
+            help="keep the names of imported labelers as their files have them; default: pseudonyms",
+        )
         add("--validation", type=float, default=0.0, metavar="SHARE", help="share of problems for validation, 0 to 1")
         add("--test", type=float, default=0.0, metavar="SHARE", help="share of problems for testing, 0 to 1")
         add("--without-duplicates", action="store_true", help="leave out traces with the same problem and steps")
         add(
             "--take-in",
+            dest="taken_in",
             action="append",
             default=[],
             metavar="REASON",
@@ -93,27 +104,55 @@ class Command(BaseCommand):
     def _add_filters(self, group: Any) -> None:
         inclusion = ["in", "out", "only"]
         add = group.add_argument
-        add("--consensus", action="store_true", help="export the consensus of a trace instead of single raters' labels")
+        add(
+            "--consensus",
+            dest="is_consensus",
+            action="store_true",
+            help="export the consensus of a trace instead of single raters' labels",
+        )
         add(
             "--generation",
+            dest="generations",
             action="append",
             type=_parse_generation,
             metavar="N",
             help="a generation, or `none` for submissions without one (repeatable)",
         )
-        add("--domain", action="append", metavar="NAME", help="a domain (repeatable)")
-        add("--finish-reason", action="append", choices=FinishReason.values, help="a finish reason (repeatable)")
+        add("--domain", dest="domains", action="append", metavar="NAME", help="a domain (repeatable)")
         add(
-            "--from",
-            dest="since",
-            type=_parse_time,
-            metavar="DATE",
-            help="submitted since this date or time (UTC)",
+            "--finish-reason",
+            dest="finish_reasons",
+            action="append",
+            choices=FinishReason.values,
+            help="a finish reason (repeatable)",
         )
-        add("--until", type=_parse_time, metavar="DATE", help="submitted before this date or time (UTC)")
-        add("--blind", action="store_true", help="only raters who saw no PRM scores")
+        date: dict[str, Any] = {"type": _parse_time, "metavar": "DATE"}
+        add("--from", dest="submitted_from", **date, help="submitted since this date or time (UTC)")
+        add("--until", dest="submitted_until", **date, help="submitted before this date or time (UTC)")
+        add("--blind", dest="is_blind", action="store_const", const=True, help="only people who saw no PRM scores")
+        add(
+            "--rater-kind",
+            dest="rater_kinds",
+            action="append",
+            choices=RaterKind.values,
+            help="only labels of this kind of rater (repeatable); default: all, machines included",
+        )
         add("--contested", default="in", choices=inclusion, help="contested traces: include, leave out, or only these")
         add("--gold", default="in", choices=inclusion, help="gold traces: include, leave out, or only these")
+        add(
+            "--set-aside",
+            default="out",
+            choices=inclusion,
+            help="labels that a lead set aside: include, leave out (default), or only these",
+        )
+        add("--rater", dest="labelers", action="append", metavar="ID", help="only this pseudonym (repeatable)")
+        add(
+            "--without-rater",
+            dest="without_labelers",
+            action="append",
+            metavar="ID",
+            help="leave out this pseudonym (repeatable); with --consensus, traces on which they voted",
+        )
         add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -145,18 +184,19 @@ class Command(BaseCommand):
             raise CommandError(message, returncode=INTERRUPTED) from None
         self._bar.clear()
         snapshot.refresh_from_db()
-        _link_files(snapshots.snapshot_folder(snapshot), options["out"])
+        folder = snapshots.snapshot_folder(snapshot)
+        shutil.copytree(folder, options["out"], copy_function=_link_file, dirs_exist_ok=True)
         self._report(snapshot, options["out"])
         if options["to"]:
             self._upload(snapshot, options["to"])
 
     def _upload(self, snapshot: Snapshot, destination: str) -> None:
         address = destination
-        if destination in destinations.configured_destinations():
-            address = destinations.build_address(destination, project=snapshot.project.slug, snapshot=snapshot.name)
+        if destination in settings.DESTINATIONS:
+            address = deliveries.build_address(destination, project=snapshot.project.slug, snapshot=snapshot.name)
         try:
-            names = list(deliveries.send_files(snapshot, destinations.open_target(address)))
-        except destinations.DeliveryFailed as error:
+            names = list(deliveries.send_files(snapshot, deliveries.open_target(address)))
+        except deliveries.DeliveryFailed as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_("Uploaded %(n)s files to %(address)s") % {"n": len(names), "address": address})
 
@@ -202,6 +242,10 @@ class Command(BaseCommand):
         for file in snapshot.files.order_by("name"):
             rows = "" if file.rows is None else f"{file.rows:,} rows, "
             self.stdout.write(f"{out / file.name}: {rows}sha256 {file.sha256}")
+        if not snapshots.has_rows(snapshot):
+            self.stderr.write(
+                self.style.WARNING(_("The snapshot has no rows: every submission was filtered out or left out."))
+            )
         for reason, n in sorted(snapshot.manifest.left_out.items()):
             self.stdout.write(_("left out (%(reason)s): %(n)s") % {"reason": reason, "n": f"{n:,}"})
         for name, n in sorted(snapshot.plan.get("benchmarks", {}).items()):
@@ -210,38 +254,18 @@ class Command(BaseCommand):
 
 def _build_order(options: dict[str, Any]) -> SnapshotOrder:
     formats = options["format"] or ["prm800k"]
+    unit: Unit = "submissions" if OUTPUT_FORMATS[formats[0]].wants_raters else "traces"
     return SnapshotOrder(
         formats=formats,
-        filters=_build_filters(options),
-        rule=LabelRule(
-            neutral=options["neutral"],
-            human_steps=options["human_steps"],
-            has_alternatives=not options["without_alternatives"],
-        ),
-        ending=options["ending"],
-        validation=options["validation"],
-        test=options["test"],
-        without_duplicates=options["without_duplicates"],
-        taken_in=options["take_in"],
-        reason=options["reason"],
+        filters=ManifestFilters(unit=unit, **_pick_fields(ManifestFilters, options)),
+        rule=LabelRule(**_pick_fields(LabelRule, options)),
+        **_pick_fields(SnapshotOrder, options),
     )
 
 
-def _build_filters(options: dict[str, Any]) -> ManifestFilters:
-    formats = options["format"] or ["prm800k"]
-    return ManifestFilters(
-        unit="submissions" if OUTPUT_FORMATS[formats[0]].wants_raters else "traces",
-        is_consensus=options["consensus"],
-        generations=options["generation"],
-        domains=options["domain"],
-        finish_reasons=options["finish_reason"],
-        submitted_from=options["since"],
-        submitted_until=options["until"],
-        is_blind=True if options["blind"] else None,
-        contested=options["contested"],
-        gold=options["gold"],
-        min_raters=options["min_raters"],
-    )
+def _pick_fields(kind: type[Struct], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that are fields of this type."""
+    return {name: options[name] for name in kind.__struct_fields__ if name in options}
 
 
 def _parse_generation(text: str) -> int | None:
@@ -256,17 +280,13 @@ def _parse_time(text: str) -> dt.datetime:
 def _run_chunks(chunks: Iterator[JobProgress | Chunk]) -> Iterator[JobProgress]:
     """Run the generator of a job in this process."""
     for chunk in chunks:
-        if isinstance(chunk, JobProgress):
-            yield chunk
-            continue
         with transaction.atomic():
-            progress = chunk(timezone.now())
+            progress = chunk if isinstance(chunk, JobProgress) else chunk(timezone.now())
         yield progress
 
 
 def _run(chunks: Iterator[JobProgress | Chunk]) -> None:
-    for _progress in _run_chunks(chunks):
-        pass
+    deque(_run_chunks(chunks), maxlen=0)
 
 
 def _build_shard(snapshot_id: int, number: int) -> None:
@@ -280,15 +300,10 @@ def _count_facts(snapshot_id: int) -> dict[str, Any]:
     return facts
 
 
-def _link_files(source: Path, out: Path) -> None:
-    """Hard-link the files into the folder, or copy them to another file system."""
-    for path in sorted(source.rglob("*")):
-        if path.is_dir():
-            continue
-        target = out / path.relative_to(source)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        try:
-            os.link(path, target)
-        except OSError:
-            shutil.copy2(path, target)
+def _link_file(source: str, target: str) -> None:
+    """Hard-link the file, or copy it to another file system."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

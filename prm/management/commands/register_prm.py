@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from labeling.models import Manifest, Project
 from prm import registry
-from prm.backends.vllm import PROMPT_STYLES
+from prm.backends.remote import PROMPT_STYLES
 from prm.management.secret_file import read_secret
 from prm.models.prm import BackendKind, SemanticsKind
 from prm.registry import PRMIdentity
@@ -50,7 +50,8 @@ class Command(BaseCommand):
             )
         except registry.NotRegistrable as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Registered as version {prm.version}.")
+        self.stderr.write("Registered as version:")
+        self.stdout.write(str(prm.version))  # alone, so that scripts can keep it
 
 
 def _find_manifest(project: Project, snapshot: str | None) -> Manifest | None:

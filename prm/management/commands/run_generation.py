@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling.models import Project
-from prm import generations, loop_rules
+from prm import generations, scores
 from prm.models import PRM, Generation
 
 _POLL_SECONDS = 0.3
@@ -35,9 +35,9 @@ class Command(BaseCommand):
         candidate = _find_candidate(project, options["prm"])
         try:
             if changed := {name: options[name] for name in ("batch_size", "acquisition") if options[name] is not None}:
-                loop_rules.change_loop_rules(project=project, by=None, now=timezone.now(), **changed)
+                generations.change_loop_rules(project=project, by=None, now=timezone.now(), **changed)
             generation = generations.start_generation(project=project, by=None, now=timezone.now(), candidate=candidate)
-        except (generations.AlreadyRunning, loop_rules.InvalidLoopRule) as error:
+        except (generations.AlreadyRunning, generations.InvalidLoopRule) as error:
             raise CommandError(str(error)) from error
         self._run_jobs(generation)
         generation.refresh_from_db()
@@ -45,11 +45,11 @@ class Command(BaseCommand):
 
     def _run_jobs(self, generation: Generation) -> None:
         """Run the generation's jobs one after the other; wait for those that a worker has already started."""
-        from prm import batch_job, scoring, training_job  # scikit-learn takes a second to load: not for --help
+        from prm import batch_job, training_job  # scikit-learn takes a second to load: not for --help
 
         handlers = {
             generations.TRAIN: training_job.run_training_job,
-            generations.SCORE: scoring.run_scoring_job,
+            generations.SCORE: scores.run_scoring_job,
             generations.SELECT: batch_job.run_batch_job,
         }
         while (job := _next_job(generation)) is not None:
@@ -95,8 +95,9 @@ def _summarize(generation: Generation) -> dict[str, Any]:
     return {
         "generation": generation.number,
         "prm": candidate.label if candidate else None,
-        "has_passed": generation.has_passed,
+        "verdict": generation.verdict,
         "why": gate.get("why"),
+        "comparison": gate.get("comparison"),
         "alarms": gate.get("alarms"),
         "contamination": _count_contamination(gate.get("contamination", {})),
         "figures": {name: figure["value"] for name, figure in gate.get("figures", {}).items()},

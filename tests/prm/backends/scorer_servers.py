@@ -50,7 +50,7 @@ class FakeVllmServer:
 
 
 @contextlib.contextmanager
-def running_scorer(scorer: FakeVllmServer) -> Iterator[str]:
+def running_scorer(scorer: FakeVllmServer, *, port: int = 0) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -63,7 +63,7 @@ def running_scorer(scorer: FakeVllmServer) -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prm.backends import builtin, features
 from prm.backends.base import ScorerInput
 from prm.backends.builtin import BuiltinScorer, TooFewLabels, UnsupportedVersion
-from prm.evaluation import concordance
+from prm.evaluation import step_figures
 from prm.evaluation.labeled_steps import JudgedTraces, LabeledSteps, mask_labeled
 from stats.arrays import Ints
 from tests.prm.evaluation import benchmarks
@@ -133,7 +133,7 @@ def test_scorer_beats_length_on_other_problems_and_learns_nothing_from_shuffled_
     features, other = builtin.take_steps(extract(trained), is_labeled), extract(judged)
     truth = label_steps(trained, np.zeros(len(is_labeled))).is_wrong
     steps = label_steps(judged, builtin.train_scorer(features, truth).p_wrong(other))
-    result, by_length = concordance.length_matched_auc(steps), concordance.length_only_matched_auc(steps)
+    result, by_length = step_figures.length_matched_auc(steps), step_figures.length_only_matched_auc(steps)
     assert result.value is not None
     assert by_length.value is not None
     assert result.interval is not None
@@ -141,7 +141,9 @@ def test_scorer_beats_length_on_other_problems_and_learns_nothing_from_shuffled_
     assert result.interval.low > 0.5
     shuffled = [np.random.default_rng(seed).permutation(truth) for seed in range(3)]
     by_chance = [
-        concordance.length_matched_auc(label_steps(judged, builtin.train_scorer(features, labels).p_wrong(other))).value
+        step_figures.length_matched_auc(
+            label_steps(judged, builtin.train_scorer(features, labels).p_wrong(other))
+        ).value
         or 0.0
         for labels in shuffled
     ]

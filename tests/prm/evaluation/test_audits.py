@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prm.evaluation import audits, contamination
+from formats.near_duplicates import LISTED_DIGITS, digest_normalized
+from prm.evaluation import audits
 from prm.evaluation.audits import TraceOutcomes
 from prm.evaluation.contamination import ContaminationKind, TrainingProblems
 from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
@@ -130,5 +131,5 @@ def test_known_contamination_of_public_benchmarks_is_found(shared_data: Path) ->
     """ProcessBench's MATH part shares 108 of its 955 problems with MATH-500."""
     lists = json.loads((shared_data / "benchmarks" / "problem_hashes.json").read_text())["lists"]
     problems = benchmarks.load_processbench(shared_data, "math").problems
-    digests = {contamination.normal_text_digest(problem) for problem in problems}
+    digests = {digest_normalized(problem)[:LISTED_DIGITS] for problem in problems}
     assert len(digests & set(lists["MATH-500"])) == 108

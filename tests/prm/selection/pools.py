@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prm.selection.pool import Pool
+from prm.selection.acquisitions import Pool
 
 
 def make_pool(*, n: int = 30, seed: int = 0, problems: int | None = None, domains: int = 1) -> Pool:
@@ -16,7 +16,8 @@ def make_pool(*, n: int = 30, seed: int = 0, problems: int | None = None, domain
         characters=random.integers(10, 400, steps),
         problems=np.arange(n) if problems is None else random.integers(0, problems, n),
         domains=random.integers(0, domains, n),
-        is_answer_wrong=random.random(n) < 0.3,
+        is_answer_wrong=(outcomes := random.integers(0, 3, n)) == 0,
+        is_answer_right=outcomes == 1,
     )
 
 
@@ -30,4 +31,5 @@ def make_one_trace_pool(hazards: list[float]) -> Pool:
         problems=np.zeros(1, dtype=np.int64),
         domains=np.zeros(1, dtype=np.int64),
         is_answer_wrong=np.ones(1, dtype=np.bool_),
+        is_answer_right=np.zeros(1, dtype=np.bool_),
     )

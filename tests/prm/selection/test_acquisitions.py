@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prm.selection import acquisitions, cost
-from prm.selection.acquisitions import InvalidAcquisitionScores, UnknownAcquisition
-from prm.selection.cost import ReadingRates
-from prm.selection.pool import InvalidPool, Pool, first_error_probabilities, no_error_probabilities
+from prm.selection import acquisitions
+from prm.selection.acquisitions import (
+    InvalidAcquisitionScores,
+    Pool,
+    ReadingRates,
+    UnknownAcquisition,
+    first_error_probabilities,
+    no_error_probabilities,
+)
 from tests.prm.selection.pools import make_one_trace_pool, make_pool
 
 HAZARDS = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -48,7 +53,7 @@ def test_traces_do_not_leak_into_each_other() -> None:
 
 
 def test_cost_weights_later_steps_by_the_probability_of_reaching_them() -> None:
-    assert float(cost.expected_seconds(make_one_trace_pool([0.5, 0.5, 0.0]), READING)[0]) == pytest.approx(
+    assert float(acquisitions.expected_seconds(make_one_trace_pool([0.5, 0.5, 0.0]), READING)[0]) == pytest.approx(
         5 + 6 + 3 + 1.5
     )
 
@@ -58,13 +63,15 @@ def test_cost_is_fitted_from_measured_time() -> None:
     steps, words = random.integers(1, 20, 300), random.integers(20, 500, 300)
     seconds = np.asarray(7 + 1.5 * steps + 0.2 * words + random.normal(0, 1, 300), dtype=np.float64)
     seconds[:10] += 900  # interruptions
-    result = cost.fit_reading_rates(seconds=seconds, steps_read=steps, words_read=words)
+    result = acquisitions.fit_reading_rates(seconds=seconds, steps_read=steps, words_read=words)
     assert (result.opening, result.step, result.word) == pytest.approx((7, 1.5, 0.2), abs=0.5)
 
 
 def test_cost_never_gets_a_negative_rate() -> None:
     steps = np.arange(1, 50)
-    result = cost.fit_reading_rates(seconds=np.linspace(99.0, 51.0, 49), steps_read=steps, words_read=steps * 7 % 13)
+    result = acquisitions.fit_reading_rates(
+        seconds=np.linspace(99.0, 51.0, 49), steps_read=steps, words_read=steps * 7 % 13
+    )
     assert min(result.opening, result.step, result.word) >= 0
 
 
@@ -89,6 +96,26 @@ def test_convincing_wrong_answers_are_wrong_answers() -> None:
     result = acquisitions.acquisition_scores("convincing_wrong_answer", both, READING)
     assert (result[~both.is_answer_wrong] < 1e-6).all()
     assert result[both.is_answer_wrong].max() > 0.1
+
+
+def test_default_puts_wrong_answers_first_and_then_the_most_uncertain_traces() -> None:
+    pool = make_pool(n=60)
+    scores = acquisitions.acquisition_scores(acquisitions.DEFAULT, pool, READING)
+    wrong = pool.is_answer_wrong
+    assert scores[wrong].min() >= 10 * scores[~wrong].max()
+    assert (np.argsort(scores[wrong]) == np.argsort(no_error_probabilities(pool)[wrong])).all()
+    assert (np.argsort(scores[~wrong]) == np.argsort(acquisitions.first_error_entropy(pool)[~wrong])).all()
+    assert acquisitions.outcome_strata(pool).tolist() == (pool.is_answer_wrong | pool.is_answer_right).tolist()
+
+
+@pytest.mark.parametrize("n", [1, 30])
+def test_features_are_finite_and_standardized(n: int) -> None:
+    features = acquisitions.spread_features(make_pool(n=n))
+    assert features.shape == (n, 6)
+    assert np.isfinite(features).all()
+    assert np.abs(features).max(initial=0) <= 3
+    if n == 30:
+        assert features.std(axis=0).min() > 0.5  # outliers are clipped
 
 
 @settings(max_examples=25, deadline=None)
@@ -116,14 +143,14 @@ def test_scores_of_a_custom_acquisition_are_checked() -> None:
         acquisitions.acquisition_scores(f"{__name__}:wrong_shape", make_pool(n=3), READING)
 
 
-@pytest.mark.parametrize("name", ["entropy", "nowhere:function", "prm.selection.cost:nothing", ":"])
+@pytest.mark.parametrize("name", ["entropies", "nowhere:function", "prm.selection.draws:nothing", ":"])
 def test_unknown_acquisition_is_refused(name: str) -> None:
     with pytest.raises(UnknownAcquisition):
         acquisitions.find_acquisition(name)
 
 
 def test_pool_refuses_invalid_hazards_and_empty_traces() -> None:
-    with pytest.raises(InvalidPool):
+    with pytest.raises(ValueError, match="probabilities"):
         make_one_trace_pool([1.5])
-    with pytest.raises(InvalidPool):
+    with pytest.raises(ValueError, match="one step"):
         make_one_trace_pool([])

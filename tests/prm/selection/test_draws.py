@@ -1,13 +1,14 @@
 """Batches are ordered, the recorded probabilities are true, and estimates from them are unbiased."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prm.evaluation import lure
 from prm.selection import draws
-from prm.selection.draws import DrawArm, DrawRules, InvalidDrawRules, PoolDraw
+from prm.selection.draws import DrawArm, DrawRules, PoolDraw
 
 RULES = DrawRules()
 
@@ -59,6 +60,71 @@ def test_q_is_the_probability_of_the_draw() -> None:
     assert q_second.sum(axis=1) == pytest.approx(np.ones(4))
 
 
+def test_q_is_the_probability_of_the_draw_with_strata_and_spread() -> None:
+    """The first three draws of the default design are as frequent as their q, given the draws before them."""
+    scores, rules = np.array([1.0, 1.3, 0.8, 1.1, 0.6]), DrawRules(temperature=0.4, has_one_per_problem=False)
+    features = np.array([[0.0, 0.0], [0.1, 0.0], [2.0, 1.0], [2.0, 1.1], [-1.0, 3.0]])
+    n_drawn: Counter[tuple[int, ...]] = Counter()
+    recorded: dict[tuple[int, ...], float] = {}
+    for seed in range(6000):
+        drawn = draws.draw_in_order(
+            scores=scores,
+            problems=np.arange(5),
+            domains=np.zeros(5, dtype=np.int64),
+            places=np.random.default_rng([7, seed]).random(5),
+            size=3,
+            rules=rules,
+            random=np.random.default_rng(seed),
+            strata=np.array([0, 1, 1, 0, 1]),
+            features=features,
+        )
+        path: tuple[int, ...] = ()
+        for each in drawn:
+            path = (*path, each.trace)
+            n_drawn[path] += 1
+            assert recorded.setdefault(path, each.q) == each.q  # q depends on the draws before it alone
+    assert sum(recorded[(trace,)] for trace in range(5)) == pytest.approx(1)
+    assert len(recorded) == 5 + 5 * 4 + 5 * 4 * 3
+    for path, n in n_drawn.items():
+        n_before, q = n_drawn[path[:-1]] if path[:-1] else 6000, recorded[path]
+        assert n / n_before == pytest.approx(q, abs=5 * (q * (1 - q) / n_before) ** 0.5 + 2 / n_before)
+
+
+def test_policy_draws_from_each_stratum_in_proportion_to_its_size() -> None:
+    scores = np.where(np.arange(1000) < 300, 50.0, 0.01)  # of the first stratum, all scores are higher
+    drawn = draws.draw_in_order(
+        scores=scores,
+        problems=np.arange(1000),
+        domains=np.zeros(1000, dtype=np.int64),
+        places=np.random.default_rng(1).random(1000),
+        size=300,
+        rules=RULES,
+        random=np.random.default_rng(2),
+        strata=(np.arange(1000) < 300).astype(np.int64),
+    )
+    assert np.mean([draw.trace < 300 for draw in drawn]) == pytest.approx(0.3, abs=0.06)
+
+
+def test_spread_draws_cover_more_of_feature_space() -> None:
+    """Of 20 clusters with 30 traces each, equal scores draw the same one often; spread draws seldom do."""
+    cluster = np.repeat(np.arange(20), 30)
+    features = np.column_stack([np.cos(cluster), np.sin(cluster), cluster / 10.0])
+    n_clusters = []
+    for given_features in (None, features):
+        drawn = draws.draw_in_order(
+            scores=np.ones(600),
+            problems=np.arange(600),
+            domains=np.zeros(600, dtype=np.int64),
+            places=np.random.default_rng(1).random(600),
+            size=20,
+            rules=RULES,
+            random=np.random.default_rng(3),
+            features=given_features,
+        )
+        n_clusters.append(len({int(cluster[draw.trace]) for draw in drawn}))
+    assert n_clusters[1] > n_clusters[0]
+
+
 def test_uniform_share_is_respected() -> None:
     result = batch(np.linspace(0.1, 1, 4000).tolist(), size=2000)
     assert sum(draw.arm is DrawArm.UNIFORM for draw in result) / 2000 == pytest.approx(0.2, abs=0.03)
@@ -98,8 +164,11 @@ def test_scores_far_apart_stay_drawable() -> None:
     assert all(np.isfinite(draw.q) and draw.q > 0 for draw in result)
 
 
-@pytest.mark.parametrize(("has_one_per_problem", "overlap"), [(False, 1), (True, 1), (True, 2)])
-def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, overlap: int) -> None:
+@pytest.mark.parametrize(
+    ("has_one_per_problem", "overlap", "is_spread"),
+    [(False, 1, False), (True, 1, False), (True, 2, False), (True, 1, True)],
+)
+def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, overlap: int, is_spread: bool) -> None:
     """Estimate the pool's error rate although the policy prefers errors.
 
     With overlap, a trace's loss is the mean of its raters, who miss some errors and raise some false alarms.
@@ -111,6 +180,7 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
         losses = (random.random((overlap, n)) < np.where(losses > 0, 0.8, 0.1)).mean(axis=0)
     scores = np.where(losses > 0, 1.0, 0.6) * random.uniform(0.8, 1.2, n)
     problems, domains = random.integers(0, 25, n), random.integers(0, 2, n)
+    random_strata, random_features = random.integers(0, 2, n), random.normal(size=(n, 3))
     plain, normalised, naive = [], [], []
     for seed in range(1000):
         result = draws.draw_in_order(
@@ -121,11 +191,13 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
             size=size,
             rules=rules,
             random=np.random.default_rng(seed),
+            strata=random_strata if is_spread else None,
+            features=random_features if is_spread else None,
         )
         chosen = losses[[draw.trace for draw in result]]
-        estimate = lure.estimate_pool_mean(losses=chosen, q=np.array([draw.q for draw in result]), pool_size=n)
-        plain.append(estimate.plain)
-        normalised.append(estimate.self_normalized)
+        estimate = draws.estimate_pool_mean(losses=chosen, q=np.array([draw.q for draw in result]), pool_size=n)
+        plain.append(estimate[0])
+        normalised.append(estimate[1])
         naive.append(chosen.mean())
     error = 4 * np.std(plain) / 1000**0.5
     assert np.mean(plain) == pytest.approx(losses.mean(), abs=error)
@@ -137,7 +209,7 @@ def test_audit_slice_is_a_random_sample_and_the_uniform_draws_are_not() -> None:
     """The policy takes the errors, uniform draws come from the rest; the slice includes the policy's draws."""
     losses = (np.arange(200) % 4 == 0).astype(float)
     uniform_losses, slices = [], []
-    for seed in range(300):
+    for seed in range(800):
         places = np.random.default_rng([7, seed]).random(200)
         result = batch(np.where(losses > 0, 1.0, 0.5).tolist(), size=80, seed=seed)
         uniform = [draw.trace for draw in result if draw.arm is DrawArm.UNIFORM]
@@ -148,7 +220,7 @@ def test_audit_slice_is_a_random_sample_and_the_uniform_draws_are_not() -> None:
         slices.append((losses[kept].mean(), kept.sum()))
     rate, size = np.mean(slices, axis=0)
     assert rate == pytest.approx(0.25, abs=0.02)
-    assert size > len(uniform_losses) / 300  # it is larger, too
+    assert size > len(uniform_losses) / 800  # it is larger, too
     assert np.mean(uniform_losses) < 0.2
 
 
@@ -174,25 +246,25 @@ def test_audit_slice_ends_at_the_furthest_draw_and_before_undrawn_traces(
 def test_estimate_of_a_whole_pool_is_its_mean() -> None:
     losses = np.array([1.0, 0, 0, 1, 1])
     result = batch([1, 2, 3, 4, 5], size=5)
-    estimate = lure.estimate_pool_mean(losses=losses, q=np.array([draw.q for draw in result]), pool_size=5)
-    assert (estimate.plain, estimate.self_normalized) == pytest.approx((0.6, 0.6))
+    estimate = draws.estimate_pool_mean(losses=losses, q=np.array([draw.q for draw in result]), pool_size=5)
+    assert estimate == pytest.approx((0.6, 0.6))
 
 
 def test_estimate_of_uniform_draws_is_their_mean() -> None:
     q = 1 / np.arange(100, 80, -1)
-    assert lure.lure_weights(q=q, pool_size=100) == pytest.approx(np.ones(20))
-    slice_ = lure.estimate_slice_mean(
+    assert draws.lure_weights(q=q, pool_size=100) == pytest.approx(np.ones(20))
+    slice_ = draws.estimate_slice_mean(
         losses=np.arange(20.0), is_in_slice=(np.arange(20) < 3).astype(float), q=q, pool_size=100
     )
     assert slice_ == pytest.approx(1.0)
 
 
 def test_estimate_refuses_a_probability_of_zero() -> None:
-    with pytest.raises(lure.ImpossibleDraws):
-        lure.lure_weights(q=np.array([0.5, 0.0]), pool_size=10)
+    with pytest.raises(ValueError, match="draws"):
+        draws.lure_weights(q=np.array([0.5, 0.0]), pool_size=10)
 
 
 @pytest.mark.parametrize("rules", [{"uniform_share": 0.0}, {"temperature": 0.0}, {"domain_quota": 0.0}])
 def test_rules_that_leave_traces_without_a_chance_are_refused(rules: dict[str, float]) -> None:
-    with pytest.raises(InvalidDrawRules):
+    with pytest.raises(ValueError, match="share"):
         DrawRules(**rules)  # type: ignore[arg-type]  # one rule among fields of several types

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prm.evaluation import concordance
+from prm.evaluation import step_figures
 from prm.evaluation.labeled_steps import LabeledSteps
 from stats import intervals
 from stats.estimates import Estimate, Interval, Reason
@@ -41,9 +41,9 @@ def one_by_one(steps: LabeledSteps, rule: Rule, *, without: int = -1) -> float |
 
 
 FORMS: list[tuple[Callable[[LabeledSteps], Estimate], Rule]] = [
-    (concordance.auc, always),
-    (concordance.risk_set_auc, same_stratum),
-    (concordance.length_matched_auc, matched),
+    (step_figures.auc, always),
+    (step_figures.risk_set_auc, same_stratum),
+    (step_figures.length_matched_auc, matched),
 ]
 
 
@@ -83,9 +83,9 @@ def test_perfect_order_is_one_and_its_reverse_zero() -> None:
 
 def test_block_size_does_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = make_labeled_steps(n=300)
-    whole = concordance.length_matched_auc(steps)
-    monkeypatch.setattr(concordance, "_CELLS", 50)
-    assert concordance.length_matched_auc(steps) == whole
+    whole = step_figures.length_matched_auc(steps)
+    monkeypatch.setattr(step_figures, "_CELLS", 50)
+    assert step_figures.length_matched_auc(steps) == whole
 
 
 def test_position_scores_on_the_plain_auc_and_not_on_the_risk_set() -> None:
@@ -103,14 +103,14 @@ def test_position_scores_on_the_plain_auc_and_not_on_the_risk_set() -> None:
         problems=trace,
         sources=np.zeros(len(index), dtype=np.int64),
     )
-    assert (concordance.auc(steps).value or 0) > 0.65
-    assert concordance.risk_set_auc(steps).value == 0.5
+    assert (step_figures.auc(steps).value or 0) > 0.65
+    assert step_figures.risk_set_auc(steps).value == 0.5
 
 
 def test_length_only_is_the_auc_of_log_characters() -> None:
     steps = make_labeled_steps()
-    assert concordance.length_only_auc(steps) == concordance.risk_set_auc(steps.with_scores(steps.log_characters))
-    assert concordance.length_only_matched_auc(steps) == concordance.length_matched_auc(
+    assert step_figures.length_only_auc(steps) == step_figures.risk_set_auc(steps.with_scores(steps.log_characters))
+    assert step_figures.length_only_matched_auc(steps) == step_figures.length_matched_auc(
         steps.with_scores(steps.log_characters)
     )
 
@@ -132,16 +132,19 @@ def test_no_wrong_step_is_reported_as_no_cases() -> None:
 
 def test_no_step_is_reported_as_no_cases() -> None:
     nothing = make_labeled_steps().take(np.zeros(0, dtype=np.int64))
-    for figure in (concordance.auc, concordance.risk_set_auc, concordance.length_matched_auc):
+    for figure in (step_figures.auc, step_figures.risk_set_auc, step_figures.length_matched_auc):
         assert figure(nothing).reason == Reason.NO_CASES
 
 
 def test_interval_of_a_difference_covers_it_and_excludes_zero_for_a_much_better_prm() -> None:
     steps = make_labeled_steps(n=400, problems=40)
     better = steps.with_scores(steps.is_wrong * 0.5 + steps.p_wrong * 0.1)
-    result = concordance.length_matched_difference(better, steps.p_wrong)
-    assert isinstance(result, Interval)
-    assert result.low > 0
-    gap = (concordance.length_matched_auc(better).value or 0) - (concordance.length_matched_auc(steps).value or 0)
-    assert result.low < gap < result.high
-    assert concordance.length_matched_difference(steps, steps.p_wrong) == Reason.NO_SPREAD
+    result = step_figures.length_matched_difference(better, steps.p_wrong)
+    assert isinstance(result.interval, Interval)
+    assert result.interval.low > 0
+    gap = (step_figures.length_matched_auc(better).value or 0) - (step_figures.length_matched_auc(steps).value or 0)
+    assert result.interval.low < gap < result.interval.high
+    assert result.value == pytest.approx(gap)
+    assert result.n_problems == 40
+    assert result.n_pairs == step_figures.length_matched_difference(steps, steps.p_wrong).n_pairs > 100
+    assert step_figures.length_matched_difference(steps, steps.p_wrong).interval == Reason.NO_SPREAD

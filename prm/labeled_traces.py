@@ -1,27 +1,72 @@
-"""The labels of a manifest per trace: the first error that most of its raters report.
+"""Traces as PRMs see them: their texts, and their labels in a manifest.
 
-Under any protocol a rater's first negative step is a first error. A submission that ended before the last step without
-reporting one is censored: it never counts as "no error". Machine ratings are not labels. Traces without a majority are
-contested and left out.
+The label of a trace is the first error that most of its raters report. Under any protocol a rater's first negative step
+is a first error. A submission that ended before the last step without reporting one is censored: it never counts as "no
+error". Machine ratings are not labels. Traces without a majority are contested and left out.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from django.db.models import F, Max, Min, Q
 
-from labeling.models import Manifest, ManifestRow, Trace
+from jobs import paging
+from labeling.models import Manifest, ManifestRow, Option, Trace
 from labeling.models.rater import RaterKind
+from prm.backends.base import ScorerInput
 from prm.evaluation.labeled_steps import NO_ERROR, JudgedTraces
-from prm.trace_texts import TraceText
-from stats import first_error_votes
-from stats.arrays import Bools, Floats, Ints
+from stats import first_error_reports
+from stats.arrays import Bools, Floats, Ints, number_values
 from stats.first_error_reports import ReportArrays
 
-_TRACES_PER_QUERY = 2000
+_TEXTS_PER_QUERY = 500
 _TURNS = "submission__assignment__turns"
+
+
+@dataclass(frozen=True)
+class TraceText(ScorerInput):
+    """A trace's own steps in order. Context steps are scored with the others but cannot be rated."""
+
+    is_rateable: list[bool]
+    trace: int
+    problem_id: int
+    source: int
+    domain: str
+    is_right: bool | None
+
+
+def load_trace_texts(trace_ids: Sequence[int]) -> list[TraceText]:
+    """Load the texts in the order of the ids, with two queries per chunk."""
+    return [text for part in paging.split(trace_ids, _TEXTS_PER_QUERY) for text in _load_texts(part)]
+
+
+def _load_texts(trace_ids: Sequence[int]) -> Iterator[TraceText]:
+    steps: defaultdict[int, list[tuple[int, bool, str]]] = defaultdict(list)
+    options = Option.objects.filter(step__trace__in=trace_ids, position=0)
+    columns = ("step__trace_id", "step__position", "step__is_rateable", "text")
+    for trace, position, is_rateable, text in options.values_list(*columns):
+        steps[trace].append((position, is_rateable, text))
+    fields = ("pk", "problem_id", "source_id", "problem__domain", "problem__text", "is_right", "n_steps")
+    rows = {row[0]: row for row in Trace.objects.filter(pk__in=trace_ids).values_list(*fields)}
+    for trace_id in trace_ids:
+        pk, problem_id, source, domain, problem, is_right, n_steps = rows[trace_id]
+        own = sorted(step for step in steps[pk] if step[0] < n_steps)
+        yield TraceText(
+            trace=pk,
+            problem_id=problem_id,
+            source=source or 0,
+            domain=domain,
+            problem=problem,
+            is_right=is_right,
+            steps=[text for _, _, text in own],
+            is_rateable=[is_rateable for _, is_rateable, _ in own],
+        )
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -35,12 +80,6 @@ class TraceLabels:
     def keep(self, is_kept: Bools) -> "TraceLabels":
         traces = [trace for trace, kept in zip(self.traces, is_kept, strict=True) if kept]
         return TraceLabels(traces, self.first_errors[is_kept], self.is_reserve[is_kept])
-
-
-class ReadingTime(NamedTuple):
-    trace: int
-    n_steps: int
-    seconds: float
 
 
 class _TraceShape(NamedTuple):
@@ -73,20 +112,19 @@ def load_trace_labels(manifest: Manifest) -> TraceLabels:
     if not reports:
         return TraceLabels([], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
     ids = sorted({report.trace for report in reports})
-    index = {trace: n for n, trace in enumerate(ids)}
     lengths = np.array([shapes[trace].n_steps for trace in ids], dtype=np.int64)
-    traces = np.array([index[report.trace] for report in reports], dtype=np.int64)
+    traces = np.searchsorted(ids, [report.trace for report in reports])
     is_censored = np.array([report.is_censored(shapes[report.trace]) for report in reports], dtype=np.bool_)
     arrays = ReportArrays(
         traces=traces,
-        raters=np.unique([report.rater for report in reports], return_inverse=True)[1],
+        raters=number_values([report.rater for report in reports]),
         ends=np.array([report.end(shapes[report.trace]) for report in reports], dtype=np.int64),
         is_censored=is_censored,
         lengths=lengths,
         problems=np.arange(len(lengths)),
         domains=np.zeros(len(lengths), dtype=np.int64),
     )
-    ends, share = first_error_votes.majority_by_place(arrays)
+    ends, share = first_error_reports.majority_by_place(arrays)
     is_reserve = np.array([shapes[trace].is_reserve for trace in ids])
     has_complete_report = np.bincount(traces, weights=~is_censored, minlength=len(ids)) > 0
     labels = TraceLabels(ids, np.where(ends < lengths, ends, NO_ERROR), is_reserve)
@@ -103,10 +141,10 @@ def load_error_shares(manifest: Manifest) -> dict[int, float]:
     return {trace: sum(votes) / len(votes) for trace, votes in has_error.items()}
 
 
-def load_reading_times(manifest: Manifest) -> list[ReadingTime]:
-    """Return the rated steps and the seconds of each timed submission."""
+def load_reading_times(manifest: Manifest) -> list[tuple[int, int, float]]:
+    """Return trace, number of rated steps and seconds of each timed submission."""
     return [
-        ReadingTime(report.trace, report.last + 1, report.ms / 1000)
+        (report.trace, report.last + 1, report.ms / 1000)
         for report in _load_reports(manifest)
         if report.last is not None and report.ms
     ]
@@ -138,10 +176,10 @@ def _load_reports(manifest: Manifest) -> list[_Report]:
 
 def _load_trace_shapes(ids: Sequence[int]) -> dict[int, _TraceShape]:
     shapes: dict[int, _TraceShape] = {}
-    for start in range(0, len(ids), _TRACES_PER_QUERY):
+    for part in paging.split(ids):
         rows = (
             Trace.objects.available()
-            .filter(pk__in=ids[start : start + _TRACES_PER_QUERY], n_steps__gt=0)
+            .filter(pk__in=part, n_steps__gt=0)
             .annotate(last=Max("steps__position", filter=Q(steps__is_rateable=True, steps__position__lt=F("n_steps"))))
         )
         for pk, n_steps, last, is_reserve in rows.values_list("pk", "n_steps", "last", "problem__is_reserve"):
@@ -178,11 +216,6 @@ def build_judged_traces(texts: Sequence[TraceText], first_errors: Ints, p_wrong:
         characters=characters[is_rateable],
         lengths=np.array([sum(text.is_rateable) for text in texts], dtype=np.int64),
         truth=np.array(truth, dtype=np.int64),
-        problems=_number_values([text.problem_id for text in texts]),
-        sources=_number_values([text.source for text in texts]),
+        problems=number_values([text.problem_id for text in texts]),
+        sources=number_values([text.source for text in texts]),
     )
-
-
-def _number_values(values: Sequence[int]) -> Ints:
-    """Number the distinct values from 0."""
-    return np.asarray(np.unique(np.array(values, dtype=np.int64), return_inverse=True)[1], dtype=np.int64)

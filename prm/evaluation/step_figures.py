@@ -1,4 +1,4 @@
-"""Does a PRM rank wrong steps above right ones? AUC, risk-set AUC, and the length-matched form that claims rest on.
+"""Figures of labeled steps: does a PRM rank wrong steps above right ones, and how often is it wrong?
 
     AUC        of all pairs of a wrong and a right step, the share where the wrong one has the higher P(wrong); ties ½
     risk set   only pairs within one stratum (source, index in the trace): the error is always the last labeled step, so
@@ -6,11 +6,20 @@
     matched    of those, only pairs whose log characters differ by at most 0.1: length by itself reaches 0.75 on the
                risk set
 
+    missed errors     of the steps labeled wrong, the share with P(wrong) < 0.5
+    false alarms      of the steps labeled right, the share with P(wrong) ≥ 0.5
+    false confidence  of the steps labeled wrong, the share with P(right) ≥ 0.9: even a small calibration error can hide
+                      a quarter of the errors here
+    calibration       is a step with P(right) = 0.8 right in eight of ten cases?
+                      ECE = Σ over bins b of |Σ_{i in b} (right_i - P(right)_i)| / n,   15 bins of equal width
+
 Intervals leave out one problem at a time. Each pair touches the problem of its wrong step and that of its right step,
 so the pairs without problem i are: total - pairs with i's wrong steps - pairs with i's right steps + pairs within i.
 
 J. A. Hanley, B. J. McNeil (1982), doi:10.1148/radiology.143.1.7063747; strata of those still at risk: F. E. Harrell et
-al. (1996), doi:10.1002/(SICI)1097-0258(19960229)15:4<361::AID-SIM168>3.0.CO;2-4.
+al. (1996), doi:10.1002/(SICI)1097-0258(19960229)15:4<361::AID-SIM168>3.0.CO;2-4; misses and false alarms: J. A. Swets
+(1988), doi:10.1126/science.3287615; calibration: M. P. Naeini, G. Cooper, M. Hauskrecht (2015),
+doi:10.1609/aaai.v29i1.9602.
 """
 
 from dataclasses import dataclass
@@ -18,11 +27,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from prm.evaluation.labeled_steps import LabeledSteps
-from stats import intervals
+from stats import estimation, intervals
 from stats.arrays import Bools, Floats, Ints, divide, sum_by
-from stats.estimates import Estimate, Interval, Reason, UnitCounts, undefined_estimate
+from stats.calibration import BINS
+from stats.estimates import Estimate, Interval, Reason, UnitCounts, defined_estimate, undefined_estimate
+from stats.estimation import Statistic
 
 MATCHED_WITHIN = 0.1
+CONFIDENT = 0.9
 _MAX_INDEX = 10_000  # later steps share one stratum
 _CELLS = 4_000_000  # of the matrices that compare steps, to bound memory
 
@@ -38,15 +50,15 @@ class _PairCounts:
 
 
 def auc(steps: LabeledSteps) -> Estimate:
-    return _estimate(steps, _count_by_rank(steps, np.zeros(len(steps.p_wrong), dtype=np.int64)))
+    return _estimate_auc(steps, _count_by_rank(steps, np.zeros(len(steps.p_wrong), dtype=np.int64)))
 
 
 def risk_set_auc(steps: LabeledSteps) -> Estimate:
-    return _estimate(steps, _count_by_rank(steps, _strata(steps)))
+    return _estimate_auc(steps, _count_by_rank(steps, _strata(steps)))
 
 
 def length_matched_auc(steps: LabeledSteps) -> Estimate:
-    return _estimate(steps, _count_in_window(steps, _strata(steps)))
+    return _estimate_auc(steps, _count_in_window(steps, _strata(steps)))
 
 
 def length_only_auc(steps: LabeledSteps) -> Estimate:
@@ -58,25 +70,33 @@ def length_only_matched_auc(steps: LabeledSteps) -> Estimate:
     return length_matched_auc(steps.with_scores(steps.log_characters))
 
 
-def length_matched_difference(steps: LabeledSteps, other_p_wrong: Floats) -> Interval | Reason:
+@dataclass(frozen=True)
+class PairedDifference:
+    """The AUC of one PRM minus that of another on the same pairs, and how many problems have such pairs."""
+
+    n_pairs: int
+    n_problems: int
+    value: float | None
+    interval: Interval | Reason
+
+
+def length_matched_difference(steps: LabeledSteps, other_p_wrong: Floats) -> PairedDifference:
     """Compare two PRMs on the same pairs: this one minus the other.
 
     The interval of the difference can exclude 0 although the intervals of both figures overlap.
     """
     strata, other = _strata(steps), steps.with_scores(other_p_wrong)
-    ours, theirs = (_leave_one_out(each, _count_in_window(each, strata)) for each in (steps, other))
+    counts = _count_in_window(steps, strata)
+    ours, theirs = _leave_one_out(steps, counts), _leave_one_out(other, _count_in_window(other, strata))
     if ours is None or theirs is None:
-        return Reason.NO_CASES
-    return _jackknife_interval(ours.value - theirs.value, ours.without_one - theirs.without_one, floor=-1.0)
+        return PairedDifference(0, 0, None, Reason.NO_CASES)
+    (value, without_one), (other_value, other_without_one) = ours, theirs
+    difference, without_one = value - other_value, without_one - other_without_one
+    interval = intervals.jackknife_interval(value=difference, without_one=without_one, floor=-1.0)
+    return PairedDifference(round(counts.by_step[:, 1].sum() / 2), len(without_one), difference, interval)
 
 
-@dataclass(frozen=True)
-class _LeaveOneOut:
-    value: float
-    without_one: Floats
-
-
-def _leave_one_out(steps: LabeledSteps, counts: _PairCounts) -> _LeaveOneOut | None:
+def _leave_one_out(steps: LabeledSteps, counts: _PairCounts) -> tuple[float, Floats] | None:
     """Return the share of pairs in order, and the same without each problem that has pairs."""
     touched = sum_by(groups=steps.problems, rows=counts.by_step, n_groups=steps.n_problems)
     inside = sum_by(groups=steps.problems, rows=counts.within, n_groups=steps.n_problems) / 2
@@ -85,29 +105,17 @@ def _leave_one_out(steps: LabeledSteps, counts: _PairCounts) -> _LeaveOneOut | N
         return None
     has_pairs = touched[:, 1] > 0
     left = total - touched[has_pairs] + inside[has_pairs]
-    return _LeaveOneOut(float(total[0] / total[1]), divide(left[:, 0], left[:, 1]))
+    return float(total[0] / total[1]), divide(left[:, 0], left[:, 1])
 
 
-def _jackknife_interval(value: float, without_one: Floats, *, floor: float) -> Interval | Reason:
-    copies = np.ones(len(without_one), dtype=np.int64)
-    return intervals.jackknife_interval(value=value, without_one=without_one, copies=copies, floor=floor)
-
-
-def _estimate(steps: LabeledSteps, counts: _PairCounts) -> Estimate:
-    result = _leave_one_out(steps, counts)
-    n_problems = 0 if result is None else len(result.without_one)
+def _estimate_auc(steps: LabeledSteps, counts: _PairCounts) -> Estimate:
+    value, without_one = _leave_one_out(steps, counts) or (None, np.zeros(0))
     n_paired = int((counts.by_step[:, 1] > 0).sum())
-    units = UnitCounts(units=len(steps.p_wrong), pairable=n_paired, problems=n_problems)
-    if result is None:
+    units = UnitCounts(units=len(steps.p_wrong), pairable=n_paired, problems=len(without_one))
+    if value is None:
         return undefined_estimate(Reason.NO_CASES, units)
-    interval = _jackknife_interval(result.value, result.without_one, floor=0.0)
-    return Estimate(
-        value=result.value,
-        counts=units,
-        interval=interval if isinstance(interval, Interval) else None,
-        interval_reason=interval if isinstance(interval, Reason) else None,
-        bootstrap_reason=Reason.NOT_DRAWN,
-    )
+    interval = intervals.jackknife_interval(value=value, without_one=without_one, floor=0.0)
+    return defined_estimate(value, units, interval, Reason.NOT_DRAWN)
 
 
 def _strata(steps: LabeledSteps) -> Ints:
@@ -170,3 +178,46 @@ def _add_block(steps: LabeledSteps, wrong: Ints, right: Ints, counts: _PairCount
         cells = np.stack([in_order * mask, is_pair * mask], axis=2)
         target[wrong] += cells.sum(axis=1)
         target[right] += cells.sum(axis=0)
+
+
+# --- shares and calibration -------------------------------------------------------------------------------------------
+
+
+def missed_error_share(steps: LabeledSteps) -> Estimate:
+    return share_of_steps(steps, is_case=steps.is_wrong, is_counted=steps.p_wrong < 0.5)
+
+
+def false_alarm_share(steps: LabeledSteps) -> Estimate:
+    return share_of_steps(steps, is_case=~steps.is_wrong, is_counted=steps.p_wrong >= 0.5)
+
+
+def false_confidence_share(steps: LabeledSteps, *, is_case: Bools | None = None) -> Estimate:
+    """Return the share among all wrong steps, or among the given ones."""
+    is_wrong = steps.is_wrong if is_case is None else steps.is_wrong & is_case
+    return share_of_steps(steps, is_case=is_wrong, is_counted=1 - steps.p_wrong >= CONFIDENT)
+
+
+def share_of_steps(steps: LabeledSteps, *, is_case: Bools, is_counted: Bools) -> Estimate:
+    """Of the steps that are a case, return the share that is counted."""
+    rows = np.column_stack([is_case & is_counted, is_case]).astype(np.float64)
+    return _estimate_sums(steps, rows, estimation.share_statistic(0, 1), pairable=int(is_case.sum()))
+
+
+def expected_calibration_error(steps: LabeledSteps) -> Estimate:
+    n, p_right = len(steps.p_wrong), 1 - steps.p_wrong
+    bins = np.minimum((p_right * BINS).astype(np.int64), BINS - 1)
+    rows = np.zeros((n, BINS + 1))
+    rows[np.arange(n), bins] = ~steps.is_wrong - p_right
+    rows[:, BINS] = 1.0
+    return _estimate_sums(steps, rows, Statistic(_mean_gap, 0.0, Reason.NO_CASES), pairable=n)
+
+
+def _mean_gap(sums: Floats) -> Floats:
+    return divide(np.abs(sums[..., :BINS]).sum(axis=-1), sums[..., BINS])
+
+
+def _estimate_sums(steps: LabeledSteps, rows: Floats, statistic: Statistic, *, pairable: int) -> Estimate:
+    """Estimate from rows per step; the last column counts the cases."""
+    sums = sum_by(groups=steps.problems, rows=rows, n_groups=steps.n_problems)
+    sample = estimation.sample_from_sums(sums, is_comparable=sums[:, -1] > 0, units=len(rows), pairable=pairable)
+    return estimation.estimate(statistic=statistic, sample=sample)

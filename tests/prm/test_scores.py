@@ -9,8 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from jobs.models import Job, JobState
 from labeling.models import Project, QueueEntry, TraceDraw
-from prm import generations, loop_rules, registry, score_push, scores, scoring, trace_labels, trace_texts
-from prm.backends import arithmetic
+from prm import generations, labeled_traces, registry, scores
+from prm.backends import features
 from prm.models import PRM, Score
 from prm.models.generation import Stage
 from prm.registry import PRMIdentity
@@ -50,14 +50,14 @@ def test_only_unscored_traces_are_scored() -> None:
         project = make_project(6)
         prm = register(project, address)
         registry.make_current(prm=prm, by=None, now=factories.NOW)
-        scoring.request_scoring(prm=prm, by=None, now=factories.NOW)
+        scores.request_scoring(prm=prm, by=None, now=factories.NOW)
         generation_project.run_jobs()
         assert scores.count_fresh_scores(project).n_stale == 0
         n_requests = len(fake.requests)
-        assert scoring.request_scoring(prm=prm, by=None, now=factories.NOW) == []
+        assert scores.request_scoring(prm=prm, by=None, now=factories.NOW) == []
         generation_project.import_records(project, labeled=0, unread=2, seed=7)
         assert scores.count_fresh_scores(project).n_stale == 2
-        scoring.request_scoring(prm=prm, by=None, now=factories.NOW)
+        scores.request_scoring(prm=prm, by=None, now=factories.NOW)
         generation_project.run_jobs()
     assert len(fake.requests) == n_requests + 1
     assert len(fake.requests[-1]["input"]) == 2
@@ -65,7 +65,7 @@ def test_only_unscored_traces_are_scored() -> None:
 
 def test_chunk_has_fewer_traces_if_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk must fit into its lease, which is short for the builtin PRM."""
-    monkeypatch.setattr(scoring, "MAX_STEPS", 7)
+    monkeypatch.setattr(scores, "MAX_STEPS", 7)
     project = generation_project.make_project(labeled=40, unread=10)
     generations.start_generation(project=project, by=None, now=factories.NOW)
     generation_project.run_jobs()
@@ -75,12 +75,12 @@ def test_chunk_has_fewer_traces_if_they_are_long(monkeypatch: pytest.MonkeyPatch
     assert scores.count_fresh_scores(project).n_stale == 0
     Score.objects.all().delete()
     job.done, job.checkpoint = 0, {}
-    written = [each(factories.NOW) for each in scoring.run_scoring_job(job) if callable(each)][:-1]
+    written = [each(factories.NOW) for each in scores.run_scoring_job(job) if callable(each)][:-1]
     sizes = [after.done - before for after, before in zip(written, [0, *(each.done for each in written)], strict=False)]
     assert sum(sizes) == 50
     assert 1 <= max(sizes) <= 3
-    external = scoring.request_scoring(prm=register(project, "http://127.0.0.1:1"), by=None, now=factories.NOW)[0]
-    assert scoring.lease_of_job(job.pk) < dt.timedelta(minutes=1) < scoring.lease_of_job(external.pk)
+    external = scores.request_scoring(prm=register(project, "http://127.0.0.1:1"), by=None, now=factories.NOW)[0]
+    assert scores.lease_of_job(job.pk) < dt.timedelta(minutes=1) < scores.lease_of_job(external.pk)
 
 
 def test_fresh_scores_of_large_projects_are_counted_once_a_minute(
@@ -105,12 +105,12 @@ def test_bad_scorer_leaves_earlier_scores_and_the_queue_unchanged() -> None:
     with scorer_servers.running_scorer(good) as address, scorer_servers.running_scorer(bad) as other:
         first = register(project, address)
         registry.make_current(prm=first, by=None, now=factories.NOW)
-        scoring.request_scoring(prm=first, by=None, now=factories.NOW)
+        scores.request_scoring(prm=first, by=None, now=factories.NOW)
         generation_project.run_jobs()
         before = set(QueueEntry.objects.filter(lane__project=project).values_list("pk", "lane_id", "slots_left"))
         second = register(project, other, "broken")
         registry.make_current(prm=second, by=None, now=factories.NOW)
-        scoring.request_scoring(prm=second, by=None, now=factories.NOW)
+        scores.request_scoring(prm=second, by=None, now=factories.NOW)
         (job,) = generation_project.run_jobs()
     job.refresh_from_db()
     assert job.state == JobState.FAILED
@@ -137,12 +137,12 @@ def test_generation_with_a_failing_scorer_resumes_after_a_retry() -> None:
         generation_project.run_jobs()
     generation.refresh_from_db()
     assert generation.stage == Stage.DONE
-    assert registry.current_prm(project.pk) == (prm if generation.has_passed else None)
+    assert registry.current_prm(project.pk) == (prm if generation.verdict == "accepted" else None)
 
 
 def test_old_scores_are_deleted_except_for_draws_and_a_rollback() -> None:
     project = generation_project.make_project(labeled=40, unread=20)
-    loop_rules.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=8)
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=8)
     versions = [
         generation_project.run_generation(project, factories.NOW + dt.timedelta(hours=n)).candidate for n in range(3)
     ]
@@ -162,31 +162,31 @@ def test_old_scores_are_deleted_except_for_draws_and_a_rollback() -> None:
 
 def test_pushed_prm_is_evaluated_on_pushed_held_out_scores_and_becomes_current() -> None:
     project = generation_project.make_project(labeled=120, unread=20)
+    generations.change_loop_rules(project=project, by=None, now=factories.NOW, gate_margin=0.2)
     first = generation_project.run_generation(project).candidate
     assert first is not None
     rows = list(project.traces.select_related("problem").order_by("pk"))
     held_out = [row for row in rows if row.problem.is_reserve]
-    texts = {text.trace: text for text in trace_texts.load_trace_texts([row.pk for row in rows])}
+    texts = {text.trace: text for text in labeled_traces.load_trace_texts([row.pk for row in rows])}
     pushed = registry.register_prm(project=project, identity=PRMIdentity("pushed", "mine"), by=None, now=factories.NOW)
     lines = [
         json.dumps(
             {
                 "trace": row.pk,
-                "scores": [0.8 - 0.7 * (arithmetic.count_equations(step)[1] > 0) for step in texts[row.pk].steps],
+                "scores": [0.8 - 0.7 * (features.count_equations(step)[1] > 0) for step in texts[row.pk].steps],
             }
         )
         for row in rows
         if row.pk != held_out[0].pk
     ]
     assert (
-        score_push.push_scores(prm=pushed, lines=map(str.encode, lines), by=None, now=factories.NOW).added
-        == len(rows) - 1
+        scores.push_scores(prm=pushed, lines=map(str.encode, lines), by=None, now=factories.NOW).added == len(rows) - 1
     )
     generation = generations.start_generation(project=project, by=None, now=factories.NOW, candidate=pushed)
     generation_project.run_jobs()
     generation.refresh_from_db()
-    assert (generation.stage, generation.has_passed) == (Stage.DONE, True)
-    n_judged = trace_labels.load_trace_labels(generation.manifest).is_reserve.sum() if generation.manifest else 0
+    assert (generation.stage, generation.verdict) == (Stage.DONE, "accepted")
+    n_judged = labeled_traces.load_trace_labels(generation.manifest).is_reserve.sum() if generation.manifest else 0
     assert generation.gate["counts"]["traces"] in {n_judged, n_judged - 1}
     assert generation.gate["figures"]["auc"]["value"] > 0.7
     assert registry.current_prm(project.pk) == pushed

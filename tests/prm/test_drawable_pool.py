@@ -1,17 +1,21 @@
-"""Under active selection the headline figures come from a random sample: the audit slice."""
+"""The pool: the audit slice, from which headline figures come, and reading rates fitted to the time of submissions."""
 
 import random
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from labeling import queue
 from labeling.models import Assignment, Project, Trace, TraceDraw
-from labeling.quality import project_stats, tally_arrays
-from prm import audit_slice, drawable_pool
+from labeling.quality import project_stats, tallies
+from labeling.traces import load
+from prm import drawable_pool
 from prm.selection import draws
+from prm.selection.acquisitions import ReadingRates
 from tests import call_counter, factories
 from tests.labeling.quality import submitted_work
+from tests.prm import generation_project
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -46,9 +50,9 @@ def test_headline_figures_use_the_slice(project: Project) -> None:
     for rank, (place, arm) in enumerate(((0, "uniform"), (1, "policy"), (2, "uniform"), (6, "policy"))):
         save_draw(project, order[place], arm, rank)
         label_twice(project, order[place])
-    assert audit_slice.load_audit_slice_by_id in tally_arrays._audit_slices
+    assert drawable_pool.load_audit_slice in tallies._audit_slices
     before_furthest_uniform_draw = {order[0], order[1]}
-    assert audit_slice.load_audit_slice_by_id(project.pk) == before_furthest_uniform_draw
+    assert drawable_pool.load_audit_slice(project.pk) == before_furthest_uniform_draw
     stats = project_stats.build_stats_content(project_id=project.pk, now=NOW)
     assert stats["headline"]["is_audit_slice"]
     assert stats["headline"]["n_traces"] == 2
@@ -86,7 +90,7 @@ def test_slice_equals_the_definition_on_the_whole_pool(project: Project, seed: i
                 queue.release_assignment(assignment_id=assignment.pk, now=now, reason="", by=None)
     if dice.random() < 0.5:
         queue.withdraw_traces(trace_ids=[dice.choice(list_walk(project))], now=now, reason="", by=None)
-    assert audit_slice.load_audit_slice(project) == compute_from_whole_pool(project)
+    assert drawable_pool.load_audit_slice(project.pk) == compute_from_whole_pool(project)
 
 
 def test_slice_reads_only_drawn_traces_and_the_next_one(project: Project) -> None:
@@ -94,6 +98,36 @@ def test_slice_reads_only_drawn_traces_and_the_next_one(project: Project) -> Non
     save_draw(project, order[0], "uniform", 1)
     save_draw(project, order[5], "policy", 2)
     n_hashed = call_counter.count_calls(
-        drawable_pool.uniform_walk_position, lambda: audit_slice.load_audit_slice(project)
+        drawable_pool.uniform_walk_position, lambda: drawable_pool.load_audit_slice(project.pk)
     )
     assert n_hashed == 3  # the two draws, and the next trace on the walk
+
+
+WORDS = 8  # per step
+
+
+def make_timed_project(n: int) -> Project:
+    """Make submissions that took 20 s plus 7 s per step."""
+    project = generation_project.make_project(labeled=0, unread=10)
+    records = [generation_project.make_record(number, is_labeled=True, seed=1) for number in range(n)]
+    for record in records:
+        record.submissions[0].total_ms = 20_000 + 7_000 * len(record.submissions[0].turns)
+    source = load.ensure_source(project=project, name="timed", format="generated", now=factories.NOW)
+    load.load_records(project=project, source=source, records=records, now=factories.NOW)
+    return project
+
+
+def test_generation_uses_fitted_rates() -> None:
+    rates = generation_project.run_generation(make_timed_project(120)).reading
+    assert (rates["is_fitted"], rates["n"]) == (True, 120)
+    assert rates["opening"] == pytest.approx(20, abs=0.1)
+    assert rates["step"] + WORDS * rates["word"] == pytest.approx(7, abs=0.1)
+
+
+def test_few_timed_submissions_leave_the_default_rates() -> None:
+    generation = generation_project.run_generation(make_timed_project(60))
+    assert generation.candidate is not None
+    assert generation.manifest is not None
+    pace = drawable_pool.fit_reading_pace(generation.manifest, generation.candidate)
+    assert (pace.reading, pace.n, pace.is_fitted) == (ReadingRates(), 60, False)
+    assert generation.reading == {**asdict(pace.reading), "n": 60, "is_fitted": False}
