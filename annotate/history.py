@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotate import client_strings
+from annotate import work_page
 from labeling import raters
 from labeling.assignments import find_open_requests, reopen_refusal_reason
-from labeling.models import Assignment, Judgment, Option, Submission
+from labeling.models import Assignment, Judgment, Option, StepReview, Submission
 from labeling.models.assignment import AssignmentOrigin, AssignmentQuerySet, FinishReason
 
 PAGE_SIZE = 25
@@ -70,7 +70,7 @@ def load_page(user: User, *, now: dt.datetime, before: int | None = None, size: 
     rows = list(submitted.select_related("trace__problem", "project", "rater").order_by("-pk")[: size + 1])
     shown = rows[:size]
     last = shown[-1].pk if len(rows) > size else newest[-1] if len(newest) == SCAN_LIMIT else None
-    return HistoryPage(_build_entries(shown, now), last)
+    return HistoryPage(build_entries(shown, now), last)
 
 
 def _newest_assignment_ids(user: User, before: int | None) -> list[int]:
@@ -87,11 +87,7 @@ def own_assignments(user: User) -> AssignmentQuerySet:
     return Assignment.objects.filter(rater__user=user, origin=AssignmentOrigin.HERE)
 
 
-def load_entry(assignment: Assignment, now: dt.datetime) -> HistoryEntry:
-    return _build_entries([assignment], now)[0]
-
-
-def _build_entries(assignments: Sequence[Assignment], now: dt.datetime) -> list[HistoryEntry]:
+def build_entries(assignments: Sequence[Assignment], now: dt.datetime) -> list[HistoryEntry]:
     submissions = {
         each.assignment_id: each
         for each in Submission.objects.filter(assignment__in=assignments, revision=F("assignment__submitted_revision"))
@@ -127,8 +123,7 @@ class SubmittedOption(NamedTuple):
     number: str
     option: Option
     judgment: Judgment | None
-    comment: str
-    corrected: str  # the annotator's corrected step
+    review: StepReview | None  # the comment and the corrected step; alternatives have none
     category: str  # label of the error category
 
 
@@ -141,23 +136,20 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
         ).select_related("turn")
     }
     options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
-    submitted, number = [], 0
+    submitted, number, labels = [], 0, dict(work_page.error_categories())
     for option in options.order_by("step__position", "position"):
         judgment = judgments.get(option.pk)
         number += option.step.is_rateable and option.position == 0
         if option.position and judgment is None:
             continue
         name = f"{number}.{option.position}" if option.position else str(number)
-        label = name if option.step.is_rateable else ""
-        submitted.append(SubmittedOption(label, option, judgment, *_notes(judgment, option)))
+        submitted.append(
+            SubmittedOption(
+                name if option.step.is_rateable else "",
+                option,
+                judgment,
+                review=judgment.turn if judgment and not option.position else None,
+                category=labels.get(judgment.category, judgment.category) if judgment else "",
+            )
+        )
     return submitted
-
-
-def _notes(judgment: Judgment | None, option: Option) -> tuple[str, str, str]:
-    """Return comment, corrected step and label of the error category."""
-    if judgment is None:
-        return "", "", ""
-    category = dict(client_strings.error_categories()).get(judgment.category, judgment.category)
-    if option.position:
-        return "", "", category
-    return judgment.turn.comment, judgment.turn.written_text or "", category

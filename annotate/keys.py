@@ -11,72 +11,88 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 
-# Action -> default key, in the order in which the settings page lists them.
-DEFAULTS = {
-    "negative": "1",
-    "neutral": "2",
-    "positive": "3",
-    "next": "j",
-    "previous": "k",
-    "unsure": "u",
-    "comment": "c",
-    "undo": "z",
-    "submit": "Enter",
-    "skip": "s",
-    "give_up": "g",
-    "report": "b",
-    "help": "?",
+# Action -> default key and name, in the order in which the settings page lists them.
+_ACTIONS = {
+    "negative": ("1", gettext_lazy("Rate negative")),
+    "neutral": ("2", gettext_lazy("Rate neutral")),
+    "positive": ("3", gettext_lazy("Rate positive")),
+    "next": ("j", gettext_lazy("Next step (↓ always works)")),
+    "previous": ("k", gettext_lazy("Previous step (↑ always works)")),
+    "unsure": ("u", gettext_lazy("Mark as unsure")),
+    "comment": ("c", gettext_lazy("Comment")),
+    "undo": ("z", gettext_lazy("Undo")),
+    "submit": ("Enter", gettext_lazy("Submit")),
+    "edit": ("e", gettext_lazy("Edit the last submission")),
+    "skip": ("s", gettext_lazy("Skip")),
+    "give_up": ("g", gettext_lazy("Give up")),
+    "report": ("b", gettext_lazy("Report problem")),
+    "help": ("?", gettext_lazy("Show shortcuts")),
 }
-_NAMES = {
-    "negative": gettext_lazy("Rate negative"),
-    "neutral": gettext_lazy("Rate neutral"),
-    "positive": gettext_lazy("Rate positive"),
-    "next": gettext_lazy("Next step (↓ always works)"),
-    "previous": gettext_lazy("Previous step (↑ always works)"),
-    "unsure": gettext_lazy("Mark as unsure"),
-    "comment": gettext_lazy("Comment"),
-    "undo": gettext_lazy("Undo"),
-    "submit": gettext_lazy("Submit"),
-    "skip": gettext_lazy("Skip"),
-    "give_up": gettext_lazy("Give up"),
-    "report": gettext_lazy("Report problem"),
-    "help": gettext_lazy("Show shortcuts"),
-}
+_MODE = "mode"
+_MODES = (
+    ("on", gettext_lazy("On")),
+    ("focus", gettext_lazy("Only while a step has the focus")),
+    ("off", gettext_lazy("Off")),
+)
+DEFAULTS = {action: key for action, (key, _name) in _ACTIONS.items()}
 # Named keys that can be assigned. The arrows, Tab, Escape and the space bar have fixed meanings.
 _NAMED_KEYS = {name.lower(): name for name in ("Enter", "Backspace", "Delete", "Insert", "Home", "End")}
 
 
 def load_keys(user: User) -> dict[str, str]:
     """Return action -> key for this user. A default key that they use for something else is left out."""
-    changed = {action: key for action, key in json.loads(user.work_keys or "{}").items() if action in DEFAULTS}
+    changed = {action: key for action, key in _load(user).items() if action in DEFAULTS}
     taken = set(changed.values())
     return {action: changed.get(action, "" if key in taken else key) for action, key in DEFAULTS.items()}
+
+
+def load_mode(user: User) -> str:
+    """Return when shortcuts of a single character work: "on", "focus" or "off"."""
+    return _load(user).get(_MODE, _MODES[0][0])
+
+
+def _load(user: User) -> dict[str, str]:
+    stored: dict[str, str] = json.loads(user.work_keys or "{}")
+    return stored
 
 
 class KeysForm(forms.Form):
     """One key per action, all different."""
 
+    mode = forms.ChoiceField(
+        label=gettext_lazy("Shortcuts of a single character"),
+        choices=_MODES,
+        required=False,
+        help_text=gettext_lazy("Switch them off if you use speech input. Enter and the arrow keys always work."),
+    )
+
     def __init__(self, data: Any = None, *, user: User) -> None:
-        super().__init__(data, initial=load_keys(user))
-        for action, name in _NAMES.items():
+        super().__init__(data, initial={**load_keys(user), _MODE: load_mode(user)})
+        for action, (_key, name) in _ACTIONS.items():
             field = forms.CharField(label=name, max_length=12, strip=False)
             field.widget.attrs = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false", "size": 6}
             self.fields[action] = field
 
     def clean(self) -> dict[str, Any]:
         keys: dict[str, str] = {}
+        mode = self.cleaned_data.pop(_MODE, "") or _MODES[0][0]
         for action, typed in list(self.cleaned_data.items()):
             key = _normalize_key(typed)
             if key is None:
                 message = _("Enter one character, or one of: %(names)s.") % {"names": ", ".join(_NAMED_KEYS.values())}
                 self.add_error(action, forms.ValidationError(message, code="invalid_key"))
             elif key in keys.values():
-                other = _NAMES[next(name for name, taken in keys.items() if taken == key)]
+                _default, other = _ACTIONS[next(name for name, taken in keys.items() if taken == key)]
                 message = _("“%(key)s” is already used for “%(action)s”.") % {"key": key, "action": other}
                 self.add_error(action, forms.ValidationError(message, code="duplicate_key"))
             else:
                 keys[action] = key
-        return keys
+        return {**keys, _MODE: mode}
+
+    def changes(self) -> dict[str, str]:
+        """Return what differs from the defaults."""
+        defaults = {**DEFAULTS, _MODE: _MODES[0][0]}
+        return {name: value for name, value in self.cleaned_data.items() if defaults[name] != value}
 
 
 def _normalize_key(typed: str) -> str | None:

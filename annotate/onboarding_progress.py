@@ -1,15 +1,18 @@
-"""A rater's onboarding: its steps and their progress. Read-only."""
+"""A rater's onboarding: its steps and their progress, and the completion link or code at the end. Read-only."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from labeling import gates, onboarding
+from labeling import gates, gold_sets
 from labeling.gates import OnboardingGate
-from labeling.models import Project, Rater
+from labeling.gold_sets import SetProgress
+from labeling.models import Assignment, Project, Rater
 from labeling.models.assignment import AssignmentPurpose
-from labeling.onboarding import SetProgress
+from labeling.models.rater import RaterStage
 
 _STEP_OF_GATE = {
     OnboardingGate.CONSENT: "reading",
@@ -44,28 +47,22 @@ class OnboardingPath:
 
 def load_onboarding_path(rater: Rater, project: Project) -> OnboardingPath:
     gate = gates.next_gate(rater=rater, project=project)
-    training = onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING)
-    screening = onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.SCREENING)
+    training = gold_sets.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING)
+    screening = gold_sets.load_set_progress(rater=rater, purpose=AssignmentPurpose.SCREENING)
     attempts_left = _screening_attempts_left(gate, rater, project)
     lines = [
-        ("reading", _reading_title(project), ""),
-        ("training", _("Training"), _training_hint(training, gate)),
-        ("screening", _("Screening"), _screening_hint(screening, attempts_left, project)),
-        ("work", _("Work"), ""),
+        ("reading", _reading_title(project), "", project.consent_text_id or project.guideline_id),
+        ("training", _("Training"), _training_hint(training, gate), training.total),
+        ("screening", _("Screening"), _screening_hint(screening, attempts_left, project), screening.total),
+        ("work", _("Work"), "", True),
     ]
-    exists = {
-        "reading": bool(project.consent_text_id or project.guideline_id),
-        "training": bool(training.total),
-        "screening": bool(screening.total),
-        "work": True,
-    }
-    keys = [key for key, _title, _hint in lines]
+    keys = [key for key, *_rest in lines]
     here = keys.index(_STEP_OF_GATE[gate])
     reached = max(here, keys.index(_STEP_OF_GATE[gates.gate_of_stage(rater)]))  # a new guideline resets nothing else
     steps = [
         OnboardingStep(key, title, hint, "here" if number == here else "done" if number < reached else "ahead")
-        for number, (key, title, hint) in enumerate(lines)
-        if exists[key]
+        for number, (key, title, hint, exists) in enumerate(lines)
+        if exists
     ]
     return OnboardingPath(gate, training, screening, attempts_left, steps)
 
@@ -96,8 +93,8 @@ def _training_hint(progress: SetProgress, gate: OnboardingGate) -> str:
 def _screening_attempts_left(gate: OnboardingGate, rater: Rater, project: Project) -> int:
     if gate == OnboardingGate.FAILED:
         return 0
-    is_attempt_over = gate == OnboardingGate.RETRY
-    return max(0, project.screening_attempts - rater.screening_attempt + (not is_attempt_over))
+    current = int(gate != OnboardingGate.RETRY)
+    return max(current, project.screening_attempts - rater.screening_attempt + current)
 
 
 def _screening_hint(progress: SetProgress, attempts_left: int, project: Project) -> str:
@@ -105,7 +102,7 @@ def _screening_hint(progress: SetProgress, attempts_left: int, project: Project)
         ngettext("%(total)d trace without explanations.", "%(total)d traces without explanations.", progress.total)
         % {"total": progress.total},
         _("You need at least %(mark)d correct.")
-        % {"mark": onboarding.pass_mark(progress.total, project.screening_pass_share)},
+        % {"mark": gold_sets.pass_mark(progress.total, project.screening_pass_share)},
     ]
     if attempts_left:
         hints.append(
@@ -113,3 +110,27 @@ def _screening_hint(progress: SetProgress, attempts_left: int, project: Project)
             % {"left": attempts_left}
         )
     return " ".join(hints)
+
+
+class CrowdCompletion(NamedTuple):
+    """A link, a code, or both; never neither."""
+
+    url: str
+    code: str
+
+
+def find_completion(rater: Rater) -> CrowdCompletion | None:
+    """Return the screened-out completion for a failed rater, the regular one once the rater has submitted work."""
+    project = rater.project
+    completion = CrowdCompletion(project.completion_url, project.completion_code)
+    if rater.stage == RaterStage.FAILED:
+        completion = CrowdCompletion(project.screened_out_url, project.screened_out_code)
+    elif not submitted_work(rater).exists():
+        return None
+    return completion if any(completion) else None
+
+
+def submitted_work(rater: Rater) -> QuerySet[Assignment]:
+    """Return submitted work, including hidden gold but not training and screening."""
+    purposes = (AssignmentPurpose.WORK, AssignmentPurpose.GOLD)
+    return Assignment.objects.submitted().filter(rater=rater, purpose__in=purposes)

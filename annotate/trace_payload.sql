@@ -1,17 +1,19 @@
 -- Load an assignment for the work page: one row with its project, trace and problem, and the steps as JSON.
 --
 -- Opening a trace fixes whether the reference answer and the verdict are shown; until then, the project's settings
--- apply.
+-- apply. What is not shown is NULL.
 --
 -- Parameter: assignment
-SELECT a.id, a.trace_id, a.version, a.revision, a.state, a.purpose, a.reopened_at IS NOT NULL, a.lease_ends_at,
-  p.protocol, p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,
-  b.text, b.domain, b.reference_answer, COALESCE(a.saw_reference_answer, p.shows_reference_answer),
-  t.is_right, COALESCE(a.saw_final_verdict, p.shows_final_verdict),
+SELECT a.trace_id, a.purpose, p.protocol,
   EXISTS (SELECT 1 FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id
           JOIN labeling_optionpart c ON c.option_id = o.id WHERE s.trace_id = a.trace_id),
   (SELECT json_agg(json_build_array(s.position, s.kind, s.is_rateable, o.position, o.text))::text
-   FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id)
+   FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id),
+  a.id, a.version, a.revision, a.state, a.reopened_at IS NOT NULL, a.lease_ends_at, a.submitted_at,
+  p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,
+  b.text, b.domain,
+  CASE WHEN COALESCE(a.saw_reference_answer, p.shows_reference_answer) THEN b.reference_answer END,
+  CASE WHEN COALESCE(a.saw_final_verdict, p.shows_final_verdict) THEN t.is_right END
 FROM labeling_assignment a
 JOIN labeling_project p ON p.id = a.project_id
 JOIN labeling_trace t ON t.id = a.trace_id

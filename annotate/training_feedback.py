@@ -5,6 +5,7 @@ Only for training: gold of other traces must not be shown to annotators."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -14,13 +15,6 @@ from labeling.models.gold import GoldVerdict
 from labeling.models.project import Protocol
 
 NEGATIVE = -1
-
-
-class KnownRating(NamedTuple):
-    """The gold rating of an option."""
-
-    rating: int | None
-    explanation: str
 
 
 class TrainingOutcome(StrEnum):
@@ -45,14 +39,13 @@ class ComparedOption:
     is_off: bool  # differs from gold
 
     @property
-    def parts(self) -> list[object]:
-        return list(self.option.parts.all())
+    def is_compared(self) -> bool:
+        return self.rating is not None and (self.known is not None or self.is_sound or self.is_off)
 
 
 @dataclass(frozen=True)
 class ComparedStep:
     number: int | None  # as on the work page; None for context
-    kind: str
     own: ComparedOption
     alternatives: list[ComparedOption]
     is_past: bool
@@ -83,34 +76,36 @@ class TrainingComparison:
                 return _("You missed the error in step %(step)d.") % {"step": self.error or 0}
 
 
+class _GoldTruth(NamedTuple):
+    accepted: list[int | None]  # positions of first errors; None: no error
+    error: int | None
+    known: Mapping[int, GoldRating]  # by option
+    explanation: str
+
+
 def compare_with_gold(assignment: Assignment) -> TrainingComparison:
-    """Compare the first submission with gold, in five queries."""
+    """Compare the first submission, which is the one that is scored, with gold, in five queries."""
     answer = GoldAnswer.objects.select_related("gold").get(assignment=assignment)
-    accepted: list[int | None] = answer.gold.accepted_first_errors
-    known = {
-        row.option_id: KnownRating(row.rating, row.explanation) for row in GoldRating.objects.filter(gold=answer.gold)
-    }
-    ratings = _submitted_ratings(assignment)
-    numbers = _step_numbers(assignment)
-    error = _find_error_position(accepted, answer.first_error)
-    lines = _compare_steps(assignment, numbers, _GoldTruth(accepted, error, known, answer.gold.explanation), ratings)
-    compared = [each for line in lines for each in (line.own, *line.alternatives) if _is_compared(each)]
+    gold, reported = answer.gold, answer.first_error
+    error = _find_error_position(gold.accepted_first_errors, reported)
+    known = {row.option_id: row for row in GoldRating.objects.filter(gold=gold)}
+    submitted = Judgment.objects.filter(turn__assignment=assignment, turn__revision=1)
+    lines = _compare_steps(
+        assignment,
+        _GoldTruth(gold.accepted_first_errors, error, known, gold.explanation),
+        dict(submitted.values_list("option_id", "rating")),
+    )
+    numbers = {line.own.option.step.position: line.number for line in lines}
+    compared = [each for line in lines for each in (line.own, *line.alternatives) if each.is_compared]
     return TrainingComparison(
         lines=lines,
-        outcome=_outcome(GoldVerdict(answer.verdict), error, answer.first_error),
-        explanation="" if error is not None else answer.gold.explanation,
+        outcome=_outcome(GoldVerdict(answer.verdict), error, reported),
+        explanation="" if error is not None else gold.explanation,
         n_same=sum(not each.is_off for each in compared),
         n_compared=len(compared),
-        error=numbers.get(error),
-        reported=numbers.get(answer.first_error),
+        error=None if error is None else numbers.get(error),
+        reported=None if reported is None else numbers.get(reported),
     )
-
-
-class _GoldTruth(NamedTuple):
-    accepted: list[int | None]
-    error: int | None
-    known: Mapping[int, KnownRating]
-    explanation: str
 
 
 def _find_error_position(accepted: list[int | None], reported: int | None) -> int | None:
@@ -121,53 +116,33 @@ def _find_error_position(accepted: list[int | None], reported: int | None) -> in
     return min(positions) if positions and None not in accepted else None
 
 
-def _is_compared(each: ComparedOption) -> bool:
-    return each.rating is not None and (each.known is not None or each.is_sound or each.is_off)
-
-
-def _submitted_ratings(assignment: Assignment) -> dict[int, int | None]:
-    """Return the ratings of the first submission, which is the one that is scored."""
-    rows = Judgment.objects.filter(turn__assignment=assignment, turn__revision=1)
-    return dict(rows.values_list("option_id", "rating"))
-
-
-def _step_numbers(assignment: Assignment) -> dict[int | None, int]:
-    """Map positions to the step numbers that annotators see."""
-    positions = assignment.trace.steps.filter(is_rateable=True).order_by("position").values_list("position", flat=True)
-    return {position: number for number, position in enumerate(positions, start=1)}
-
-
-def _compare_steps(
-    assignment: Assignment, numbers: Mapping[int | None, int], truth: _GoldTruth, ratings: Mapping[int, int | None]
-) -> list[ComparedStep]:
-    options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
-    by_step: dict[int, list[Option]] = {}
-    for option in options.order_by("step__position", "position"):
-        by_step.setdefault(option.step.position, []).append(option)
-    error = truth.error
-    stops = assignment.project.protocol == Protocol.FIRST_ERROR
-    return [
-        ComparedStep(
-            number=numbers.get(position),
-            kind=step_options[0].step.kind,
-            own=_compare_option(step_options[0], truth, ratings),
-            alternatives=[
-                _compare_option(option, truth, ratings)
-                for option in step_options[1:]
-                if option.pk in ratings or position == error
-            ],
-            is_past=stops and error is not None and position > error,
+def _compare_steps(assignment: Assignment, truth: _GoldTruth, ratings: Mapping[int, int | None]) -> list[ComparedStep]:
+    rows = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
+    lines, number, stops = [], 0, assignment.project.protocol == Protocol.FIRST_ERROR
+    for position, (own, *others) in groupby(
+        rows.order_by("step__position", "position"), key=lambda option: option.step.position
+    ):
+        number += own.step.is_rateable
+        lines.append(
+            ComparedStep(
+                number=number if own.step.is_rateable else None,
+                own=_compare_option(own, truth, ratings.get(own.pk)),
+                alternatives=[
+                    _compare_option(option, truth, ratings.get(option.pk))
+                    for option in others
+                    if option.pk in ratings or position == truth.error
+                ],
+                is_past=stops and truth.error is not None and position > truth.error,
+            )
         )
-        for position, step_options in by_step.items()
-    ]
+    return lines
 
 
-def _compare_option(option: Option, truth: _GoldTruth, ratings: Mapping[int, int | None]) -> ComparedOption:
-    gold = truth.known.get(option.pk, KnownRating(None, ""))
-    rating, position, error = ratings.get(option.pk), option.step.position, truth.error
+def _compare_option(option: Option, truth: _GoldTruth, rating: int | None) -> ComparedOption:
+    gold, position, error = truth.known.get(option.pk), option.step.position, truth.error
     is_own = option.position == 0
     is_error = is_own and position == error
-    known = NEGATIVE if is_error else gold.rating
+    known = NEGATIVE if is_error else gold.rating if gold else None
     is_sound = (
         is_own and option.step.is_rateable and position not in truth.accepted and (error is None or position < error)
     )
@@ -177,7 +152,7 @@ def _compare_option(option: Option, truth: _GoldTruth, ratings: Mapping[int, int
         is_off = is_error and rating != NEGATIVE
     else:
         is_off = rating != known if known is not None else is_sound and rating == NEGATIVE
-    explanation = gold.explanation or (truth.explanation if is_error else "")
+    explanation = (gold and gold.explanation) or (truth.explanation if is_error else "")
     return ComparedOption(option, rating, known, explanation, is_sound=is_sound, is_off=is_off)
 
 

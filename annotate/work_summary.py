@@ -10,9 +10,11 @@ from typing import NamedTuple
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncWeek
 from django.utils import timezone
+from django.utils.translation import ngettext
 
 from accounts.models import User
-from charts.hour_columns import HourCount
+from charts import bars
+from charts.svg import Svg
 from labeling import raters
 from labeling.models import GoldAnswer, Submission
 from labeling.models.assignment import AssignmentPurpose
@@ -20,6 +22,8 @@ from labeling.models.gold import GoldUse, GoldVerdict
 
 # Hidden gold is included: a count without it would reveal which trace was gold.
 _PAID = (AssignmentPurpose.WORK, AssignmentPurpose.GOLD, AssignmentPurpose.SCREENING, AssignmentPurpose.TRAINING)
+MIN_WEEKLY_CHECKS = 5  # a smaller count would reveal too much about each check
+_MIN_HOURS = 8  # a chart with fewer hours would have very wide bars
 
 
 class Earnings(NamedTuple):
@@ -30,20 +34,32 @@ class Earnings(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TodaySummary:
-    n_traces: int
-    n_steps: int
-    active: dt.timedelta
-    earned: list[Earnings]
-    hours: list[HourCount]
-
-
-@dataclass(frozen=True)
-class MonthSummary:
+class WorkSummary:
     begins: dt.datetime
     n_traces: int
     active: dt.timedelta
     earned: list[Earnings]
+
+
+@dataclass(frozen=True)
+class TodaySummary(WorkSummary):
+    hour: int  # now
+    steps_by_hour: Mapping[int, int]  # without gaps; empty before the first step
+
+    @property
+    def n_steps(self) -> int:
+        return sum(self.steps_by_hour.values())
+
+    @property
+    def chart(self) -> Svg | None:
+        if not self.steps_by_hour:
+            return None
+        texts = [
+            ngettext("%(hour)d:00, %(n)d step.", "%(hour)d:00, %(n)d steps.", n) % {"hour": hour, "n": n}
+            for hour, n in self.steps_by_hour.items()
+            if n
+        ]
+        return bars.draw_hours(self.steps_by_hour, now=self.hour, name=" ".join(texts))
 
 
 class WeeklyGoldChecks(NamedTuple):
@@ -57,34 +73,33 @@ class WeeklyGoldChecks(NamedTuple):
 
 def summarize_today(user: User, now: dt.datetime) -> TodaySummary:
     """Summarize the first submissions since midnight in the user's time zone; corrections are not counted."""
-    n_steps = Count("assignment__turns", filter=Q(assignment__turns__revision=1))
-    submissions = _first_submissions(user, since=_midnight(now)).annotate(n=n_steps).order_by()
+    begins, n_steps = _midnight(now), Count("assignment__turns", filter=Q(assignment__turns__revision=1))
+    submissions = _first_submissions(user, since=begins).annotate(n=n_steps).order_by()
     rows = list(submissions.values_list("submitted_at", "total_ms", "project__pay_per_hour", "project__currency", "n"))
     by_hour: Counter[int] = Counter()
     for at, *_, n in rows:
         by_hour[timezone.localtime(at).hour] += n
+    hour = timezone.localtime(now).hour
     return TodaySummary(
+        begins,
         n_traces=len(rows),
-        n_steps=by_hour.total(),
         active=_total_duration(ms for _, ms, *_ in rows),
         earned=_earnings_by_currency((rate, currency, ms) for _, ms, rate, currency, _ in rows),
-        hours=_hour_counts(by_hour, timezone.localtime(now).hour) if by_hour.total() else [],
+        hour=hour,
+        steps_by_hour=_fill_hours(by_hour, hour) if by_hour.total() else {},
     )
 
 
-def summarize_month(user: User, now: dt.datetime) -> MonthSummary:
+def summarize_month(user: User, now: dt.datetime) -> WorkSummary:
     begins = _midnight(now).replace(day=1)
     rates = _first_submissions(user, since=begins).order_by().values_list("project__pay_per_hour", "project__currency")
     rows = list(rates.annotate(ms=Sum("total_ms"), n=Count("pk")))
-    return MonthSummary(
-        begins=begins,
+    return WorkSummary(
+        begins,
         n_traces=sum(n for *_, n in rows),
         active=_total_duration(ms for *_, ms, _ in rows),
         earned=_earnings_by_currency((rate, currency, ms) for rate, currency, ms, _ in rows),
     )
-
-
-MIN_WEEKLY_CHECKS = 5  # a smaller count would reveal too much about each check
 
 
 def summarize_weekly_gold(user: User, now: dt.datetime, back: int = 4) -> list[WeeklyGoldChecks]:
@@ -122,15 +137,11 @@ def _total_duration(each_ms: Iterable[int | None]) -> dt.timedelta:
     return dt.timedelta(milliseconds=sum(ms or 0 for ms in each_ms))
 
 
-_MIN_HOURS = 8  # a chart with fewer hours would have very wide bars
-
-
-def _hour_counts(by_hour: Mapping[int, int], now: int) -> list[HourCount]:
+def _fill_hours(by_hour: Mapping[int, int], now: int) -> dict[int, int]:
     """Return the hours from the first one with work to the current one, extended to at least _MIN_HOURS."""
     first, last = min(by_hour), max(now, *by_hour)
     last = min(23, max(last, first + _MIN_HOURS - 1))
-    first = min(first, last - _MIN_HOURS + 1)
-    return [HourCount(hour, by_hour.get(hour, 0), hour == now) for hour in range(first, last + 1)]
+    return {hour: by_hour.get(hour, 0) for hour in range(min(first, last - _MIN_HOURS + 1), last + 1)}
 
 
 def _earnings_by_currency(times: Iterable[tuple[Decimal | None, str, int | None]]) -> list[Earnings]:

@@ -1,16 +1,16 @@
 """The home page."""
 
 import datetime as dt
-from typing import Any, cast
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotate import history, managed_projects, notices, todo, work_summary
-from charts import hour_columns
+from accounts.sessions import UserRequest
+from annotate import history, todo, work_summary
 from labeling import assignments, queue
 from labeling.models import Assignment
 from labeling.models.project import ProjectState
@@ -22,12 +22,12 @@ LATEST_SUBMISSIONS = 6
 
 
 @require_safe
-def show_home(request: HttpRequest) -> HttpResponse:
-    user, now = cast(User, request.user), timezone.now()
+def show_home(request: UserRequest) -> HttpResponse:
+    user, now = request.user, timezone.now()
     todos = todo.list_todos(user)
     context = {
-        "work": [each for each in todos if each.is_work],
-        "managed": sorted(managed_projects.list_managed_projects(todos), key=lambda each: each.project.name),
+        "work": [each for each in todos if each.rater],
+        "managed": sorted(todo.list_managed_projects(todos), key=lambda each: each.project.name),
         "archived": roles.visible_projects(user, Action.READ).filter(state=ProjectState.ARCHIVED).order_by("name")[:50],
         "may_create_projects": roles.may_create_projects(user),
         "now": now,
@@ -39,14 +39,11 @@ def show_home(request: HttpRequest) -> HttpResponse:
 
 
 def _rater_context(user: User, now: dt.datetime) -> dict[str, Any]:
-    opened, today = todo.find_opened_assignment(user, now), work_summary.summarize_today(user, now)
     return {
-        "opened": opened,
-        "reclaimed": notices.list_reclaimed(user),
-        "marks": todo.list_step_marks(opened) if opened else (),
+        "opened_traces": todo.list_opened_traces(user, now),
+        "reclaimed": todo.list_reclaimed(user),
         "correction_requests": assignments.open_correction_requests(user=user)[:20],
-        "today": today,
-        "bars": hour_columns.layout_bars(today.hours),
+        "today": work_summary.summarize_today(user, now),
         "month": work_summary.summarize_month(user, now),
         "weeks": work_summary.summarize_weekly_gold(user, now),
         "latest": history.load_page(user, now=now, size=LATEST_SUBMISSIONS),
@@ -54,27 +51,23 @@ def _rater_context(user: User, now: dt.datetime) -> dict[str, Any]:
 
 
 @require_POST
-def begin_rating(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
-    project = get_object_or_404(roles.visible_projects(user), slug=slug)
-    members.begin_rating(project=project, by=user, now=timezone.now())
+def begin_rating(request: UserRequest, slug: str) -> HttpResponse:
+    project = get_object_or_404(roles.visible_projects(request.user), slug=slug)
+    members.begin_rating(project=project, by=request.user, now=timezone.now())
     return redirect("annotate:home")
 
 
 @require_POST
-def leave_as_is(request: HttpRequest, assignment: int) -> HttpResponse:
+def leave_as_is(request: UserRequest, assignment: int) -> HttpResponse:
     """Decline a correction request: the submission stays unchanged."""
-    row = get_object_or_404(Assignment, pk=assignment, rater__user=cast(User, request.user))
-    assignments.decline_correction(
-        assignment_id=row.pk, rater_id=row.rater_id, by=cast(User, request.user), now=timezone.now()
-    )
+    row = get_object_or_404(Assignment, pk=assignment, rater__user=request.user)
+    assignments.decline_correction(assignment_id=row.pk, rater_id=row.rater_id, by=request.user, now=timezone.now())
     return redirect("annotate:home")
 
 
 @require_POST
-def acknowledge_reclaim(request: HttpRequest, assignment: int) -> HttpResponse:
+def acknowledge_reclaim(request: UserRequest, assignment: int) -> HttpResponse:
     """Dismiss the notice that a trace was reclaimed."""
-    user = cast(User, request.user)
-    row = get_object_or_404(Assignment, pk=assignment, rater__user=user)
-    queue.acknowledge_reclaim(assignment_id=row.pk, rater_id=row.rater_id, now=timezone.now(), by=user)
+    row = get_object_or_404(Assignment, pk=assignment, rater__user=request.user)
+    queue.acknowledge_reclaim(assignment_id=row.pk, rater_id=row.rater_id, now=timezone.now(), by=request.user)
     return redirect("annotate:home")

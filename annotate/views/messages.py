@@ -1,18 +1,16 @@
 """Messages from leads: the list, the notices on the work page, and one-line replies."""
 
-from typing import cast
-
 from django import forms
 from django.contrib import messages as flash
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
-from annotate import notices
+from accounts.sessions import UserRequest
+from annotate import todo
 from people import member_messages, roles
 from people.models import MemberMessage
 
@@ -25,9 +23,9 @@ class MessageAnswerForm(forms.Form):
 
 @require_safe
 @never_cache
-def list_messages(request: HttpRequest) -> HttpResponse:
+def list_messages(request: UserRequest) -> HttpResponse:
     """List the latest messages, read and unread."""
-    rows = MemberMessage.objects.filter(membership__user=_current_user(request)).select_related(
+    rows = MemberMessage.objects.filter(membership__user=request.user).select_related(
         "written_by", "membership__project"
     )
     return render(request, "annotate/messages.html", {"messages_shown": rows.order_by("-pk")[:MAX_SHOWN]})
@@ -35,31 +33,31 @@ def list_messages(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
-def show_unread(request: HttpRequest, slug: str) -> HttpResponse:
+def show_unread(request: UserRequest, slug: str) -> HttpResponse:
     """Render the notices above a trace; the work page reloads them with each new trace."""
-    user = _current_user(request)
+    user = request.user
     project = get_object_or_404(roles.visible_projects(user), slug=slug)
     context = {
-        "reopened_requests": notices.list_reopened_requests(user, slug),
-        "reclaimed": notices.list_reclaimed(user, slug),
+        "reopened_requests": todo.list_reopened_requests(user, slug),
+        "reclaimed": todo.list_reclaimed(user, slug),
         "message": MemberMessage.objects.unread_in(project, user),
     }
     return render(request, "annotate/_unread.html", context)
 
 
 @require_POST
-def mark_read(request: HttpRequest, message: int) -> HttpResponse:
-    member_messages.mark_read(message=_own_message(request, message), by=_current_user(request), now=timezone.now())
+def mark_read(request: UserRequest, message: int) -> HttpResponse:
+    member_messages.mark_read(message=_own_message(request, message), by=request.user, now=timezone.now())
     return redirect("annotate:home")
 
 
 @require_POST
-def answer_message(request: HttpRequest, message: int) -> HttpResponse:
+def answer_message(request: UserRequest, message: int) -> HttpResponse:
     row, form = _own_message(request, message), MessageAnswerForm(request.POST)
     if not form.is_valid():
         flash.warning(request, _("Not sent: a reply is one line of up to 500 characters."))
     elif member_messages.answer_message(
-        message=row, text=form.cleaned_data["answer"], by=_current_user(request), now=timezone.now()
+        message=row, text=form.cleaned_data["answer"], by=request.user, now=timezone.now()
     ):
         flash.success(request, _("Reply sent."))
     else:
@@ -67,11 +65,7 @@ def answer_message(request: HttpRequest, message: int) -> HttpResponse:
     return redirect("annotate:home")
 
 
-def _own_message(request: HttpRequest, message: int) -> MemberMessage:
+def _own_message(request: UserRequest, message: int) -> MemberMessage:
     """Return the user's own message, in a project they still belong to, or raise 404."""
-    own = MemberMessage.objects.filter(membership__user=_current_user(request), membership__left_at=None)
+    own = MemberMessage.objects.filter(membership__user=request.user, membership__left_at=None)
     return get_object_or_404(own.select_related("membership"), pk=message)
-
-
-def _current_user(request: HttpRequest) -> User:
-    return cast(User, request.user)

@@ -1,24 +1,22 @@
 """Onboarding pages: consent, guideline, training, screening. They work without JavaScript."""
 
-from typing import cast
-
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
-from annotate import completion, onboarding_progress, training_feedback
+from accounts.sessions import UserRequest
+from annotate import onboarding_progress, training_feedback
 from formats import integers
-from labeling import gates, onboarding, queue
+from labeling import gates, gold_sets, onboarding, queue
 from labeling.gates import OnboardingGate
 from labeling.models import Assignment, Guideline, Project, Rater, TrainingFeedback
 from labeling.models.gold import GoldUse
 from labeling.projects.guidelines import rendering
-from labeling.quality.gold_scoring import load_gold_accuracy
+from labeling.quality.gold_monitor import load_gold_accuracy
 from people import members, roles
 
 GATE_TEMPLATES = {
@@ -32,18 +30,14 @@ GATE_TEMPLATES = {
 }
 
 
-def _current_user(request: HttpRequest) -> User:
-    return cast(User, request.user)
-
-
-def _own_raters(request: HttpRequest) -> QuerySet[Rater]:
+def _own_raters(request: UserRequest) -> QuerySet[Rater]:
     """Return the user's raters in projects they still belong to."""
-    rows = Rater.objects.active().filter(user=_current_user(request))
+    rows = Rater.objects.active().filter(user=request.user)
     return rows.select_related("project__guideline", "project__consent_text", "read_guideline", "agreed_text")
 
 
 @require_safe
-def show_gate(request: HttpRequest, slug: str) -> HttpResponse:
+def show_gate(request: UserRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(_own_raters(request), project__slug=slug)
     path = onboarding_progress.load_onboarding_path(rater, rater.project)
     if path.gate == OnboardingGate.LESSON:
@@ -53,7 +47,7 @@ def show_gate(request: HttpRequest, slug: str) -> HttpResponse:
         "rater": rater,
         "project": rater.project,
         "path": path,
-        "pass_mark": onboarding.pass_mark(path.screening.total, rater.project.screening_pass_share),
+        "pass_mark": gold_sets.pass_mark(path.screening.total, rater.project.screening_pass_share),
         "ineligibility_reason": queue.ineligibility_reason(rater, rater.project),
     }
     return render(request, GATE_TEMPLATES[path.gate], context | _gate_context(rater, path.gate))
@@ -67,11 +61,10 @@ def _gate_context(rater: Rater, gate: OnboardingGate) -> dict[str, object]:
         return {"guideline": project.guideline, "html": rendering.to_html(project.guideline.body)}
     return {
         "result": rater.screening_results.order_by("-attempt").first(),
-        "attempts_left": max(1, project.screening_attempts - rater.screening_attempt + 1),
         "lessons": _feedback_of(rater).order_by("given_at"),
         "lead_names": ", ".join(str(lead.user) for lead in members.list_leads(project)),
-        "completion": completion.find_completion(rater),
-        "has_worked": gate == OnboardingGate.WORK and completion.has_submitted(rater),
+        "completion": onboarding_progress.find_completion(rater),
+        "has_worked": gate == OnboardingGate.WORK and onboarding_progress.submitted_work(rater).exists(),
     }
 
 
@@ -80,45 +73,45 @@ def _feedback_of(rater: Rater) -> QuerySet[TrainingFeedback]:
 
 
 @require_POST
-def give_consent(request: HttpRequest, slug: str) -> HttpResponse:
+def give_consent(request: UserRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(_own_raters(request), project__slug=slug)
     if request.POST.get("agrees") != "yes":
         messages.warning(request, _("Check the box to agree."))
         return redirect("annotate:enter", slug)
     text = get_object_or_404(rater.project.consent_texts, version=_posted_version(request))
     try:
-        onboarding.give_consent(rater=rater, text=text, by=_current_user(request), now=timezone.now())
+        onboarding.give_consent(rater=rater, text=text, by=request.user, now=timezone.now())
     except onboarding.VersionSuperseded:
         messages.warning(request, _("The consent form has changed. Please read the new version."))
     return redirect("annotate:enter", slug)
 
 
 @require_POST
-def confirm_guideline(request: HttpRequest, slug: str) -> HttpResponse:
+def confirm_guideline(request: UserRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(_own_raters(request), project__slug=slug)
     version = get_object_or_404(rater.project.guidelines, version=_posted_version(request))
     try:
-        onboarding.acknowledge_guideline(rater=rater, guideline=version, by=_current_user(request), now=timezone.now())
+        onboarding.acknowledge_guideline(rater=rater, guideline=version, by=request.user, now=timezone.now())
     except onboarding.VersionSuperseded:
         messages.warning(request, _("The guideline has changed. Please read the new version."))
     return redirect("annotate:enter", slug)
 
 
-def _posted_version(request: HttpRequest) -> int:
+def _posted_version(request: UserRequest) -> int:
     return integers.parse_integer(request.POST.get("version"), digits=6) or 0
 
 
 @require_POST
-def retry_screening(request: HttpRequest, slug: str) -> HttpResponse:
+def retry_screening(request: UserRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(_own_raters(request), project__slug=slug)
-    onboarding.begin_next_attempt(rater_id=rater.pk, by=_current_user(request), now=timezone.now())
+    onboarding.begin_next_attempt(rater_id=rater.pk, by=request.user, now=timezone.now())
     return redirect("annotate:enter", slug)
 
 
 @require_safe
-def show_guideline(request: HttpRequest, slug: str) -> HttpResponse:
+def show_guideline(request: UserRequest, slug: str) -> HttpResponse:
     """Show the guideline, or an older version of it."""
-    project = get_object_or_404(roles.visible_projects(_current_user(request)).select_related("guideline"), slug=slug)
+    project = get_object_or_404(roles.visible_projects(request.user).select_related("guideline"), slug=slug)
     shown = _requested_guideline(request, project)
     context = {
         "project": project,
@@ -129,21 +122,21 @@ def show_guideline(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotate/guideline.html", context)
 
 
-def _requested_guideline(request: HttpRequest, project: Project) -> Guideline | None:
+def _requested_guideline(request: UserRequest, project: Project) -> Guideline | None:
     version = request.GET.get("version", "")
     if not version:
         return project.guideline
     return get_object_or_404(project.guidelines, version=integers.parse_integer(version, digits=6))
 
 
-def _own_training_assignment(request: HttpRequest, assignment: int) -> Assignment:
-    rows = Assignment.objects.filter(rater__user=_current_user(request), lesson__isnull=False)
+def _own_training_assignment(request: UserRequest, assignment: int) -> Assignment:
+    rows = Assignment.objects.filter(rater__user=request.user, lesson__isnull=False)
     rows = rows.select_related("rater", "project__guideline", "trace__problem", "lesson")
     return get_object_or_404(rows, pk=assignment)
 
 
 @require_safe
-def show_training_feedback(request: HttpRequest, assignment: int) -> HttpResponse:
+def show_training_feedback(request: UserRequest, assignment: int) -> HttpResponse:
     row = _own_training_assignment(request, assignment)
     context = {
         "assignment": row,
@@ -156,24 +149,22 @@ def show_training_feedback(request: HttpRequest, assignment: int) -> HttpRespons
 
 
 @require_POST
-def confirm_training_feedback(request: HttpRequest, assignment: int) -> HttpResponse:
+def confirm_training_feedback(request: UserRequest, assignment: int) -> HttpResponse:
     """Continue with the next training trace, or with the gate after the training."""
     row = _own_training_assignment(request, assignment)
-    onboarding.acknowledge_feedback(
-        assignment_id=row.pk, rater_id=row.rater_id, by=_current_user(request), now=timezone.now()
-    )
+    onboarding.acknowledge_feedback(assignment_id=row.pk, rater_id=row.rater_id, by=request.user, now=timezone.now())
     rater = get_object_or_404(_own_raters(request), pk=row.rater_id)
     is_in_training = gates.next_gate(rater=rater, project=rater.project) == OnboardingGate.TRAINING
     return redirect("annotate:work" if is_in_training else "annotate:enter", rater.project.slug)
 
 
 @require_safe
-def show_completion(request: HttpRequest, slug: str) -> HttpResponse:
+def show_completion(request: UserRequest, slug: str) -> HttpResponse:
     """Show the number of submitted traces and the completion code or link for the crowd platform."""
     rater = get_object_or_404(_own_raters(request), project__slug=slug)
     context = {
         "project": rater.project,
-        "completion": completion.find_completion(rater),
-        "n": completion.count_submitted(rater),
+        "completion": onboarding_progress.find_completion(rater),
+        "n": onboarding_progress.submitted_work(rater).count(),
     }
     return render(request, "annotate/completion.html", context)

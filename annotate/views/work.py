@@ -1,42 +1,35 @@
-"""The work page and the requests of its scripts."""
+"""The work page and the requests of its scripts. A refusal has a code and a message to display."""
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+import msgspec
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
-from annotate import client_strings, completion, keys, notices, trace_payload, work_api
-from annotate.work_api import ClaimMessage, WriteBatch, decode_body, json_response, refusals_as_json
+from accounts.sessions import UserRequest
+from annotate import keys, todo, work_page
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
 from labeling.models import Assignment, OptionPart, Rater, Submission
-from labeling.models.assignment import AssignmentState
 from people.models import MemberMessage
 
 
-def _current_user(request: HttpRequest) -> User:
-    return cast(User, request.user)
-
-
-def _own_rater_id(request: HttpRequest, assignment: int) -> int:
-    """Return the assignment's rater if it is the user, else raise AssignmentUnknown."""
-    rater = raters.find_rater_id_of_assignment(assignment_id=assignment, user_id=_current_user(request).pk)
-    if rater is None:
-        raise assignments.AssignmentUnknown
-    return rater
-
-
 @require_safe
-def show_work_page(request: HttpRequest, slug: str) -> HttpResponse:
-    user = _current_user(request)
+@gzip_page  # Django adds random bytes, so that the length reveals nothing (BREACH)
+@never_cache  # Back, a restored tab and a link would show a trace as it once was
+def show_work_page(request: UserRequest, slug: str) -> HttpResponse:
+    user = request.user
     rater = get_object_or_404(Rater.objects.select_related("project__guideline"), project__slug=slug, user=user)
     opened = _assignment_to_show(request, rater)
-    if opened is not None and _is_submitted(opened):
+    if opened is not None and Assignment.objects.submitted().filter(pk=opened, reopened_at=None).exists():
         return redirect("annotate:submitted_one", opened)
     if opened is None and gates.next_gate(rater=rater, project=rater.project) not in gates.GATES_WITH_TRACES:
         return redirect("annotate:enter", slug)
@@ -44,167 +37,212 @@ def show_work_page(request: HttpRequest, slug: str) -> HttpResponse:
         "project": rater.project,
         "guideline": rater.project.guideline,
         "guideline_url": reverse("annotate:guideline", args=[slug]),
-        "offers_completion": completion.is_offered(rater.project),
-        "config": client_strings.work_page_config(request, rater.project),
-        "first_trace": trace_payload.build_payload(opened) if opened else None,
-        "reopened_requests": notices.list_reopened_requests(user, slug),
-        "reclaimed": notices.list_reclaimed(user, slug, exclude=opened),
+        "config": work_page.build_config(user, rater, now=timezone.now()),
+        "first_trace": work_page.build_trace(opened) if opened else None,
+        "reopened_requests": todo.list_reopened_requests(user, slug),
+        "reclaimed": todo.list_reclaimed(user, slug, exclude=opened),
         "message": MemberMessage.objects.unread_in(rater.project, user),
-        "error_categories": client_strings.error_categories(),
+        "error_categories": work_page.error_categories(),
         "keys": keys.load_keys(user),
     }
     return render(request, "annotate/work.html", context)
 
 
-def _assignment_to_show(request: HttpRequest, rater: Rater) -> int | None:
+def _assignment_to_show(request: UserRequest, rater: Rater) -> int | None:
     """Return the requested assignment (to correct it, or after it was reclaimed), else the one opened last."""
-    own = Assignment.objects.filter(rater=rater)
     if requested := request.GET.get("assignment"):
-        return get_object_or_404(own, pk=integers.parse_integer(requested)).pk
-    return own.filter(state=AssignmentState.OPENED).order_by("-opened_at").values_list("pk", flat=True).first()
+        return get_object_or_404(Assignment, rater=rater, pk=integers.parse_integer(requested)).pk
+    return _find_opened_assignment(rater.pk)
 
 
-def _is_submitted(assignment: int) -> bool:
-    """Whether the assignment is submitted and not being corrected."""
-    return Assignment.objects.submitted().filter(pk=assignment, reopened_at=None).exists()
+def _find_opened_assignment(rater: int, exclude: Sequence[int] = ()) -> int | None:
+    """Return the assignment opened last."""
+    opened = Assignment.objects.opened().filter(rater=rater).exclude(pk__in=exclude)
+    return opened.order_by("-opened_at").values_list("pk", flat=True).first()
+
+
+class WriteBatch(msgspec.Struct, kw_only=True):
+    """Edits of one client. The optional fields belong to a submit, skip, give-up or report."""
+
+    client: str
+    writes: list[assignments.IncomingEdit] = []
+    reason: str = ""
+    revision: int | None = None  # the revision the rater worked on
+    active_ms: int = 0  # active time since the last edit
+    promise: assignments.SubmitPromise | None = None  # what the page showed
+
+
+class ClaimMessage(msgspec.Struct, kw_only=True):
+    opened: bool = False
+    shown: list[int] = []  # assignments that the page shows, or has left and not yet told so
+
+
+def _decode_batch(request: UserRequest) -> WriteBatch:
+    return msgspec.json.decode(request.body or b"{}", type=WriteBatch)
+
+
+def _json_response(content: Any, status: int = 200) -> HttpResponse:
+    return HttpResponse(msgspec.json.encode(content), status=status, content_type="application/json")
+
+
+def _refusals_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Turn the domain's refusals into JSON with the status that the scripts expect."""
+
+    @wraps(view)
+    def wrapped(request: UserRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except msgspec.DecodeError as error:
+            message = _("Invalid request: %(error)s") % {"error": error}
+            return _json_response({"code": "invalid", "message": message}, 422)
+        except (assignments.AssignmentError, queue.QueueRefusal) as error:
+            return _describe_refusal(error)
+
+    return wrapped
+
+
+def _describe_refusal(error: Exception) -> HttpResponse:
+    name = type(error).__name__  # NothingLeft -> nothing_left
+    code = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+    status, more = 409, {}
+    match error:
+        case assignments.AssignmentUnknown():
+            status, code = 404, "unknown"
+        case assignments.EditRefused():
+            status, code = 422, "write_refused"
+            more = {"index": error.index, "sequence": error.sequence, "field": error.field}
+        case assignments.ConflictingEdits():
+            more = {"lost": _describe_lost_edits(error.lost)}
+        case queue.OnboardingRequired():
+            more = {"gate": error.gate}
+    return _json_response({"code": code, "message": str(error), **more}, status)
+
+
+def _describe_lost_edits(lost: tuple[assignments.LostEdit, ...]) -> list[dict[str, Any]]:
+    """Describe edits that a newer edit overruled, each with the current values."""
+    return [
+        {
+            "sequence": each.sequence,
+            "part": each.target.part,
+            "step": each.target.step,
+            "option": each.target.option,
+            "current": {**each.judgment._asdict(), "comment": each.review.comment},
+        }
+        for each in lost
+    ]
+
+
+def _own_assignment(request: UserRequest, assignment: int) -> dict[str, Any]:
+    """Return arguments for functions of the domain: the user's own assignment, its rater and the time."""
+    rater = raters.find_rater_id_of_assignment(assignment_id=assignment, user_id=request.user.pk)
+    if rater is None:
+        raise assignments.AssignmentUnknown
+    return {"assignment_id": assignment, "rater_id": rater, "now": timezone.now()}
 
 
 @require_POST
-@refusals_as_json
-def claim(request: HttpRequest, slug: str) -> HttpResponse:
-    rater = raters.find_rater_id(slug=slug, user_id=_current_user(request).pk)
+@_refusals_as_json
+def claim(request: UserRequest, slug: str) -> HttpResponse:
+    rater = raters.find_rater_id(slug=slug, user_id=request.user.pk)
     if rater is None:
         raise Http404
-    message = decode_body(request.body, ClaimMessage)
-    claimed = onboarding.claim_trace(
-        rater_id=rater, by=_current_user(request), now=timezone.now(), opened=message.opened
-    )
-    return json_response(trace_payload.build_payload(claimed.assignment_id))
+    message = msgspec.json.decode(request.body or b"{}", type=ClaimMessage)
+    # An open trace comes before a new one: a rater finishes what another page or tab began.
+    assignment = _find_opened_assignment(rater, exclude=message.shown)
+    if assignment is None:
+        claimed = onboarding.claim_trace(rater_id=rater, by=request.user, now=timezone.now(), opened=message.opened)
+        assignment = claimed.assignment_id
+    return _json_response(work_page.build_trace(assignment))
 
 
 @require_safe
-@refusals_as_json
-def send_trace(request: HttpRequest, assignment: int) -> HttpResponse:
-    _own_rater_id(request, assignment)
-    return json_response(trace_payload.build_payload(assignment))
+@never_cache
+@_refusals_as_json
+def send_trace(request: UserRequest, assignment: int) -> HttpResponse:
+    _own_assignment(request, assignment)
+    return _json_response(work_page.build_trace(assignment))
 
 
 @require_POST
-@refusals_as_json
-def open_held(request: HttpRequest, assignment: int) -> HttpResponse:
-    opened = queue.open_assignment(
-        assignment_id=assignment, rater_id=_own_rater_id(request, assignment), now=timezone.now()
-    )
-    return json_response({"state": opened.state, "version": opened.version, "lease_ends_at": opened.lease_ends_at})
+@_refusals_as_json
+def open_held(request: UserRequest, assignment: int) -> HttpResponse:
+    opened = queue.open_assignment(**_own_assignment(request, assignment))
+    return _json_response({"state": opened.state, "version": opened.version, "lease_ends_at": opened.lease_ends_at})
 
 
 @require_POST
-@refusals_as_json
-def record(request: HttpRequest, assignment: int) -> HttpResponse:
-    rater, batch = _own_rater_id(request, assignment), decode_body(request.body, WriteBatch)
-    recorded = assignments.record_edits(
-        assignment_id=assignment,
-        rater_id=rater,
-        client=batch.client,
-        writes=batch.writes,
-        now=timezone.now(),
-    )
-    return json_response(
+@_refusals_as_json
+def record(request: UserRequest, assignment: int) -> HttpResponse:
+    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    recorded = assignments.record_edits(**own, client=batch.client, writes=batch.writes)
+    return _json_response(
         {
             "version": recorded.version,
             "state": recorded.state,
             "is_late": recorded.is_late,
             "lease_ends_at": recorded.lease_ends_at,
-            "lost": work_api.describe_lost_writes(recorded.lost),
+            "lost": _describe_lost_edits(recorded.lost),
         }
     )
 
 
 @require_POST
-@refusals_as_json
-def submit(request: HttpRequest, assignment: int) -> HttpResponse:
+@_refusals_as_json
+def submit(request: UserRequest, assignment: int) -> HttpResponse:
     return _finish(request, assignment, assignments.submit)
 
 
 @require_POST
-@refusals_as_json
-def give_up(request: HttpRequest, assignment: int) -> HttpResponse:
+@_refusals_as_json
+def give_up(request: UserRequest, assignment: int) -> HttpResponse:
     return _finish(request, assignment, assignments.give_up)
 
 
 @require_POST
-@refusals_as_json
-def report_problem(request: HttpRequest, assignment: int) -> HttpResponse:
+@_refusals_as_json
+def report_problem(request: UserRequest, assignment: int) -> HttpResponse:
     return _finish(request, assignment, assignments.report_problem)
 
 
-def _finish(request: HttpRequest, assignment: int, verb: Callable[..., Submission]) -> HttpResponse:
+def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submission]) -> HttpResponse:
     """Record the remaining edits and end the assignment with `verb`."""
-    rater, batch = _own_rater_id(request, assignment), decode_body(request.body, WriteBatch)
-    submission = verb(
-        assignment_id=assignment,
-        rater_id=rater,
-        client=batch.client,
-        writes=batch.writes,
-        reason=batch.reason,
-        revision=batch.revision,
-        active_ms=batch.active_ms,
-        now=timezone.now(),
-        by=_current_user(request),
-    )
-    return json_response(
+    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    submission = verb(**own, **msgspec.structs.asdict(batch), by=request.user)
+    return _json_response(
         {"state": "submitted", "revision": submission.revision, "finish_reason": submission.finish_reason}
     )
 
 
 @require_POST
-@refusals_as_json
-def skip(request: HttpRequest, assignment: int) -> HttpResponse:
-    rater, batch = _own_rater_id(request, assignment), decode_body(request.body, WriteBatch)
-    assignments.skip_trace(
-        assignment_id=assignment,
-        rater_id=rater,
-        reason=batch.reason,
-        now=timezone.now(),
-        by=_current_user(request),
-    )
-    return json_response({"state": "released"})
+@_refusals_as_json
+def skip(request: UserRequest, assignment: int) -> HttpResponse:
+    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    assignments.skip_trace(**own, reason=batch.reason, by=request.user)
+    return _json_response({"state": "released"})
 
 
 @require_POST
-@refusals_as_json
-def reopen(request: HttpRequest, assignment: int) -> HttpResponse:
-    assignments.reopen_submission(
-        assignment_id=assignment,
-        rater_id=_own_rater_id(request, assignment),
-        now=timezone.now(),
-        by=_current_user(request),
-    )
-    return json_response(trace_payload.build_payload(assignment))
+@_refusals_as_json
+def reopen(request: UserRequest, assignment: int) -> HttpResponse:
+    assignments.reopen_submission(**_own_assignment(request, assignment), by=request.user)
+    return _json_response(work_page.build_trace(assignment))
 
 
 @require_POST
-@refusals_as_json
-def discard_correction(request: HttpRequest, assignment: int) -> HttpResponse:
-    rater, batch = _own_rater_id(request, assignment), decode_body(request.body, WriteBatch)
-    corrected = assignments.discard_correction(
-        assignment_id=assignment,
-        rater_id=rater,
-        client=batch.client,
-        writes=batch.writes,
-        now=timezone.now(),
-        by=_current_user(request),
-    )
-    return json_response({"state": corrected.state})
+@_refusals_as_json
+def discard_correction(request: UserRequest, assignment: int) -> HttpResponse:
+    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    corrected = assignments.discard_correction(**own, client=batch.client, writes=batch.writes, by=request.user)
+    return _json_response({"state": corrected.state})
 
 
 @require_POST
-@refusals_as_json
-def release_held(request: HttpRequest, slug: str) -> HttpResponse:
+@_refusals_as_json
+def release_held(request: UserRequest, slug: str) -> HttpResponse:
     """Return prefetched traces to the queue when the page closes. Opened traces stay assigned."""
-    rater = get_object_or_404(Rater, project__slug=slug, user=_current_user(request))
-    queue.release_held(rater_id=rater.pk, now=timezone.now(), reason="page closed", by=_current_user(request))
-    return json_response({"state": "released"})
+    rater = get_object_or_404(Rater, project__slug=slug, user=request.user)
+    queue.release_held(rater_id=rater.pk, now=timezone.now(), reason="page closed", by=request.user)
+    return _json_response({"state": "released"})
 
 
 # Other types, SVG above all, can contain scripts and are not served.
@@ -212,9 +250,9 @@ _IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
 @require_safe
-def show_image(request: HttpRequest, part: int) -> HttpResponse:
+def show_image(request: UserRequest, part: int) -> HttpResponse:
     """Serve an image of a trace that is or was assigned to the user."""
-    traces = Assignment.objects.filter(rater__user=_current_user(request)).values("trace")
+    traces = Assignment.objects.filter(rater__user=request.user).values("trace")
     image = get_object_or_404(
         OptionPart, pk=part, kind="image", media_type__in=_IMAGE_TYPES, option__step__trace__in=traces
     )

@@ -1,7 +1,7 @@
-"""Available work per project, at a constant number of queries."""
+"""Available work and managed projects, at a constant number of queries."""
 
 import datetime as dt
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.test import Client
@@ -12,13 +12,16 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotate import todo
-from labeling import queue
-from labeling.models import Project, Rater
+from jobs.models import Job, JobState
+from labeling import queue, raters
+from labeling.models import Project, Rater, Settlement
 from labeling.projects import lifecycle as labeling_projects
-from people import members, owned_projects
+from labeling.quality import project_stats, settlements
+from people import members
 from people.models import Membership, Role
 from tests import factories
 from tests.labeling.assignments import clients
+from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 SUBMITTED = {"state": "submitted", "submitted_at": factories.NOW, "finish_reason": "solution", "submitted_revision": 1}
@@ -66,11 +69,11 @@ def test_waiting_stops_counting_at_the_limit() -> None:
 def test_begin_rating_depends_on_the_role(role: Role, may: bool, client: Client) -> None:
     user = factories.make_user()
     project = a_project_of(user, waiting=1, role=role)
-    assert (only(user).may_begin_rating, only(user).is_work) == (may, False)
+    assert (only(user).may_begin_rating, only(user).rater) == (may, None)
     client.force_login(user)
     response = client.post(reverse("annotate:begin_rating", args=[project.slug]))
     assert response.status_code == (302 if may else 403)
-    assert (only(user).is_work, only(user).waiting) == ((True, 1) if may else (False, 0))
+    assert (only(user).rater is not None, only(user).waiting) == ((True, 1) if may else (False, 0))
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])
@@ -137,9 +140,9 @@ def test_opened_assignment_needs_a_valid_lease(now: dt.datetime) -> None:
     user = factories.make_user()
     project = a_project_of(user)
     kept = factories.make_assignment(Rater.objects.get(), factories.make_trace(project))
-    assert todo.find_opened_assignment(user, now) == kept
-    assert todo.find_opened_assignment(user, now + dt.timedelta(hours=1)) is None
-    assert todo.find_opened_assignment(factories.make_user(), now) is None
+    assert todo.list_opened_traces(user, now)[0].assignment == kept
+    assert todo.list_opened_traces(user, now + dt.timedelta(hours=1)) == []
+    assert todo.list_opened_traces(factories.make_user(), now) == []
 
 
 @pytest.mark.parametrize("n", [3, 30])
@@ -150,7 +153,7 @@ def test_query_count_of_home_does_not_depend_on_projects(
     user = factories.make_user()
     for k in range(n):
         a_project_of(user, waiting=waiting)
-        owned_projects.create_owned_project(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
+        members.create_owned_project(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
     with django_assert_num_queries(23 if waiting else 24):  # one more for the reason
         response = client.get(reverse("annotate:home"))
@@ -165,7 +168,10 @@ def test_step_marks_show_ratings_and_the_next_step(now: dt.datetime) -> None:
     held = factories.make_assignment(rater, trace)
     client = clients.WorkPageClient(held)
     client.rate([1, -1], now=now)
-    assert todo.list_step_marks(held) == [todo.StepMark(1, False), todo.StepMark(-1, False), todo.StepMark(None, True)]
+    opened = todo.list_opened_traces(cast(User, rater.user), now)
+    assert [each.marks for each in opened] == [
+        [todo.StepMark(1, False), todo.StepMark(-1, False), todo.StepMark(None, True)]
+    ]
 
 
 @pytest.mark.parametrize(("n", "usual"), [(9, None), (11, dt.timedelta(minutes=6))])
@@ -198,3 +204,55 @@ def test_home_announces_a_changed_guideline_to_readers_of_an_older_version(now: 
     assert only(user).has_new_guideline
     page = client.get(reverse("annotate:home")).content.decode()
     assert ("Units count." in page, "data-new-guideline" in page) == (True, True)
+
+
+def in_progress(project: Project) -> None:
+    """Settle one of three traces, contest one, pause a rater and fail a job."""
+    two = submitted_work.make_raters(project, 2)
+    settled, contested, _unread = (factories.make_trace(project) for _ in range(3))
+    for rater, says in zip(two, ([-1], [1, -1]), strict=True):
+        submitted_work.submit_trace(rater, settled, [1, -1])
+        submitted_work.submit_trace(rater, contested, says)
+    submitted_work.refresh_quality(now=factories.NOW)
+    with settlements.track_totals(project_id=project.pk, trace_ids=[contested.pk]):
+        Settlement.objects.filter(trace=contested).update(state="contested")
+    project_stats.compute_project_stats(project_id=project.pk, now=factories.NOW)
+    raters.pause_rater(rater=two[0], reason="See me.", by=factories.make_user(), now=factories.NOW)
+    failed = {"state": JobState.FAILED, "failure": "No room.", "asked_at": factories.NOW, "ended_at": factories.NOW}
+    Job.objects.create(kind="x", subject=f"project:{project.pk}", **failed)
+
+
+@pytest.mark.parametrize(
+    ("role", "pending"),
+    [
+        (Role.LEAD, ["1 contested", "1 paused", "1 job failed"]),
+        (Role.REVIEWER, ["1 contested", "1 job failed"]),
+        (Role.ENGINEER, ["1 job failed"]),
+    ],
+)
+def test_progress_and_pending_work_by_role(role: Role, pending: list[str]) -> None:
+    project, user = factories.make_project(), factories.make_user()
+    members.add_member(project=project, user=user, role=role, now=factories.NOW)
+    in_progress(project)
+    (managed,) = todo.list_managed_projects(todo.list_todos(user))
+    assert (managed.settled, managed.total, managed.last_worked_on) == (1, 3, factories.NOW.astimezone(dt.UTC).date())
+    assert managed.pending == pending
+
+
+def test_annotators_manage_no_projects() -> None:
+    project, user = factories.make_project(), factories.make_user()
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    assert todo.list_managed_projects(todo.list_todos(user)) == []
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_query_count_of_home_does_not_depend_on_managed_projects(
+    n: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    lead: User = factories.make_user()
+    for _ in range(n):
+        members.add_member(project=factories.make_project(), user=lead, role=Role.LEAD, now=factories.NOW)
+    client.force_login(lead)
+    with django_assert_num_queries(10):
+        page = client.get(reverse("annotate:home")).content.decode()
+    assert page.count("data-managed-project") == n

@@ -7,12 +7,12 @@ import pytest
 
 from annotate import training_feedback
 from annotate.training_feedback import TrainingOutcome
-from labeling import assignments, onboarding
+from labeling import assignments, gold_sets
 from labeling.models import Assignment, Option, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from tests import factories
-from tests.labeling.onboarding import onboarding_project
+from tests.labeling import onboarding_project
 
 pytestmark = pytest.mark.django_db
 STEPS: list[str | list[str]] = ["One.", "Two.", ["Three.", "Three!", "Three?"], "Four.", "Five."]
@@ -35,7 +35,7 @@ def answer_to(
         by=None,
         now=now,
     )
-    onboarding.serve_gold_set(project=project, use=GoldUse.TRAINING, now=now)
+    gold_sets.serve_gold_set(project=project, use=GoldUse.TRAINING, now=now)
     rater = factories.make_rater(project, stage="training")
     claimed = onboarding_project.claim_next(rater, now).assignment_id
     writes = [

@@ -7,13 +7,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from hypothesis import given
-from hypothesis import strategies as st
 
 from accounts.models import User
 from annotate import history, work_summary
-from charts import hour_columns
-from charts.hour_columns import HourCount
 from labeling.models import Assignment, Gold, GoldAnswer, Rater, StepReview
 from tests import factories
 
@@ -33,8 +29,8 @@ def test_today_counts_submissions_since_midnight_by_hour(now: dt.datetime) -> No
         rated(rater, now - dt.timedelta(hours=hours))
     summary = work_summary.summarize_today(user_of(rater), now)
     assert (summary.n_traces, summary.n_steps, summary.active, summary.earned) == (3, 9, dt.timedelta(seconds=270), [])
-    assert [(each.hour, each.n_steps) for each in summary.hours if each.n_steps] == [(7, 3), (9, 6)]
-    assert [each.hour for each in summary.hours if each.is_now] == [9]
+    assert {hour: n for hour, n in summary.steps_by_hour.items() if n} == {7: 3, 9: 6}
+    assert summary.hour == 9
 
 
 def test_today_starts_at_midnight_in_the_users_time_zone(now: dt.datetime) -> None:
@@ -43,7 +39,7 @@ def test_today_starts_at_midnight_in_the_users_time_zone(now: dt.datetime) -> No
     assert work_summary.summarize_today(user_of(rater), now).n_traces == 0
     with timezone.override("Asia/Tokyo"):
         summary = work_summary.summarize_today(user_of(rater), now)
-    assert [each.hour for each in summary.hours if each.n_steps] == [8]
+    assert [hour for hour, n in summary.steps_by_hour.items() if n] == [8]
 
 
 def test_submissions_are_queried_by_rater_ids(now: dt.datetime) -> None:
@@ -60,7 +56,7 @@ def test_submissions_are_queried_by_rater_ids(now: dt.datetime) -> None:
 
 
 def test_today_without_work_has_no_chart(now: dt.datetime) -> None:
-    assert work_summary.summarize_today(factories.make_user(), now).hours == []
+    assert work_summary.summarize_today(factories.make_user(), now).chart is None
 
 
 @pytest.mark.parametrize("hour", [0, 9, 23])
@@ -68,7 +64,9 @@ def test_chart_of_one_hour_shows_the_hours_around_it(hour: int) -> None:
     at = dt.datetime(2026, 11, 18, hour, 30, tzinfo=dt.UTC)
     rater = factories.make_rater(factories.make_project())
     rated(rater, at)
-    hours = [each.hour for each in work_summary.summarize_today(user_of(rater), at).hours]
+    today = work_summary.summarize_today(user_of(rater), at)
+    hours = list(today.steps_by_hour)
+    assert f'aria-label="{hour}:00, 3 steps."' in str(today.chart)
     assert len(hours) == 8
     assert hour in hours
     assert (hours[0] >= 0, hours[-1] <= 23) == (True, True)
@@ -99,20 +97,6 @@ def test_month_starts_on_its_first_day(now: dt.datetime) -> None:
         dt.timedelta(minutes=30),
         Decimal("6.00"),
     )
-
-
-@given(st.lists(st.integers(0, 5000), min_size=1, max_size=24))
-def test_bars_fit_the_chart_and_grow_with_the_count(steps: list[int]) -> None:
-    drawn = hour_columns.layout_bars([HourCount(hour, n, is_now=False) for hour, n in enumerate(steps)])
-    assert all(bar.x >= 0 and bar.x + bar.width <= hour_columns.WIDTH and 16 <= bar.y <= 80 for bar in drawn)
-    assert [bar.height for bar in sorted(drawn, key=lambda bar: bar.hour.n_steps)] == sorted(
-        bar.height for bar in drawn
-    )
-    assert drawn[0].has_label
-
-
-def test_no_hours_give_no_bars() -> None:
-    assert hour_columns.layout_bars([]) == []
 
 
 def test_weekly_gold_covers_whole_weeks_of_projects_that_show_it() -> None:

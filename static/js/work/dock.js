@@ -17,19 +17,29 @@ export class Dock {
     this.toast = document.getElementById("toast");
   }
 
-  paint(work, current) {
+  // `subject` is the position of the step that "unsure" and "comment" mean.
+  paint(work, current, subject) {
     const stops = work.rateable();
     const rated = stops.filter((step) => work.cell(step.position).rating !== null).length;
     this.#paintTrack(work, stops, current);
     this.track.setAttribute("aria-label", this.getString("rated_of", { count: rated, total: stops.length }));
     this.#paintPosition(stops, current);
     this.#paintSubmit(work);
+    this.submit.classList.toggle("is-now", !current);
+    const number = stops.findIndex((step) => step.position === subject) + 1;
+    for (const slot of this.root.querySelectorAll("[data-slot=subject]")) slot.textContent = number || "";
+  }
+
+  // A trace that was submitted elsewhere: only the save state is left.
+  setDead(isDead) {
+    for (const part of this.root.querySelectorAll(".dock__rates, .dock__more, #submit")) part.inert = isDead;
+    this.root.dataset.dead = isDead;
   }
 
   #paintPosition(stops, current) {
     const number = stops.findIndex((step) => step.position === current?.step) + 1;
     this.where.dataset.step = number || "";
-    if (!current) this.where.textContent = "";
+    if (!current) this.where.textContent = this.getString("steps", { count: stops.length });
     else if (current.option === 0) this.where.textContent = this.getString("step_of", { number, total: stops.length });
     else this.where.textContent = this.getString("step_alternative", { number, letter: String.fromCharCode(64 + current.option) });
   }
@@ -61,7 +71,7 @@ export class Dock {
   // Highlighted only for states that the annotator should know about.
   showState({ state, waiting, detail, isPersistent }) {
     clearTimeout(this.#stateTimer);
-    const isQuiet = state === "saving" || state === "saved";
+    const isQuiet = ["saving", "saved", "draft"].includes(state);
     this.save.dataset.state = state; // immediately; the text follows if the state lasts
     this.save.dataset.waiting = waiting;
     this.save.dataset.persistent = isPersistent;
@@ -74,11 +84,13 @@ export class Dock {
     else paint();
   }
 
-  showToast(text, { undo = false } = {}) {
+  // `undo` is the text of the button that undoes what the toast tells.
+  showToast(text, { undo = "", lasts = TOAST_MS } = {}) {
     this.toast.firstElementChild.textContent = text;
     this.toast.lastElementChild.hidden = !undo;
+    this.toast.lastElementChild.firstElementChild.textContent = undo;
     this.toast.hidden = false;
     clearTimeout(this.#toastTimer);
-    this.#toastTimer = setTimeout(() => (this.toast.hidden = true), TOAST_MS);
+    this.#toastTimer = setTimeout(() => (this.toast.hidden = true), lasts);
   }
 }

@@ -6,7 +6,8 @@ function actions(page) {
   return {
     negative: () => page.rate(-1), neutral: () => page.rate(0), positive: () => page.rate(1),
     next: () => page.move(1), previous: () => page.move(-1),
-    unsure: () => page.toggleUnsure(), comment: () => page.comment(), undo: () => page.undo(), submit: () => page.submit(),
+    unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.comment({ isLit }),
+    undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),
     help: () => document.getElementById("help").togglePopover(),
@@ -14,18 +15,32 @@ function actions(page) {
   };
 }
 
-export function bindActions(page, remapped) {
+// Whether the key scrolls what has the focus, such as a wide formula or a long problem.
+function scrolls(target, key) {
+  const box = target.closest("[tabindex='0']:not(.step)");
+  if (!box || !key.startsWith("Arrow")) return false;
+  return /Left|Right/.test(key) ? box.scrollWidth > box.clientWidth : box.scrollHeight > box.clientHeight;
+}
+
+// Keys of a single character can be switched off, or work only while a step has the focus (WCAG 2.1.4).
+const isAllowed = ({ key, target }, mode) => key.length > 1 || mode === "on" || (mode === "focus" && target.closest(".step") !== null);
+
+export function bindActions(page, remapped, mode) {
   const perform = actions(page);
   const keys = { ArrowDown: "next", ArrowUp: "previous", ArrowRight: "next", ArrowLeft: "previous", ...remapped };
   document.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.keyCode === 229) return; // the key belongs to an input method
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=text], textarea, select")) return;
     if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
     const name = keys[event.key] ?? keys[event.key.toLowerCase()]; // ignore Caps Lock
-    if (!name) return;
+    if (!name || !isAllowed(event, mode) || scrolls(event.target, event.key)) return;
     event.preventDefault(); // also keeps the arrow keys from rating in a radio group
-    if (!event.repeat || name === "next" || name === "previous") perform[name]();
+    if (page.isDeaf()) return;
+    if (!event.repeat || name === "next" || name === "previous") perform[name](event.shiftKey);
   });
   document.addEventListener("click", (event) => {
+    // A button that was clicked with a pointer must not repeat its action at the next Enter or Space.
+    if (event.detail) event.target.closest("button, summary")?.blur();
     const button = event.target.closest("[data-rate], [data-act]");
     if (button?.dataset.rate) return page.rate(Number(button.dataset.rate));
     if (button) return perform[button.dataset.act]();
@@ -33,13 +48,28 @@ export function bindActions(page, remapped) {
     if (row && !event.target.closest(".rate, a, button, summary") && getSelection().isCollapsed) page.goTo(stopFromRow(row));
     return undefined;
   });
+  document.addEventListener("input", (event) => {
+    const field = event.target.closest(".errorbox__why :is([name=reason], [name=corrected])");
+    if (field) page.texts.typeExplanation(field.closest(".errorbox"), field);
+  });
   document.addEventListener("change", (event) => {
     const box = event.target.closest(".errorbox__why");
-    if (box) return page.saveExplanation(box.closest(".errorbox"));
+    if (box) return page.texts.saveExplanation(box.closest(".errorbox"));
     const row = event.target.closest(".step[data-stop]");
-    if (!row || !event.target.matches(".rate input")) return undefined;
-    page.current = stopFromRow(row);
-    return page.rate(Number(event.target.value));
+    if (row && event.target.matches(".rate input")) page.rateStop(stopFromRow(row), Number(event.target.value));
+    return undefined;
+  });
+  // A second click on the kind of error takes it back.
+  let checked = null;
+  document.addEventListener("pointerdown", (event) => {
+    const input = event.target.closest(".chip")?.querySelector("input");
+    checked = input?.checked ? input : null;
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target !== checked) return;
+    checked.checked = false;
+    page.texts.saveExplanation(checked.closest(".errorbox"));
+    checked = null;
   });
   addEventListener("pagehide", () => page.supply.releasePrefetched());
 }

@@ -1,6 +1,67 @@
 // Messages from leads and notices of reclaimed traces, as a line above the trace until they are read.
 // Reloaded with each trace, never while one is being rated. A failure is retried with the next trace.
 
+import { clockTime, getString } from "./page_config.js";
+
+const cloneNote = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
+const notices = document.getElementById("notices");
+
+export function showNotice(text, kind) {
+  const notice = cloneNote("t-notice");
+  notice.dataset.notice = kind;
+  notice.querySelector("[data-slot=text]").textContent = text;
+  notice.querySelector("button").addEventListener("click", () => notice.remove());
+  notices.append(notice);
+  return notice;
+}
+
+export function showCorrection() {
+  notices.replaceChildren(document.getElementById("t-correction").content.cloneNode(true));
+}
+
+// The trace was submitted in another tab or device. Without `edit` it cannot be edited.
+export function showSubmitted(text, { assignment, url, edit, next }) {
+  const note = cloneNote("t-submitted");
+  note.dataset.assignment = assignment;
+  note.querySelector("[data-slot=text]").textContent = text;
+  note.querySelector("a").href = url;
+  const [editButton, nextButton] = note.querySelectorAll("button");
+  editButton.hidden = !edit;
+  for (const [button, act] of [[editButton, edit], [nextButton, next]]) {
+    button.addEventListener("click", () => {
+      note.remove();
+      act();
+    });
+  }
+  notices.append(note);
+}
+
+export function showLeaseEnd(moment) {
+  document.getElementById("lease").textContent = moment ? clockTime(moment) : "";
+}
+
+// The notices that belong to the trace shown before.
+export function clearNotices() {
+  for (const notice of notices.querySelectorAll(":scope > :is([data-correction], [data-notice=submitted])")) notice.remove();
+}
+
+// Show beside a step which rating another tab or device has given, and offer to restore the one given here.
+export function showLostRating(row, current, yours, restore) {
+  row?.querySelector(".step__lost")?.remove();
+  if (!row || current === yours) return;
+  const note = cloneNote("t-lost");
+  const names = { theirs: getString(`rating_${current}`), yours: getString(`rating_${yours}`) };
+  Object.assign(note.dataset, { theirs: current, yours });
+  note.querySelector("[data-slot=text]").textContent = getString("lost", names);
+  const button = note.querySelector("button");
+  button.textContent = getString("keep_rating", { rating: names.yours });
+  button.addEventListener("click", () => {
+    note.remove();
+    restore();
+  });
+  row.querySelector("[data-slot=body]").append(note);
+}
+
 export class MessagePanel {
   #url;
   #isCurrentOrLeft;

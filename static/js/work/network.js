@@ -72,11 +72,13 @@ export class Outbox extends EventTarget {
     this.client = client;
     this.urlOf = urlOf;
     this.sequence = 0;
-    this.versions = new Map();
+    this.versions = new Map(); // assignment -> version of the server's last answer
+    this.shownVersions = new Map(); // assignment -> the page shows all edits up to this version
+    this.drafts = 0; // texts being typed
     this.state = "saved";
     this.clients = new Set([client]); // clients whose edits this page shows
     this.tabs = new BroadcastChannel(LOCK);
-    this.tabs.onmessage = ({ data }) => this.#handleAnswer(data);
+    this.tabs.onmessage = ({ data }) => (data.changed ? this.#dispatchChange(data.changed) : this.#handleAnswer(data));
     addEventListener("online", () => this.sendNow());
     addEventListener("pageshow", () => this.sendNow());
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.sendNow());
@@ -106,8 +108,42 @@ export class Outbox extends EventTarget {
     return this.#storing.catch(() => {});
   }
 
-  noteVersion(assignment, version) {
+  // The page shows the trace as it is in this version.
+  noteShown(assignment, version) {
     this.versions.set(assignment, Math.max(version, this.versions.get(assignment) ?? 0));
+    this.shownVersions.set(assignment, Math.max(version, this.shownVersions.get(assignment) ?? 0));
+  }
+
+  // After own edits the version is one higher. If it is higher still, another tab or device has edited the trace.
+  #noteAnswer(assignment, version) {
+    const shown = this.shownVersions.get(assignment) ?? 0;
+    this.versions.set(assignment, Math.max(version, this.versions.get(assignment) ?? 0));
+    if (version > shown + 1) return true;
+    this.shownVersions.set(assignment, Math.max(version, shown));
+    return false;
+  }
+
+  noteDrafts(count) {
+    if (count === this.drafts) return;
+    this.drafts = count;
+    if (["saved", "draft"].includes(this.state)) this.#reportState("saved");
+  }
+
+  // Return the edits of a trace that the server does not have yet.
+  async unsentEdits(assignment) {
+    await this.whenStored();
+    return (await this.store.all()).filter((item) => item.assignment === assignment && !item.verb);
+  }
+
+  // Take back an ending that has not been sent. Return whether there was one.
+  async withdrawEnding(assignment) {
+    const withdraw = async () => {
+      await this.whenStored();
+      const endings = (await this.store.all()).filter((item) => item.assignment === assignment && item.verb);
+      await this.store.drop(endings.map((item) => item.id));
+      return endings.length > 0;
+    };
+    return navigator.locks ? navigator.locks.request(LOCK, withdraw) : withdraw();
   }
 
   sendNow() {
@@ -170,7 +206,10 @@ export class Outbox extends EventTarget {
     const { assignment } = group[0];
     const verb = ending?.verb ?? "record";
     const answer = await this.#post(assignment, verb, body, batch);
-    if (answer) this.#routeAnswer({ client, assignment, answer, writes, verb });
+    if (answer) {
+      this.#routeAnswer({ client, assignment, answer, writes, verb });
+      this.tabs.postMessage({ changed: assignment });
+    }
     await this.store.drop(batch.map((item) => item.id));
   }
 
@@ -192,8 +231,14 @@ export class Outbox extends EventTarget {
 
   #handleAnswer({ client, assignment, answer, writes, verb }) {
     if (!this.clients.has(client)) return;
-    if (answer.version !== undefined) this.noteVersion(assignment, answer.version);
+    const isBehind = answer.version !== undefined && this.#noteAnswer(assignment, answer.version);
     this.dispatchEvent(new CustomEvent("answer", { detail: { assignment, answer, writes, verb } }));
+    if (isBehind || answer.is_late) this.#dispatchChange(assignment);
+  }
+
+  // Another tab or device has edited or submitted the trace.
+  #dispatchChange(assignment) {
+    this.dispatchEvent(new CustomEvent("changed", { detail: { assignment } }));
   }
 
   async #handleFailure(error) {
@@ -206,7 +251,8 @@ export class Outbox extends EventTarget {
 
   async #reportState(state, detail = "") {
     const waiting = (await this.store.all()).filter((item) => item.kind === "rate" || item.kind === "undo").length;
-    this.#dispatchState({ state: state === "saved" && this.#storingCount ? "saving" : state, waiting, detail });
+    const isSaved = state === "saved";
+    this.#dispatchState({ state: isSaved && this.#storingCount ? "saving" : isSaved && this.drafts ? "draft" : state, waiting, detail });
   }
 
   #dispatchState(detail) {

@@ -1,6 +1,6 @@
 // Claims traces, prefetches the next one while the current one is rated, and releases it when the page closes.
 
-import { Unreachable, post } from "./network.js";
+import { Unreachable, get, post } from "./network.js";
 import { TraceState } from "./trace_state.js";
 
 const revisionKey = (assignment, revision) => `${assignment}.${revision}`;
@@ -10,11 +10,13 @@ export class TraceSupply {
   #prefetched = null;
   #left = new Set(); // "assignment.revision" of traces that were submitted, skipped or given up in this browser
   current = null; // the assignment on the page
+  kept = () => (this.current ? [this.current] : []); // assignments that this page shows, or will show again
 
-  constructor(store, outbox, { urls, buildView }) {
+  constructor(store, outbox, { urls, urlOf, buildView }) {
     this.store = store;
     this.outbox = outbox;
     this.urls = urls;
+    this.urlOf = urlOf;
     this.buildView = buildView;
   }
 
@@ -34,14 +36,35 @@ export class TraceSupply {
   // Endings of a page that was closed are only in the store, and only until they are sent. Read them before each claim,
   // which the server may answer before it gets them.
   async #loadLeftFromStore() {
-    for (const item of await this.store.all()) {
-      if (item.verb) this.#left.add(revisionKey(item.assignment, item.body.revision));
-    }
+    const endings = (await this.store.all()).filter((item) => item.verb);
+    for (const item of endings) this.#left.add(revisionKey(item.assignment, item.body.revision));
+    return endings.map((item) => item.assignment);
   }
 
+  // The server returns an open trace that this page does not show before a new one.
   async claim(opened = true) {
-    await this.#loadLeftFromStore();
-    return this.prepare(await post(this.urls.claim, { opened }));
+    const left = await this.#loadLeftFromStore();
+    const shown = [...new Set([...left, ...this.kept()])];
+    const trace = await post(this.urls.claim, { opened, shown }).catch(async (error) => {
+      // An ending that is not sent yet makes room for another trace.
+      const isFull = error.answer?.code === "open_traces_limit" && (await this.store.all()).some((item) => item.verb);
+      throw isFull ? new Unreachable("not sent yet") : error;
+    });
+    return this.prepare(trace);
+  }
+
+  // Compare a trace with the server's: another tab or device may have changed it. Take over everything but unsent edits,
+  // and return the ratings that differed; none are returned, and nothing is taken over, of another revision.
+  async compare(work) {
+    const { assignment, revision } = work.trace;
+    const { sequence } = this.outbox;
+    const content = await get(this.urlOf(assignment, "content")).catch(() => null);
+    if (!content || content.is_submitted || content.revision !== revision) return { content };
+    const unsent = await this.outbox.unsentEdits(assignment);
+    const isOutdated = content.version < this.outbox.versions.get(assignment) || sequence !== this.outbox.sequence;
+    if (isOutdated) return this.compare(work); // an edit was made here in the meantime
+    this.outbox.noteShown(assignment, content.version);
+    return { content, overruled: work.adopt(content, unsent) };
   }
 
   // Called when half of the current trace is rated: early enough to be ready, and late enough not to hold it for long.
@@ -71,13 +94,14 @@ export class TraceSupply {
     const isLeft = this.#left.has(revisionKey(trace.assignment, trace.revision)) || items.some((item) => item.verb);
     if (isLeft || this.current === trace.assignment) throw new Unreachable("not sent yet");
     const work = new TraceState(trace);
-    this.outbox.noteVersion(trace.assignment, trace.version);
+    this.outbox.noteShown(trace.assignment, trace.version);
     for (const item of items) {
       this.outbox.clients.add(item.client); // edits of a closed tab are now shown here
       if (item.kind === "comment") work.comments.set(item.step, item.text);
       else if (item.kind === "write_step") work.written.set(item.step, item.text);
       else work.applyServerCell(item.step, item.option, { ...item, reason: item.text });
     }
+    work.drafts = (await this.store.drafts()).filter((draft) => draft.assignment === trace.assignment);
     return this.buildView(work);
   }
 }

@@ -2,7 +2,7 @@
 // If the browser cannot store them (private mode, full or failing disk), they are kept in memory: `isPersistent` is false.
 
 const NAME = "stepmark";
-const VERSION = 1;
+const VERSION = 2;
 
 const requestDone = (request) =>
   new Promise((resolve, reject) => {
@@ -31,8 +31,11 @@ const withTimeout = (answering, timeout = TIMEOUT_MS) => {
 async function openDatabase(user) {
   const opening = indexedDB.open(`${NAME}-${user}`, VERSION);
   opening.onupgradeneeded = () => {
-    const items = opening.result.createObjectStore("items", { keyPath: "id", autoIncrement: true });
-    items.createIndex("assignment", "assignment");
+    const { result: database } = opening;
+    if (!database.objectStoreNames.contains("items")) {
+      database.createObjectStore("items", { keyPath: "id", autoIncrement: true }).createIndex("assignment", "assignment");
+    }
+    database.createObjectStore("drafts", { keyPath: "key" });
   };
   return requestDone(opening);
 }
@@ -60,7 +63,9 @@ export class Store {
 
   #use(database) {
     this.database = database;
-    if (database) database.onclose = () => this.#stopUsingDatabase();
+    if (!database) return;
+    database.onclose = () => this.#stopUsingDatabase();
+    database.onversionchange = () => database.close();
   }
 
   // Resolve when the item is on disk, as far as the browser can tell. After the first refusal, all items stay in memory,
@@ -97,6 +102,32 @@ export class Store {
     }
   }
 
+  // Texts that are being typed. Each keystroke replaces the draft.
+  async putDraft(draft) {
+    await this.#changeDrafts((drafts) => drafts.put(draft));
+  }
+
+  async dropDraft(key) {
+    await this.#changeDrafts((drafts) => drafts.delete(key));
+  }
+
+  async drafts() {
+    if (!this.database) return [];
+    return withTimeout(requestDone(this.database.transaction("drafts").objectStore("drafts").getAll())).catch(() => []);
+  }
+
+  async #changeDrafts(change) {
+    if (!this.database) return;
+    try {
+      const work = this.database.transaction("drafts", "readwrite");
+      change(work.objectStore("drafts"));
+      work.commit(); // at once: closing the tab would abort the transaction
+      await transactionDone(work);
+    } catch {
+      // The page still has the text, and sends it when the annotator stops typing.
+    }
+  }
+
   async #readDatabase() {
     if (!this.database) return this.#stored.values();
     try {
@@ -115,7 +146,27 @@ export class Store {
   async #write(item) {
     const work = this.database.transaction("items", "readwrite", { durability: "strict" });
     const adding = work.objectStore("items").add(item);
+    work.commit?.();
     await transactionDone(work);
     return adding.result;
   }
 }
+
+// What a tab remembers across a reload. It is no loss if the browser forgets it.
+export const tabMemory = {
+  read(key) {
+    try {
+      return JSON.parse(sessionStorage.getItem(key));
+    } catch {
+      return null;
+    }
+  },
+  write(key, value) {
+    try {
+      if (value === null) sessionStorage.removeItem(key);
+      else sessionStorage.setItem(key, JSON.stringify(value));
+    } catch {
+      // full or refused
+    }
+  },
+};

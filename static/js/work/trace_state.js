@@ -3,6 +3,8 @@
 
 const cellKey = (step, option) => `${step}.${option}`;
 const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "" });
+const toCell = ({ rating, flagged, category, reason }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "" });
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class TraceState {
   constructor(trace) {
@@ -16,7 +18,7 @@ export class TraceState {
       if (turn.comment) this.comments.set(turn.step, turn.comment);
       if (turn.written) this.written.set(turn.step, turn.written);
       for (const judgment of turn.judgments) {
-        this.cells.set(cellKey(turn.step, judgment.option), { ...EMPTY, ...judgment, flagged: Boolean(judgment.flagged) });
+        this.cells.set(cellKey(turn.step, judgment.option), toCell(judgment));
       }
     }
   }
@@ -80,6 +82,16 @@ export class TraceState {
     return { code: missing.length ? "rate_alternatives" : "first_error", missing: missing.length, number };
   }
 
+  // What the submit button says, which the server compares with what it would store.
+  promise() {
+    const { code, number } = this.submitState();
+    return { code, number };
+  }
+
+  keepsPromise({ code, number }) {
+    return isSame(this.promise(), { code, number });
+  }
+
   rate(stop, rating) {
     return this.#change(stop, { rating }, "rate");
   }
@@ -93,43 +105,83 @@ export class TraceState {
   }
 
   write(step, text) {
-    this.undone.push({ step, written: this.written.get(step) ?? "" });
-    this.written.set(step, text);
-    return { kind: "write_step", step, text };
+    return this.#changeText(this.written, "write_step", step, text);
   }
 
   comment(step, text) {
-    this.undone.push({ step, comment: this.comments.get(step) ?? "" });
-    this.comments.set(step, text);
-    return { kind: "comment", step, text };
+    return this.#changeText(this.comments, "comment", step, text);
   }
 
-  // Brings the former value back. Undo is a write like every other, so that the history tells what happened.
+  #changeText(texts, kind, step, text) {
+    this.undone.push({ kind, stop: { step, option: 0 }, former: texts.get(step) ?? "", now: text });
+    texts.set(step, text);
+    return { kind, step, text };
+  }
+
+  // Bring the former value back. Undo is a write like every other, so that the history tells what happened.
   undo() {
     const last = this.undone.pop();
     if (!last) return null;
-    if ("comment" in last) {
-      this.comments.set(last.step, last.comment);
-      return { stop: { step: last.step, option: 0 }, write: { kind: "comment", step: last.step, text: last.comment } };
+    const { kind, stop, former, now } = last;
+    if (kind !== "rate") {
+      this.#textsOf(kind).set(stop.step, former);
+      return { stop, what: kind, write: { kind, step: stop.step, text: former } };
     }
-    if ("written" in last) {
-      this.written.set(last.step, last.written);
-      return { stop: { step: last.step, option: 0 }, write: { kind: "write_step", step: last.step, text: last.written } };
-    }
-    this.cells.set(cellKey(last.stop.step, last.stop.option), last.cell);
-    return { stop: last.stop, write: this.#write(last.stop, last.cell, "undo") };
+    this.cells.set(cellKey(stop.step, stop.option), former);
+    const what = ["rating", "flagged", "category", "reason"].find((part) => former[part] !== now[part]) ?? "rating";
+    return { stop, what, write: this.#write(stop, former, "undo") };
   }
 
-  // The server says what stands where another client's write won.
+  // Take over the changes that could be undone before a reload, as far back as they lead to what the page shows.
+  restoreUndo(changes) {
+    const values = new Map();
+    this.undone = [];
+    for (const change of changes.toReversed()) {
+      const target = `${change.kind}.${cellKey(change.stop.step, change.stop.option)}`;
+      if (!isSame(values.get(target) ?? this.#valueOf(change), change.now)) break;
+      values.set(target, change.former);
+      this.undone.unshift(change);
+    }
+  }
+
+  #valueOf({ kind, stop }) {
+    return kind === "rate" ? toCell(this.cell(stop.step, stop.option)) : (this.#textsOf(kind).get(stop.step) ?? "");
+  }
+
+  #textsOf(kind) {
+    return kind === "comment" ? this.comments : this.written;
+  }
+
+  // The value that another client's write has left.
   applyServerCell(step, option, cell) {
-    this.cells.set(cellKey(step, option), { ...EMPTY, ...cell, flagged: Boolean(cell.flagged) });
-    this.undone = this.undone.filter((former) => !former.stop || cellKey(former.stop.step, former.stop.option) !== cellKey(step, option));
+    this.cells.set(cellKey(step, option), toCell(cell));
+    this.undone = this.undone.filter(({ kind, stop }) => kind !== "rate" || cellKey(stop.step, stop.option) !== cellKey(step, option));
+  }
+
+  // Take over the trace as the server has it, except for `unsent` edits. Return the ratings that differed from those here.
+  adopt(trace, unsent) {
+    const server = new TraceState(trace);
+    const kept = new Set(unsent.map(({ kind, step, option }) => (option == null ? `${kind}.${step}` : cellKey(step, option))));
+    const overruled = [];
+    for (const key of new Set([...this.cells.keys(), ...server.cells.keys()])) {
+      const [step, option] = key.split(".").map(Number);
+      const [yours, current] = [this.cell(step, option), server.cell(step, option)];
+      if (kept.has(key) || isSame(toCell(yours), toCell(current))) continue;
+      this.applyServerCell(step, option, current);
+      if (yours.rating !== null && yours.rating !== current.rating) overruled.push({ step, option, current, yours });
+    }
+    for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written]]) {
+      for (const step of new Set([...mine.keys(), ...theirs.keys()])) {
+        if (!kept.has(`${kind}.${step}`)) mine.set(step, theirs.get(step) ?? "");
+      }
+    }
+    return overruled;
   }
 
   #change(stop, change, kind) {
-    const former = this.cell(stop.step, stop.option);
+    const former = toCell(this.cell(stop.step, stop.option));
     const cell = { ...former, ...change };
-    this.undone.push({ stop, cell: former });
+    this.undone.push({ kind: "rate", stop, former, now: cell });
     this.cells.set(cellKey(stop.step, stop.option), cell);
     return this.#write(stop, cell, kind);
   }

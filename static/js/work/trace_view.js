@@ -96,18 +96,34 @@ export class TraceView {
     slot(box, "category").hidden = !trace.asks_error_category;
     slot(box, "reason").hidden = !trace.asks_reason;
     slot(box, "corrected").hidden = !trace.asks_corrected_step;
-    box.querySelector("[name=corrected]").value = this.work.written.get(step.position) ?? "";
     const alternatives = this.work.alternatives(step);
     slot(box, "title").hidden = alternatives.length === 0;
-    slot(box, "title").firstChild.textContent = this.getString("alternatives_to", { number: this.#numberOf(step) });
+    slot(box, "title").firstChild.textContent = this.getString("alternatives_to", { number: this.numberOf(step.position) });
     alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
-    const cell = this.work.cell(step.position);
-    for (const input of box.querySelectorAll("[name=category]")) {
-      input.name = `category${step.position}`; // a radio group per box
-      input.checked = input.value === cell.category;
-    }
-    box.querySelector("[name=reason]").value = cell.reason;
+    for (const input of box.querySelectorAll("[name=category]")) input.name = `category${step.position}`; // a radio group per box
+    this.#fill(box);
     return box;
+  }
+
+  // Show what is stored, after an undo or an edit of another tab or device.
+  fillErrorBoxes() {
+    for (const box of this.node.querySelectorAll(".errorbox")) this.#fill(box);
+  }
+
+  #fill(box) {
+    const step = Number(box.dataset.step);
+    const cell = this.work.cell(step);
+    for (const input of box.querySelectorAll("[name^=category]")) input.checked = input.value === cell.category;
+    const values = { reason: cell.reason, corrected: this.work.written.get(step) ?? "" };
+    for (const [name, value] of Object.entries(values)) {
+      const field = box.querySelector(`[name=${name}]`);
+      if (field !== document.activeElement && field.value !== value) field.value = value;
+    }
+  }
+
+  // If a step has the focus, the focus moves with the light.
+  keepFocus(stop) {
+    if (document.activeElement?.closest(".step")) this.rowFor(stop)?.focus({ preventScroll: true });
   }
 
   #alternative(step, option, letter) {
@@ -117,8 +133,9 @@ export class TraceView {
     return row;
   }
 
-  #numberOf(step) {
-    return this.rows.get(stopId({ step: step.position, option: 0 }))?.dataset.number ?? step.position + 1;
+  // The number of the step at a position, as people count.
+  numberOf(position) {
+    return this.rows.get(stopId({ step: position, option: 0 }))?.dataset.number ?? position + 1;
   }
 
   // Repaint all rows, with `current` highlighted.
@@ -162,6 +179,7 @@ export class TraceView {
     row.classList.toggle("is-now", isCurrent);
     if (isCurrent) row.setAttribute("aria-current", "step");
     else row.removeAttribute("aria-current");
+    if ((row.tabIndex === 0) !== isCurrent) row.tabIndex = isCurrent ? 0 : -1;
     row.classList.toggle("is-rated", cell.rating !== null);
     row.classList.toggle("is-neg", Boolean(end) && option === 0 && step === end.position);
     row.classList.toggle("is-past", Boolean(end) && step > end.position);

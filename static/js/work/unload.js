@@ -10,13 +10,23 @@ export function goWhenAnswered(outbox, { assignment, after }) {
 }
 
 // Delay links to pages that show what was submitted.
-export function delayLinksUntilSaved(page, outbox) {
+function delayLinksUntilSaved(page, outbox) {
   for (const link of page.querySelectorAll("a[data-when-saved]")) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
       goWhenSaved(outbox, link.href);
     });
   }
+}
+
+// The page without a trace.
+export function buildEmptyPage(outbox, { reason, code, retry }) {
+  const page = document.getElementById("t-nothing").content.cloneNode(true);
+  page.querySelector("[data-slot=reason]").textContent = reason;
+  page.querySelector("section").dataset.nothing = code;
+  page.querySelector("button").addEventListener("click", retry);
+  delayLinksUntilSaved(page, outbox);
+  return page;
 }
 
 // Go to `url` as soon as everything is saved.

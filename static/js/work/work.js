@@ -1,38 +1,42 @@
 // The work page: one keystroke per rating, and the next trace appears without waiting for the network.
 
-import { promptText } from "./text_prompt.js";
+import { closePrompt, promptText } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
 import { Dock } from "./dock.js";
-import { goWhenAnswered, goWhenSaved, delayLinksUntilSaved, warnBeforeUnload } from "./unload.js";
+import { Drafts, TextEdits } from "./drafts.js";
+import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
 import { bindActions } from "./keyboard.js";
-import { MessagePanel } from "./messages.js";
+import { MessagePanel, clearNotices, showCorrection, showLeaseEnd, showLostRating, showNotice, showSubmitted } from "./messages.js";
+import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
-import { Store } from "./store.js";
+import { StepScroller } from "./step_scroller.js";
+import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
 import { loadMath } from "./rendering.js";
 
-const readJson = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
-const config = readJson("work-config");
-const store = await Store.open(config.user);
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const QUICK_PRESS_MS = 250; // after a shorter interval, jump instead of scrolling smoothly
 const RETRY_MS = 2000;
-
-function getString(name, values = {}) {
-  const forms = (store.isPersistent ? null : config.strings.memory_only[name]) ?? config.strings[name];
-  const text = typeof forms === "string" ? forms : values.count === 1 ? forms.one : forms.other;
-  return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
-}
-
-const urlOf = (assignment, verb) => config.urls[verb].replace("/0/", `/${assignment}/`);
+const UNDO_SUBMIT_MS = 10_000;
+const SURPRISE_MS = 700; // keys pressed so soon after another trace appeared were meant for the one before
+const MAX_UNDO = 100; // changes that can be undone after a reload
 
 const RECLAIMED_STATES = new Set(["released", "lapsed"]);
 
 class WorkPage {
   #movedAt = 0;
   #isLeaving = false;
+  #isSubmittedElsewhere = false;
   #reclaimedNotice = null;
+  #shownAt = 0;
+  #hasChanged = false; // the annotator has changed the trace since it appeared
+  #deafUntil = 0;
+  #rated = null; // the step just rated, if the light moved on from it by itself
+  #inSight = null; // the step that a key has brought into view
+  #left = new Map(); // assignment -> view of a trace whose ending the server has not answered
+  #waiting = []; // views that come before the next trace
+  #lastSubmit = null;
 
   constructor(store) {
     this.stage = document.getElementById("stage");
@@ -40,10 +44,16 @@ class WorkPage {
     this.clock = new ActiveClock().listen();
     const client = crypto.getRandomValues(new Uint8Array(12)).reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
     this.outbox = new Outbox(store, { client, urlOf });
-    this.supply = new TraceSupply(store, this.outbox, { urls: config.urls, buildView: (work) => new TraceView(work, { getString }) });
+    this.supply = new TraceSupply(store, this.outbox, { urls: config.urls, urlOf, buildView: (work) => new TraceView(work, { getString }) });
     this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
     this.outbox.addEventListener("answer", (event) => this.#handleAnswer(event.detail));
     this.outbox.addEventListener("refused", (event) => this.#handleRefusal(event.detail));
+    this.outbox.addEventListener("changed", (event) => this.work?.trace.assignment === event.detail.assignment && this.#sync());
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.#sync());
+    this.drafts = new Drafts(store, this.outbox);
+    this.texts = new TextEdits(this, this.drafts);
+    this.scroller = new StepScroller();
+    this.supply.kept = () => [this.view, ...this.#waiting, ...this.#left.values()].filter(Boolean).map((view) => view.work.trace.assignment);
     this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
     this.current = null;
   }
@@ -58,39 +68,93 @@ class WorkPage {
   }
 
   show(view) {
-    this.#isLeaving = false;
+    this.#isLeaving = this.#isSubmittedElsewhere = this.#hasChanged = false;
+    this.#rated = this.#inSight = null;
     this.#reclaimedNotice?.remove();
     this.#reclaimedNotice = null;
+    clearNotices();
+    closePrompt();
     this.view = view;
     this.work = view.work;
     this.supply.current = this.work.trace.assignment;
     this.stage.replaceChildren(view.node);
     view.typeset();
     document.title = getString("title", { project: config.project });
-    this.#showLeaseEnd(this.work.trace.lease_ends_at);
+    showLeaseEnd(this.work.trace.lease_ends_at);
     if (RECLAIMED_STATES.has(this.work.trace.state)) this.#showReclaimed();
-    if (this.work.trace.is_correction) this.#showCorrection();
+    if (this.work.trace.is_correction) showCorrection();
     this.clock.take();
+    this.#setDead(false);
+    document.documentElement.dataset.canSkip = this.#canSkip();
     // The first rating would open a held trace too, but the time of reading starts now.
-    if (view.work.trace.state === "held") post(urlOf(view.work.trace.assignment, "open"), {}).catch((error) => this.#handleOpenRefused(view, error));
+    if (view.work.trace.state === "held") this.#open(view);
     this.current = this.work.unrated()[0] ?? this.work.stops()[0] ?? null;
+    this.#restore();
+    this.#hasChanged = false;
+    this.scroller.watch(view.node);
     this.paint();
     this.#scroll(false);
+    this.#shownAt = performance.now();
     document.documentElement.dataset.ready = view.node.dataset.assignment;
     // Load KaTeX last: formulas show their source until then.
     setTimeout(() => loadMath(config.katex).then(() => view.typeset()));
   }
 
-  // The trace was reclaimed in the meantime, or an onboarding step is due. Ratings made here are kept.
-  #handleOpenRefused(view, error) {
-    if (error instanceof Refused && this.view === view) this.#fetchNext();
+  #open(view) {
+    view.work.trace.state = "opened";
+    post(urlOf(view.work.trace.assignment, "open"), {}).catch((error) => {
+      // The trace was reclaimed in the meantime, or an onboarding step is due. Ratings made here are kept.
+      if (error instanceof Refused && this.view === view) this.#fetchNext();
+    });
+  }
+
+  // What a reload or a closed tab left: changes that can be undone, and texts that were being typed.
+  #restore() {
+    const { trace, drafts = [] } = this.work;
+    if (!this.work.undone.length) this.work.restoreUndo(tabMemory.read(this.#undoKey()) ?? []);
+    const current = drafts.filter((draft) => draft.revision === trace.revision);
+    this.work.drafts = [];
+    this.drafts.adopt(current);
+    for (const { field, step, text } of current) {
+      if (field === "comment") this.texts.comment(step, { isFocused: false });
+      else this.texts.save(field, step, text);
+    }
+  }
+
+  #undoKey() {
+    return `undo.${this.work.trace.assignment}.${this.work.trace.revision}`;
+  }
+
+  // A trace that was submitted elsewhere takes no ratings.
+  #setDead(isDead) {
+    this.#isSubmittedElsewhere = isDead;
+    this.view.node.inert = isDead;
+    this.dock.setDead(isDead);
+  }
+
+  isOpen() {
+    return Boolean(this.work) && !this.#isLeaving && !this.#isSubmittedElsewhere;
+  }
+
+  // Whether a key may still have been meant for the trace that was here before.
+  isDeaf() {
+    return performance.now() < this.#deafUntil;
   }
 
   async #showNext() {
     this.messages.refresh();
     await this.outbox.whenStored(); // the annotator may close the tab as soon as the next trace is visible
+    const waiting = this.#waiting.pop();
+    if (waiting) return this.#showAndSync(waiting);
     const ready = await this.supply.takePrefetched();
-    return ready ? this.show(ready) : this.#fetchNext();
+    if (!ready) return this.#fetchNext();
+    // One that was begun earlier may have been rated elsewhere since it was fetched.
+    return ready.work.trace.state === "opened" ? this.#showAndSync(ready) : this.show(ready);
+  }
+
+  #showAndSync(view) {
+    this.show(view);
+    return this.#sync();
   }
 
   async #fetchNext() {
@@ -107,12 +171,8 @@ class WorkPage {
   #showNothing(error) {
     if (error.answer?.gate) return goWhenSaved(this.outbox, config.urls.enter);
     this.view = this.work = this.current = this.supply.current = null;
-    const page = document.getElementById("t-nothing").content.cloneNode(true);
     const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
-    page.querySelector("[data-slot=reason]").textContent = reason;
-    page.querySelector("section").dataset.nothing = error.answer?.code ?? "offline";
-    page.querySelector("button").addEventListener("click", () => this.#fetchNext());
-    delayLinksUntilSaved(page, this.outbox);
+    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#fetchNext() });
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
     if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), RETRY_MS);
@@ -122,32 +182,51 @@ class WorkPage {
 
   paint() {
     this.view.paint(this.current);
-    this.dock.paint(this.work, this.current);
+    this.dock.paint(this.work, this.current, this.#subject()?.step);
   }
 
-  #enqueue(write) {
+  enqueue(write) {
+    this.#hasChanged = true;
     this.outbox.enqueue(this.work.trace.assignment, { ...write, active_ms: this.clock.take() });
+    tabMemory.write(this.#undoKey(), this.work.undone.slice(-MAX_UNDO));
     if (!this.work.trace.after && this.work.unrated().length <= this.work.stops().length / 2) this.supply.prefetch();
   }
 
   rate(rating) {
-    if (!this.current || this.#isLeaving) return;
-    const stop = this.current;
-    this.#enqueue(this.work.rate(stop, rating));
+    if (!this.current || !this.isOpen()) return;
+    if (!this.#bringIntoSight(this.current)) return;
     this.dock.flashButton(rating);
+    this.rateStop(this.current, rating);
+    if (this.current) this.view.keepFocus(this.current);
+  }
+
+  // A key never rates a step that is out of sight: it brings the step into view.
+  #bringIntoSight(stop) {
+    if (this.#inSight === stopId(stop) || this.scroller.shows(this.view.rowFor(stop))) return true;
+    this.#inSight = stopId(stop);
+    this.#scroll(false);
+    this.dock.showToast(getString("out_of_sight", { number: this.view.numberOf(stop.step) }));
+    return false;
+  }
+
+  rateStop(stop, rating) {
+    if (!this.isOpen()) return;
+    this.enqueue(this.work.rate(stop, rating));
     const stops = this.work.stops();
     const index = stops.findIndex((each) => stopId(each) === stopId(stop));
-    this.current = stops[index + 1] ?? stop;
+    this.current = stops[index + 1] ?? null; // after the last one, only the submit button is lit
+    this.#rated = stop;
+    this.#inSight = null;
     this.paint();
-    if (stopId(this.current) !== stopId(stop)) this.#scroll();
+    this.#scroll();
     if (stop.option === 0 && this.work.end()?.position === stop.step) {
-      this.dock.showToast(getString("first_negative", { number: this.view.rowFor(stop).dataset.number }), { undo: true });
+      this.dock.showToast(getString("first_negative", { number: this.view.numberOf(stop.step) }), { undo: getString("undo") });
     }
   }
 
   move(by) {
     const stops = this.work?.stops() ?? [];
-    const index = stops.findIndex((stop) => stopId(stop) === stopId(this.current));
+    const index = this.current ? stops.findIndex((stop) => stopId(stop) === stopId(this.current)) : stops.length;
     const to = stops[Math.max(0, Math.min(stops.length - 1, index + by))];
     if (to) this.goTo(to);
   }
@@ -155,39 +234,51 @@ class WorkPage {
   goTo(stop) {
     if (!this.work.stops().some((each) => stopId(each) === stopId(stop))) return;
     this.current = stop;
+    this.#rated = this.#inSight = null;
     this.paint();
     this.#scroll();
+    this.view.keepFocus(stop);
   }
 
   #scroll(smooth = true) {
-    const row = this.current && this.view.rowFor(this.current);
+    const stop = this.current ?? this.#rated;
+    const row = stop && this.view.rowFor(stop);
     const isQuick = performance.now() - this.#movedAt < QUICK_PRESS_MS;
     this.#movedAt = performance.now();
-    row?.scrollIntoView({ block: "center", behavior: !smooth || isQuick || reducedMotion.matches ? "auto" : "smooth" });
+    if (row) this.scroller.follow(row, { isSmooth: smooth && !isQuick && !reducedMotion.matches });
   }
 
-  toggleUnsure() {
-    if (!this.current) return;
-    this.#enqueue(this.work.toggleUnsure(this.current));
+  // The step that "unsure" and "comment" mean: the one just rated, unless the annotator has chosen another since. With
+  // Shift they mean the lit step.
+  #subject(isLit = false) {
+    return (isLit ? this.current : null) ?? this.#rated ?? this.current;
+  }
+
+  toggleUnsure({ isLit = false } = {}) {
+    const stop = this.#subject(isLit);
+    if (!stop || !this.isOpen()) return;
+    this.enqueue(this.work.toggleUnsure(stop));
     this.paint();
+    const { flagged } = this.work.cell(stop.step, stop.option);
+    this.dock.showToast(getString(flagged ? "unsure_on" : "unsure_off", { number: this.view.numberOf(stop.step) }), { undo: getString("undo") });
   }
 
   undo() {
-    const undone = this.work?.undo();
-    if (!undone) return this.dock.showToast(getString("nothing_to_undo"));
-    this.#enqueue(undone.write);
-    this.current = this.work.stops().find((stop) => stopId(stop) === stopId(undone.stop)) ?? this.work.stops()[0];
+    if (!this.isOpen() || !this.work.undone.length) return this.#undoSubmit();
+    const { stop, what, write } = this.work.undo();
+    this.enqueue(write);
+    this.#rated = this.#inSight = null;
+    this.current = this.work.stops().find((each) => stopId(each) === stopId(stop)) ?? this.work.stops()[0];
     this.paint();
-    return this.#scroll();
+    this.view.fillErrorBoxes();
+    this.#scroll();
+    const rating = getString(`rating_${this.work.cell(stop.step, stop.option).rating}`);
+    return this.dock.showToast(getString(`undone_${what}`, { number: this.view.numberOf(stop.step), rating }));
   }
 
-  comment() {
-    if (!this.current) return;
-    const { step } = this.current;
-    promptText(getString("ask_comment"), getString("confirm_comment"), this.work.comments.get(step) ?? "", (text) => {
-      this.#enqueue(this.work.comment(step, text));
-      this.paint();
-    });
+  comment({ isLit = false } = {}) {
+    const subject = this.#subject(isLit);
+    if (subject) this.texts.comment(subject.step);
   }
 
   toggleProblem() {
@@ -196,104 +287,214 @@ class WorkPage {
     problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
   }
 
-  saveExplanation(box) {
-    const stop = { step: Number(box.dataset.step), option: 0 };
-    const category = box.querySelector("[name^=category]:checked")?.value ?? "";
-    const reason = box.querySelector("[name=reason]").value;
-    const corrected = box.querySelector("[name=corrected]").value;
-    const cell = this.work.cell(stop.step);
-    if (category !== cell.category || reason !== cell.reason) this.#enqueue(this.work.explain(stop, category, reason));
-    if (corrected !== (this.work.written.get(stop.step) ?? "")) this.#enqueue(this.work.write(stop.step, corrected));
-  }
-
   // --- leaving a trace -----------------------------------------------------------------------------------------
 
   submit() {
-    if (!this.work || this.#isLeaving) return;
-    if (this.work.submitState().missing) this.dock.showToast(this.dock.submit.textContent);
-    else this.#finish("submit", {});
+    if (!this.isOpen()) return;
+    const [unrated] = this.work.unrated();
+    if (this.work.submitState().missing) {
+      this.dock.showToast(this.dock.submit.textContent);
+      if (unrated) this.goTo(unrated);
+    } else if (this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS) this.#finish("submit", {});
+  }
+
+  #canSkip() {
+    return !this.work.trace.is_onboarding && !this.work.trace.is_correction && config.skips_left > 0;
   }
 
   leaveWithReason(verb) {
-    if (!this.work || this.#isLeaving) return;
-    promptText(getString(`ask_${verb}`), getString(`confirm_${verb}`), "", (reason) => reason.trim() && this.#finish(verb, { reason }));
+    if (!this.isOpen()) return;
+    if (verb === "skip" && !this.#canSkip()) {
+      this.dock.showToast(getString("no_skip"));
+      return;
+    }
+    promptText({
+      question: getString(`ask_${verb}`),
+      confirm: getString(`confirm_${verb}`),
+      text: "",
+      done: (reason) => (reason.trim() ? this.#finish(verb, { reason }) : this.dock.showToast(getString("no_reason"))),
+    });
   }
 
   // The edits are sent for the history; the submission does not change.
   discardCorrection() {
-    if (this.work && !this.#isLeaving) this.#finish("discard", {});
+    if (this.isOpen()) this.#finish("discard", {});
   }
 
   #finish(verb, body) {
+    this.texts.saveAll();
+    const { view } = this;
+    const { trace } = this.work;
+    this.drafts.dropAll(trace);
+    const promised = this.work.promise();
     this.#isLeaving = true;
-    this.supply.markLeft(this.work.trace);
-    this.outbox.enqueue(this.work.trace.assignment, { verb, body: { ...body, revision: this.work.trace.revision, active_ms: this.clock.take() } });
-    if (this.work.trace.after) goWhenAnswered(this.outbox, this.work.trace);
-    else this.#showNext();
+    tabMemory.write(this.#undoKey(), null);
+    this.supply.markLeft(trace);
+    this.#left.set(trace.assignment, view);
+    if (verb === "skip") config.skips_left -= 1;
+    this.#sendEnding(view, verb, { ...body, active_ms: this.clock.take() });
+    if (trace.after) return goWhenAnswered(this.outbox, trace);
+    this.#lastSubmit = verb === "submit" && !trace.is_onboarding ? { assignment: trace.assignment, view, at: performance.now() } : null;
+    if (this.#lastSubmit) tabMemory.write("last-submit", trace.assignment);
+    return this.#showNext().then(() => this.#offerUndoSubmit(promised));
+  }
+
+  // The ending says what the page shows: the server refuses it if the submission would be another one.
+  #sendEnding({ work }, verb, body) {
+    const { trace } = work;
+    const promise = { seen: this.outbox.shownVersions.get(trace.assignment) ?? 0, ...work.promise() };
+    this.outbox.enqueue(trace.assignment, { verb, body: { ...body, revision: trace.revision, promise } });
+  }
+
+  #offerUndoSubmit({ code, number }) {
+    const undo = { undo: getString("undo_submit"), lasts: UNDO_SUBMIT_MS };
+    if (this.#lastSubmit) this.dock.showToast(getString(`submitted_${code}`, { number }), undo);
+  }
+
+  // --- taking a submission back ------------------------------------------------------------------------------------
+
+  async #undoSubmit() {
+    const last = this.#lastSubmit;
+    if (!last || performance.now() - last.at > UNDO_SUBMIT_MS) return this.dock.showToast(getString("nothing_to_undo"));
+    this.#lastSubmit = null;
+    if (!(await this.outbox.withdrawEnding(last.assignment))) return this.editSubmission(last.assignment);
+    this.#left.delete(last.assignment);
+    this.supply.unmarkLeft(last.assignment, last.view.work.trace.revision);
+    return this.#showInstead(last.view);
+  }
+
+  // Correct a submission here; afterwards the trace comes back that was open.
+  async editSubmission(assignment = tabMemory.read("last-submit")) {
+    if (this.#isLeaving || this.#left.has(assignment)) return undefined;
+    const isHere = assignment === this.work?.trace.assignment && !this.#isSubmittedElsewhere;
+    if (!assignment || isHere) return this.dock.showToast(getString("nothing_to_edit"));
+    try {
+      const trace = await post(urlOf(assignment, "reopen"), {});
+      this.supply.current = null;
+      return this.#showInstead(await this.supply.prepare({ ...trace, after: null }));
+    } catch (error) {
+      return showNotice(error instanceof Refused ? error.message : getString("offline"), "refused");
+    }
+  }
+
+  // Show another trace than the annotator expects; the one shown now comes next. Keys pressed just now were meant for it.
+  #showInstead(view) {
+    if (this.view && this.isOpen() && this.view !== view) this.#waiting.push(this.view);
+    this.#deafUntil = performance.now() + SURPRISE_MS;
+    this.show(view);
   }
 
   // --- answers of the server --------------------------------------------------------------------------------------
 
-  #handleAnswer({ assignment, answer, writes }) {
+  #handleAnswer({ assignment, answer, writes, verb }) {
+    if (verb !== "record") this.#left.delete(assignment);
     if (this.work?.trace.assignment !== assignment) return;
     for (const lost of answer.lost ?? []) {
-      if (lost.part === "rating") this.#showLost({ ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
+      if (lost.part === "rating" && !answer.is_late) {
+        this.#showLost(this.view, { ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
+      }
     }
-    if (answer.lease_ends_at) this.#showLeaseEnd(answer.lease_ends_at);
+    if (answer.lease_ends_at) showLeaseEnd(answer.lease_ends_at);
     else if (RECLAIMED_STATES.has(answer.state)) this.#showReclaimed();
+  }
+
+  // Compare a trace with the server: another tab or device may have rated or submitted it. Returns how many ratings
+  // differed, or null if the server did not answer.
+  async #sync(view = this.view) {
+    if (!view) return null;
+    const { content, overruled } = await this.supply.compare(view.work);
+    const isShown = view === this.view && this.isOpen();
+    if (!content || (view === this.view && !isShown)) return null;
+    if (content.is_submitted) {
+      if (isShown) this.#showSubmitted(content);
+      return null;
+    }
+    if (!overruled) {
+      if (isShown) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
+      return null;
+    }
+    for (const each of overruled) this.#showLost(view, each);
+    if (isShown) {
+      this.view.fillErrorBoxes();
+      this.paint();
+    }
+    return overruled.length;
+  }
+
+  // Another tab or device has submitted this trace.
+  #showSubmitted({ assignment, submitted_at: submittedAt }) {
+    this.#setDead(true);
+    closePrompt();
+    showLeaseEnd(null);
+    const text = getString("submitted_elsewhere", { time: clockTime(submittedAt) });
+    const edit = this.work.trace.is_onboarding ? null : () => this.editSubmission(assignment);
+    showSubmitted(text, { assignment, url: urlOf(assignment, "submitted_one"), edit, next: () => this.#showNext() });
   }
 
   // A lead reclaimed the trace, or its lease expired. The annotator can still finish and submit it.
   #showReclaimed() {
-    this.#showLeaseEnd(null);
-    if (!this.#reclaimedNotice) this.#reclaimedNotice = this.#showNotice(getString("reclaimed"), "reclaimed");
-  }
-
-  #showCorrection() {
-    document.getElementById("notices").replaceChildren(document.getElementById("t-correction").content.cloneNode(true));
-  }
-
-  #showLeaseEnd(moment) {
-    const shown = moment ? new Date(moment).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) : "";
-    document.getElementById("lease").textContent = shown;
+    showLeaseEnd(null);
+    if (!this.#reclaimedNotice) this.#reclaimedNotice = showNotice(getString("reclaimed"), "reclaimed");
   }
 
   // Another tab or device overruled a rating: show the current one, and offer to restore the rating made here.
-  #showLost({ step, option, current, yours }) {
-    this.work.applyServerCell(step, option, current);
-    const row = this.view.rowFor({ step, option });
-    const note = document.getElementById("t-lost").content.firstElementChild.cloneNode(true);
-    const names = { theirs: getString(`rating_${current.rating}`), yours: getString(`rating_${yours.rating}`) };
-    Object.assign(note.dataset, { theirs: current.rating, yours: yours.rating });
-    note.querySelector("[data-slot=text]").textContent = getString("lost", names);
-    const button = note.querySelector("button");
-    button.textContent = getString("keep_rating", { rating: names.yours });
-    button.addEventListener("click", () => {
-      this.current = { step, option };
-      this.#enqueue(this.work.rate(this.current, yours.rating));
-      note.remove();
-      this.paint();
-    });
-    row?.querySelector("[data-slot=body]").append(note);
-    this.paint();
+  #showLost(view, { step, option, current, yours }) {
+    view.work.applyServerCell(step, option, current);
+    showLostRating(view.rowFor({ step, option }), current.rating, yours.rating, () => this.rateStop({ step, option }, yours.rating));
+    if (view === this.view) this.paint();
   }
 
-  #handleRefusal({ assignment, error, items }) {
-    for (const item of items) if (item.verb) this.supply.unmarkLeft(assignment, item.body.revision);
-    this.#showNotice(error.message, "refused");
+  // Nothing is submitted, skipped or given up that the annotator did not mean: the trace comes back, with the reason.
+  async #handleRefusal({ assignment, error, items }) {
+    const ending = items.find((item) => item.verb);
+    if (!ending) return showNotice(error.message, "refused");
+    const view = this.#left.get(assignment);
+    this.#left.delete(assignment);
+    this.supply.unmarkLeft(assignment, ending.body.revision);
+    if (this.#lastSubmit?.assignment === assignment) this.#lastSubmit = null;
+    if (error.answer.code === "skip_limit_reached") config.skips_left = 0;
+    else if (ending.verb === "skip") config.skips_left += 1;
+    if (this.view === view) this.#isLeaving = false;
+    if (error.answer.code === "already_submitted") {
+      if (this.view === view) return this.#sync();
+      const url = urlOf(assignment, "submitted_one");
+      return showSubmitted(error.message, { assignment, url, edit: () => this.editSubmission(assignment), next: () => {} });
+    }
+    const overruled = view ? await this.#sync(view) : null;
+    const isKnown = error.answer.code === "unseen_ratings" && overruled === 0 && !ending.body.is_repeat;
+    if (isKnown && view.work.keepsPromise(ending.body.promise)) return this.#repeatEnding(view, ending);
+    return this.#bringBack(assignment, view, error.message);
   }
 
-  #showNotice(text, kind) {
-    const notice = document.getElementById("t-notice").content.firstElementChild.cloneNode(true);
-    notice.dataset.notice = kind;
-    notice.querySelector("[data-slot=text]").textContent = text;
-    notice.querySelector("button").addEventListener("click", () => notice.remove());
-    document.getElementById("notices").append(notice);
-    return notice;
+  // The page shows all that is stored, so the ending means the same as before.
+  #repeatEnding(view, { verb, body }) {
+    if (view === this.view) this.#isLeaving = true;
+    this.supply.markLeft(view.work.trace);
+    this.#left.set(view.work.trace.assignment, view);
+    return this.#sendEnding(view, verb, { ...body, active_ms: 0, is_repeat: true });
   }
+
+  #bringBack(assignment, view, message) {
+    const isElsewhere = view !== this.view;
+    const notice = showNotice(message, "refused");
+    if (!view) {
+      const link = notice.querySelector("a");
+      link.href = `?assignment=${assignment}`;
+      link.hidden = false;
+    } else if (!isElsewhere) this.paint();
+    else if (this.#hasChanged && this.work) this.#waiting.push(view);
+    else {
+      this.#showInstead(view);
+      this.#sync();
+    }
+  }
+
 }
+
+// A page from the browser's history may show a trace as it once was.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 
 const page = new WorkPage(store);
 warnBeforeUnload(page.outbox, store);
-bindActions(page, config.keys);
+bindActions(page, config.keys, config.shortcuts);
 await page.start(readJson("first-trace"));

@@ -34,6 +34,14 @@ def test_changed_keys_are_saved_and_can_be_reset(user: User, browser: Client) ->
     assert keys.load_keys(user) == keys.DEFAULTS
 
 
+def test_single_character_shortcuts_can_be_switched_off(user: User, browser: Client) -> None:
+    assert keys.load_mode(user) == "on"
+    browser.post(URL, {**keys.DEFAULTS, "mode": "focus"})
+    user.refresh_from_db()
+    assert (keys.load_mode(user), keys.load_keys(user)) == ("focus", keys.DEFAULTS)
+    assert browser.post(URL, {**keys.DEFAULTS, "mode": "sometimes"}).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("key", "code"),
     [

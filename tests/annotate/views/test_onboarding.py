@@ -17,7 +17,7 @@ from labeling.projects import lifecycle
 from people import invitations, members
 from people.models import Role, WorkerId
 from tests import factories
-from tests.labeling.onboarding import onboarding_project
+from tests.labeling import onboarding_project
 from tests.people.personas import make_personas
 
 pytestmark = pytest.mark.django_db
@@ -149,7 +149,7 @@ def test_query_count_does_not_depend_on_the_set_size(
     walk_in(rater)
     onboarding_project.add_gold_trace(project, GoldUse.TRAINING, n)
     assignment = onboarding_project.rate_next(rater, timezone.now())
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(14):
         page(client, "lesson", assignment.pk)
 
 

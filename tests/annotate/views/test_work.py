@@ -130,6 +130,37 @@ def test_submit_includes_the_last_ratings_and_is_idempotent(project: Project) ->
     assert Submission.objects.count() == 1
 
 
+def test_submit_that_promised_another_ending_is_refused(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    content = batch(rating(1, 0, 1), rating(2, 1, 1), rating(3, 2, 0))
+    promise = {"seen": 0, "code": "first_error", "number": 3}
+    status, data = me.post(f"{assignment}/submit", {**content, "promise": promise})
+    assert (status, data["code"]) == (409, "unseen_ratings")
+    assert me.post(f"{assignment}/submit", {**content, "promise": {"seen": 1, "code": "no_error"}})[0] == 200
+    late = {"client": "c2", "writes": [rating(1, 0, -1)], "promise": {**promise, "number": 1}}
+    status, data = me.post(f"{assignment}/submit", late)
+    assert (status, data["code"]) == (409, "already_submitted")
+
+
+def test_claim_prefers_an_open_trace_that_the_page_does_not_show(project: Project) -> None:
+    me = AtWork(project)
+    first = me.claim()["assignment"]
+    assert me.claim()["assignment"] == first
+    _, second = me.post(f"{project.slug}/claim", {"opened": True, "shown": [first]})
+    assert second["assignment"] != first
+    for opened in (True, False):
+        _, trace = me.post(f"{project.slug}/claim", {"opened": opened, "shown": [second["assignment"]]})
+        assert (trace["assignment"], trace["state"]) == (first, "opened")
+
+
+def test_page_and_content_are_not_cached(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    for path in (f"/work/{project.slug}/", f"/work/{assignment}/content"):
+        assert "no-store" in me.client.get(path)["Cache-Control"]
+
+
 def test_incomplete_submit_is_refused_and_keeps_the_ratings(project: Project) -> None:
     me = AtWork(project)
     assignment = me.claim()["assignment"]

@@ -1,0 +1,258 @@
+"""What the work page's scripts receive: their configuration, the strings that they display, and traces.
+
+Strings are in Python so that they are translated like all others. A trace comes without gold, sampling source, scores
+or other raters' labels."""
+
+import datetime as dt
+from typing import Any
+
+import orjson
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+import rawsql
+from accounts.models import User
+from annotate import keys
+from labeling import assignments, gold_sets
+from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview
+from labeling.models.assignment import AssignmentPurpose, AssignmentState
+from labeling.models.trace import StepKind
+from labeling.projects import protocols
+
+_ASSIGNMENT_URLS = (
+    *("record", "submit", "give_up", "report", "skip", "open", "reopen", "discard", "content", "submitted_one"),
+)
+_PROJECT_URLS = ("claim", "release_held", "enter", "unread")
+
+
+def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any]:
+    """Return the scripts' configuration. The 0 in assignment URLs is a placeholder for the assignment's ID."""
+    project = rater.project
+    urls = {name: reverse(f"annotate:{name}", args=[0]) for name in _ASSIGNMENT_URLS}
+    urls |= {name: reverse(f"annotate:{name}", args=[project.slug]) for name in _PROJECT_URLS}
+    return {
+        "user": user.pk,
+        "project": project.name,
+        "strings": {
+            **_trace_strings(),
+            **_submit_strings(),
+            **_undo_strings(),
+            **_save_strings(),
+            **_prompt_strings(),
+            "memory_only": _memory_only_strings(),
+        },
+        "urls": urls,
+        "skips_left": assignments.count_skips_left(rater_id=rater.pk, project=project, now=now),
+        "shortcuts": keys.load_mode(user),
+        "keys": {key: action for action, key in keys.load_keys(user).items() if key},
+        "katex": {name: static(f"vendor/katex-0.19.1/katex.min.{name}") for name in ("css", "js")},
+    }
+
+
+def error_categories() -> list[tuple[str, str]]:
+    return [
+        ("reasoning", _("Wrong reasoning")),
+        ("calculation", _("Calculation error")),
+        ("misread", _("Misread the problem")),
+        ("unsupported", _("Unsupported claim")),
+        ("other", _("Other")),
+    ]
+
+
+def _plural_forms(one: str, other: str) -> dict[str, str]:
+    """Return the singular and plural forms; the script picks one and fills in {count}."""
+    return {"one": ngettext(one, other, 1), "other": ngettext(one, other, 2)}
+
+
+def _trace_strings() -> dict[str, Any]:
+    return {
+        "title": _("Rate a trace · {project}"),
+        "problem": _("Problem"),
+        "formula": _("Formula, scrolls sideways"),
+        "reference_answer": _("Reference answer:"),
+        "answer_right": _("The final answer is correct"),
+        "answer_wrong": _("The final answer is incorrect"),
+        "image": _("Image"),
+        "step": _("step {number}"),
+        "steps": _plural_forms("{count} step to rate", "{count} steps to rate"),
+        "alternative": _("alternative {letter}"),
+        "alternatives_to": _("Alternatives to step {number}"),
+        "rating_of": _("Rating for {name}"),
+        "rated_of": _("{count} of {total} steps rated"),
+        "step_of": _("Step {number} of {total}"),
+        "step_alternative": _("Step {number}, alternative {letter}"),
+        "show_all": _("Show all {lines} lines ({size})"),
+    }
+
+
+def _submit_strings() -> dict[str, Any]:
+    texts = protocols.submit_texts()
+    return {
+        **{f"submit_{code}": {"one": one, "other": other} for code, (one, other) in texts.items()},
+        "first_negative": _("Step {number} is the first negative step"),
+        "out_of_sight": _("Step {number} was out of sight. Press again to rate it."),
+        "unsure_on": _("Unsure: step {number}"),
+        "unsure_off": _("No longer unsure: step {number}"),
+        "submitted_first_error": _("Submitted: first error at step {number}"),
+        "submitted_no_error": _("Submitted: no error found"),
+        "submitted_all_rated": _("Submitted: all steps rated"),
+        "submitted_elsewhere": _(
+            "You submitted this trace at {time} in another tab or device. Ratings here no longer change it."
+        ),
+        "no_skip": _("This trace can't be skipped."),
+        "no_reason": _("Not done: write a reason first."),
+        "rating_null": _("not rated"),
+        "rating_-1": _("negative"),
+        "rating_0": _("neutral"),
+        "rating_1": _("positive"),
+        "lost": _("In another tab or device you chose {theirs}; here you chose {yours}."),
+        "keep_rating": _("Keep {rating}"),
+    }
+
+
+def _undo_strings() -> dict[str, Any]:
+    return {
+        "undo": _("Undo"),
+        "undo_submit": _("Undo submit"),
+        "nothing_to_undo": _("Nothing to undo"),
+        "nothing_to_edit": _("You have not submitted a trace in this tab"),
+        "undone_rating": _("Undone: step {number} is {rating} again"),
+        "undone_flagged": _("Undone: unsure, step {number}"),
+        "undone_category": _("Undone: kind of error, step {number}"),
+        "undone_reason": _("Undone: reason, step {number}"),
+        "undone_comment": _("Undone: comment, step {number}"),
+        "undone_write_step": _("Undone: corrected step {number}"),
+    }
+
+
+def _save_strings() -> dict[str, Any]:
+    return {
+        "save_saved": _("All saved"),
+        "save_draft": _("Draft kept in this browser"),
+        "save_saving": _plural_forms("Saving {count} rating", "Saving {count} ratings"),
+        "save_waiting": _plural_forms("Offline. {count} rating saved here", "Offline. {count} ratings saved here"),
+        "save_logged_out": _plural_forms(
+            "Logged out. {count} rating saved here", "Logged out. {count} ratings saved here"
+        ),
+        "save_broken": _("This browser can't store ratings: {detail}"),
+        "reclaimed": _("This trace was returned to the queue. You can still finish and submit it."),
+        "logged_out": _("You're logged out. Your ratings are saved here. Log in to send them."),
+        "offline": _(
+            "You're offline. Your ratings are saved in this browser and will be sent when you're back online."
+        ),
+    }
+
+
+def _memory_only_strings() -> dict[str, Any]:
+    """Return replacements for strings of the same names, for browsers that cannot store ratings."""
+    return {
+        "save_saved": _("Saved on the server (this browser keeps no copy)"),
+        "save_waiting": _plural_forms(
+            "Offline. {count} rating unsent: keep this tab open", "Offline. {count} ratings unsent: keep this tab open"
+        ),
+        "save_logged_out": _plural_forms(
+            "Logged out. {count} rating unsent: keep this tab open",
+            "Logged out. {count} ratings unsent: keep this tab open",
+        ),
+        "logged_out": _("You're logged out. Keep this tab open and log in to send your ratings."),
+        "offline": _("You're offline. Keep this tab open: your ratings will be sent when you're back online."),
+    }
+
+
+def _prompt_strings() -> dict[str, Any]:
+    return {
+        "ask_comment": _("Comment on step {number} (Enter saves, Shift+Enter starts a new line)"),
+        "ask_skip": _("Why are you skipping this trace? It will go to someone else."),
+        "ask_give_up": _("Why can't you finish? Your ratings so far will be submitted."),
+        "ask_report": _("What is wrong with the problem?"),
+        "confirm_comment": _("Save comment"),
+        "confirm_skip": _("Skip trace"),
+        "confirm_give_up": _("Give up"),
+        "confirm_report": _("Report problem"),
+    }
+
+
+_TRACE_SQL = rawsql.load_sql(__file__, "trace_payload.sql")
+_ONBOARDING_PURPOSES = {AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING}
+_AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERVATION}
+# The columns of trace_payload.sql that the scripts receive under these names.
+_ASSIGNMENT_FIELDS = (
+    *("assignment", "version", "revision", "state", "is_correction", "lease_ends_at", "submitted_at"),
+    *("reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"),
+)
+_PROBLEM_FIELDS = ("text", "domain", "reference_answer", "is_answer_right")
+_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason")
+
+
+def build_trace(assignment_id: int) -> dict[str, Any]:
+    """Return an assigned trace. A plain trace takes one query."""
+    row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
+    trace, purpose, protocol, has_parts, step_rows, *values = row
+    n = len(_ASSIGNMENT_FIELDS)
+    fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
+    problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
+    steps = _group_options(orjson.loads(step_rows or "[]"))
+    if has_parts:
+        _add_parts(trace, steps)
+    after = None  # the page that follows the trace, if it is not the next trace
+    if fields["is_correction"]:
+        after = reverse("annotate:history")
+    elif purpose in _ONBOARDING_PURPOSES:
+        problem["domain"], after = _describe_onboarding(assignment_id)
+    return {
+        **fields,
+        "is_onboarding": purpose in _ONBOARDING_PURPOSES,
+        "is_submitted": fields["state"] == AssignmentState.SUBMITTED and not fields["is_correction"],
+        "rule": protocols.RULES[protocol]._asdict(),
+        "is_agent": any(step["kind"] in _AGENT_KINDS for step in steps),
+        "problem": problem,
+        "after": after,
+        "steps": steps,
+        "turns": _load_turns(assignment_id, fields["revision"]) if fields["version"] else [],
+    }
+
+
+def _describe_onboarding(assignment_id: int) -> tuple[str, str | None]:
+    """Return the place of a trace in its training or screening set, and the page that follows it."""
+    assignment = Assignment.objects.select_related("rater", "project").get(pk=assignment_id)
+    number, total = gold_sets.position_in_set(assignment)
+    place = {"number": number, "total": total}
+    if assignment.purpose == AssignmentPurpose.TRAINING:
+        return _("Training, trace %(number)d of %(total)d") % place, reverse("annotate:lesson", args=[assignment_id])
+    after = reverse("annotate:enter", args=[assignment.project.slug]) if number == total else None
+    return _("Screening, trace %(number)d of %(total)d") % place, after
+
+
+def _group_options(rows: list[Any]) -> list[dict[str, Any]]:
+    steps: dict[int, dict[str, Any]] = {}
+    for position, kind, is_rateable, option, text in sorted(rows, key=lambda row: (row[0], row[3])):
+        step = steps.setdefault(
+            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "options": []}
+        )
+        step["options"].append({"position": option, "text": text, "parts": []})
+    return list(steps.values())
+
+
+def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
+    options = {(step["position"], option["position"]): option for step in steps for option in step["options"]}
+    rows = OptionPart.objects.filter(option__step__trace=trace_id).select_related("option__step")
+    for part in rows.order_by("position"):
+        url = None if part.data is None else reverse("annotate:part", args=[part.pk])
+        option = options[part.option.step.position, part.option.position]
+        option["parts"].append({"kind": part.kind, "text": part.text, "name": part.name, "url": url})
+
+
+def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:
+    """Return the rater's reviews of the steps in this revision, with their ratings."""
+    reviews = StepReview.objects.filter(assignment=assignment_id, revision=revision)
+    columns = reviews.order_by("step__position").values_list("pk", "step__position", "comment", "written_text")
+    turns: dict[int, dict[str, Any]] = {
+        pk: {"step": step, "comment": comment, "written": written, "judgments": []}
+        for pk, step, comment, written in columns
+    }
+    judgments = Judgment.objects.filter(turn__in=reviews).order_by("turn__step__position", "option__position")
+    for turn, option, *values in judgments.values_list("turn_id", "option__position", *_JUDGMENT_FIELDS):
+        turns[turn]["judgments"].append({"option": option, **dict(zip(_JUDGMENT_FIELDS, values, strict=True))})
+    return list(turns.values())

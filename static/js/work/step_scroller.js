@@ -1,0 +1,104 @@
+// Keeps the lit step in the free area: below the problem, which sticks to the top, and above the dock.
+// The layout settles only after a scroll, because steps outside the screen have estimated heights, and later again, when
+// formulas and images arrive. So the position is checked until it stays right.
+
+const QUIET_FRAMES = 3; // so many right positions in a row end the check
+const MAX_FRAMES = 60;
+const VISIBLE = 48; // px of a step that are enough to rate it
+const SCROLL_KEYS = new Set(["PageUp", "PageDown", "Home", "End", " "]);
+
+export class StepScroller {
+  #row = null;
+  #isChecking = false;
+  #frames = 0;
+  #sizes = new ResizeObserver(() => this.#check());
+
+  constructor() {
+    this.bar = document.querySelector(".top");
+    this.dock = document.querySelector(".dock");
+    this.#sizes.observe(this.dock);
+    addEventListener("resize", () => {
+      this.#measureProblem();
+      this.#check();
+    });
+    // Who scrolls wants to read something else: follow again when the light moves.
+    for (const kind of ["wheel", "touchmove", "pointerdown"]) addEventListener(kind, () => this.release(), { passive: true, capture: true });
+    addEventListener("keydown", (event) => SCROLL_KEYS.has(event.key) && this.release(), { capture: true });
+  }
+
+  // Begin with another trace.
+  watch(node) {
+    this.#sizes.disconnect();
+    this.#sizes.observe(this.dock);
+    this.#sizes.observe(node);
+    this.problem = node.querySelector(".problem");
+    this.#row = null;
+    this.#measureProblem();
+  }
+
+  // On low screens the problem scrolls away.
+  #measureProblem() {
+    this.isSticky = this.problem && getComputedStyle(this.problem).position === "sticky";
+  }
+
+  release() {
+    this.#row = null;
+  }
+
+  follow(row, { isSmooth }) {
+    this.#row = row;
+    const area = this.#freeArea();
+    const rect = row.getBoundingClientRect();
+    // Scroll smoothly only if the step is visible already: nobody waits for the step to rate.
+    const behavior = isSmooth && this.#isInside(rect, area) && rect.height <= area.height ? "smooth" : "instant";
+    scrollBy({ top: this.#distance(rect, area), behavior });
+    this.#check();
+  }
+
+  // Whether enough of the step is visible to rate it.
+  shows(row) {
+    const area = this.#freeArea();
+    const rect = row.getBoundingClientRect();
+    const visible = Math.min(rect.bottom, area.bottom) - Math.max(rect.top, area.top);
+    return visible >= Math.min(VISIBLE, rect.height / 2, Math.max(area.height, 0));
+  }
+
+  #freeArea() {
+    const top = this.bar.getBoundingClientRect().bottom + (this.isSticky ? this.problem.offsetHeight : 0);
+    const bottom = this.dock.getBoundingClientRect().top;
+    return { top, bottom, height: bottom - top };
+  }
+
+  // To the middle; a step that is taller than the free area starts at its top.
+  #distance(rect, area) {
+    return rect.top - area.top - Math.max(0, (area.height - rect.height) / 2);
+  }
+
+  #isInside(rect, area) {
+    if (rect.height > area.height) return Math.abs(rect.top - area.top) < 2;
+    return rect.top >= area.top - 1 && rect.bottom <= area.bottom + 1;
+  }
+
+  #check() {
+    this.#frames = MAX_FRAMES;
+    if (this.#isChecking || !this.#row) return;
+    this.#isChecking = true;
+    let quiet = 0;
+    const next = () => {
+      if (!this.#row?.isConnected || quiet >= QUIET_FRAMES || this.#frames <= 0) {
+        this.#isChecking = false;
+        return;
+      }
+      this.#frames -= 1;
+      const area = this.#freeArea();
+      const rect = this.#row.getBoundingClientRect();
+      if (this.#isInside(rect, area)) quiet += 1;
+      else {
+        quiet = 0;
+        scrollBy({ top: this.#distance(rect, area), behavior: "instant" });
+      }
+      requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  }
+}
