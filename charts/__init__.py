@@ -1,5 +1,5 @@
 """Charts as SVG: pure functions from numbers to drawings.
 
-They know neither Django nor our models. A drawing has an accessible name and CSS classes; `static/css/charts.css` gives
-them their style on pages, and `charts.standalone` embeds a style sheet for files.
+They know neither Django nor our models. A drawing has an accessible name and CSS classes. The style sheets of pages
+style them; `charts.standalone` embeds a style sheet for files.
 """

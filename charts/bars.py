@@ -1,12 +1,12 @@
-"""Bar charts: columns over time, stacked columns, horizontal bars."""
+"""Bar charts: columns over time or over the hours of a day, stacked columns, horizontal bars."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from charts.scales import AxisScale, NumberFormatter, choose_ticks, draw_axis_labels, draw_gridlines
-from charts.svg import Drawing, Svg
+from charts.svg import AxisScale, Drawing, NumberFormatter, Svg, draw_axis_labels, draw_value_axis
 
 WIDTH, WIDE = 372.0, 560.0
+HOURS_WIDTH = 280
 
 
 @dataclass(frozen=True)
@@ -16,25 +16,43 @@ class BarValue:
     note: str = ""
 
 
-def draw_columns(
-    bars: Sequence[BarValue], *, name: str, reads: NumberFormatter, width: float = WIDE, height: float = 118.0
-) -> Svg:
+def draw_columns(bars: Sequence[BarValue], *, name: str, reads: NumberFormatter, width: float = WIDE) -> Svg:
     """Draw one column per value. The last one is highlighted and shows its value."""
-    drawing = Drawing(width, height, name)
-    at = choose_ticks(0, max([bar.value for bar in bars] or [1]) or 1, about=2)
-    left, right = 10 + 6.2 * max(len(reads(value)) for value in at), width - 52
-    up = AxisScale(0, at[-1], height - 20, 8)
-    draw_gridlines(drawing, up, at, left, right, reads)
+    drawing, right = Drawing(width, 118, name), width - 52
+    most = max([bar.value for bar in bars] or [1]) or 1
+    up, left = draw_value_axis(drawing, 0, most, floor=98, top=8, right=right, reads=reads, about=2)
     step = (right - left) / max(len(bars), 1)
     for n, bar in enumerate(bars):
         is_last = n == len(bars) - 1
-        drawing.box(
-            left + n * step + step * 0.18, up(bar.value), step * 0.64, up(0) - up(bar.value), "f1" if is_last else "f3"
-        )
+        x, y = left + n * step, up(bar.value)
+        drawing.box(x + step * 0.18, y, step * 0.64, up(0) - y, "f1" if is_last else "f3")
         if is_last:
-            drawing.text((left + (n + 1) * step, up(bar.value) + 4), reads(bar.value), "t")
-    centers = [left + (n + 0.5) * step for n in range(len(bars))]
-    draw_axis_labels(drawing, centers, [bar.label for bar in bars], height - 5)
+            drawing.text((x + step, y + 4), reads(bar.value), "t")
+    _label_columns(drawing, [bar.label for bar in bars], left, step, 113)
+    return drawing.to_svg()
+
+
+def _label_columns(
+    drawing: Drawing, labels: Sequence[str], left: float, step: float, y: float, at_most: int = 5
+) -> None:
+    draw_axis_labels(drawing, [left + (n + 0.5) * step for n in range(len(labels))], labels, y, at_most)
+
+
+def draw_hours(steps_by_hour: Mapping[int, int], *, now: int, name: str) -> Svg:
+    """Draw one column per hour, with its number of steps above it and the hour below it."""
+    top, floor, label_width = 16, 80, 28
+    drawing = Drawing(HOURS_WIDTH, 96, name)
+    drawing.line([(0, floor + 0.5), (HOURS_WIDTH, floor + 0.5)], "hours__floor")
+    most, slot = max(steps_by_hour.values()) or 1, HOURS_WIDTH / len(steps_by_hour)
+    every = -(-label_width * len(steps_by_hour) // HOURS_WIDTH)  # narrow columns are not all labeled
+    for n, (hour, steps) in enumerate(steps_by_hour.items()):
+        width, middle = round(slot * 0.62), round(slot * (n + 0.5))
+        height = max(2, round((floor - top) * steps / most)) if steps else 0  # small counts stay visible
+        drawing.box(middle - width // 2, floor - height, width, height, "is-now" if hour == now else "")
+        if steps:
+            drawing.text((middle, floor - height - 4), str(steps), "hours__count", "middle")
+        if n % every == 0:
+            drawing.text((middle, 93), str(hour), anchor="middle")
     return drawing.to_svg()
 
 
@@ -54,11 +72,8 @@ def draw_stacked_columns(
     """Stack the shares from the first layer up. The rest is labeled, not drawn."""
     height, right = 164.0, WIDTH - 84
     drawing = Drawing(WIDTH, height, name)
-    totals = [sum(layer.shares[n] for layer in layers) for n in range(len(labels))]
-    at = choose_ticks(0, max([*totals, 0.01]))
-    left = 10 + 6.2 * max(len(reads(value)) for value in at)
-    up = AxisScale(0, at[-1], height - 22, 10)
-    draw_gridlines(drawing, up, at, left, right, reads)
+    most = max([sum(layer.shares[n] for layer in layers) for n in range(len(labels))] + [0.01])
+    up, left = draw_value_axis(drawing, 0, most, floor=height - 22, top=10, right=right, reads=reads)
     step = (right - left) / max(len(labels), 1)
     for n in range(len(labels)):
         base = 0.0
@@ -67,7 +82,7 @@ def draw_stacked_columns(
             drawing.box(left + n * step + step * 0.15, up(top) + 1, step * 0.7, up(base) - up(top) - 1, layer.css)
             base = top
     _name_layers(drawing, layers, up, right + 6, rest)
-    draw_axis_labels(drawing, [left + (n + 0.5) * step for n in range(len(labels))], labels, height - 7, at_most=4)
+    _label_columns(drawing, labels, left, step, height - 7, at_most=4)
     return drawing.to_svg()
 
 

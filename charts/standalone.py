@@ -6,8 +6,7 @@ Every number that is drawn is also written next to it.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from charts.scales import AxisScale
-from charts.svg import Drawing, Svg
+from charts.svg import AxisScale, Drawing, Svg
 
 _WIDTH, _ROW_HEIGHT, _LEFT, _RIGHT = 500, 24, 180, 300
 _SHARE_SCALE = AxisScale(0, 1, _LEFT, _RIGHT)
@@ -54,10 +53,7 @@ def draw_share_intervals(name: str, rows: Sequence[ShareInterval]) -> Svg:
         drawing.text((0, y + 4), _shorten(row.label))
         drawing.line([(_LEFT, y), (_RIGHT, y)], "axis")
         drawing.text((_RIGHT + 12, y + 4), _shorten(row.note))
-        if row.low is not None and row.high is not None:
-            drawing.line([(_SHARE_SCALE.clamp(row.low), y), (_SHARE_SCALE.clamp(row.high), y)], "range")
-        if row.value is not None:
-            drawing.dot((_SHARE_SCALE.clamp(row.value), y), "dark", radius=4)
+        drawing.interval(_SHARE_SCALE, y, row.value, row.low, row.high, css="dark")
     for tick in (0, 0.5, 1):
         drawing.text((_SHARE_SCALE(tick), foot), f"{tick:g}", "tick", anchor="middle")
     return drawing.to_svg()

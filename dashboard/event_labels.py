@@ -1,18 +1,18 @@
 """Audit events of a trace as text for people."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
+from dashboard.trace_steps import StepNumberer, describe_error_places
 from events.models import Event
+from labeling.models import Trace
 from labeling.models.assignment import FinishReason
 from labeling.models.gold import GoldUse
-from labeling.quality import resolution_reasons
-
-StepNumberer = Callable[[int], int]  # from a step's position to the number that people see
+from labeling.quality import settlements
 
 _EVENT_LABELS = {
     "submission.made": gettext_lazy("Submitted"),
@@ -23,19 +23,126 @@ _EVENT_LABELS = {
     "assignment.end_known": gettext_lazy("Return confirmed by the annotator"),
     "assignment.reopened": gettext_lazy("Reopened for correction"),
     "correction.asked": gettext_lazy("Correction requested"),
-    "correction.answered": gettext_lazy("Correction request answered"),
+    "correction.answered": gettext_lazy("Response to a correction request"),
     "correction.discarded": gettext_lazy("Correction discarded"),
     "gold.made": gettext_lazy("Marked as gold"),
     "gold.corrected": gettext_lazy("Gold corrected"),
     "gold.retired": gettext_lazy("Gold retired"),
+    "trace.adjudication_assigned": gettext_lazy("Adjudication assigned"),
+    "trace.chosen": gettext_lazy("Put first by a person"),
+    "trace.unchosen": gettext_lazy("Returned to the usual order"),
     "trace.contested": gettext_lazy("Contested"),
     "trace.decided": gettext_lazy("Adjudicated"),
+    "trace.reopened": gettext_lazy("Reopened"),
     "trace.sent_back": gettext_lazy("Sent back for another label"),
     "trace.withdrawn": gettext_lazy("Withdrawn"),
     "trace.reinstated": gettext_lazy("Reinstated"),
     "writes.arrived_for_withdrawn_trace": gettext_lazy("Ratings received after the withdrawal, and kept"),
     "writes.arrived_from_removed_rater": gettext_lazy("Ratings received from a removed annotator, and kept"),
 }
+
+
+# The first word of an event's name, for filters.
+AREA_LABELS = {
+    "project": gettext_lazy("Project and settings"),
+    "guideline": gettext_lazy("Guideline"),
+    "member": gettext_lazy("Members"),
+    "invitation": gettext_lazy("Invitations"),
+    "message": gettext_lazy("Messages"),
+    "rater": gettext_lazy("Annotators"),
+    "screening": gettext_lazy("Screening"),
+    "training": gettext_lazy("Training"),
+    "assignment": gettext_lazy("Assignments"),
+    "submission": gettext_lazy("Submissions"),
+    "correction": gettext_lazy("Corrections"),
+    "trace": gettext_lazy("Traces"),
+    "labels": gettext_lazy("Labels set aside"),
+    "group": gettext_lazy("Groups"),
+    "rule": gettext_lazy("Rules"),
+    "gold": gettext_lazy("Gold"),
+    "import": gettext_lazy("Imports"),
+    "snapshot": gettext_lazy("Snapshots and downloads"),
+    "prm": gettext_lazy("PRMs"),
+    "generation": gettext_lazy("Generations"),
+    "scores": gettext_lazy("Scores"),
+    "job": gettext_lazy("Jobs"),
+}
+_OTHER_LABELS = {
+    "consent.given": gettext_lazy("Consent given"),
+    "figures.drifted": gettext_lazy("Statistics corrected by the nightly check"),
+    "generation.done": gettext_lazy("Generation finished"),
+    "generation.judged": gettext_lazy("Generation evaluated"),
+    "generation.started": gettext_lazy("Generation started"),
+    "generation.stopped": gettext_lazy("Generation stopped"),
+    "group.saved": gettext_lazy("Group saved"),
+    "guideline.published": gettext_lazy("Guideline published"),
+    "guideline.read": gettext_lazy("Guideline read"),
+    "import.done": gettext_lazy("Import finished"),
+    "import.undone": gettext_lazy("Import undone"),
+    "invitation.accepted": gettext_lazy("Invitation accepted"),
+    "invitation.made": gettext_lazy("Invitation created"),
+    "invitation.revoked": gettext_lazy("Invitation revoked"),
+    "job.asked": gettext_lazy("Job requested"),
+    "labels.restored": gettext_lazy("Labels restored"),
+    "labels.set_aside": gettext_lazy("Labels set aside"),
+    "lane.closed": gettext_lazy("Lane closed"),
+    "member.began_rating": gettext_lazy("Started to rate"),
+    "member.joined": gettext_lazy("Joined the project"),
+    "member.left": gettext_lazy("Left the project"),
+    "member.removed": gettext_lazy("Member removed"),
+    "member.reset_link_made": gettext_lazy("Password link created"),
+    "member.restored": gettext_lazy("Member restored"),
+    "member.role_changed": gettext_lazy("Role changed"),
+    "message.answered": gettext_lazy("Message answered"),
+    "message.read": gettext_lazy("Message read"),
+    "message.written": gettext_lazy("Message sent"),
+    "prm.evaluated_on_file": gettext_lazy("PRM evaluated on a file"),
+    "prm.gate_overridden": gettext_lazy("PRM made current against the gate"),
+    "prm.made_current": gettext_lazy("PRM made current"),
+    "prm.registered": gettext_lazy("PRM registered"),
+    "prm.rolled_back": gettext_lazy("PRM rolled back"),
+    "problem.reported": gettext_lazy("Problem reported"),
+    "project.archived": gettext_lazy("Project archived"),
+    "project.budget_reached": gettext_lazy("Budget reached"),
+    "project.budget_set": gettext_lazy("Budget changed"),
+    "project.budget_warned": gettext_lazy("Budget at 80%"),
+    "project.changed": gettext_lazy("Settings changed"),
+    "project.cloned": gettext_lazy("Project cloned"),
+    "project.closed": gettext_lazy("Project closed"),
+    "project.created": gettext_lazy("Project created"),
+    "project.gold_bar_set": gettext_lazy("Gold threshold set"),
+    "project.paused": gettext_lazy("Project paused"),
+    "project.resumed": gettext_lazy("Project resumed"),
+    "rater.admitted": gettext_lazy("Annotator admitted"),
+    "rater.paused": gettext_lazy("Annotator paused"),
+    "rater.proven": gettext_lazy("Annotator trusted"),
+    "rater.resumed": gettext_lazy("Annotator resumed"),
+    "raters.fitted": gettext_lazy("Rater model refitted"),
+    "rule.made": gettext_lazy("Rule created"),
+    "rule.stopped": gettext_lazy("Rule stopped"),
+    "scores.pushed": gettext_lazy("Scores uploaded"),
+    "screening.allowed_again": gettext_lazy("Screening attempt allowed"),
+    "screening.begun_again": gettext_lazy("Screening started again"),
+    "screening.not_passed": gettext_lazy("Screening not passed"),
+    "screening.passed": gettext_lazy("Screening passed"),
+    "screening.set_taken": gettext_lazy("Screening set adopted"),
+    "selection.fell_back": gettext_lazy("Selection fell back to random"),
+    "snapshot.built": gettext_lazy("Snapshot built"),
+    "snapshot.delivered": gettext_lazy("Snapshot delivered"),
+    "snapshot.delivery_asked": gettext_lazy("Delivery requested"),
+    "snapshot.downloaded": gettext_lazy("Snapshot file downloaded"),
+    "snapshot.ordered": gettext_lazy("Snapshot ordered"),
+    "statement.made": gettext_lazy("Dataset card edited"),
+    "trace.tagged": gettext_lazy("Tag added"),
+    "trace.untagged": gettext_lazy("Tag removed"),
+    "training.asked_again": gettext_lazy("Retraining required"),
+    "training.finished": gettext_lazy("Training finished"),
+}
+
+
+def label_event(what: str) -> str:
+    """Return the words for an event; its name if it has none."""
+    return str(_EVENT_LABELS.get(what) or _OTHER_LABELS.get(what) or what)
 
 
 @dataclass(frozen=True)
@@ -47,22 +154,31 @@ class TraceEvent:
 
 
 def describe_event(event: Event, by: str, number: StepNumberer) -> TraceEvent:
-    what = str(_EVENT_LABELS.get(event.what, event.what))
-    return TraceEvent(event, by, what, ". ".join(part for part in _describe_details(event, number) if part))
+    return TraceEvent(
+        event, by, label_event(event.what), ". ".join(part for part in _describe_details(event, number) if part)
+    )
+
+
+def describe_import(trace: Trace, n_labels: int) -> TraceEvent:
+    """Describe how the trace came into the project. The log has one event for its whole file."""
+    labels = ngettext("%(n)d imported label", "%(n)d imported labels", n_labels) % {"n": n_labels} if n_labels else ""
+    source = trace.source.name if trace.source else ""
+    added = Event(what="trace.added", at=trace.added_at)
+    return TraceEvent(added, "", _("Added to the project"), ", ".join(part for part in (source, labels) if part))
 
 
 def _describe_details(event: Event, number: StepNumberer) -> list[str]:
     detail = event.detail
     if event.what == "trace.contested":
         reason = detail.get("reason", "")
-        return [str(resolution_reasons.RESOLUTION_REASONS.get(reason, reason)).rstrip(".")]
+        return [str(settlements.RESOLUTION_REASONS.get(reason, reason)).rstrip(".")]
     if event.what == "gold.corrected":
-        places = {each: _describe_places(detail[each], number) for each in ("before", "after")}
+        places = {each: describe_error_places(detail[each], number) for each in ("before", "after")}
         return [_("from %(before)s to %(after)s") % places]
     return [
         _describe_ending(detail),
         _describe_decision(event, number),
-        _describe_gold_use(detail),
+        str(GoldUse(detail["use"]).label) if detail.get("use") in GoldUse.values else "",
         str(detail.get("reason") or detail.get("note") or ""),
     ]
 
@@ -80,13 +196,5 @@ def _describe_decision(event: Event, number: StepNumberer) -> str:
     if event.what == "correction.answered":
         return _("corrected") if event.detail.get("was_corrected") else _("left unchanged")
     if event.what == "trace.decided" and "first_error" in event.detail:
-        return _("First error: %(place)s") % {"place": _describe_places([event.detail["first_error"]], number)}
+        return _("First error: %(place)s") % {"place": describe_error_places([event.detail["first_error"]], number)}
     return ""
-
-
-def _describe_gold_use(detail: Mapping[str, Any]) -> str:
-    return str(GoldUse(detail["use"]).label) if detail.get("use") in GoldUse.values else ""
-
-
-def _describe_places(places: Sequence[int | None], number: StepNumberer) -> str:
-    return ", ".join(_("no error") if place is None else _("step %(n)d") % {"n": number(place)} for place in places)

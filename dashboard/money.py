@@ -8,7 +8,7 @@ _CURRENCY_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£"}
 
 
 def compute_labor_cost(project: Project, active_ms: int) -> Decimal | None:
-    """Return the cost of active time, or None if the project has no hourly rate."""
+    """Return what active time costs at the current rate, or None if the project has no hourly rate."""
     if project.pay_per_hour is None:
         return None
     return project.pay_per_hour * Decimal(active_ms) / Decimal(3_600_000)

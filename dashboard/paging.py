@@ -49,51 +49,30 @@ def paginate(
     """
     filters, key = _list_filters(query), F("pk") + 0 if is_scattered else F("pk")
     before, after = integers.parse_integer(query.get("before")), integers.parse_integer(query.get("after"))
+    is_upwards = after is not None
+    bound = {"pk__gt": after} if is_upwards else {} if before is None else {"pk__lt": before}
+    rows = rows.filter(**bound)
+    limit = None if among is None else _find_search_limit(among.filter(**bound), is_upwards, looks_at)
+    if limit is not None:
+        rows = rows.filter(pk__lte=limit) if is_upwards else rows.filter(pk__gte=limit)
+    found = list(rows.order_by(key.asc() if is_upwards else key.desc())[: size + 1])
+    is_cut = limit is not None and len(found) <= size
+    last = limit if is_cut else found[size - 1].pk if len(found) > size else None
     if after is not None:
-        return _paginate_upwards(rows, after, filters, size, among, looks_at, key)
-    start = rows if before is None else rows.filter(pk__lt=before)
-    floor = (
-        None if among is None else _find_search_limit(among.filter(pk__lt=before) if before else among, "-pk", looks_at)
-    )
-    matches = list((start if floor is None else start.filter(pk__gte=floor)).order_by(key.desc())[: size + 1])
-    is_cut = floor is not None and len(matches) <= size
-    last = floor if is_cut else matches[size - 1].pk if len(matches) > size else None
-    return KeysetPage(
-        matches[:size],
-        older="" if last is None else build_query(filters, before=last),
-        newer=build_query(filters, after=before - 1 if not matches else matches[0].pk) if before is not None else "",
-        is_cut=is_cut,
-    )
+        older = _build_query(filters, before=found[0].pk if found else after + 1)
+        newer = "" if last is None else _build_query(filters, after=last)
+        return KeysetPage(found[:size][::-1], older, newer, is_cut)
+    older = "" if last is None else _build_query(filters, before=last)
+    newer = "" if before is None else _build_query(filters, after=found[0].pk if found else before - 1)
+    return KeysetPage(found[:size], older, newer, is_cut)
 
 
-def _paginate_upwards(
-    rows: QuerySet[ModelRow],
-    after: int,
-    filters: Sequence[tuple[str, str]],
-    size: int,
-    among: QuerySet[ModelRow] | None,
-    looks_at: int,
-    key: Any,
-) -> KeysetPage[ModelRow]:
-    ceiling = None if among is None else _find_search_limit(among.filter(pk__gt=after), "pk", looks_at)
-    start = rows.filter(pk__gt=after) if ceiling is None else rows.filter(pk__gt=after, pk__lte=ceiling)
-    matches = list(start.order_by(key.asc())[: size + 1])
-    is_cut = ceiling is not None and len(matches) <= size
-    last = ceiling if is_cut else matches[size - 1].pk if len(matches) > size else None
-    return KeysetPage(
-        list(reversed(matches[:size])),
-        older=build_query(filters, before=matches[0].pk if matches else after + 1),
-        newer="" if last is None else build_query(filters, after=last),
-        is_cut=is_cut,
-    )
-
-
-def _find_search_limit(among: QuerySet[ModelRow], order: str, looks_at: int) -> int | None:
+def _find_search_limit(among: QuerySet[ModelRow], is_upwards: bool, looks_at: int) -> int | None:
     """Find the key at which the search stops; None if all rows may be searched."""
-    return among.order_by(order).values_list("pk", flat=True)[looks_at - 1 : looks_at].first()
+    return among.order_by("pk" if is_upwards else "-pk").values_list("pk", flat=True)[looks_at - 1 : looks_at].first()
 
 
-def build_query(filters: Iterable[tuple[str, str]], **position: Any) -> str:
+def _build_query(filters: Iterable[tuple[str, str]], **position: Any) -> str:
     return "?" + urlencode([*filters, *((name, str(value)) for name, value in position.items())])
 
 

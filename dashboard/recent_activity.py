@@ -8,10 +8,9 @@ from functools import partial
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from charts import bars, number_format, sparklines
+from charts import bars, cells, number_format
 from charts.svg import Svg
-from dashboard.chart import Chart, draw_for_both_widths
-from dashboard.tables import DataTable, TableColumn
+from dashboard.figures import Chart, DataTable, TableColumn, draw_for_both_widths, number_columns
 from labeling.quality.workdays import load_work_since
 
 N_DAYS = 14
@@ -34,7 +33,7 @@ class RecentActivity:
     def traces(self) -> Svg:
         counts = [each.traces for each in self.days]
         name = _("%(n)d traces in 14 days, at most %(most)d per day") % {"n": sum(counts), "most": max(counts)}
-        return sparklines.draw_bar_sparkline(counts, name=name)
+        return cells.draw_bar_sparkline(counts, name=name)
 
     @property
     def pace(self) -> Svg | None:
@@ -43,7 +42,7 @@ class RecentActivity:
         if not known:
             return None
         name = _("seconds per trace: first %(first)s, last %(last)s") % {"first": known[0], "last": known[-1]}
-        return sparklines.draw_line_sparkline([each.seconds for each in self.days], name=name)
+        return cells.draw_line_sparkline([each.seconds for each in self.days], name=name)
 
 
 def load_recent_activity(
@@ -76,11 +75,7 @@ def draw_activity_chart(activity: RecentActivity) -> Chart:
 
 
 def _build_columns() -> list[TableColumn]:
-    return [
-        TableColumn(_("Day"), reads=str),
-        TableColumn(_("Traces"), is_number=True),
-        TableColumn(_("Seconds per trace"), is_number=True),
-    ]
+    return [TableColumn(_("Day")), *number_columns(_("Traces"), _("Seconds per trace"))]
 
 
 def _round_seconds(day: ActivityDay) -> float | None:

@@ -1,14 +1,64 @@
-"""Render one page of a project, or one of its tables as CSV."""
+"""Render one page of a project with the navigation, or one of its tables as CSV."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
 
-from dashboard import navigation
-from dashboard.tables import DataTable
-from people.models import Membership
+from dashboard.figures import DataTable
+from people import roles
+from people.models import Membership, Role
+from people.roles import Action
+
+
+class NavigationLink(NamedTuple):
+    """One link. A page names its link by `key`, which is also the name of its URL."""
+
+    key: str
+    label: Any  # a lazy translation
+    action: Action
+
+
+NAVIGATION = (
+    (
+        _("Project"),
+        (
+            NavigationLink("overview", _("Overview"), Action.READ),
+            NavigationLink("traces", _("Traces"), Action.READ),
+            NavigationLink("agreement", _("Agreement"), Action.READ),
+            NavigationLink("adjudication", _("Adjudication"), Action.ADJUDICATE),
+            NavigationLink("gold", _("Gold"), Action.MAKE_GOLD),
+        ),
+    ),
+    (
+        _("People"),
+        (
+            NavigationLink("annotators", _("Annotators"), Action.READ_QUALITY),
+            NavigationLink("messages", _("Messages"), Action.WRITE),
+            NavigationLink("members", _("Members"), Action.INVITE),
+            NavigationLink("groups", _("Groups"), Action.PAUSE),
+            NavigationLink("pay", _("Pay"), Action.PAUSE),
+        ),
+    ),
+    (
+        _("Data and models"),
+        (
+            NavigationLink("imports", _("Imports"), Action.BRING_IN),
+            NavigationLink("generations", _("Generations"), Action.READ),
+            NavigationLink("snapshots", _("Snapshots"), Action.TAKE_OUT),
+        ),
+    ),
+    (
+        "",
+        (
+            NavigationLink("settings", _("Settings"), Action.READ_SETTINGS),
+            NavigationLink("jobs", _("Jobs"), Action.READ),
+            NavigationLink("audit", _("Audit log"), Action.AUDIT),
+        ),
+    ),
+)
 
 
 def project_page(
@@ -21,27 +71,34 @@ def project_page(
     tables: Sequence[DataTable] = (),
     **context: Any,
 ) -> HttpResponse:
-    """Render a template with the navigation. `here` is the key of its navigation item.
+    """Render a template with the navigation that this member's role may open. `here` is the key of its navigation item.
 
+    Templates find the actions that the role permits in `may`: `{% if "pause" in may %}`.
     With `?csv=<key>` the response is that table of `tables` as a file.
     """
     key = request.GET.get("csv")
     if key is not None:
-        return _csv_response(actor, key, tables)
+        table = next((table for table in tables if table.key == key), None)
+        if table is None:
+            raise Http404
+        return csv_response(actor, table)
+    groups = [
+        (label, allowed)
+        for label, links in NAVIGATION
+        if (allowed := [link for link in links if roles.membership_may(actor, link.action)])
+    ]
     frame = {
         "actor": actor,
         "project": actor.project,
         "here": here,
-        "groups": list(navigation.list_visible_groups(actor)),
+        "groups": groups,
+        "may": roles.ROLE_ACTIONS[Role(actor.role)],
     }
-    return render(request, template, {**frame, **context}, status=status)
+    return render(request, template, frame | context, status=status)
 
 
-def _csv_response(actor: Membership, key: str, tables: Sequence[DataTable]) -> HttpResponse:
-    table = next((table for table in tables if table.key == key), None)
-    if table is None:
-        raise Http404
-    disposition = f'attachment; filename="{actor.project.slug}-{key}.csv"'
+def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
+    disposition = f'attachment; filename="{actor.project.slug}-{table.key}.csv"'
     return HttpResponse(
         table.as_csv(), content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}
     )

@@ -1,13 +1,15 @@
-"""Statistics in words: their meaning, their target, and the reason for a missing value."""
+"""Statistics in words: their meaning, their target, and the reason for a missing value; their columns in tables."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from charts import number_format
+from dashboard.figures import TableColumn, number_columns
 from stats.estimates import Reason
 
 LazyText = str | Promise
@@ -25,7 +27,10 @@ class StatisticKind:
 STATISTIC_KINDS: dict[str, StatisticKind] = {
     "exact": StatisticKind(
         _("First error, same step"),
-        _("Share of pairs with the same first error, or none. Matters most for a PRM. 0.70 is good."),
+        _(
+            "Share of pairs that agree on the first error, or that there is none. The most important figure for a PRM."
+            " 0.70 is good."
+        ),
     ),
     "within_one": StatisticKind(
         _("First error, within one step"), _("Allows a difference of one step. 0.80 or higher is good.")
@@ -41,15 +46,15 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     ),
     "alpha_ordinal": StatisticKind(
         _("Alpha, ordinal"),
-        _("Negative against positive counts more than against neutral. Usable from 0.67."),
+        _("Negative versus positive counts more than negative versus neutral. Usable from 0.67."),
         0.67,
     ),
     "alpha_interval": StatisticKind(
-        _("Alpha, interval"), _("Like ordinal, with equal distances. Usable from 0.67."), 0.67
+        _("Alpha, interval"), _("Like ordinal, with equal distances between ratings. Usable from 0.67."), 0.67
     ),
     "gwet_ac1": StatisticKind(
         _("Gwet’s AC1"),
-        _("More stable when most steps are positive, but often high. 0.80 is good."),
+        _("More stable when most steps are positive, but tends to be high. 0.80 is good."),
     ),
     "gwet_ac2_quadratic": StatisticKind(
         _("Gwet’s AC2, quadratic"), _("AC1 with distances between ratings. 0.80 is good.")
@@ -60,20 +65,22 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     ),
     "recall -1": StatisticKind(
         _("Recall of negative"),
-        _("Of steps settled negative, the share rated negative. 0.90 is good."),
+        _("Of steps that the others call negative, the share rated negative. 0.90 is good."),
     ),
     "recall 0": StatisticKind(
         _("Recall of neutral"),
-        _("Of steps settled neutral, the share rated neutral. If low, clarify the guideline."),
+        _("Of steps that the others call neutral, the share rated neutral. If low, clarify the guideline."),
     ),
     "recall 1": StatisticKind(
-        _("Recall of positive"), _("Of steps settled positive, the share rated positive. 0.90 is good.")
+        _("Recall of positive"), _("Of steps that the others call positive, the share rated positive. 0.90 is good.")
     ),
     "over_credit": StatisticKind(
-        _("Missed errors"), _("Of steps settled negative, the share rated neutral or positive. Below 0.10 is good.")
+        _("Missed errors"),
+        _("Of steps that the others call negative, the share rated neutral or positive. Below 0.10 is good."),
     ),
     "over_blame": StatisticKind(
-        _("False alarms"), _("Of steps settled neutral or positive, the share rated negative. Below 0.10 is good.")
+        _("False alarms"),
+        _("Of steps that the others call neutral or positive, the share rated negative. Below 0.10 is good."),
     ),
     "pairwise_agreement": StatisticKind(
         _("Raw agreement"), _("Share of equal pairs. High by chance when one rating is common.")
@@ -96,6 +103,7 @@ _REASON_TEXTS: dict[str, LazyText] = {
     Reason.FEW_GOLD: _("Too few gold traces yet."),
     Reason.BELOW_PROMISE: _("None: no threshold reaches 0.90 on hidden gold."),
     Reason.FEW_RATERS: _("Fewer than 5 screened annotators."),
+    Reason.FEW_LABELERS: _("No interval: fewer than 5 annotators have labeled."),
 }
 
 
@@ -136,3 +144,8 @@ def build_estimate(key: str, estimate: Mapping[str, Any] | None) -> StatisticEst
         bootstrap=number_format.ValueWithInterval(value, *(content.get("bootstrap") or (None, None))),
         why_no_bootstrap=explain_missing_value(content.get("bootstrap_reason")),
     )
+
+
+def share_columns(name: str, reads: Callable[[float | None], str] = number_format.format_share) -> list[TableColumn]:
+    """Return the columns of a value and of its interval."""
+    return number_columns(name, gettext("from"), gettext("to"), reads=reads)

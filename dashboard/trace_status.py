@@ -8,19 +8,33 @@ from django.utils.translation import ngettext
 from labeling.models import QueueEntry, Trace
 from labeling.models.consensus import Settlement, SettlementState
 from labeling.models.queue import SamplingSource
-from labeling.quality import resolution_reasons
+from labeling.quality import settlements
 
 # The number of labels is not limited for these sources.
 _GOLD_SOURCES = (SamplingSource.GOLD, SamplingSource.TRAINING, SamplingSource.SCREENING)
 
 
-def explain_trace_status(trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntry]) -> str:
+def explain_trace_status(
+    trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntry], *, n_labels: int = 0
+) -> str:
+    """`n_labels` is the number of submissions by people. Before a settlement, they are imported ones."""
     if trace.withdrawn_at is not None:
         return _("Withdrawn: %(reason)s") % {"reason": trace.withdrawn_reason}
     if settlement is not None:
         return _explain_settlement(settlement) + _count_remaining(entries)
+    return " ".join(part for part in (_explain_imported(n_labels), _explain_queue(entries)) if part)
+
+
+def _explain_imported(n: int) -> str:
+    if not n:
+        return ""
+    text = ngettext("%(n)d imported label, too few to settle it.", "%(n)d imported labels, too few to settle it.", n)
+    return text % {"n": n}
+
+
+def _explain_queue(entries: Sequence[QueueEntry]) -> str:
     if not entries:
-        return _("Not in the queue, so it will not be assigned. Imported labels, if any, are too few to settle it.")
+        return _("Not in the queue, so it will not be assigned.")
     entry = next((entry for entry in entries if entry.slots_left > 0), None)
     if entry is None:
         return _("Assigned; nothing submitted yet.")
@@ -28,7 +42,7 @@ def explain_trace_status(trace: Trace, settlement: Settlement | None, entries: S
 
 
 def _explain_settlement(settlement: Settlement) -> str:
-    reason = resolution_reasons.describe_resolution_reason(settlement.reason)
+    reason = str(settlements.RESOLUTION_REASONS[settlement.reason])
     return f"{reason} {_('A reviewer decides.')}" if settlement.state == SettlementState.CONTESTED else reason
 
 
@@ -45,6 +59,7 @@ def _explain_source(source: str, n: int) -> str:
         SamplingSource.GOLD: ngettext(
             "Hidden gold, to be shown %(n)d more time.", "Hidden gold, to be shown %(n)d more times.", n
         ),
+        SamplingSource.CHOSEN: _("Put first by a person; %(waiting)s"),
         SamplingSource.OPINION: _("Waiting for a further label."),
         SamplingSource.TOP_UP: _("Returned to the queue; %(waiting)s"),
         SamplingSource.RESERVE: _("In the held-out set; %(waiting)s"),

@@ -1,13 +1,16 @@
-"""The steps of a trace as pages show them, and the place of a first error in words."""
+"""The steps of a trace as pages show them, and the place of a first error in words and in forms."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.utils.translation import gettext as _
 
 from labeling.models import Consensus, Gold, Option, OptionPart, Trace
 from labeling.quality import submitted_reports
 from labeling.step_numbers import StepNumbers
+
+StepNumberer = Callable[[int], int]  # from a step's position to the number that people see
 
 
 @dataclass
@@ -58,12 +61,21 @@ def find_error_number(
 
 
 def describe_accepted_errors(gold: Gold, numbers: StepNumbers) -> str:
-    return describe_error_places(gold.trace_id, gold.accepted_first_errors, numbers)
+    return describe_error_places(gold.accepted_first_errors, partial(numbers.at, gold.trace_id))
 
 
-def describe_error_places(trace_id: int, first_errors: Sequence[int | None], numbers: StepNumbers) -> str:
+def describe_error_places(first_errors: Sequence[int | None], number: StepNumberer) -> str:
     """Return "step 2, no error" for the positions at which the first error may be."""
     return ", ".join(
-        _("no error") if position is None else _("step %(n)d") % {"n": numbers.at(trace_id, position)}
-        for position in first_errors
+        _("no error") if position is None else _("step %(n)d") % {"n": number(position)} for position in first_errors
     )
+
+
+def build_error_choices(positions: Iterable[int]) -> list[tuple[str, str]]:
+    """Return the choices of a form for the first error, from the positions of the steps that people rate."""
+    steps = [(str(position), _("step %(n)d") % {"n": n}) for n, position in enumerate(positions, start=1)]
+    return [("none", _("no error")), *steps]
+
+
+def parse_error_choice(choice: str) -> int | None:
+    return None if choice == "none" else int(choice)

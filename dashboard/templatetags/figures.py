@@ -4,18 +4,19 @@ from typing import Any
 
 from django import template
 from django.template import Context
+from django.utils.translation import gettext as _
 
-from charts import number_format, sparklines
-from charts.matrix import Matrix
+from charts import cells, number_format
+from charts.cells import Matrix
 from charts.svg import Svg
-from dashboard import audits, statistics
-from dashboard.chart import Chart
-from dashboard.tables import DataTable
+from dashboard import statistics
+from dashboard.figures import Chart, DataTable
+from dashboard.views import prms
 
 register = template.Library()
 register.filter("share", number_format.format_share)
 register.filter("percent", number_format.format_percent)
-register.filter("alarms", audits.list_alarms)
+register.filter("alarms", prms.list_alarms)
 
 
 @register.inclusion_tag("dashboard/_chart.html", takes_context=True)
@@ -40,13 +41,15 @@ def matrix(drawn: Matrix, css: str = "") -> dict[str, Any]:
 
 @register.simple_tag
 def interval(value: float, low: float | None, high: float | None, name: str, mark: float | None = None) -> Svg:
-    return sparklines.draw_interval(value, low, high, name=name, mark=mark)
+    return cells.draw_interval(value, low, high, name=name, mark=mark)
 
 
 @register.filter
-def brackets(pair: Any) -> str:
-    """Format the interval of an object with `low` and `high`: [0.65, 0.71]."""
-    return "" if pair is None else number_format.format_interval(pair.low, pair.high)
+def rarity(rate: float) -> str:
+    """Return "1 in 2,300", or "1 in 1" for a rate that says nothing."""
+    n = min(1 / max(rate, 1e-12), 1e9)
+    digits = max(len(str(int(n))) - 2, 0)
+    return _("1 in %(n)s") % {"n": f"{round(n, -digits):,.0f}"}
 
 
 @register.filter

@@ -33,7 +33,7 @@ def test_equal_names_are_distinguished_by_pseudonym(client: Client) -> None:
     _head, *rows = csv.reader(io.StringIO(client.get(address + "?csv=pairs").content.decode()))
     annas = {"Anna Schmidt 0bbbbbbb", "Anna Schmidt 1bbbbbbb"}
     assert {frozenset(row[:2]) for row in rows} == {frozenset(annas), *(frozenset((anna, "Bo")) for anna in annas)}
-    assert len(client.get(address).context["agreement"].pairs.rows) == 2
+    assert len(client.get(address).context["agreement"]["pairs"].rows) == 2
 
 
 def test_pseudonym_of_an_imported_labeler_is_not_shortened() -> None:

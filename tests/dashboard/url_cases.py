@@ -5,7 +5,7 @@ from typing import Any
 
 from jobs.models import Job
 from labeling import assignments
-from labeling.models import Rater
+from labeling.models import Rater, SetAside, SteeringRule
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from labeling.quality.gold import make_gold
@@ -17,7 +17,7 @@ NOW = factories.NOW
 
 
 def answers_for_members(status: int, **others: int) -> dict[str, int]:
-    inside = dict.fromkeys(("annotator", "engineer", "reviewer", "lead", "owner"), status)
+    inside = dict.fromkeys(("annotator", "viewer", "engineer", "reviewer", "lead", "owner"), status)
     return {"visitor": 302, "stranger": 404, "neighbour": 404, **inside, **others}
 
 
@@ -27,6 +27,10 @@ def answers_for_managers(status: int) -> dict[str, int]:
 
 def answers_for_readers(status: int, **others: int) -> dict[str, int]:
     return answers_for_members(status, annotator=403, **others)
+
+
+def answers_for_writers(status: int) -> dict[str, int]:
+    return answers_for_managers(status) | {"reviewer": status}
 
 
 def ended_job_args(cast: Personas) -> dict[str, object]:
@@ -41,8 +45,19 @@ def guideline_args(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "version": made.version}
 
 
+def rule_args(cast: Personas) -> dict[str, object]:
+    rule = SteeringRule.objects.create(project=cast.project, made_at=NOW)
+    return {"slug": cast.project.slug, "rule": rule.pk}
+
+
 def rater_args(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "rater": Rater.objects.get(project=cast.project, user=cast.annotator).pk}
+
+
+def set_aside_args(cast: Personas) -> dict[str, object]:
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    made = SetAside.objects.create(project=cast.project, rater=rater, until_at=NOW, made_at=NOW, reason="x")
+    return {"slug": cast.project.slug, "set_aside_id": made.pk}
 
 
 def submission_args(cast: Personas) -> dict[str, object]:
@@ -59,15 +74,15 @@ def gold_args(cast: Personas) -> dict[str, object]:
 
 
 DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
-    "dashboard:settings": ("get", answers_for_managers(200), project_args),
+    "dashboard:settings": ("get", answers_for_readers(200), project_args),
     "dashboard:edit_overlap": ("post", answers_for_managers(422), project_args),
-    "dashboard:guideline": ("get", answers_for_managers(200), project_args),
+    "dashboard:guideline": ("get", answers_for_readers(200), project_args),
     "dashboard:save_consent_text": ("post", answers_for_managers(302), project_args, {"body": "Yes?"}),
     "dashboard:guideline_version": ("get", answers_for_readers(200), guideline_args),
     "dashboard:lifecycle": ("get", answers_for_managers(200), project_args),
     "dashboard:create_project_clone": (
         "post",
-        answers_for_members(403, owner=302),
+        answers_for_members(403, lead=302, owner=302),
         project_args,
         {"name": "Sums 2", "slug": "sums-2"},
     ),
@@ -76,35 +91,44 @@ DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
     "dashboard:close_project": ("post", answers_for_members(403, owner=302), project_args),
     "dashboard:archive_project": ("post", answers_for_members(403, owner=302), project_args),
     "dashboard:jobs": ("get", answers_for_readers(200), project_args),
-    "dashboard:retry_job": ("post", answers_for_readers(302, reviewer=403), ended_job_args),
-    "dashboard:cancel_job": ("post", answers_for_readers(302, reviewer=403), ended_job_args),
+    "dashboard:retry_job": ("post", answers_for_readers(302, reviewer=403, viewer=403), ended_job_args),
+    "dashboard:cancel_job": ("post", answers_for_readers(302, reviewer=403, viewer=403), ended_job_args),
     "dashboard:overview": ("get", answers_for_readers(200), project_args),
-    "dashboard:annotators": ("get", answers_for_managers(200), project_args),
-    "dashboard:annotator": ("get", answers_for_managers(200), rater_args),
+    "dashboard:annotators": ("get", answers_for_readers(200), project_args),
+    "dashboard:annotator": ("get", answers_for_readers(200), rater_args),
+    "dashboard:change_traces": ("post", answers_for_readers(302), project_args, {"action": "export"}),
+    "dashboard:groups": ("get", answers_for_managers(200), project_args),
+    "dashboard:save_group": ("post", answers_for_managers(302), project_args, {"name": "Geometry"}),
+    "dashboard:make_steering_rule": ("post", answers_for_managers(302), project_args, {"percent": "10"}),
+    "dashboard:stop_steering_rule": ("post", answers_for_managers(302), rule_args),
+    "dashboard:pay": ("get", answers_for_managers(200), project_args),
+    "dashboard:set_budget": ("post", answers_for_managers(302), project_args, {"amount": ""}),
     "dashboard:pause_annotator": ("post", answers_for_managers(302), rater_args, {"reason": "See me."}),
     "dashboard:resume_annotator": ("post", answers_for_managers(302), rater_args),
     "dashboard:retrain_annotator": ("post", answers_for_managers(302), rater_args),
-    "dashboard:messages": ("get", answers_for_managers(200), project_args),
-    "dashboard:send_message_to_all": ("post", answers_for_managers(302), project_args, {"text": "Welcome."}),
-    "dashboard:thread": ("get", answers_for_managers(200), rater_args),
-    "dashboard:send_message": ("post", answers_for_managers(302), rater_args, {"text": "Welcome."}),
-    "dashboard:mark_answers_seen": ("post", answers_for_managers(302), rater_args),
+    "dashboard:set_labels_aside": ("get", answers_for_managers(200), rater_args),
+    "dashboard:undo_set_aside": ("post", answers_for_managers(302), set_aside_args),
+    "dashboard:messages": ("get", answers_for_writers(200), project_args),
+    "dashboard:send_message_to_all": ("post", answers_for_writers(302), project_args, {"text": "Welcome."}),
+    "dashboard:thread": ("get", answers_for_writers(200), rater_args),
+    "dashboard:send_message": ("post", answers_for_writers(302), rater_args, {"text": "Welcome."}),
+    "dashboard:mark_answers_seen": ("post", answers_for_writers(302), rater_args),
     "dashboard:agreement": ("get", answers_for_readers(200), project_args),
-    "dashboard:gold": ("get", answers_for_readers(200, engineer=403), project_args),
-    "dashboard:screening_set": ("get", answers_for_readers(200, engineer=403), project_args),
-    "dashboard:adopt_screening_set": ("post", answers_for_readers(422, engineer=403), project_args),
-    "dashboard:gold_trace": ("get", answers_for_readers(200, engineer=403), gold_args),
+    "dashboard:gold": ("get", answers_for_readers(200, engineer=403, viewer=403), project_args),
+    "dashboard:screening_set": ("get", answers_for_readers(200, engineer=403, viewer=403), project_args),
+    "dashboard:adopt_screening_set": ("post", answers_for_readers(422, engineer=403, viewer=403), project_args),
+    "dashboard:gold_trace": ("get", answers_for_readers(200, engineer=403, viewer=403), gold_args),
     "dashboard:correct_gold_trace": (
         "post",
-        answers_for_readers(302, engineer=403),
+        answers_for_readers(302, engineer=403, viewer=403),
         gold_args,
         {"accepted_first_errors": ["none"]},
     ),
-    "dashboard:retire_gold_trace": ("post", answers_for_readers(302, engineer=403), gold_args),
+    "dashboard:retire_gold_trace": ("post", answers_for_readers(302, engineer=403, viewer=403), gold_args),
     "dashboard:submission": ("get", answers_for_readers(200), submission_args),
     "dashboard:create_correction_request": (
         "post",
-        answers_for_readers(302, engineer=403),
+        answers_for_readers(302, engineer=403, viewer=403),
         submission_args,
         {"note": "Step 2?"},
     ),

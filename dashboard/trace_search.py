@@ -1,0 +1,132 @@
+"""The filters of the trace list. Each keeps the search bounded: see `paging.paginate`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django import forms
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import rater_names
+from formats import integers
+from labeling.models import Assignment, FirstErrorReport, QueueEntry, Rater, Source, TraceTag
+from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, FinishReason
+from labeling.models.consensus import SettlementState
+from labeling.models.queue import SamplingSource
+from labeling.models.trace import TraceQuerySet
+from labeling.quality import consensus
+from labeling.traces import tags
+from people.models import Membership
+
+MAX_CHOICES = 500
+STATE_CHOICES = (
+    ("", _("any state")),
+    ("unread", _("not labeled yet")),
+    ("in_hand", _("assigned now")),
+    *((state.value, state.label) for state in SettlementState if state is not SettlementState.LIVE),
+    ("chosen", _("put first by a person")),
+    ("bad_problem", _("bad problem reported")),
+    ("gold", _("gold")),
+    ("withdrawn", _("withdrawn")),
+)
+LABEL_CHOICES = (
+    ("", _("any label")),
+    ("error", _("an error, by any annotator")),
+    ("no_error", _("no error, by any annotator")),
+    ("gave_up", _("given up, by any annotator")),
+    ("settled_error", _("consensus: an error")),
+    ("settled_no_error", _("consensus: no error")),
+)
+
+
+class TraceSearchForm(forms.Form):
+    q = forms.CharField(label=_("Number, reference or words in the problem"), max_length=200, required=False)
+    state = forms.ChoiceField(label=_("State"), choices=STATE_CHOICES, required=False)
+    rater = forms.ChoiceField(label=_("Annotator"), required=False)
+    label = forms.ChoiceField(label=_("Label"), choices=LABEL_CHOICES, required=False)
+    tag = forms.ChoiceField(label=_("Tag"), required=False)
+    source = forms.ChoiceField(label=_("Source"), required=False)
+    domain = forms.CharField(label=_("Domain"), max_length=100, required=False)
+
+    def __init__(self, *args: Any, actor: Membership, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.actor = actor
+        project = actor.project
+        sources = Source.objects.filter(project=project).order_by("-pk").values_list("pk", "name")
+        raters = Rater.objects.filter(project=project).select_related("user").order_by("pk")[:MAX_CHOICES]
+        names = sorted((rater_names.get_display_name(each, actor), each.pk) for each in raters)
+        choices: dict[str, Sequence[tuple[Any, Any]]] = {
+            "rater": [("", _("any annotator")), *((str(pk), name) for name, pk in names)],
+            "tag": [("", _("any tag")), *((name, name) for name in tags.list_tags(project_id=project.pk))],
+            "source": [("", _("any source")), *((str(pk), name) for pk, name in sources[:MAX_CHOICES])],
+        }
+        for name, values in choices.items():
+            self.fields[name].choices = values  # type: ignore[attr-defined]  # it is a ChoiceField
+
+    def select(self, traces: TraceQuerySet) -> tuple[TraceQuerySet, bool]:
+        """Return the matching traces, and whether any filter is set. An invalid search selects all."""
+        filters = {name: value for name, value in self.cleaned_data.items() if value} if self.is_valid() else {}
+        label, rater = filters.pop("label", ""), filters.pop("rater", "")
+        for name, value in filters.items():
+            traces = _FILTERS[name](traces, value)
+        if label or rater:
+            traces = traces.filter(_matches_label(self.actor.project_id, label, rater))
+        return traces, bool(filters or label or rater)
+
+
+def _matches_label(project_id: int, label: str, rater: str) -> Q:
+    """One submission must match both the annotator and the label; a consensus label only adds to the annotator."""
+    found = Q()
+    if label.startswith("settled"):
+        revisions = consensus.current_revisions(project_id=project_id).filter(trace=OuterRef("pk"))
+        found = Q(Exists(revisions.filter(first_error__isnull=label == "settled_no_error")))
+        label = ""
+    work = Assignment.objects.submitted().filter(trace=OuterRef("pk"))
+    work = work.filter(rater=int(rater)) if rater else work
+    if label == "gave_up":
+        work = work.filter(finish_reason=FinishReason.GIVE_UP)
+    elif label:
+        work = work.filter(report__first_error__isnull=label == "no_error", report__is_censored=False)
+    return found & Q(Exists(work)) if label or rater else found
+
+
+def filter_unresolved_bad_reports(reports: QuerySet[FirstErrorReport]) -> QuerySet[FirstErrorReport]:
+    """Keep reports of a bad problem whose trace is neither withdrawn nor settled."""
+    settled = (SettlementState.SETTLED, SettlementState.DECIDED)
+    rows = reports.filter(has_bad_problem=True, trace__withdrawn_at=None)
+    return rows.exclude(trace__settlement__state__in=settled)
+
+
+def _filter_by_words(rows: TraceQuerySet, words: str) -> TraceQuerySet:
+    words = words.strip()
+    by_number = Q(pk=integers.parse_integer(words.removeprefix("#")))
+    return rows.filter(by_number | Q(ref=words) | Q(problem__text__icontains=words))
+
+
+def _filter_by_state(rows: TraceQuerySet, state: str) -> TraceQuerySet:
+    if state == "unread":
+        work = Assignment.objects.submitted().filter(trace=OuterRef("pk"), purpose=AssignmentPurpose.WORK)
+        return rows.available().filter(~Exists(work), settlement=None)
+    if state == "in_hand":
+        return rows.filter(assignments__state__in=OPEN_STATES).distinct()
+    if state == "chosen":
+        chosen = QueueEntry.objects.open().filter(trace=OuterRef("pk"), lane__arm=SamplingSource.CHOSEN)
+        return rows.filter(Exists(chosen))
+    if state == "bad_problem":
+        return rows.filter(pk__in=filter_unresolved_bad_reports(FirstErrorReport.objects.all()).values("trace"))
+    if state == "gold":
+        return rows.filter(gold__retired_at=None, gold__isnull=False).distinct()
+    if state == "withdrawn":
+        return rows.filter(withdrawn_at__isnull=False)
+    if state == SettlementState.CONTESTED:  # as the overview counts them
+        rows = rows.available()
+    return rows.filter(settlement__state=state)
+
+
+_FILTERS: dict[str, Callable[[TraceQuerySet, Any], TraceQuerySet]] = {
+    "q": _filter_by_words,
+    "state": _filter_by_state,
+    "tag": lambda rows, tag: rows.filter(Exists(TraceTag.objects.filter(trace=OuterRef("pk"), name=tag))),
+    "source": lambda rows, source: rows.filter(source=source),
+    "domain": lambda rows, domain: rows.filter(problem__domain__iexact=domain.strip()),
+}

@@ -1,0 +1,223 @@
+"""Preview of an import: how the first records of a file would be imported, and the options of the import."""
+
+import itertools
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from dashboard.access import form_view
+from dashboard.render import project_page
+from formats import catalog, input_files
+from formats.records import StepRecord, TraceRecord
+from formats.segmenters import SEGMENTER_NAMES
+from jobs.failures import JobFailed
+from jobs.models import Job
+from labeling.models.gold import GoldUse
+from labeling.models.trace import ImportedLabelKind, SourcePurpose
+from labeling.traces import import_job, locations, scan
+from labeling.traces.locations import FileLocation
+from labeling.traces.scan import NAMED_KINDS, ImportOptions, ImportPreview
+from people.models import Membership
+from people.roles import Action
+
+MAX_BAD_LINES = 20
+_PREVIEW_BYTES = 4 * 1024 * 1024  # of an object that has not been fetched yet
+_MAX_STEPS = 12
+_TABLE_SUFFIXES = (".csv", ".parquet")
+
+
+class ImportOptionsForm(forms.Form):
+    """How to read the file, and what is known about it."""
+
+    format = forms.ChoiceField(label=_("Format"), choices=[(name, name) for name in catalog.INPUT_FORMATS])
+    segmenter = forms.ChoiceField(
+        label=_("Split into steps by"),
+        required=False,
+        choices=[("", _("automatic")), *((name, name) for name in SEGMENTER_NAMES)],
+        help_text=_("Applies to solutions that are not yet split into steps."),
+    )
+    columns = forms.CharField(
+        label=_("Rename columns"),
+        required=False,
+        max_length=2000,
+        help_text=_(
+            "For CSV and Parquet files: column=field pairs, separated by commas, for example question=problem. A column"
+            " without a field, as in notes=, is left out."
+        ),
+    )
+    labels = forms.ChoiceField(label=_("Ratings in the file"), choices=ImportedLabelKind.choices)
+    labels_by = forms.CharField(
+        label=_("Name of the labeler"),
+        required=False,
+        max_length=160,
+        help_text=_("A pseudonym, or the model with its prompt and number of rollouts."),
+    )
+    gold_use = forms.ChoiceField(label=_("Use gold for"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
+    purpose = forms.ChoiceField(label=_("Purpose of the file"), choices=SourcePurpose.choices)
+    licence = forms.CharField(
+        label=_("License"), max_length=200, required=False, help_text=_("Leave empty if not stated.")
+    )
+    statement = forms.CharField(
+        label=_("Origin of the data"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Printed in the card of every dataset that contains these traces."),
+    )
+    private = forms.ChoiceField(
+        label=_("Text that looks like an email address, phone number or key"),
+        choices=[("count", _("count it")), ("mask", _("mask it")), ("refuse", _("reject the record"))],
+    )
+    is_lenient = forms.BooleanField(label=_("Skip bad lines instead of rejecting the file"), required=False)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("labels") in NAMED_KINDS and not data.get("labels_by"):
+            self.add_error("labels_by", ValidationError(_("Enter the name of the labeler."), code="labeler_missing"))
+        return data
+
+
+@dataclass(frozen=True)
+class PreviewStep:
+    number: int | None  # as raters will see it; context has none
+    text: str
+    n_options: int
+    is_rateable: bool
+    rating: int | None
+    is_rated: bool
+
+
+@dataclass(frozen=True)
+class PreviewRecord:
+    """One record of a preview."""
+
+    record: TraceRecord
+    steps: list[PreviewStep]
+    n_more_steps: int
+
+
+@form_view(Action.BRING_IN)
+def preview_import(request: HttpRequest, actor: Membership) -> HttpResponse:
+    """Show how the first records would be imported; import them on request."""
+    try:
+        location = locations.resolve_location(request.GET.get("file", ""))
+    except locations.LocationNotFound as error:
+        messages.warning(request, str(error))
+        return redirect("dashboard:imports", actor.project.slug)
+    if request.method != "POST":
+        format, problem = _guess_format(location)
+        return _render_preview(request, actor, location, ImportOptionsForm(initial={"format": format}), problem=problem)
+    form = ImportOptionsForm(request.POST)
+    if not form.is_valid():
+        return _render_preview(request, actor, location, form, status=422)
+    if "preview" in request.POST:
+        return _render_preview(request, actor, location, form)
+    try:
+        job = _start_import(actor, location, ImportOptions(**form.cleaned_data))
+    except (input_files.UnreadableFile, catalog.UnknownFormat, JobFailed) as error:
+        return _render_preview(request, actor, location, form, status=422, problem=str(error))
+    return redirect("dashboard:import", actor.project.slug, job.pk)
+
+
+def _start_import(actor: Membership, location: FileLocation, options: ImportOptions) -> Job:
+    project, by, now = actor.project, actor.user, timezone.now()
+    if location.path is None:
+        return import_job.request_import_from_store(
+            project=project, address=location.address, choices=options, by=by, now=now
+        )
+    return import_job.request_import(project=project, path=location.path, choices=options, by=by, now=now)
+
+
+def _render_preview(
+    request: HttpRequest,
+    actor: Membership,
+    location: FileLocation,
+    form: ImportOptionsForm,
+    *,
+    status: int = 200,
+    problem: str = "",
+) -> HttpResponse:
+    if form.is_valid():
+        options = ImportOptions(**form.cleaned_data)
+    else:
+        options = ImportOptions(format=form["format"].value() or "auto")
+    preview = None
+    try:
+        preview = _load_import_preview(location, options)
+    except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
+        problem = problem or str(error)
+    return project_page(
+        request,
+        actor,
+        "dashboard/import_preview.html",
+        here="imports",
+        status=status,
+        location=location,
+        form=form,
+        problem=problem,
+        preview=preview,
+        records=[_build_preview_record(record) for record in preview.first] if preview else [],
+        bad_lines=scan.group_bad_lines(preview.report.bad_lines)[:MAX_BAD_LINES] if preview else [],
+    )
+
+
+def _load_import_preview(location: FileLocation, options: ImportOptions) -> ImportPreview:
+    """Read the beginning of the file. Raises UnreadableFile or UnknownFormat."""
+    if location.path is not None:
+        return _preview_path(location.path, options, is_cut=False)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / location.name
+        head, is_all = locations.read_beginning(location.address, size=_PREVIEW_BYTES)
+        if not is_all and input_files.unpacked_name(path).endswith(_TABLE_SUFFIXES):
+            raise input_files.UnreadableFile(
+                f"{location.name} is a large table in an object store, which cannot be previewed."
+                " Import it without a preview, or upload a smaller file."
+            )
+        is_packed = path.suffix in {".gz", ".zst"}
+        path.write_bytes(head if is_all or is_packed else head[: head.rfind(b"\n") + 1] or head)
+        return _preview_path(path, options, is_cut=not is_all)
+
+
+def _guess_format(location: FileLocation) -> tuple[str, str]:
+    """Detect the format. Fall back to the native one and say why, so that the person can choose."""
+    try:
+        return _load_import_preview(location, ImportOptions()).format, ""
+    except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
+        return "native", str(error)
+
+
+def _preview_path(path: Path, options: ImportOptions, *, is_cut: bool) -> ImportPreview:
+    format = scan.resolve_format(path, options)
+    return scan.preview_file(path, msgspec.structs.replace(options, format=format), is_cut=is_cut)
+
+
+def _build_preview_record(record: TraceRecord) -> PreviewRecord:
+    """Build one record. A live trace stores no steps: its submission lists the options that were shown."""
+    turns = {turn.position: turn for turn in record.submissions[0].turns} if record.submissions else {}
+    steps = record.steps or [StepRecord([]) for _turn in turns]
+    numbers = itertools.count(1)
+    shown = []
+    for position, step in enumerate(steps[:_MAX_STEPS]):
+        turn = turns.get(position)
+        texts = [option.text for option in step.options] or [each.text for each in (turn and turn.shown) or ()]
+        shown.append(
+            PreviewStep(
+                number=next(numbers) if step.is_rateable else None,
+                text=texts[0] if texts else "",
+                n_options=len(texts),
+                is_rateable=step.is_rateable,
+                rating=turn.path_rating() if turn else None,
+                is_rated=turn is not None,
+            )
+        )
+    return PreviewRecord(record, shown, len(steps) - len(shown))

@@ -1,0 +1,78 @@
+"""The list of traces: its filters, and its constant cost."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from labeling import queue
+from labeling.models import Gold, Rater, Settlement, Trace
+from tests import factories
+from tests.people.personas import Personas, make_personas
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Personas:
+    return make_personas()
+
+
+def list_traces(client: Client, cast: Personas, query: str = "") -> list[int]:
+    response = client.get(reverse("dashboard:traces", args=[cast.project.slug]) + query)
+    return [row.trace.pk for row in response.context["traces"]]
+
+
+def settle(trace: Trace, state: str) -> None:
+    Settlement.objects.create(
+        trace=trace, project=trace.project, state=state, n_readings=3, changed_at=factories.NOW, is_due=False
+    )
+
+
+def test_traces_are_filtered_by_every_field(client: Client, cast: Personas) -> None:
+    project = cast.project
+    problem = factories.make_problem(project, "How many Eggs?", domain="Algebra")
+    eggs = factories.make_trace(project, problem=problem, ref="e-1", source=factories.make_source(project))
+    gold, gone, contested = (factories.make_trace(project) for _ in range(3))
+    factories.make_trace(factories.make_project())
+    Gold.objects.create(trace=gold, use="hidden", accepted_first_errors=[1], made_at=factories.NOW)
+    queue.withdraw_traces(trace_ids=[gone.pk], now=factories.NOW, reason="twice", by=None)
+    settle(contested, "contested")
+    factories.make_assignment(Rater.objects.get(project=project), eggs)
+    client.force_login(cast.reviewer)
+    every = sorted([eggs.pk, gold.pk, gone.pk, contested.pk], reverse=True)
+    expected = {
+        "": every,
+        "?state=contested": [contested.pk],
+        "?state=gold": [gold.pk],
+        "?state=withdrawn": [gone.pk],
+        "?state=in_hand": [eggs.pk],
+        "?state=unread": [each for each in every if each not in (gone.pk, contested.pk)],
+        "?q=eggs": [eggs.pk],
+        "?q=e-1": [eggs.pk],
+        f"?q=%23{gold.pk}": [gold.pk],
+        "?domain=algebra": [eggs.pk],
+        f"?source={eggs.source_id}": [eggs.pk],
+        "?state=nonsense": every,
+        "?q=%27%22%25": [],
+        "?q=%00": every,
+        "?q=9999999999999999999999": [],
+    }
+    assert {query: list_traces(client, cast, query) for query in expected} == expected
+
+
+def test_search_costs_the_same_for_many(client: Client, cast: Personas) -> None:
+    lane = factories.make_lane(cast.project)
+    client.force_login(cast.lead)
+    costs = []
+    for n in (3, 60):
+        for _ in range(n):
+            trace = factories.make_trace(cast.project, ["One."])
+            factories.make_entry(lane, trace)
+            settle(trace, "reading")
+        with CaptureQueriesContext(connection) as queries:
+            rows = list_traces(client, cast)
+        costs.append(len(queries))
+        assert len(rows) == min(n, 50)
+    assert costs[0] == costs[1] <= 13
