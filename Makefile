@@ -14,9 +14,13 @@ lint:
 	.venv/bin/mypy .
 	.venv/bin/lint-imports
 
-# Both lists anew from pyproject.toml. The development list is held to the runtime's pins.
+# Both lists anew from pyproject.toml, every package with all its published hashes. The development list is held to the
+# runtime's pins. A pin stays while it satisfies the table: delete a list to upgrade everything in it. Needs uv.
+compile = uv pip compile pyproject.toml --quiet --generate-hashes --universal --python-version 3.11 --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 lock:
-	.venv/bin/python -m supervisor.lock_requirements
+	$(compile) --output-file requirements.txt
+	$(compile) --all-extras --group dev --constraint requirements.txt --output-file requirements-dev.txt
 
 # The three files that docker-compose.yml reads; what is there already stays. The folder keeps others out: the files
 # themselves must be readable for the user inside the containers.

@@ -25,7 +25,7 @@ from bench import (
     public_crowds,
 )
 from bench.simulated_raters import Kind
-from stats import dawid_skene, intervals, label_votes, sequential_tests
+from stats import intervals, label_votes, sequential_tests
 
 _NO_THRESHOLD = "none"
 
@@ -105,8 +105,8 @@ def _public_crowds(data: Path | None) -> Iterator[BenchmarkLine]:
             yield BenchmarkLine(what, "--data names no folder", threshold, None)
             continue
         votes, truth = read(data)
-        found = float((dawid_skene.fit_votes(votes).labels == truth).mean())
-        plain = float((label_votes.take_majority(votes).labels == truth).mean())
+        found = float((label_votes.fit_votes(votes).labels == truth).mean())
+        plain = float((label_votes.take_majority(votes)[0] == truth).mean())
         yield BenchmarkLine(what, f"{found:.3f}, majority {plain:.3f}", threshold, found >= bar)
 
 
@@ -126,9 +126,9 @@ def _sequential_test(runs: int) -> Iterator[BenchmarkLine]:
     for p0 in (0.85, 0.65):
         plan = sequential_tests.make_plan(p0=p0)
         for p, is_good in ((plan.p0, True), (plan.p1, False)):
-            course = sequential_tests.run_tests(random.random((runs, 400)) < p, plan)
-            paused = float((course.paused_at != sequential_tests.NEVER_PAUSED).mean())
-            after = float(np.median(course.paused_at[course.paused_at != sequential_tests.NEVER_PAUSED]))
+            paused_at = sequential_tests.run_tests(random.random((runs, 400)) < p, plan)
+            paused = float((paused_at != sequential_tests.NEVER_PAUSED).mean())
+            after = float(np.median(paused_at[paused_at != sequential_tests.NEVER_PAUSED]))
             what = f"raters at {'p0' if is_good else 'p1'} = {p:.2f} paused within 400 gold"
             found, bar = f"{paused:.3f} of {runs}, half of those by gold {after:.0f}", "≤ .05" if is_good else "≥ .95"
             yield BenchmarkLine(what, found, bar, paused <= 0.05 if is_good else paused >= 0.95)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stats import coefficients, rating_patterns
+from stats import agreement, rating_patterns
 from stats import intervals as stats_intervals
 from stats.arrays import Floats, Ints
 from stats.estimates import Interval
@@ -27,12 +27,12 @@ class _Statistic(NamedTuple):
 
 
 _STATISTICS = {
-    "alpha_nominal": _Statistic(coefficients.alpha_nominal, -1.0),
-    "alpha_ordinal": _Statistic(coefficients.alpha_ordinal, -1.0),
-    "gwet_ac1": _Statistic(coefficients.gwet_ac1, -1.0),
-    "pairwise_agreement": _Statistic(coefficients.pairwise_agreement, 0.0),
-    "first_error_exact": _Statistic(coefficients.pairwise_agreement, 0.0, "same place", at_most=1.0),
-    "has_error_kappa": _Statistic(coefficients.fleiss_kappa, -1.0, "has error", at_most=1.0),
+    "alpha_nominal": _Statistic(agreement.alpha_nominal, -1.0),
+    "alpha_ordinal": _Statistic(agreement.alpha_ordinal, -1.0),
+    "gwet_ac1": _Statistic(agreement.gwet_ac1, -1.0),
+    "pairwise_agreement": _Statistic(agreement.pairwise_agreement, 0.0),
+    "first_error_exact": _Statistic(agreement.pairwise_agreement, 0.0, "same place", at_most=1.0),
+    "has_error_kappa": _Statistic(agreement.fleiss_kappa, -1.0, "has error", at_most=1.0),
 }
 
 

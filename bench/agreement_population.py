@@ -12,7 +12,7 @@ import numpy as np
 from bench import simulated_raters
 from prm.selection import draws
 from prm.selection.draws import DrawArm, DrawRules
-from stats import first_error_agreement, first_error_reports, first_error_votes, rating_patterns, step_agreement
+from stats import agreement, first_error_reports, rating_patterns
 from stats.arrays import Bools
 from stats.first_error_reports import ReportArrays
 
@@ -82,10 +82,10 @@ def _figures(reports: ReportArrays, kept: Bools) -> dict[str, float]:
         problems=reports.problems,
         domains=reports.domains,
     )
-    votes = first_error_votes.collect_step_votes(part, first_error_reports.enumerate_places(part.lengths))
+    votes = first_error_reports.collect_step_votes(part, first_error_reports.enumerate_places(part.lengths))
     steps = rating_patterns.count_patterns(units=votes.places, labels=np.where(votes.is_negative, 0, 2))
-    places = first_error_agreement.estimate_agreement(part)
-    found = step_agreement.estimate_step_statistics(steps) | {
+    places = agreement.estimate_first_error_agreement(part)
+    found = agreement.estimate_step_statistics(steps) | {
         "first_error_exact": places.exact,
         "first_error_within_one": places.within_one,
         "has_error_kappa": places.has_error_kappa,

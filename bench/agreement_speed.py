@@ -13,7 +13,7 @@ import krippendorff
 import numpy as np
 import psycopg
 
-from stats import dawid_skene, rating_patterns, step_agreement
+from stats import agreement, label_votes, rating_patterns
 from stats.arrays import Ints
 from stats.label_votes import LabelVotes
 
@@ -58,7 +58,7 @@ def time_dawid_skene(turns: int = 3) -> tuple[float, int]:
     labels = np.where(random.random(1_000_000) < skill[workers], truth[tasks], guess)
     spent: list[float] = []
     for _ in range(turns):
-        fit = time_call(spent, lambda: dawid_skene.fit_votes(LabelVotes(tasks, workers, labels, 3)))
+        fit = time_call(spent, lambda: label_votes.fit_votes(LabelVotes(tasks, workers, labels, 3)))
     return min(spent), fit.rounds
 
 
@@ -90,7 +90,7 @@ def headline_of(counts: Ints, problems: Ints) -> Any:
     rows = rating_patterns.RatingPatterns(
         rating_patterns.PROJECT_SCALE, counts, np.ones(len(counts), dtype=np.int64), problems, ones
     )
-    return step_agreement.estimate_step_statistics(rating_patterns.merge_equal_patterns(rows))
+    return agreement.estimate_step_statistics(rating_patterns.merge_equal_patterns(rows))
 
 
 def _alphas_of(counts: Ints) -> dict[str, float]:
@@ -104,7 +104,7 @@ def _alphas_of(counts: Ints) -> dict[str, float]:
 def _headline_from(connection: "psycopg.Connection[Any]", query: str) -> Any:
     with connection.transaction(), connection.cursor() as cursor:
         rows: Sequence[tuple[int, ...]] = cursor.execute(query).fetchall()
-    return step_agreement.estimate_step_statistics(
+    return agreement.estimate_step_statistics(
         rating_patterns.patterns_from_rows((row[0], row[1:4], row[4]) for row in rows)
     )
 

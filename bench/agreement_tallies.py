@@ -27,13 +27,11 @@ def measure(turns: int = 5) -> TallyTimes:
     with databases.temporary_databases(["tallies"]) as made:
         databases.use_database(made["tallies"])
         project_id = _fill(labels.reshape(2, _TRACES, STEPS))
-        from labeling.quality import project_stats, tally_arrays
-        from stats import step_agreement
+        from labeling.quality import project_stats, tallies
+        from stats import agreement
 
         def from_tallies() -> Any:
-            return step_agreement.estimate_step_statistics(
-                tally_arrays.load_tally_arrays(project_id=project_id).all_steps()
-            )
+            return agreement.estimate_step_statistics(tallies.load_tally_arrays(project_id=project_id).all_steps())
 
         spent: list[float] = []
         for _ in range(turns):

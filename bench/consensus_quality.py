@@ -12,7 +12,7 @@ import numpy as np
 
 from bench import simulated_raters
 from bench.simulated_raters import Kind, SimulatedCrowd
-from stats import calibration, first_error_dawid_skene, first_error_votes
+from stats import calibration, first_error_dawid_skene, first_error_reports
 from stats.arrays import Bools, Floats, Ints
 from stats.first_error_dawid_skene import FirstErrorFit
 from stats.first_error_reports import ReportArrays
@@ -96,20 +96,20 @@ def _trusted(crowd: SimulatedCrowd) -> tuple[float, float, float, int, int]:
 
 
 def _sure(fit: FirstErrorFit, posterior: Floats, crowd: SimulatedCrowd) -> tuple[Floats, Bools]:
-    steps, sure = first_error_dawid_skene.most_likely_places(posterior, fit.places)
+    steps, sure = first_error_reports.most_likely_places(posterior, fit.places)
     return sure, steps == crowd.truth
 
 
 def _first_error(reports: ReportArrays) -> Ints:
     fit = first_error_dawid_skene.fit_reports(reports)
-    return first_error_dawid_skene.most_likely_places(fit.posterior, fit.places)[0]
+    return first_error_reports.most_likely_places(fit.posterior, fit.places)[0]
 
 
 _RULES: dict[str, Callable[[ReportArrays], Ints]] = {
     "first-error DS": _first_error,
-    "step DS": first_error_votes.dawid_skene_by_step,
-    "step majority": first_error_votes.majority_by_step,
-    "place majority": lambda reports: first_error_votes.majority_by_place(reports)[0],
+    "step DS": first_error_reports.dawid_skene_by_step,
+    "step majority": first_error_reports.majority_by_step,
+    "place majority": lambda reports: first_error_reports.majority_by_place(reports)[0],
 }
 
 

@@ -93,6 +93,7 @@ def _fill(traces: int, workers: int) -> None:
     from django.core.management import call_command
 
     from formats import prm800k
+    from formats.record_reader import RawValue
     from labeling.traces import load
     from labeling.traces.load import ensure_source
     from tests import factories
@@ -102,7 +103,7 @@ def _fill(traces: int, workers: int) -> None:
         project = factories.make_project(slug)
         source = ensure_source(project=project, name="x", format="prm800k", now=factories.NOW)
         state = load.LoadState(project=project, source=source, enqueues=False)
-        records = (prm800k.parse_line(line, number=number) for number, line in enumerate(_lines(n), start=1))
+        records = (prm800k.parse_value(RawValue(line, number)) for number, line in enumerate(_lines(n), start=1))
         for part in load.split_chunks(records, 500):
             load.load_chunk(state=state, records=part, now=factories.NOW)
     print(json.dumps({}))

@@ -124,7 +124,7 @@ def import_file(traces: int) -> None:
     from django.utils import timezone
 
     from jobs import runner
-    from labeling.traces import import_job
+    from labeling.traces import import_job, scan
     from tests import factories
 
     path = Path(os.environ["STEPMARK_DATA"]) / "traces.jsonl"
@@ -132,7 +132,7 @@ def import_file(traces: int) -> None:
         file.writelines(import_module("bench.import_speed").make_lines(traces))
     project = factories.make_project("imported")
     job = import_job.request_import(
-        project=project, path=path, choices=import_job.ImportOptions(), by=None, now=timezone.now()
+        project=project, path=path, choices=scan.ImportOptions(), by=None, now=timezone.now()
     )
     began = time.perf_counter()
     state = runner.run_job(job.pk, import_job.chunks)

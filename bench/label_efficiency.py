@@ -1,15 +1,14 @@
-"""Does choosing pay? Real labels (ProcessBench), a pool with 15 % wrong traces, the builtin PRM, 60 to 260 traces.
+"""Does active selection help? Real labels (ProcessBench), the builtin PRM, a pool with 15% wrong, 60 to 260 traces.
 
-For every acquisition, as greedy as it can be and as it is served (draws with noise, uniform arm, one per problem): the
-area under the learning curve minus that of random reading, in risk-set AUC and in its length-matched form, against
-traces and against reading hours.
+For every acquisition, greedy and as served (noisy draws, a uniform share, one trace per problem): the area under the
+learning curve minus that of random selection, in risk-set AUC and in its length-matched form, by traces and by hours.
 
-    python -m bench.label_efficiency --data DIR [--seeds 100] [--only entropy_per_root_cost …]
+    python -m bench.label_efficiency --data DIR [--seeds 100] [--only outcome_aware …] [--without-outcomes]
 
-Each seed splits the problems again by sha256 of their text. Seven of ten are the pool, so that 260 traces are no more
-than half of it: where nearly all is read in the end, every choice ends alike. Wrong traces are taken out of it until
-15 % are left; those taken out judge too where the pool holds no trace of their problem. Random reading is the mean of
-four runs from the very same first 60 traces: one run's luck would hide what is looked for.
+Each seed splits the problems again by sha256 of their text. Seven of ten are the pool, so that 260 traces are at most
+half of it: if nearly all traces were labeled in the end, all selections would become similar. Wrong traces are removed
+from the pool until 15% are left; removed traces are evaluated too, unless the pool has a trace of their problem. Random
+selection is the mean of four runs from the same first 60 traces, because the noise of one run would hide the gain.
 """
 
 import argparse
@@ -22,15 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from prm import benchmark_files
+from prm import benchmark_evaluation
 from prm.backends import builtin
-from prm.benchmark_files import BenchmarkSet
-from prm.evaluation import concordance
+from prm.benchmark_evaluation import BenchmarkSet
+from prm.evaluation import step_figures
 from prm.evaluation.labeled_steps import NO_ERROR, mask_labeled, step_indexes
-from prm.selection import acquisitions, draws
-from prm.selection.cost import ReadingRates
+from prm.selection import acquisitions, batches
+from prm.selection.acquisitions import Pool, ReadingRates
 from prm.selection.draws import DrawRules
-from prm.selection.pool import Pool
 from stats.arrays import Bools, Floats, Ints
 from stats.intervals import t_quantile
 
@@ -54,6 +52,7 @@ class LabelPool:
     is_wrong: Bools
     is_labeled: Bools
     hours: Floats  # to read a trace to its first error
+    has_outcomes: bool  # whether selection knows which final answers are wrong
 
     def rows(self, traces: Ints) -> Ints:
         return np.concatenate([np.arange(self.starts[t], self.starts[t] + self.lengths[t]) for t in traces])
@@ -61,7 +60,7 @@ class LabelPool:
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Every wrong labelled step that judges beside every right one of its stratum (source, place in the trace)."""
+    """Every wrong labeled step that judges beside every right one of its stratum (source, place in the trace)."""
 
     rows: Ints  # steps that judge
     wrong: Ints  # places in them
@@ -69,7 +68,7 @@ class JudgedPairs:
     is_matched: Bools  # of like length
 
     def judge(self, p_wrong: Floats) -> tuple[float, float]:
-        """Risk-set AUC and its length-matched form (`prm.evaluation.concordance` says what they are)."""
+        """Risk-set AUC and its length-matched form (`prm.evaluation.step_figures` says what they are)."""
         above = p_wrong[self.wrong] - p_wrong[self.right]
         in_order = (above > 0) + 0.5 * (above == 0)
         return float(in_order.mean()), float(in_order[self.is_matched].mean())
@@ -81,8 +80,8 @@ class PoolSplit:
     pairs: JudgedPairs
 
 
-def load_pool(data: Path) -> LabelPool:
-    bench = benchmark_files.read_benchmark([data / "processbench" / name for name in ("gsm8k.json", "math.json")])
+def load_pool(data: Path, *, has_outcomes: bool = True) -> LabelPool:
+    bench = benchmark_evaluation.read_benchmark([data / "processbench" / name for name in ("gsm8k.json", "math.json")])
     lengths = bench.lengths
     steps = [step for trace in bench.traces for step in trace.steps]
     words = np.array([len(step.split()) for step in steps])
@@ -99,6 +98,7 @@ def load_pool(data: Path) -> LabelPool:
         is_wrong=step_indexes(lengths) == bench.first_errors[traces],
         is_labeled=kept,
         hours=(READING.opening + np.bincount(traces, weights=cost)) / 3600,
+        has_outcomes=has_outcomes,
     )
 
 
@@ -127,7 +127,7 @@ def match_pairs(world: LabelPool, judged: Ints) -> JudgedPairs:
         world.is_wrong[rows][:, None] & ~world.is_wrong[rows][None, :] & (stratum[:, None] == stratum[None, :])
     )
     size = np.log(np.maximum(world.characters[rows], 1))
-    return JudgedPairs(rows, wrong, right, np.abs(size[wrong] - size[right]) <= concordance.MATCHED_WITHIN)
+    return JudgedPairs(rows, wrong, right, np.abs(size[wrong] - size[right]) <= step_figures.MATCHED_WITHIN)
 
 
 def learning_curve(world: LabelPool, there: PoolSplit, name: str, *, is_served: bool, seed: int, run: int = 0) -> Curve:
@@ -161,17 +161,18 @@ def next_batch(
         characters=world.characters[rows],
         problems=world.bench.problems[left],
         domains=world.bench.sources[left],
-        is_answer_wrong=world.bench.is_answer_wrong[left],
+        is_answer_wrong=world.bench.is_answer_wrong[left] & world.has_outcomes,
+        is_answer_right=world.bench.is_answer_right[left] & world.has_outcomes,
     )
     random = np.random.default_rng(seed)
-    scores = acquisitions.acquisition_scores(name, pool, READING)
     if not is_served:
+        scores = acquisitions.acquisition_scores(name, pool, READING)
         order = np.lexsort((random.random(len(left)), -scores))
         return left[order[:BATCH]]
-    found = draws.draw_in_order(
-        scores=scores,
-        problems=pool.problems,
-        domains=pool.domains,
+    found = batches.draw_batch(
+        pool,
+        acquisition=name,
+        reading=READING,
         places=random.random(len(left)),
         size=BATCH,
         rules=DrawRules(),
@@ -220,9 +221,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.label_efficiency")
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds processbench/")
     parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--without-outcomes", action="store_true", help="hide which final answers are wrong")
     parser.add_argument("--only", nargs="+", default=[name for name in acquisitions.ACQUISITIONS if name != "random"])
     options = parser.parse_args()
-    world = load_pool(options.data)
+    world = load_pool(options.data, has_outcomes=not options.without_outcomes)
     found: dict[tuple[str, bool], list[Floats]] = {}
     for seed in range(options.seeds):
         there = split_pool(world, seed)

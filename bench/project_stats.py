@@ -87,24 +87,24 @@ def _median(run: Callable[[], object], rounds: int) -> float:
 
 def _parts(project_id: int, now: dt.datetime) -> dict[str, Callable[[], object]]:
     """Measure the counters. The first run counts all existing rows and is not measured."""
-    from labeling.quality import project_stats, running_totals, trace_counts
+    from labeling.quality import project_stats, settlements
 
     project_stats.mark_stats_stale(project_id=project_id, now=now)
-    running_totals.apply_drift(project_id=project_id, drift=running_totals.compute_drift(project_id=project_id))
-    trace_counts.advance_trace_count(project_id=project_id, now=now)
+    settlements.apply_drift(project_id=project_id, drift=settlements.compute_drift(project_id=project_id))
+    project_stats.advance_trace_count(project_id=project_id, now=now)
     return {
-        "states": lambda: running_totals.count_by_state(project_id),
-        "settled": lambda: running_totals.count_resolved(project_id),
-        "settled by day": lambda: running_totals.count_by_day(project_id),
-        "reports by rater": lambda: list(running_totals.load_rater_totals(project_id)),
-        "arrivals": lambda: trace_counts.count_traces(project_id=project_id),
+        "states": lambda: settlements.count_by_state(project_id),
+        "settled": lambda: settlements.count_resolved(project_id),
+        "settled by day": lambda: settlements.count_by_day(project_id),
+        "reports by rater": lambda: list(settlements.load_rater_totals(project_id)),
+        "arrivals": lambda: project_stats.count_traces(project_id=project_id),
     }
 
 
 def _recount(project_id: int) -> Callable[[], object]:
-    from labeling.quality import running_totals
+    from labeling.quality import settlements
 
-    return lambda: running_totals.compute_drift(project_id=project_id)
+    return lambda: settlements.compute_drift(project_id=project_id)
 
 
 def _compute(project_id: int, now: dt.datetime) -> Callable[[], object]:

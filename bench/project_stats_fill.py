@@ -103,13 +103,13 @@ _SECOND_END = f"CASE WHEN {_DRAWN.format(406927919, 10)} < 7 THEN {_FIRST_END} E
 _CLIPPED = f"CASE WHEN {{0}} < {STEPS} THEN {{0}} ELSE {STEPS} END"
 _KIND = f"CASE WHEN {{0}} < {STEPS} THEN 'reasoning' ELSE '' END"
 _TALLIES = (
-    "INSERT INTO labeling_agreementtally (trace_id, step_kind, project_id, problem_id, generation, first_id, second_id,"
-    " first_rater_id, second_rater_id, has_two_guidelines, n_steps, first_end, second_end, is_first_censored,"
-    " is_second_censored, first_kind, second_kind, negative, neutral, positive, negative_negative, negative_neutral,"
-    " negative_positive, neutral_neutral, neutral_positive, positive_positive) "
+    "INSERT INTO labeling_agreementtally (trace_id, step_kind, is_alternative, project_id, problem_id, generation,"
+    " first_id, second_id, first_rater_id, second_rater_id, has_two_guidelines, n_steps, first_end, second_end,"
+    " is_first_censored, is_second_censored, first_kind, second_kind, negative, neutral, positive, negative_negative,"
+    " negative_neutral, negative_positive, neutral_neutral, neutral_positive, positive_positive) "
     + _NUMBERS
     + f", ended AS (SELECT n, {_FIRST_END} AS one, {_SECOND_END} AS two FROM numbers) "
-    + f"SELECT n, 'reasoning', %(project)s, %(problem)s + (n - 1) / {TRACES_A_PROBLEM}, 0, 2 * n, 2 * n + 1,"
+    + f"SELECT n, 'reasoning', false, %(project)s, %(problem)s + (n - 1) / {TRACES_A_PROBLEM}, 0, 2 * n, 2 * n + 1,"
     f" %(rater)s + n %% {RATERS}, %(rater)s + (n + 1 + {_DRAWN.format(696217919, RATERS - 1)}) %% {RATERS},"
     f" false, {STEPS},"
     f" {_CLIPPED.format('one')}, {_CLIPPED.format('two')}, false, false,"

@@ -10,9 +10,12 @@ import datetime as dt
 import itertools
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench import databases
+
+if TYPE_CHECKING:
+    from labeling.assignments import IncomingEdit
 
 STEPS = 12
 PER_BLOCK = {"bare insert": 24, "one rating": 24, "batch of 12": 8, "submit": 8}
@@ -73,7 +76,7 @@ def _recording(blocks: int, rater: int, assignments: list[int], now: dt.datetime
     from labeling import assignments as labeling_assignments
 
     def record(assignment: int, steps: range) -> None:
-        writes = [_write(labeling_assignments, step, now) for step in steps]
+        writes = [_rating(step, now) for step in steps]
         labeling_assignments.record_edits(
             assignment_id=assignment, rater_id=rater, client="bench", writes=writes, now=now
         )
@@ -99,8 +102,10 @@ def _recording(blocks: int, rater: int, assignments: list[int], now: dt.datetime
     )
 
 
-def _write(judging: Any, step: int, now: dt.datetime) -> Any:
-    return judging.WriteIn(
+def _rating(step: int, now: dt.datetime) -> "IncomingEdit":
+    from labeling.assignments import IncomingEdit
+
+    return IncomingEdit(
         sequence=step + 1, seen=step, kind="rate", step=step, option=0, rating=1, active_ms=900, made_at=now
     )
 

@@ -23,11 +23,9 @@ os.environ.setdefault("SECRET_KEY", "bench")
 import numpy as np
 
 from bench import scoring_job
-from prm import score_encoding
 from prm.backends import builtin
 from prm.backends.base import ScorerInput
-from prm.selection.cost import ReadingRates
-from prm.selection.pool import Pool
+from prm.selection.acquisitions import Pool, ReadingRates
 
 CHUNK = 500
 STEPS_A_TRACE = 8
@@ -88,6 +86,7 @@ def measure_scoring(n_steps: int) -> dict[str, float]:
 
 def measure_selection(n: int) -> dict[str, float]:
     """Measure unpacking the rows, and then scores, probabilities and the draw of a batch of 4,000."""
+    from prm import scores  # models need the setup above
     from prm.batch_job import draw_with_acquisition
     from prm.drawable_pool import DrawablePool, uniform_walk_position
     from prm.models import LoopRules
@@ -95,12 +94,9 @@ def measure_selection(n: int) -> dict[str, float]:
     dice = np.random.default_rng(0)
     lengths = dice.integers(3, 13, n)
     texts = ["x" * 80] * 13
-    kept = [
-        score_encoding.encode_scores(dice.beta(5, 1, length), texts[:length], [True] * int(length))
-        for length in lengths
-    ]
+    kept = [scores.encode_scores(dice.beta(5, 1, length), texts[:length], [True] * int(length)) for length in lengths]
     began = time.perf_counter()
-    numbers, lengths = score_encoding.decode_scores(kept)
+    numbers, lengths = scores.decode_scores(kept)
     pool = Pool(
         lengths=lengths,
         hazards=1 - numbers[:, 0],
@@ -108,7 +104,8 @@ def measure_selection(n: int) -> dict[str, float]:
         characters=numbers[:, 2].astype(np.int64),
         problems=dice.integers(0, n // 2, n),
         domains=dice.integers(0, 5, n),
-        is_answer_wrong=dice.random(n) < 0.3,
+        is_answer_wrong=(outcomes := dice.integers(0, 3, n)) == 0,
+        is_answer_right=outcomes == 1,
     )
     places = np.array([uniform_walk_position(1, trace) for trace in range(n)])
     drawable = DrawablePool(np.arange(n), pool, places)

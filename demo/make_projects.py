@@ -12,7 +12,7 @@ from demo import explanations, rate_traces, records
 from demo.agents import traces as agent_traces
 from demo.generated_content import GeneratedTrace
 from demo.math_problems import traces as math_traces
-from labeling import onboarding
+from labeling import gold_sets
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
@@ -20,7 +20,6 @@ from labeling.projects import guidelines, lifecycle
 from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from labeling.traces import load
 from people import members
-from people import owned_projects as projects_of_people
 from people.models import Membership, Role
 
 SEED = "stepmark"
@@ -119,7 +118,7 @@ def _ensure_person(username: str, name: str, now: dt.datetime) -> User:
 
 
 def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
-    project = Project.objects.filter(slug=plan.slug).first() or projects_of_people.create_owned_project(
+    project = Project.objects.filter(slug=plan.slug).first() or members.create_owned_project(
         name=plan.name,
         slug=plan.slug,
         by=by,
@@ -132,7 +131,9 @@ def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
         screening_attempts=2,
     )
     if project.guideline_id is None:
-        lifecycle.publish_guideline_template(project=project, template=plan.guideline, by=by, now=now)
+        lifecycle.publish_guideline(
+            project=project, body=guidelines.load_guideline_template(plan.guideline), by=by, now=now
+        )
         lifecycle.publish_consent_text(project=project, body=guidelines.load_consent_template(), by=by, now=now)
     return project
 
@@ -161,8 +162,8 @@ def _import_traces(project: Project, plan: DemoPlan, by: User, now: dt.datetime)
     if uses:
         enqueue_gold(project_id=project.pk, use=GoldUse.HIDDEN, trace_ids=hidden, now=now)
         arrange_hidden_gold(project_id=project.pk, now=now)
-        onboarding.serve_gold_set(project=project, use=GoldUse.TRAINING, now=now)
-        onboarding.serve_gold_set(project=project, use=GoldUse.SCREENING, now=now)
+        gold_sets.serve_gold_set(project=project, use=GoldUse.TRAINING, now=now)
+        gold_sets.serve_gold_set(project=project, use=GoldUse.SCREENING, now=now)
     return {records.record_digest(record): truth for record, truth in zip(made, generated, strict=True)}
 
 

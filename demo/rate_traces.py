@@ -17,7 +17,7 @@ from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.project import Protocol
 from labeling.projects import lifecycle
-from labeling.quality import project_stats, rater_model, resolution_state, resolve
+from labeling.quality import project_stats, rater_model, resolve, settlements
 from labeling.quality.project_stats import load_project_stats
 from labeling.quality.resolve import resolve_traces
 from people import members
@@ -135,7 +135,7 @@ def _run_nightly_jobs(project: Project, now: dt.datetime) -> None:
     if fit is None or fit.number > 1:
         return
     settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED)
-    resolution_state.mark_due(trace_ids=settled.values_list("trace_id", flat=True), now=now)
+    settlements.mark_due(trace_ids=settled.values_list("trace_id", flat=True), now=now)
     resolve_traces(project_id=project.pk, trace_ids=list(settled.values_list("trace_id", flat=True)), now=now)
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from demo.generated_content import GeneratedOption, GeneratedStep, GeneratedTrace
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
-from labeling.traces import identity
+from labeling.traces import trace_rows
 
 GRADER = "demo generator, exact match"
 
@@ -29,7 +29,7 @@ def build_record(trace: GeneratedTrace, *, policy: str, scaffold: str = "") -> T
 
 def record_digest(record: TraceRecord) -> str:
     """Return the digest of the trace in its project."""
-    return identity.digest_trace(record, problem=identity.digest_problem(record.problem), occurrence=0)
+    return trace_rows.digest_trace(record, problem=trace_rows.digest_problem(record.problem), occurrence=0)
 
 
 def _step(step: GeneratedStep, position: int) -> StepRecord:

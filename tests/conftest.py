@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests import fast_flush, fast_migrations, module_rows, servers
+from tests import fast_flush, fast_migrations, kept_statements, module_rows, servers
 from tests.people.personas import LoggedInPersonas, log_in_personas
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -25,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.allow_unix_socket = True
     fast_flush.install()
     fast_migrations.install()
+    kept_statements.install()
     # Plain names of static files: hashed ones exist only after `collectstatic`.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # An empty static folder: otherwise each test client would scan every file before its first request.
@@ -41,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _skip_waits() -> None:
     """Turn off durability and deadlines."""
     default: dict[str, Any] = settings.DATABASES["default"]
-    default["OPTIONS"]["options"] += " -c synchronous_commit=off"
+    default["OPTIONS"]["options"] += " -c synchronous_commit=off -c jit=off"
     # A busy machine slows down examples.
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")

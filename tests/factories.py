@@ -59,10 +59,12 @@ def make_trace(
     trace = Trace.objects.create(
         project=project, problem=problem, digest=_digest(next(_numbers)), n_steps=len(steps), added_at=NOW, **fields
     )
-    for position, item in enumerate(steps):
-        step = Step.objects.create(trace=trace, position=position)
-        texts = [item] if isinstance(item, str) else item
-        Option.objects.bulk_create(Option(step=step, position=n, text=text) for n, text in enumerate(texts))
+    rows = Step.objects.bulk_create(Step(trace=trace, position=position) for position in range(len(steps)))
+    Option.objects.bulk_create(
+        Option(step=step, position=position, text=text)
+        for step, item in zip(rows, steps, strict=True)
+        for position, text in enumerate([item] if isinstance(item, str) else item)
+    )
     return trace
 
 

@@ -80,7 +80,8 @@ def test_every_format_that_is_read_has_a_page_with_its_fields(name: str) -> None
     assert f"({name}.md)" in text_of("docs/formats/README.md")
     assert f"formats/{name}.py" in page
     reader = catalog.INPUT_FORMATS[name].read
-    fields = reader.item_fields if isinstance(reader, RecordReader) else ()
+    item = reader.decoder.type if isinstance(reader, RecordReader) else None
+    fields = getattr(item, "__struct_encode_fields__", ())
     assert not [field for field in fields if f"`{field}`" not in page and f"`{field}." not in page]
 
 

@@ -28,6 +28,7 @@ FORMS: dict[str, dict[str, Any]] = {
         "batch_size": 9,
         "temperature": 0.1,
         "domain_quota": 0.5,
+        "gate_margin": 0.05,
     }
     | {"every_n_submissions": 5},
     "dashboard:register_prm": {"backend": "vllm", "model": "m", "digest": "d", "address": "http://127.0.0.1:1"}

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from people import invitations
+from people import members as members_of_project
 from people.models import Membership, Role
 from people.roles import RATING_ROLES
 from tests import factories
@@ -22,6 +23,7 @@ from tests.url_arguments import (
     assignment_in_progress_args,
     consent_args,
     contested_trace_args,
+    decided_trace_args,
     guideline_args,
     image_args,
     import_args,
@@ -69,6 +71,14 @@ def of_annotator(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "member": cast.membership(cast.annotator).pk}
 
 
+def of_removed_annotator(cast: Personas) -> dict[str, object]:
+    membership = members_of_project.add_member(
+        project=cast.project, user=factories.make_user(), role=Role.ANNOTATOR, now=factories.NOW
+    )
+    members_of_project.remove_member(membership=membership, by=cast.lead, now=factories.NOW)
+    return {"slug": cast.project.slug, "member": membership.pk}
+
+
 def of_invitation(cast: Personas) -> dict[str, object]:
     made, _ = invitations.create_invitation(project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=factories.NOW)
     return {"slug": cast.project.slug, "invitation": made.pk}
@@ -106,6 +116,7 @@ URL_CASES: dict[str, UrlCase] = {
     "api:schema": UrlCase("get", everybody(200)),
     "api:projects": UrlCase("get", everybody(401)),
     "api:project": UrlCase("get", everybody(401), project_args),
+    "api:agreement": UrlCase("get", everybody(401), project_args),
     "api:imports": UrlCase("post", everybody(401), project_args),
     "api:import": UrlCase("get", everybody(401), job_args),
     "api:bad_lines": UrlCase("get", everybody(401), job_args),
@@ -136,7 +147,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:answer_message": UrlCase("post", its_rater(302), message_args, {"answer": "Yes."}),
     "annotate:leave_as_is": UrlCase("post", its_rater(302), assignment_in_progress_args),
     "annotate:know_end": UrlCase("post", its_rater(302), assignment_in_progress_args),
-    "annotate:begin_rating": UrlCase("post", members(302, engineer=403), project_args),
+    "annotate:begin_rating": UrlCase("post", members(302, engineer=403, viewer=403), project_args),
     "annotate:join": UrlCase("get", everybody(410), spent_token_args),
     "annotate:enter": UrlCase("get", raters(200), project_args),
     "annotate:consent": UrlCase("post", raters(302), consent_args, {"agrees": "yes", "version": "1"}),
@@ -160,7 +171,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:discard": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:part": UrlCase("get", its_rater(200), image_args),
     # leads
-    "dashboard:new_project": UrlCase("get", everybody(403, visitor=302, neighbour=200, owner=200)),
+    "dashboard:new_project": UrlCase("get", everybody(403, visitor=302, neighbour=200, owner=200, lead=200)),
     **{name: UrlCase(*each) for name, each in of_prms.PRM_URL_CASES.items()},
     **{name: UrlCase(*each) for name, each in of_leads.DASHBOARD_URL_CASES.items()},
     **{name: UrlCase(*each) for name, each in of_snapshots.SNAPSHOT_URL_CASES.items()},
@@ -170,19 +181,24 @@ URL_CASES: dict[str, UrlCase] = {
     ),
     "dashboard:revoke_invitation": UrlCase("post", managers(302), of_invitation),
     "dashboard:change_member_role": UrlCase("post", managers(302), of_annotator, {"role": "engineer"}),
-    "dashboard:remove_member": UrlCase("post", managers(302), of_annotator),
+    "dashboard:remove_member": UrlCase("get", managers(200), of_annotator),
+    "dashboard:restore_member": UrlCase("post", managers(302), of_removed_annotator),
     "dashboard:allow_screening_attempt": UrlCase("post", managers(302), of_annotator),
     "dashboard:admit_member": UrlCase("post", managers(302), of_annotator),
     "dashboard:create_reset_link": UrlCase("post", managers(201), of_annotator),
     "dashboard:traces": UrlCase("get", readers(200), project_args),
     "dashboard:trace": UrlCase("get", readers(200), trace_args),
     "dashboard:make_trace_gold": UrlCase(
-        "post", readers(302, engineer=403), trace_args, {"use": "hidden", "accepted_first_errors": ["none"]}
+        "post", readers(302, engineer=403, viewer=403), trace_args, {"use": "hidden", "accepted_first_errors": ["none"]}
     ),
-    "dashboard:withdraw_trace": UrlCase("post", readers(302, reviewer=403), trace_args, {"reason": "twice"}),
+    "dashboard:withdraw_trace": UrlCase(
+        "post", readers(302, reviewer=403, viewer=403), trace_args, {"reason": "twice"}
+    ),
     "dashboard:reclaim_from_annotator": UrlCase("post", managers(302), open_assignment_args),
     "dashboard:trace_image": UrlCase("get", readers(200), project_image_args),
     "dashboard:adjudication": UrlCase("get", deciders(200), project_args),
+    "dashboard:reopen_trace": UrlCase("post", deciders(302), decided_trace_args),
+    "dashboard:request_trace_label": UrlCase("post", deciders(302), decided_trace_args),
     "dashboard:adjudication_case": UrlCase("get", deciders(200), contested_trace_args),
     "dashboard:decide_case": UrlCase("post", deciders(302), contested_trace_args, {"first_error": "none"}),
     "dashboard:send_case_back": UrlCase("post", deciders(302), contested_trace_args),
@@ -201,6 +217,8 @@ URL_CASES: dict[str, UrlCase] = {
     "dashboard:import_source": UrlCase("get", bringers(200), source_args),
     "dashboard:import_source_progress": UrlCase("get", bringers(200), source_args),
     "dashboard:undo_source_import": UrlCase("post", bringers(302), source_args),
+    "dashboard:audit": UrlCase("get", managers(200), project_args),
+    "dashboard:download_audit": UrlCase("get", managers(200), project_args),
     "dashboard:leave_project": UrlCase("post", members(302, owner=422), project_args),
 }
 
@@ -220,15 +238,16 @@ def test_every_url_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", URL_CASES)
 def test_every_url_by_person(name: str, personas: LoggedInPersonas) -> None:
-    met = {person: ask(name, personas, person) for person in (*OUTSIDERS, *MEMBERS)}
+    address = reverse(name, kwargs=URL_CASES[name].arguments(personas.cast))
+    met = {person: ask(name, address, personas, person) for person in (*OUTSIDERS, *MEMBERS)}
     assert met == URL_CASES[name].answers
 
 
-def ask(name: str, personas: LoggedInPersonas, person: str) -> int:
+def ask(name: str, address: str, personas: LoggedInPersonas, person: str) -> int:
     """Check the status for one user, and roll back the changes of the request."""
     door, client = URL_CASES[name], personas.client(person)
     with transaction.atomic():
-        response = getattr(client, door.method)(reverse(name, kwargs=door.arguments(personas.cast)), door.body)
+        response = getattr(client, door.method)(address, door.body)
         transaction.set_rollback(True)
     if person == "visitor" and response.status_code == 302 and name != "theme":
         assert response["Location"].startswith(reverse("account_login"))

@@ -55,7 +55,7 @@ def test_ids_of_another_project_are_found_in_no_form_and_no_search(
     assert not Gold.objects.exists()
     for query in ({"q": trace.pk}, {"q": f"#{trace.pk}"}, {"q": trace.ref}, {"source": source.pk}):
         page = client.get(reverse("dashboard:traces", kwargs=here), query)
-        assert list(page.context["result"].rows) == []
+        assert list(page.context["traces"]) == []
     assert snapshot_args(elsewhere)
     snapshot = elsewhere.project.snapshots.get()
     told = {"backend": "pushed", "model": "m", "semantics": "hazard", "trained_on": snapshot.pk}

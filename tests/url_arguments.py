@@ -2,13 +2,14 @@
 
 from typing import Protocol
 
-from accounts import api_tokens
+from accounts import tokens
 from accounts.models import User
 from jobs.models import Job
-from labeling import assignments
-from labeling.models import Option, OptionPart, Project, Rater
+from labeling import assignments, queue
+from labeling.models import Option, OptionPart, Project, Rater, Trace
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
+from labeling.quality.adjudication import decide_trace
 from labeling.quality.gold import make_gold
 from labeling.traces import import_job
 from people import member_messages, members
@@ -23,6 +24,8 @@ class UrlPersonas(Protocol):
     def project(self) -> Project: ...
     @property
     def lead(self) -> User: ...
+    @property
+    def owner(self) -> User: ...
     @property
     def engineer(self) -> User: ...
     @property
@@ -114,7 +117,7 @@ def snapshot_file_args(cast: UrlPersonas) -> dict[str, object]:
 
 def api_token_args(cast: UrlPersonas) -> dict[str, object]:
     """Create an API token of the engineer."""
-    token, _ = api_tokens.create_token(user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=factories.NOW)
+    token, _ = tokens.create_api_token(user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=factories.NOW)
     return {"token": token.pk}
 
 
@@ -129,6 +132,14 @@ def contested_trace_args(cast: UrlPersonas) -> dict[str, object]:
         rater = factories.make_rater(cast.project)
         submitted_work.submit_trace(rater, trace, [-1] if first_error == 0 else [1] * trace.steps.count())
     return {"slug": cast.project.slug, "trace": trace.pk}
+
+
+def decided_trace_args(cast: UrlPersonas) -> dict[str, object]:
+    arguments = contested_trace_args(cast)
+    trace = Trace.objects.get(pk=str(arguments["trace"]))
+    queue.enqueue(project_id=trace.project_id, arm="uniform", trace_ids=[trace.pk], slots=2, now=factories.NOW)
+    decide_trace(trace_id=trace.pk, first_error=None, by=cast.owner, now=factories.NOW)
+    return arguments
 
 
 def import_args(cast: UrlPersonas) -> dict[str, object]:

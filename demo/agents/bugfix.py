@@ -134,7 +134,7 @@ def run_scenario(script: AgentScript, ref: str) -> GeneratedTrace:
 
 def _fix_bug(script: AgentScript, bug: Bug, ref: str) -> GeneratedTrace:
     path, test_path = f"shop/{bug.name}.py", f"tests/test_{bug.name}.py"
-    task = f"The test of `{bug.name}` fails. Please fix the function."
+    task = f"The test for `{bug.name}` fails. Please fix the function."
     script.system(RULES)
     script.user(task)
     script.call("run_tests")

@@ -143,7 +143,7 @@ def least_value(path: Derivation) -> None:
         end - factor * half * half,
         parabola=(factor, -linear, end),
     )
-    path.say(f"The leading coefficient ${factor}$ is positive, so the parabola opens upwards and has a least value.")
+    path.say(f"The leading coefficient ${factor}$ is positive, so the parabola opens upward and has a least value.")
     if factor > 1:
         path.say(f"I factor ${factor}$ out of the first two terms: ${factor}(x^2 - {2 * half}x){format_added(end)}$.")
     path.aside("The least value is at the vertex.")

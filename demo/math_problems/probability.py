@@ -37,7 +37,7 @@ def two_draws(path: Derivation) -> None:
         f"Both are {first} with probability "
         f"$\\frac{{{many}}}{{{total}}} \\cdot \\frac{{{many - taken}}}{{{left}}} = {format_number(one)}$."
     )
-    if path.makes("other colour", CASE):
+    if path.makes("other color", CASE):
         path.conclude("That is the probability of the same color:", one)
         return
     other = Fraction(few * (few - taken), total * left)
@@ -143,8 +143,8 @@ def game(path: Derivation) -> None:
     gain = Fraction(prize + 2 * small, 6) - stake
     path.ask(
         f"In a game you pay ${stake}$ euros and roll a fair die. A six wins ${prize}$ euros, a four or a five wins "
-        f"${small}$ euros, and everything else wins nothing. What is the expected gain per game, after the stake, in "
-        "euros?",
+        f"${small}$ {'euro' if small == 1 else 'euros'}, and everything else wins nothing. What is the expected gain "
+        "per game, after the stake, in euros?",
         gain,
         game=(stake, prize, small),
     )

@@ -122,7 +122,7 @@ def collatz(path: Derivation) -> None:
     """Derive a hundred steps, as an example of a long trace."""
     number = path.numbers.choice(LONG_STARTS)
     path.ask(
-        f"Begin with ${number}$. Halve an even number; replace an odd number by three times itself plus one. After "
+        f"Begin with ${number}$. Halve an even number; replace an odd number with three times itself plus one. After "
         "how many steps does this reach $1$ for the first time?",
         collatz_steps(number),
         start=number,

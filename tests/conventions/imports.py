@@ -62,7 +62,7 @@ RULES = (
         bad=(
             RuleExample("dashboard/views.py", "from rest_framework import views\n"),
             RuleExample("prm/scoring.py", "import sklearn\n"),
-            RuleExample("stats/coefficients.py", "import krippendorff\n"),
+            RuleExample("stats/agreement.py", "import krippendorff\n"),
             RuleExample("labeling/queue.py", "from django.shortcuts import get_object_or_404\n"),
             RuleExample("labeling/judging.py", "from django import http\n"),
         ),

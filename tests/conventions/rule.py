@@ -145,6 +145,8 @@ def writing_calls(node: ast.AST) -> Iterator[tuple[ast.Call, str]]:
 
 def _is_of_a_container(call: ast.Call) -> bool:
     """`digest.update(data)` and `table.copy()` change no row: a queryset's update has keywords, a cursor's copy SQL."""
+    if dotted_name(call.func) == "copy.copy":
+        return True
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     return (name == "update" and bool(call.args)) or (name == "copy" and not call.args)
 

@@ -11,7 +11,7 @@ from accounts.models import User
 from demo import make_projects
 from demo.generated_content import GeneratedTrace
 from events.models import Event
-from labeling import onboarding, queue
+from labeling import gold_sets, onboarding, queue
 from labeling.models import (
     Gold,
     GoldRating,
@@ -114,8 +114,8 @@ def test_make_adds_a_training_and_a_screening_set(demo: make_projects.DemoProjec
     rater = Rater.objects.get(project__slug="demo-maths", user=demo.annotator)
     give_consent_and_read_guideline(rater, now)
     assert queue.claim_trace(rater_id=rater.pk, now=now).purpose == "training"
-    assert onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING) == (0, 3)
-    assert onboarding.load_set_progress(rater=rater, purpose=AssignmentPurpose.SCREENING) == (0, 4)
+    assert gold_sets.load_set_progress(rater=rater, purpose=AssignmentPurpose.TRAINING) == (0, 3)
+    assert gold_sets.load_set_progress(rater=rater, purpose=AssignmentPurpose.SCREENING) == (0, 4)
     training = Gold.objects.filter(use="training")
     assert {len(gold.accepted_first_errors) for gold in training} == {1}
     errors = GoldRating.objects.filter(gold__in=training, rating=-1, option__position=0)

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django.plugin import DjangoDbBlocker
 
-from accounts import login_links
+from accounts import tokens
 from accounts.models import LinkPurpose
 from demo import make_projects, rate_traces, records, simulated_raters
 from labeling import queue
@@ -103,6 +103,6 @@ def test_make_demo_prints_links_that_work_once(
     assert address.startswith("http://127.0.0.1:8123/")
     token = address.rstrip("/").rpartition("/")[2]
     now = dt.datetime.now(dt.UTC)
-    assert login_links.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now).username == "annotator"
-    with pytest.raises(login_links.LoginLinkInvalid):
-        login_links.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now)
+    assert tokens.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now).username == "annotator"
+    with pytest.raises(tokens.LoginLinkInvalid):
+        tokens.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now)

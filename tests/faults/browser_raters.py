@@ -110,7 +110,7 @@ class BrowserRater:
 
     def submit(self) -> None:
         """Submit and wait for the next trace. If it was not prefetched and cannot be fetched, end the fault first."""
-        shown = self.ready()
+        shown = self.page.locator("html").get_attribute("data-ready")  # with all steps rated, none may be current
         self.page.keyboard.press("Enter")
         following = self.page.locator(f"html:not([data-ready='{shown}']) .step.is-now")
         with contextlib.suppress(AssertionError):

@@ -22,7 +22,9 @@ from jobs.models import Job
 from labeling import queue
 from labeling.models import Assignment, Judgment, Project, QueueEntry, RatingEdit, Submission, Trace
 from labeling.models.project import Protocol
+from labeling.models.trace import ImportedLabelKind
 from labeling.traces import import_job
+from labeling.traces.scan import ImportOptions
 from tests import factories, servers
 from tests.faults import platforms
 from tests.faults.http_raters import HttpBrowser, HttpRaterThread
@@ -79,7 +81,7 @@ def request_import(project: Project, file: Path) -> Job:
         for number in range(RECORDS):
             record = {"problem": f"What is {number} + 1?", "steps": ["Add one.", f"So it is {number + 1}."]}
             lines.write(json.dumps(record) + "\n")
-    choices = import_job.ImportOptions(labels="none")
+    choices = ImportOptions(labels=ImportedLabelKind.NONE)
     return import_job.request_import(project=project, path=file, choices=choices, by=None, now=timezone.now())
 
 

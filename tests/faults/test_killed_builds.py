@@ -1,5 +1,5 @@
-"""kill -9 of the worker that writes the shards of snapshots: begun anew, it ends with the bytes of a build that nobody
-disturbed, and those come once more when all was relabelled since."""
+"""kill -9 of the worker that writes the shards of a snapshot: the restarted build produces the bytes of an undisturbed
+build, and a rebuild produces them again after all traces were labeled again."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def test_killed_build_ends_with_the_bytes_of_an_undisturbed_one(broker: str, tmp
 
 
 def labeled() -> Project:
-    """Each trace is read by several people: whole traces stand together in what is written."""
+    """Label each trace by several people, so that the rows of a trace must be next to each other."""
     with transaction.atomic():
         project = factories.make_project(reserve_problem_share=0.0)
         lines = [
@@ -91,7 +91,7 @@ def running(worker: servers.ServerProcess) -> Iterator[servers.ServerProcess]:
 
 
 def sweep() -> None:
-    """At once what would take until the end of a lease."""
+    """Sweep without waiting until the lease ends."""
     control.sweep_jobs(now=timezone.now(), patience=dt.timedelta(seconds=2))
 
 

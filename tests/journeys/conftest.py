@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from accounts import login_links
+from accounts import tokens
 from accounts.models import User
 
 CHROMIUM = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
@@ -80,7 +80,7 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
         page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if user is not None:
-            page.goto(f"/login-link/{login_links.create_login_link(user=user, by=None, now=timezone.now())}")
+            page.goto(f"/login-link/{tokens.create_login_link(user=user, by=None, now=timezone.now())}")
             page.locator("main [type=submit]").click()
             page.wait_for_url("/")
         return page

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from labeling.models import Project
-from people import invitations, members, owned_projects
+from people import invitations, members
 from people.models import Role
 from tests import factories
 
@@ -22,13 +22,11 @@ def make_example_project() -> ExampleProject:
     now = timezone.now()
     lead = factories.make_user("marchetti", name="Elena Marchetti", is_staff=True)
     annotator = factories.make_user("haddad", name="Amal Haddad")
-    project = owned_projects.create_owned_project(
-        name="Competition math, round 3", slug="competition-maths", by=lead, now=now
-    )
-    agents = owned_projects.create_owned_project(
+    project = members.create_owned_project(name="Competition math, round 3", slug="competition-maths", by=lead, now=now)
+    agents = members.create_owned_project(
         name="Repository agents, pilot", slug="agents", by=lead, now=now, protocol="every_step"
     )
-    geometry = owned_projects.create_owned_project(name="Geometry with figures", slug="geometry", by=lead, now=now)
+    geometry = members.create_owned_project(name="Geometry with figures", slug="geometry", by=lead, now=now)
     for where in (project, agents, geometry):
         members.add_member(project=where, user=annotator, role=Role.ANNOTATOR, now=now)
     for where, n in ((project, 12), (agents, 3)):

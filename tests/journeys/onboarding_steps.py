@@ -7,13 +7,12 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from labeling import onboarding
+from labeling import gold_sets
 from labeling.models import Project
 from labeling.models.gold import GoldUse
-from labeling.projects import lifecycle
+from labeling.projects import guidelines, lifecycle
 from labeling.quality.gold import make_gold
 from people import invitations, members
-from people import owned_projects as projects_of_people
 from people.models import Role
 from tests import factories
 
@@ -26,10 +25,12 @@ class OnboardingJourney:
     def __init__(self, *, training: int = 1, screening: int = 1, **settings: Any) -> None:
         now = timezone.now()
         self.lead = factories.make_user("marchetti", name="Elena Marchetti", is_staff=True)
-        self.project: Project = projects_of_people.create_owned_project(
+        self.project: Project = members.create_owned_project(
             name="Circles", slug="circles", by=self.lead, now=now, gold_share=0, overlap=1, **settings
         )
-        lifecycle.publish_guideline_template(project=self.project, template="math", by=self.lead, now=now)
+        lifecycle.publish_guideline(
+            project=self.project, body=guidelines.load_guideline_template("math"), by=self.lead, now=now
+        )
         lifecycle.publish_consent_text(project=self.project, body="# Taking part\n\nYes?", by=self.lead, now=now)
         for use, number in ((GoldUse.TRAINING, training), (GoldUse.SCREENING, screening)):
             self.put_up(use, number)
@@ -53,7 +54,7 @@ class OnboardingJourney:
                 now=timezone.now(),
             )
         if number:
-            onboarding.serve_gold_set(project=self.project, use=use, now=timezone.now())
+            gold_sets.serve_gold_set(project=self.project, use=use, now=timezone.now())
 
     def invite(self, uses: int = 1) -> str:
         _, token = invitations.create_invitation(

@@ -12,7 +12,12 @@ from playwright.sync_api import expect
 
 from demo import make_projects as demo
 from labeling.models import Project, TraceDraw
+from people import members
+from people.models import Role
+from prm import registry
 from prm.models import Generation
+from prm.registry import PRMIdentity
+from tests import factories
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.prm import generation_project
 
@@ -54,7 +59,7 @@ def test_lead_runs_a_generation_on_the_demo_by_one_button(visit: Visit) -> None:
         expect(page.get_by_role("button", name="Start generation 2")).to_be_visible(timeout=A_MINUTE)
     assert time.monotonic() - began < 60
     generation = Generation.objects.get(project=project)
-    assert (generation.stage, generation.has_passed) == ("done", True)
+    assert (generation.stage, generation.verdict) == ("done", "accepted")
     assert TraceDraw.objects.filter(project=project).exists()
     expect(page.get_by_role("region", name="PRMs").locator(".tag--ink")).to_be_visible()
     assert accessibility_violations(page) == []
@@ -74,3 +79,37 @@ def test_pages_of_generations_have_no_barrier_and_fit(width: int, dark: bool, vi
         page.goto(f"/projects/{project.slug}/{address}")
         assert accessibility_violations(page) == [], address
         assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"), address
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)])
+def test_engineer_makes_an_undecided_and_an_unevaluated_prm_current(width: int, dark: bool, visit: Visit) -> None:
+    project = generation_project.make_project(labeled=60, unread=10)
+    generation_project.run_generation(project, timezone.now())
+    generation_project.import_records(project, labeled=30, unread=0, seed=1)
+    assert generation_project.run_generation(project, timezone.now()).verdict == "undecided"
+    identity = PRMIdentity("pushed", "mine")
+    registry.register_prm(project=project, identity=identity, by=None, now=timezone.now())
+    engineer = factories.make_user()
+    members.add_member(project=project, user=engineer, role=Role.ENGINEER, now=timezone.now())
+    page = visit(engineer, width=width, dark=dark)
+    for version, concern in ((2, "undecided"), (3, "unevaluated")):
+        page.goto(f"/projects/{project.slug}/generations/")
+        expect(page.locator('[data-power="2"]')).to_be_visible()
+        assert accessibility_violations(page) == []
+        page.get_by_role("button", name=f"Make current {version}").click()
+        expect(page.locator(f'[data-concern="{concern}"]')).to_be_visible()
+        assert accessibility_violations(page) == []
+        assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        go = page.get_by_role("button", name=f"Make PRM {version} current")
+        if concern == "unevaluated":
+            go.click()  # the browser asks for the reason first
+            expect(page.locator("#reason:invalid")).to_be_focused()
+            page.locator("#reason").fill("We compare it by hand.")
+        go.click()
+        page.wait_for_url(f"**/projects/{project.slug}/generations/")
+        page.goto(f"/projects/{project.slug}/prms/{version}/")
+        expect(page.locator("[data-override]")).to_be_visible()
+        assert accessibility_violations(page) == []
+    current = registry.current_prm(project.pk)
+    assert current is not None
+    assert current.version == 3

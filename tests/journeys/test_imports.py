@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from jobs import runner
 from jobs.models import Job
 from labeling.models import Trace
-from labeling.traces import import_job, undo_job
+from labeling.traces import import_job, undo
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.example_project import make_example_project
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def run(handler: Any) -> None:
-    """What a worker would do."""
+    """Run the latest job of the handler, as a worker would."""
     job = Job.objects.filter(kind=handler.KIND).latest("pk")
     runner.run_job(job.pk, handler.chunks)
 
@@ -67,5 +67,5 @@ def test_a_file_comes_in_and_is_taken_back(visit: Visit, settings: Any, tmp_path
     assert fetched.value.path().read_text().splitlines()[1].startswith("13,2,")
     page.get_by_role("button", name="Undo import").click()
     expect(page.locator("#undoing")).to_be_visible()
-    run(undo_job)
+    run(undo)
     expect(page.locator("[data-undone]")).to_be_visible()

@@ -17,6 +17,8 @@ from labeling.models import Gold, Project, Rater, Settlement
 from labeling.models.consensus import SettlementState
 from labeling.models.rater import RaterStage
 from labeling.traces import import_job
+from people import members
+from people.models import Role
 from tests import factories
 from tests.journeys.conftest import Visit, accessibility_violations
 
@@ -122,6 +124,8 @@ def _addresses(project: Project) -> list[str]:
         "messages",
         "agreement",
         "traces",
+        "groups",
+        "pay",
         "adjudication",
         "gold",
         "screening_set",
@@ -177,3 +181,22 @@ def _exchange_messages(lead: Page, reader: Page, project: Project) -> None:
     expect(reader.locator(".step.is-rated")).to_have_count(0)
     lead.reload()
     expect(lead.get_by_text("It is: 1 2 3.")).to_be_visible()
+
+
+def test_lead_filters_annotators_without_a_reload(visit: Visit) -> None:
+    project, lead = factories.make_project("filters"), factories.make_user("marchetti")
+    members.add_member(project=project, user=lead, role=Role.LEAD, now=factories.NOW)
+    for name in ("aino", "bertil"):
+        user = factories.make_user(name, name=name.title())
+        members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    page = visit(lead)
+    page.goto(reverse("dashboard:annotators", args=["filters"]))
+    page.evaluate("window.isSamePage = true")
+    expect(page.locator("#people tbody tr")).to_have_count(2)
+    page.locator("#annotator-filters input[type=search]").press_sequentially("bert")
+    expect(page.locator("#people tbody tr")).to_have_count(1)
+    expect(page.locator("#annotator-filters input[type=search]")).to_be_focused()
+    assert page.url.endswith("?q=bert")
+    page.locator("#annotator-filters .seg a").first.click()
+    expect(page.locator("#people tbody tr")).to_have_count(2)
+    assert page.evaluate("window.isSamePage")

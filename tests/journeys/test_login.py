@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from accounts import login_links
+from accounts import tokens
 from accounts.models import User
 from people import invitations, members
 from people.models import Role
@@ -65,7 +65,7 @@ def test_user_with_an_account_logs_in_and_joins(scene: ExampleProject, visit: Vi
 
 
 def test_opening_a_login_link_does_not_use_it_up(scene: ExampleProject, visit: Visit) -> None:
-    address = f"/login-link/{login_links.create_login_link(user=scene.annotator, by=None, now=timezone.now())}"
+    address = f"/login-link/{tokens.create_login_link(user=scene.annotator, by=None, now=timezone.now())}"
     visit().goto(address)
     page = visit()
     page.goto(address)

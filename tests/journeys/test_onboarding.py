@@ -21,7 +21,7 @@ from tests.journeys.onboarding_steps import (
     wait_for_gate,
 )
 from tests.journeys.test_pages import faults
-from tests.labeling.onboarding import onboarding_project
+from tests.labeling import onboarding_project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,7 +68,11 @@ def test_training_answer_shows_the_guideline_rating_and_stays_until_confirmed(vi
     agree_and_read(page)
     page.locator("[data-begin]").click()
     rate_trace(page, "Training 1", "331")  # the error is in the second step
+    page.keyboard.press("Enter")  # a doubled key must not skip the answer
     expect(page.locator("[data-outcome=missed]")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-outcome=missed]")).to_be_visible()
+    assert not page.locator(".dock [type=submit]").evaluate("node => node === document.activeElement")
     expect(page.locator("#step-2 [data-guideline]")).to_have_attribute("data-guideline", "-1")
     expect(page.locator("#step-2 [data-rating]")).to_have_attribute("data-rating", "1")
     expect(page.locator("#step-2 .katex").first).to_be_visible()

@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from accounts import login_links
+from accounts import tokens
 from accounts.models import User
 from annotate import history
 from labeling import assignments, onboarding
@@ -57,8 +57,8 @@ def addresses(scene: ExampleProject, user: User | None) -> list[str]:
     _, invitation = invitations.create_invitation(project=scene.project, role=Role.ENGINEER, by=scene.lead, now=now)
     anybody = [
         reverse("annotate:join", args=[invitation]),
-        reverse("login_link", args=[login_links.create_login_link(user=scene.annotator, by=None, now=now)]),
-        reverse("new_password", args=[login_links.create_password_link(user=scene.annotator, by=None, now=now)]),
+        reverse("login_link", args=[tokens.create_login_link(user=scene.annotator, by=None, now=now)]),
+        reverse("new_password", args=[tokens.create_password_link(user=scene.annotator, by=None, now=now)]),
         reverse("login_link", args=["spent"]),
         reverse("account_reset_password"),
         reverse("account_signup"),

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from labeling import overlap_change, queue
 from labeling.models import Assignment, Judgment, Project, Rater, Submission
+from labeling.models.project import ProjectState
 from labeling.projects import lifecycle
 from people import members
 from people.models import Role
@@ -99,8 +100,9 @@ def test_archived_project_accepts_late_submissions_and_can_be_restored(
     day: RaterDay, owner: User, visit: Visit
 ) -> None:
     page = begin_trace(day, visit)
-    for verb in (lifecycle.close_project, lifecycle.archive_project):
-        verb(project=Project.objects.get(pk=day.project.pk), by=owner, now=timezone.now())
+    project = Project.objects.get(pk=day.project.pk)
+    for to in (ProjectState.CLOSED, ProjectState.ARCHIVED):
+        lifecycle.change_project_state(project=project, to=to, by=owner, now=timezone.now())
     finish(page, 1)
     expect_reason(page, day)
     lead = visit(owner)
@@ -116,8 +118,9 @@ def test_archived_project_accepts_late_submissions_and_can_be_restored(
 def test_lower_overlap_keeps_open_assignments(day: RaterDay, visit: Visit) -> None:
     page = begin_trace(day, visit)
     project = Project.objects.get(pk=day.project.pk)
-    options = {"overlap": 1, "overlap_limit": 5, "lease_seconds": 600}
-    overlap_change.change_overlap(project=project, by=None, now=timezone.now(), **options)
+    overlap_change.change_overlap(
+        project=project, overlap=1, overlap_limit=5, lease_seconds=600, by=None, now=timezone.now()
+    )
     finish(page, 1)
     expect(page.locator("#step-0")).to_contain_text("Four.")
 

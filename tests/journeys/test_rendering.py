@@ -61,7 +61,7 @@ def test_agent_trace_is_rated_by_keyboard(visit: Visit) -> None:
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("naturalWidth", 1)
     assert not accessibility_violations(page)
-    page.evaluate("document.activeElement.blur()")  # Enter would fold it again
+    press(page, "3")  # the lit step is out of sight: the key only brings it back
     press(page, "313")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.count() == 1)
@@ -170,13 +170,11 @@ def test_right_to_left_and_enlarged_text_is_usable(visit: Visit) -> None:
 def test_reduced_motion_is_respected(visit: Visit) -> None:
     day = RaterDay([f"Step {n}." for n in range(30)])
     page = day.begin(visit(day.user, reduced_motion="reduce"))
-    calls = "window.how = []; const old = Element.prototype.scrollIntoView;"
-    page.evaluate(
-        calls + "Element.prototype.scrollIntoView = function (o) { how.push(o.behavior); old.call(this, o) }; null"
-    )
+    calls = "window.how = []; const old = window.scrollBy;"
+    page.evaluate(calls + "window.scrollBy = (o) => { how.push(o.behavior); old.call(window, o) }; null")
     page.wait_for_timeout(400)  # slow presses, because quick ones jump in any case
     press(page, "3")
-    assert page.evaluate("window.how") == ["auto"]
+    assert set(page.evaluate("window.how")) == {"instant"}
 
 
 def test_error_box_values_are_saved_and_restored(visit: Visit) -> None:

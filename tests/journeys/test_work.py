@@ -154,10 +154,10 @@ def test_closing_the_page_releases_the_prefetched_trace(visit: Visit) -> None:
     eventually(page, lambda: not Assignment.objects.filter(state="held").exists())
 
 
-def test_tab_whose_rating_was_overruled_shows_both_ratings(visit: Visit) -> None:
+def test_device_whose_rating_was_overruled_shows_both_ratings(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     first = day.begin(visit(day.user))
-    second = day.begin(first.context.new_page())
+    second = day.begin(visit(day.user))
     first.keyboard.press("3")
     saved(first)  # so that it knows the new version
     first.keyboard.press("k")

@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 import rawsql
+from labeling.models import Lane
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -57,28 +58,25 @@ def test_errors_are_those_of_django() -> None:
         rawsql.fetch_rows("UPDATE labeling_project SET overlap = %s", [0])
 
 
-def test_several_statements_are_executed() -> None:
-    projects = [each.pk for each in (factories.make_project(f"p{n}") for n in range(3))]
-    rawsql.execute_all(
-        [
-            ("UPDATE labeling_project SET name = %s WHERE id = %s", ("first", projects[0])),
-            ("UPDATE labeling_project SET name = %s WHERE id = %s", ("second", projects[1])),
-        ]
-    )
-    names = rawsql.fetch_rows("SELECT name FROM labeling_project ORDER BY id", [])
-    assert names[:2] == [("first",), ("second",)]
-
-
 @pytest.mark.parametrize("count", [0, 1, 16, 17, 40])
-def test_rows_are_inserted_in_batches(count: int) -> None:
+def test_rows_are_written_some_at_a_time(count: int) -> None:
     project = factories.make_project()
     values = [(project.pk, "uniform", number) for number in range(count)]
     sql = "INSERT INTO labeling_lane (project_id, arm, generation) VALUES {rows}"
-    work = rawsql.batch_statements(sql, "(%s, %s, %s)", values)
-    rawsql.execute_all(work)
+    with CaptureQueriesContext(connection) as queries:
+        rawsql.write_rows(sql, "(%s, %s, %s)", values)
+    assert len(queries) == -(-count // 16)
     rows = rawsql.fetch_rows("SELECT project_id, arm, generation FROM labeling_lane ORDER BY generation", [])
     assert rows == values
-    assert len(work) == -(-count // 16)
+
+
+def test_bulk_rows_get_new_ids_and_the_defaults_of_the_other_columns() -> None:
+    project = factories.make_project()
+    table = rawsql.BulkTable(Lane, "id", "project_id", "arm")
+    ids = rawsql.new_ids(table.name)
+    table.insert([(next(ids), project.pk, "uniform"), (next(ids), project.pk, "gold")])
+    assert list(Lane.objects.order_by("pk").values_list("arm", "generation")) == [("uniform", 0), ("gold", 0)]
+    assert next(rawsql.new_ids(table.name)) > next(ids)
 
 
 class ProjectRow(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import django
 import msgspec
 
-from supervisor import command_database
+from supervisor import database
 
 
 def main(folder: Path) -> None:
@@ -58,8 +58,7 @@ def write_empty_and_full(folder: Path, ending: str) -> None:
     """Write every format with hundreds of empty rows before the first full one, so that types guessed from the
     first rows are wrong. `expected` has the correct rows."""
     from exports import card
-    from exports.files import JsonLinesFile, WrittenFile, write_json, write_text
-    from exports.parquet_files import ParquetTableFile
+    from exports.files import JsonLinesFile, ParquetTableFile, WrittenFile, write_json, write_text
     from formats.catalog import OUTPUT_FORMATS
 
     written: list[WrittenFile] = []
@@ -91,5 +90,5 @@ def sample_value(kind: Any, *, is_full: bool) -> Any:
 
 
 if __name__ == "__main__":
-    with command_database.serve(Path(os.environ["STEPMARK_DATA"])):
+    with database.serve_command(Path(os.environ["STEPMARK_DATA"])):
         main(Path(sys.argv[1]))

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import login_links
+from accounts import tokens
 from demo import make_projects
 
 LINKS_LAST = dt.timedelta(hours=12)
@@ -24,5 +24,5 @@ class Command(BaseCommand):
         now = timezone.now()
         demo = make_projects.make_demo(now=now)
         for user in (demo.lead, demo.annotator, demo.engineer):
-            token = login_links.create_login_link(user=user, by=None, now=now, lasts=LINKS_LAST)
+            token = tokens.create_login_link(user=user, by=None, now=now, lasts=LINKS_LAST)
             self.stdout.write(f"{user.username}: {origin.rstrip('/')}{reverse('login_link', args=[token])}")

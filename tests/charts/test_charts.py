@@ -1,14 +1,15 @@
 """Drawings are well-formed XML, and all text in them is escaped."""
 
 import datetime as dt
+import re
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charts import bars, forest, number_format, progress, scales, series, sparklines
-from charts.svg import Svg
+from charts import bars, cells, number_format, series
+from charts.svg import Svg, choose_ticks
 
 HOSTILE = "\"'></text><script>alert(1)</script>&{{ x }}"
 values = st.one_of(st.none(), st.floats(-1e6, 1e6))
@@ -64,13 +65,13 @@ def test_bars_accept_any_amounts(amounts: list[float]) -> None:
 @pytest.mark.parametrize("days", [1, 2, 40])
 @pytest.mark.parametrize(
     "end",
-    [None, progress.CompletionForecast(DAY, DAY, DAY), progress.CompletionForecast(DAY, DAY, DAY.replace(year=2999))],
+    [None, series.CompletionForecast(DAY, DAY, DAY), series.CompletionForecast(DAY, DAY, DAY.replace(year=2999))],
 )
-def test_progress_accepts_any_span(days: int, end: progress.CompletionForecast | None) -> None:
+def test_progress_accepts_any_span(days: int, end: series.CompletionForecast | None) -> None:
     done = [(DAY - dt.timedelta(days=days - n), n) for n in range(1, days + 1)]
-    for width in (progress.WIDTH, bars.WIDTH):
+    for width in (series.PROGRESS_WIDTH, bars.WIDTH):
         root = parse(
-            progress.draw_progress(done, goal=10, end=end, name="x", dates=str, words=("5 settled", "now"), width=width)
+            series.draw_progress(done, goal=10, end=end, name="x", dates=str, words=("5 settled", "now"), width=width)
         )
         assert all(0 <= float(x) <= width - 10 for each in root.iter() if (x := each.get("x")))
         assert all(float(each.get("x", 0)) > 60 for each in root.iter() if each.text == "5 settled")
@@ -89,28 +90,47 @@ def test_horizontal_bars_fit_a_narrow_drawing() -> None:
 
 
 def test_sparklines_clamp_values_out_of_range() -> None:
-    root = parse(sparklines.draw_interval(1.7, -3, 2, name=HOSTILE, mark=0.75))
-    assert [float(place) for each in root.iter() if (place := each.get("cx"))] == [sparklines.WIDTH]
+    root = parse(cells.draw_interval(1.7, -3, 2, name=HOSTILE, mark=0.75))
+    assert [float(place) for each in root.iter() if (place := each.get("cx"))] == [cells.WIDTH]
     parse(
-        forest.draw_forest(
-            [forest.ForestRow(None, None, None), forest.ForestRow(-0.2, -0.4, 0.1, 0.67)], name="x", of=(-0.5, 1.0)
+        cells.draw_forest(
+            [cells.ForestRow(None, None, None), cells.ForestRow(-0.2, -0.4, 0.1, 0.67)], name="x", of=(-0.5, 1.0)
         )
     )
-    parse(sparklines.draw_bar_sparkline([], name="x"))
-    parse(sparklines.draw_line_sparkline([None, 1.0, None], name="x"))
+    parse(cells.draw_bar_sparkline([], name="x"))
+    parse(cells.draw_line_sparkline([None, 1.0, None], name="x"))
 
 
 def test_interval_is_highlighted_when_all_of_it_is_below_its_mark() -> None:
-    assert "ci--bad" in sparklines.draw_interval(0.6, 0.5, 0.7, name="x", mark=0.75)
-    assert "ci--bad" not in sparklines.draw_interval(0.6, 0.5, 0.8, name="x", mark=0.75)
+    assert "ci--bad" in cells.draw_interval(0.6, 0.5, 0.7, name="x", mark=0.75)
+    assert "ci--bad" not in cells.draw_interval(0.6, 0.5, 0.8, name="x", mark=0.75)
 
 
 def test_ticks_are_round_and_cover_the_range() -> None:
-    assert (
-        scales.choose_ticks(0, 12_000) == [0, 3000, 6000, 9000, 12000] or scales.choose_ticks(0, 12_000)[-1] >= 12_000
-    )
-    assert scales.choose_ticks(0.58, 0.71)[0] <= 0.58
-    assert scales.choose_ticks(5, 5)[-1] > 5
+    assert choose_ticks(0, 12_000) == [0, 3000, 6000, 9000, 12000] or choose_ticks(0, 12_000)[-1] >= 12_000
+    assert choose_ticks(0.58, 0.71)[0] <= 0.58
+    assert choose_ticks(5, 5)[-1] > 5
+
+
+@pytest.mark.parametrize(("low", "n_labels"), [(0.3, 8), (0.0, 11), (-0.15, 13), (-0.25, 7), (-1.0, 11)])
+def test_only_legible_tenths_of_a_forest_plot_are_labeled(low: float, n_labels: int) -> None:
+    svg = cells.draw_forest([cells.ForestRow(0.5, None, None)], name="One", of=cells.choose_axis_range(low, 1.0))
+    labels = re.findall(r"<text[^>]*>([^<]+)</text>", str(svg))
+    assert len(labels) == n_labels
+    assert labels[-1] == "1.0"
+
+
+@given(st.lists(st.integers(0, 5000), min_size=1, max_size=24))
+def test_columns_of_hours_fit_and_grow_with_the_count(steps: list[int]) -> None:
+    root = parse(bars.draw_hours(dict(enumerate(steps)), now=0, name="x"))
+    boxes = [{name: float(box.get(name, "")) for name in ("x", "y", "width", "height")} for box in root.iter("rect")]
+    assert len(boxes) == len(steps)
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= bars.HOURS_WIDTH for box in boxes)
+    assert all(16 <= box["y"] <= 80 for box in boxes)
+    heights = [box["height"] for box in boxes]
+    assert [height for _, height in sorted(zip(steps, heights, strict=True))] == sorted(heights)
+    assert [box.get("class") for box in root.iter("rect")] == ["is-now", *[None] * (len(steps) - 1)]
+    assert next(text.text for text in root.iter("text") if text.get("y") == "93") == "0"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Whole labeling campaigns over HTTP, with simulated annotators whose quality is known."""

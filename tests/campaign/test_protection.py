@@ -1,0 +1,60 @@
+"""A new project protects itself: bad annotators are paused by the evidence, honest ones work on."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from events.models import Event
+from tests.campaign.annotators import Annotator, Campaign, all_positive, draw_honest, finds
+
+pytestmark = pytest.mark.django_db
+REFRESHED_EVERY = 5  # rounds
+
+
+def run(campaign: Campaign, people: list[Annotator], *, rounds: int) -> None:
+    """Let each annotator label one trace per round, in random order, until the claim is refused."""
+    for number in range(1, rounds + 1):
+        for person in campaign.dice.sample(people, len(people)):
+            person.rater.refresh_from_db()
+            status = person.work()
+            assert (status == 409) == (person.rater.paused_at is not None)
+        if number % REFRESHED_EVERY == 0:
+            campaign.refresh()
+
+
+def hire_crowd(campaign: Campaign) -> list[Annotator]:
+    judges = [all_positive, finds(0.3, campaign.dice), *draw_honest(campaign, 6)]
+    return [campaign.hire(judge) for judge in judges]
+
+
+def list_paused(people: list[Annotator]) -> list[int]:
+    for person in people:
+        person.rater.refresh_from_db()
+    return [number for number, person in enumerate(people) if person.rater.paused_at is not None]
+
+
+def test_spammer_is_paused_by_the_25th_submission(tmp_path: Path) -> None:
+    random.seed(19)  # shares of gold
+    campaign = Campaign(tmp_path, traces=120, gold=20, seed=19)
+    people = hire_crowd(campaign)
+    run(campaign, people, rounds=20)
+    assert 0 in list_paused(people)
+    assert not [number for number in list_paused(people) if number > 1]
+    assert people[0].n_submitted <= 25
+    assert people[0].rater.is_paused_by_check
+    event = Event.objects.filter(what="rater.paused", subject=f"rater:{people[0].rater.pk}").get()
+    assert event.by is None
+    assert event.detail["evidence"]["is_overwhelming"]
+    assert set(event.detail["evidence"]["signals"]) == {"gold", "agreement", "repeats", "speed"}
+
+
+@pytest.mark.fault
+def test_whole_campaign_pauses_both_bad_annotators_and_nobody_else(tmp_path: Path) -> None:
+    random.seed(7)
+    campaign = Campaign(tmp_path, traces=398, gold=90, seed=7)
+    people = hire_crowd(campaign)
+    run(campaign, people, rounds=100)
+    assert list_paused(people) == [0, 1]
+    assert people[0].n_submitted <= 25
+    assert people[1].n_submitted <= 60
