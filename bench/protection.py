@@ -198,21 +198,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--crowds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
     began = time.perf_counter()
-    figures = measure_campaigns(options.seeds) | measure_honest(options.seeds, options.crowds)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    figures = measure_campaigns(seeds) | measure_honest(seeds, seeds[: options.crowds])
     print(json.dumps(figures | {"seconds": round(time.perf_counter() - began)}))
 
 
-def measure_campaigns(seeds: int) -> dict[str, object]:
-    runs = [run_campaign(seed) for seed in range(seeds)]
-    for seed, run in enumerate(runs):
+def measure_campaigns(seeds: range) -> dict[str, object]:
+    runs = [run_campaign(seed) for seed in seeds]
+    for seed, run in zip(seeds, runs, strict=True):
         honest = [number for number in run.after if number > 1]
         print(
             f"seed {seed:3}  all positive {run.after.get(0)!s:>4}  30 % {run.after.get(1)!s:>4}  honest {len(honest)}"
         )
     others = {
-        name: [run_campaign(seed, (rater,)).after.get(0) for seed in range(seeds // 5)]
+        name: [run_campaign(seed, (rater,)).after.get(0) for seed in seeds[: len(seeds) // 5]]
         for name, rater in OTHER_BAD_RATERS.items()
     }
     return {
@@ -223,10 +225,10 @@ def measure_campaigns(seeds: int) -> dict[str, object]:
     }
 
 
-def measure_honest(seeds: int, crowds: int) -> dict[str, object]:
-    small = [run_campaign(seed, ()) for seed in range(seeds)]
-    large = [run_crowd(seed) for seed in range(crowds)]
-    for seed, run in enumerate(large):
+def measure_honest(seeds: range, crowds: range) -> dict[str, object]:
+    small = [run_campaign(seed, ()) for seed in seeds]
+    large = [run_crowd(seed) for seed in crowds]
+    for seed, run in zip(crowds, large, strict=True):
         alone = {name: len(raters) for name, raters in run.alone.items()}
         print(f"crowd {seed}  paused {len(run.after)} of 100  by one signal alone {alone}")
     return {
