@@ -3,7 +3,8 @@
 
 The project has 100,000 traces, each labeled twice by 40 raters, so a rater has 5,000 labels. Measured are the preview,
 the job, the longest chunk (it keeps submits of its traces waiting), and the statistics afterwards; and what a reader
-sees then: the consensus, the rows of a snapshot, and the pay.
+sees then: the consensus, the rows of a snapshot, and the pay. Times are by the clock and by the processor, of this
+process and of its PostgreSQL backend together; the targets are for the processor.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from typing import Any
 
 from bench import databases, harness
 
-MOST_SECONDS_A_JOB, MOST_SECONDS_A_PREVIEW, MOST_MS_A_CHUNK = 60.0, 5.0, 1000.0
+MOST_SECONDS_A_JOB, MOST_SECONDS_A_PREVIEW, MOST_MS_A_CHUNK = 15.0, 2.0, 500.0  # of the processor
 _STEPS = 8  # as in project_stats_fill
 _LAST = "CASE WHEN t.id % 5 = 0 THEN 3 ELSE 7 END"
 _STATEMENTS = (
@@ -45,9 +46,9 @@ def main() -> None:
     for name, value in found.items():
         print(f"{name:<28} {value}")
     passed = (
-        max(found["set aside, s"], found["undo, s"]) <= MOST_SECONDS_A_JOB
-        and found["preview, s"] <= MOST_SECONDS_A_PREVIEW
-        and found["longest chunk, ms"] <= MOST_MS_A_CHUNK
+        max(found["set aside, processor s"], found["undo, processor s"]) <= MOST_SECONDS_A_JOB
+        and found["preview, processor s"] <= MOST_SECONDS_A_PREVIEW
+        and found["longest chunk, processor ms"] <= MOST_MS_A_CHUNK
         and found["is as before"]
     )
     print(harness.last_json_line({"bench": "set_aside", "passed": passed, **found}))
@@ -72,17 +73,17 @@ def _measure(n_traces: int) -> dict[str, Any]:
     scope = LabelScope(rater.pk, now)
     before = _read(project)
     found: dict[str, Any] = {"traces": n_traces, "labels": set_aside.select_labels(scope).count()}
-    found["preview, s"], impact = _time(lambda: set_aside.measure_impact(project=project, scope=scope))
+    impact = _time(found, "preview", lambda: set_aside.measure_impact(project=project, scope=scope))
     made = set_aside.set_aside_labels(project=project, scope=scope, reason="x", by=None, now=now)
-    found["set aside, s"], found["longest chunk, ms"] = _run_job(now)
-    found["figures, s"], _ = _time(lambda: project_stats.compute_project_stats(project_id=project.pk, now=now))
+    _time(found, "set aside", lambda: _run_job(now, found))
+    _time(found, "figures", lambda: project_stats.compute_project_stats(project_id=project.pk, now=now))
     after = _read(project)
     found |= {"to collect again": impact.n_missing}
     found |= {f"{name}, after": value for name, value in after.items()} | {
         f"{name}, before": before[name] for name in before
     }
     set_aside.undo_set_aside(set_aside=made, by=None, now=now)
-    found["undo, s"], _ = _run_job(now)
+    _time(found, "undo", lambda: _run_job(now, found))
     found["is as before"] = _read(project) == before
     return found
 
@@ -103,27 +104,39 @@ def _read(project: Any) -> dict[str, Any]:
     }
 
 
-def _run_job(now: dt.datetime) -> tuple[float, float]:
-    """Run the newest job as the runner does. Return its seconds, and the milliseconds of the longest chunk."""
+def _run_job(now: dt.datetime, found: dict[str, Any]) -> None:
+    """Run the newest job as the runner does, and note its longest chunk."""
     from django.db import transaction
 
     from jobs.models import Job
     from labeling.quality import set_aside
 
-    job, longest, began = Job.objects.filter(kind=set_aside.KIND).latest("pk"), 0.0, time.perf_counter()
+    job = Job.objects.filter(kind=set_aside.KIND).latest("pk")
     for chunk in set_aside.chunks(job):
-        chunk_began = time.perf_counter()
+        began, used = time.perf_counter(), _processor_seconds()
         with transaction.atomic():
             progress = chunk(now)
         job.done, job.checkpoint = progress.done, dict(progress.checkpoint or job.checkpoint)
-        longest = max(longest, time.perf_counter() - chunk_began)
-    return round(time.perf_counter() - began, 1), round(1000 * longest)
+        times = {"": time.perf_counter() - began, "processor ": _processor_seconds() - used}
+        for name, seconds in times.items():
+            key = f"longest chunk, {name}ms"
+            found[key] = max(found.get(key, 0), round(1000 * seconds))
 
 
-def _time(run: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.perf_counter()
+def _time(found: dict[str, Any], name: str, run: Callable[[], Any]) -> Any:
+    began, used = time.perf_counter(), _processor_seconds()
     result = run()
-    return round(time.perf_counter() - began, 2), result
+    found[f"{name}, s"] = round(time.perf_counter() - began, 2)
+    found[f"{name}, processor s"] = round(_processor_seconds() - used, 2)
+    return result
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of this process and its backend so far."""
+    from django.db import connection
+
+    connection.ensure_connection()
+    return time.process_time() + harness.processor_seconds(connection.connection.info.backend_pid)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
 from labeling.quality import consensus, gold, project_stats, resolve, settlements
+from labeling.quality.consensus import RevisionDraft
 
 _NO_LIMIT = 2**15  # requests by a person may exceed the project's limit
 
@@ -56,18 +57,16 @@ def decide_trace(
     with transaction.atomic():
         row = _lock_settlement(trace_id, seen)
         _refuse_impossible(trace_id, first_error)
-        row.consensus_revision = consensus.save_revision(
+        draft = RevisionDraft(
             trace_id=trace_id,
             project_id=row.project_id,
             first_error=first_error,
             source=ConsensusSource.PERSON,
-            confidence=None,
             n_votes=row.n_votes,
             labels=resolve.derive_decided_labels(row, first_error),
             note=note,
-            now=now,
-            by=by,
         )
+        row.consensus_revision = consensus.save_revisions([draft], now=now, by=by)[trace_id]
         _set_state(row, SettlementState.DECIDED, "decided", now)
         _log_event("trace.decided", row, by, now, first_error=first_error, revision=row.consensus_revision, note=note)
         if becomes_gold:
@@ -113,18 +112,16 @@ def renew_decided_labels(*, trace_ids: Sequence[int], now: dt.datetime) -> None:
         labels = resolve.derive_decided_labels(row, decided.first_error)
         if decided.labels == [list(label) for label in labels]:
             continue
-        row.consensus_revision = consensus.save_revision(
+        draft = RevisionDraft(
             trace_id=row.trace_id,
             project_id=row.project_id,
             first_error=decided.first_error,
             source=ConsensusSource.PERSON,
-            confidence=None,
             n_votes=row.n_votes,
             labels=labels,
             note=decided.note,
-            now=now,
-            by=decided.made_by,
         )
+        row.consensus_revision = consensus.save_revisions([draft], now=now, by=decided.made_by)[row.trace_id]
         row.save(update_fields=["consensus_revision"])
 
 

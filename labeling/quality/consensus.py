@@ -5,8 +5,9 @@ Exports and training use `current_revisions`: the newest revision of each settle
 
 import datetime as dt
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
@@ -128,45 +129,55 @@ def latest_resolved(
     return rows.order_by("-changed_at", "-trace_id").values_list("trace_id", "n_votes")
 
 
-def save_revision(
-    *,
-    trace_id: int,
-    project_id: int,
-    first_error: int | None,
-    source: ConsensusSource,
-    confidence: float | None,
-    n_votes: int,
-    labels: Sequence[StepLabel],
-    now: dt.datetime,
-    by: User | None,
-    note: str = "",
-    posterior: Posterior | None = None,
-    assisted: AssistedConsensus = NO_ASSISTED_CONSENSUS,
-) -> int:
-    """Return the number of the newest revision with this content, or of a new one.
+@dataclass(frozen=True, kw_only=True)
+class RevisionDraft:
+    """The content of a consensus revision. A decision by a person has no confidence, posterior or assisted result."""
 
-    Runs in a transaction that locks the trace. A later fit alone makes no new revision.
+    trace_id: int
+    project_id: int
+    first_error: int | None
+    source: ConsensusSource
+    n_votes: int
+    labels: Sequence[StepLabel]
+    confidence: float | None = None
+    note: str = ""
+    posterior: Posterior | None = None
+    assisted: AssistedConsensus = NO_ASSISTED_CONSENSUS
+
+    @property
+    def content(self) -> dict[str, Any]:
+        return {
+            "first_error": self.first_error,
+            "source": self.source,
+            "confidence": self.confidence,
+            "n_votes": self.n_votes,
+            "labels": [list(label) for label in self.labels],
+            "note": self.note,
+            "assisted_votes": list(self.assisted.votes),
+        }
+
+
+def save_revisions(drafts: Sequence[RevisionDraft], *, now: dt.datetime, by: User | None) -> dict[int, int]:
+    """Return for each trace the number of the newest revision with this content, or of a new one.
+
+    Runs in a transaction that locks the traces. A later fit alone makes no new revision.
     """
-    content: dict[str, Any] = {
-        "first_error": first_error,
-        "source": source,
-        "confidence": confidence,
-        "n_votes": n_votes,
-        "labels": [list(label) for label in labels],
-        "note": note,
-        "assisted_votes": list(assisted.votes),
-    }
-    earlier = list(Consensus.objects.filter(trace_id=trace_id).order_by("-revision"))
-    if source == ConsensusSource.RATERS:
-        for row in earlier:
-            if _is_same_revision(row, content, posterior, assisted):
-                return row.revision
-    revision = earlier[0].revision + 1 if earlier else 1
-    probabilities = _build_probability_fields(first_error, posterior, assisted)
-    Consensus.objects.create(
-        trace_id=trace_id, project_id=project_id, revision=revision, made_at=now, made_by=by, **content, **probabilities
-    )
-    return revision
+    earlier: dict[int, list[Consensus]] = defaultdict(list)
+    for row in Consensus.objects.filter(trace__in=[draft.trace_id for draft in drafts]).order_by("-revision"):
+        earlier[row.trace_id].append(row)
+    numbers, added = {}, []
+    for draft in drafts:
+        rows = earlier[draft.trace_id]
+        same = None
+        if draft.source == ConsensusSource.RATERS:
+            same = next((row for row in rows if _is_same_revision(row, draft)), None)
+        numbers[draft.trace_id] = same.revision if same else rows[0].revision + 1 if rows else 1
+        if same is None:
+            key = {"trace_id": draft.trace_id, "project_id": draft.project_id, "revision": numbers[draft.trace_id]}
+            probabilities = _build_probability_fields(draft.first_error, draft.posterior, draft.assisted)
+            added.append(Consensus(**key, **draft.content, **probabilities, made_at=now, made_by=by))
+    Consensus.objects.bulk_create(added)
+    return numbers
 
 
 def _build_probability_fields(
@@ -181,13 +192,12 @@ def _build_probability_fields(
     return fields
 
 
-def _is_same_revision(
-    row: Consensus, content: dict[str, Any], posterior: Posterior | None, assisted: AssistedConsensus
-) -> bool:
-    if (posterior and row.fit_id is None) or (assisted.posterior and row.assisted_fit_id is None):
+def _is_same_revision(row: Consensus, draft: RevisionDraft) -> bool:
+    if (draft.posterior and row.fit_id is None) or (draft.assisted.posterior and row.assisted_fit_id is None):
         return False
+    content = draft.content
     stored = {name: getattr(row, name) for name in content}
-    if posterior is None:
+    if draft.posterior is None:
         return stored == content
     # With a posterior, confidences are probabilities, which differ between fits of the same submissions.
     return _without_confidence(stored) == _without_confidence(content)

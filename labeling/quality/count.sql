@@ -5,7 +5,7 @@
 --   trace   the trace, whose row the caller has locked
 --   now     the time of the submit
 --
--- The file is one statement. A recount builds its statements from the sections: see tallies.py.
+-- The file is one statement. A recount builds its query from the sections: see tallies.py.
 
 -- section: mark
 WITH due AS (

@@ -22,7 +22,14 @@ from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import ConsensusSource, FitBasis, SettlementState
 from labeling.models.project import Protocol
 from labeling.quality import consensus, project_stats, rater_model, redundancy, settlements, submitted_reports
-from labeling.quality.consensus import NEGATIVE, NO_ASSISTED_CONSENSUS, AssistedConsensus, OptionRating, StepLabel
+from labeling.quality.consensus import (
+    NEGATIVE,
+    NO_ASSISTED_CONSENSUS,
+    AssistedConsensus,
+    OptionRating,
+    RevisionDraft,
+    StepLabel,
+)
 from labeling.quality.rater_model import Posterior
 from labeling.quality.redundancy import ResolutionCourse, WeighedVotes
 from labeling.quality.submitted_reports import RevisionReport
@@ -33,6 +40,7 @@ CHUNK = 20
 SENT_BACK = "sent_back"  # the reason after a request by a person; the last round is the number of the submission
 REOPENED = "reopened"  # the reason after a person reopened the trace; only a person ends it
 SET_ASIDE = "set_aside"  # the reason while labels are missing that were set aside
+_RESOLVED_COLUMNS = [field.name for field in Settlement._meta.concrete_fields if field.name not in ("trace", "project")]
 _RETRY_AFTER, _MAX_RETRY_AFTER = dt.timedelta(seconds=3), dt.timedelta(hours=1)
 _MAX_FAILURES = 20
 
@@ -145,11 +153,11 @@ def resolve_traces(*, project_id: int, trace_ids: Sequence[int], now: dt.datetim
 def _resolve_all(project: Project, rows: Sequence[Settlement], now: dt.datetime) -> None:
     submissions = submitted_reports.load_submitted_reports([row.trace_id for row in rows])
     _save_reports(project, _select_voting(submissions))
-    returned: dict[int, int] = {}
-    for review in _build_reviews(project, rows, submissions, _load_set_aside([row.trace_id for row in rows])):
-        _resolve_trace(review, now)
-        if review.n_returned:
-            returned[review.row.trace_id] = review.n_returned
+    reviews = list(_build_reviews(project, rows, submissions, _load_set_aside([row.trace_id for row in rows])))
+    settled = [(review, weighed) for review in reviews if (weighed := _resolve_trace(review, now)) is not None]
+    _save_consensus(project, settled, now)
+    settlements.save_settlements(rows, _RESOLVED_COLUMNS)
+    returned = {review.row.trace_id: review.n_returned for review in reviews if review.n_returned}
     if returned:
         queue.return_set_aside_slots(numbers=returned, now=now)
 
@@ -293,6 +301,7 @@ def _save_reports(project: Project, by_trace: Mapping[int, list[RevisionReport]]
         )
         for reports in by_trace.values()
         for report in reports
+        if not report.is_stored
     ]
     changing = ["revision", "first_error", "n_passed", "is_censored", "has_bad_problem"]
     FirstErrorReport.objects.bulk_create(
@@ -308,7 +317,8 @@ def _load_added_rounds(trace_ids: Sequence[int]) -> dict[int, set[int]]:
     return rounds
 
 
-def _resolve_trace(review: _TraceReview, now: dt.datetime) -> None:
+def _resolve_trace(review: _TraceReview, now: dt.datetime) -> WeighedVotes | None:
+    """Set the new state of a trace, without saving it. Return the votes if they settle the trace."""
     row, project = review.row, review.project
     row.is_due, row.n_readings = False, len(review.submissions)
     row.n_failures, row.retry_at = 0, None
@@ -318,8 +328,8 @@ def _resolve_trace(review: _TraceReview, now: dt.datetime) -> None:
         weighed = _weigh_review(review)
         row.n_votes, row.differs_at = weighed.n_votes, weighed.differs_at
         if row.state != SettlementState.DECIDED and row.reason != REOPENED and not _is_sent_back(review):
-            _apply_outcome(review, weighed, now)
-    row.save()
+            return _apply_outcome(review, weighed, now)
+    return None
 
 
 def _is_sent_back(review: _TraceReview) -> bool:
@@ -350,11 +360,11 @@ def _weigh_review(review: _TraceReview) -> WeighedVotes:
     )
 
 
-def _apply_outcome(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime) -> None:
+def _apply_outcome(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime) -> WeighedVotes | None:
     row = review.row
     if weighed.course == ResolutionCourse.SETTLED:
-        _save_consensus(review, weighed, now)
-        return
+        _set_state(row, SettlementState.SETTLED, weighed.reason, now)
+        return weighed
     row.consensus_revision = 0
     reason = weighed.reason
     if review.has_set_aside and len(review.submissions) < review.overlap:
@@ -368,6 +378,7 @@ def _apply_outcome(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime
     else:
         is_contested = weighed.course == ResolutionCourse.CONTESTED
         _contest(row, weighed.reason if is_contested else f"{reason}_at_limit", now)
+    return None
 
 
 def _request_submission(review: _TraceReview, now: dt.datetime) -> bool:
@@ -392,40 +403,48 @@ def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:
     _set_state(row, SettlementState.CONTESTED, reason, now)
 
 
-def _save_consensus(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime) -> None:
-    row = review.row
-    row.consensus_revision = consensus.save_revision(
-        trace_id=row.trace_id,
-        project_id=review.project.pk,
-        first_error=weighed.first_error,
-        source=ConsensusSource.RATERS,
-        confidence=weighed.share,
-        n_votes=weighed.n_votes,
-        labels=derive_labels(review.project, review.submissions, weighed.first_error, review.posterior),
-        posterior=review.posterior,
-        assisted=review.assisted,
-        now=now,
-        by=None,
-    )
-    _set_state(row, SettlementState.SETTLED, weighed.reason, now)
+def _save_consensus(project: Project, settled: Sequence[tuple[_TraceReview, WeighedVotes]], now: dt.datetime) -> None:
+    ratings = _load_ratings([report for review, _ in settled for report in review.submissions])
+    drafts = [
+        RevisionDraft(
+            trace_id=review.row.trace_id,
+            project_id=project.pk,
+            first_error=weighed.first_error,
+            source=ConsensusSource.RATERS,
+            confidence=weighed.share,
+            n_votes=weighed.n_votes,
+            labels=_derive_labels(project, review.submissions, ratings, weighed.first_error, review.posterior),
+            posterior=review.posterior,
+            assisted=review.assisted,
+        )
+        for review, weighed in settled
+    ]
+    revisions = consensus.save_revisions(drafts, now=now, by=None)
+    for review, _ in settled:
+        review.row.consensus_revision = revisions[review.row.trace_id]
 
 
-def derive_labels(
-    project: Project, submissions: list[RevisionReport], first_error: int | None, posterior: Posterior | None = None
+def _derive_labels(
+    project: Project,
+    submissions: Sequence[RevisionReport],
+    ratings: Mapping[int, Sequence[OptionRating]],
+    first_error: int | None,
+    posterior: Posterior | None = None,
 ) -> list[StepLabel]:
-    """Return the step labels that follow from a consensus on the first error."""
-    ratings = list(_load_ratings(submissions))
+    """Return the step labels that follow from a consensus on the first error, from the ratings of each assignment."""
+    rated = [rating for report in submissions for rating in ratings[report.assignment_id]]
     if project.protocol == Protocol.EVERY_STEP:
-        return consensus.labels_from_every_step(ratings)
+        return consensus.labels_from_every_step(rated)
     votes = _uncensored_positions(submissions)
-    return consensus.labels_from_first_error(ratings, first_error=first_error, votes=votes, posterior=posterior)
+    return consensus.labels_from_first_error(rated, first_error=first_error, votes=votes, posterior=posterior)
 
 
 def derive_decided_labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
     """Return the raters' labels that agree with a person's decision, with confidence 1, and the decided first error."""
+    submissions = load_voting_submissions(row.trace_id)
     labels = [
         label._replace(confidence=1.0) if not label.option else label
-        for label in derive_labels(row.project, load_voting_submissions(row.trace_id), first_error)
+        for label in _derive_labels(row.project, submissions, _load_ratings(submissions), first_error)
         if label.option or not _contradicts(label, first_error)
     ]
     if first_error is not None and not any(label[:2] == (first_error, 0) for label in labels):
@@ -440,16 +459,19 @@ def _contradicts(label: StepLabel, first_error: int | None) -> bool:
     return label.step == first_error and not is_negative
 
 
-def _load_ratings(submissions: list[RevisionReport]) -> Iterator[OptionRating]:
-    first_errors = {(row.assignment_id, row.revision): row.position for row in submissions}
+def _load_ratings(submissions: Sequence[RevisionReport]) -> dict[int, list[OptionRating]]:
+    """Return the ratings of each assignment."""
+    reports = {report.assignment_id: report for report in submissions}
     rows = Judgment.objects.filter(
-        turn__assignment_id__in=[row.assignment_id for row in submissions],
+        turn__assignment_id__in=reports,
         rating__isnull=False,
         turn__step__is_rateable=True,
     ).values_list("turn__assignment_id", "turn__revision", "turn__step__position", "option__position", "rating")
+    ratings: dict[int, list[OptionRating]] = defaultdict(list)
     for assignment_id, revision, step, option, rating in rows:
-        if rating is not None and (assignment_id, revision) in first_errors:
-            yield OptionRating(step, option, rating, first_errors[assignment_id, revision])
+        if rating is not None and reports[assignment_id].revision == revision:
+            ratings[assignment_id].append(OptionRating(step, option, rating, reports[assignment_id].position))
+    return ratings
 
 
 def load_voting_submissions(trace_id: int) -> list[RevisionReport]:

@@ -29,7 +29,7 @@ from labeling.quality import adjudication, project_stats, rater_model, resolve, 
 from labeling.quality.redundancy import ResolutionCourse
 
 KIND = "labeling.set_aside"
-CHUNK = 50  # traces per transaction
+CHUNK = 100  # traces per transaction
 _PREVIEW_CHUNK = 500
 SESSION_GAP = dt.timedelta(minutes=30)
 MAX_SESSIONS = 20
@@ -255,5 +255,5 @@ def _restore_earlier_settlements(project_id: int, traces: Sequence[int]) -> None
             if (row.state, row.reason, row.consensus_revision) == (was.state, was.reason, was.consensus_revision):
                 row.changed_at = was.changed_at
                 restored.append(row)
-        Settlement.objects.bulk_update(restored, ["changed_at", "consensus_revision"])
+        settlements.save_settlements(restored, ["changed_at", "consensus_revision"])
     EarlierSettlement.objects.filter(trace_id__in=before).delete()

@@ -12,11 +12,21 @@ from django.db.models import Q
 
 import rawsql
 from labeling.models import Assignment
-from labeling.models.assignment import AssignmentPurpose, FinishReason
+from labeling.models.assignment import AssignmentPurpose, FinishReason, Population
 from labeling.models.rater import RaterKind
 
 # Finished before the end of the trace: no error among the rated steps, and nothing known about the rest.
 CENSORING_REASONS = (FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM)
+_STORED = (
+    "pk",
+    "report__revision",
+    "trace_id",
+    "rater_id",
+    "report__first_error",
+    "report__n_passed",
+    "report__is_censored",
+    "report__has_bad_problem",
+)
 _REPORTS = rawsql.load_sql(__file__, "first_errors.sql")
 
 
@@ -33,6 +43,7 @@ class RevisionReport(NamedTuple):
     has_bad_problem: bool = False
     is_blind: bool = True  # by a person who saw no scores
     is_extra: bool = False  # submitted without a free slot
+    is_stored: bool = False  # as a `FirstErrorReport`
 
 
 def load_revision_reports(revisions: Sequence[tuple[int, int]]) -> list[RevisionReport]:
@@ -44,13 +55,20 @@ def load_revision_reports(revisions: Sequence[tuple[int, int]]) -> list[Revision
 
 
 def load_submitted_reports(trace_ids: Sequence[int]) -> dict[int, list[RevisionReport]]:
-    """Return the latest revisions of each trace's submissions that count, in the order in which they were submitted."""
+    """Return the latest revisions of each trace's submissions that count, in the order in which they were submitted.
+
+    A revision never changes, so a stored report is not derived from its ratings again.
+    """
     work = Assignment.objects.counted().filter(trace_id__in=trace_ids, purpose=AssignmentPurpose.WORK)
-    latest = list(work.order_by("submitted_at", "pk").values_list("pk", "submitted_revision"))
-    reports = {report.assignment_id: report for report in load_revision_reports(latest)}
+    rows = list(work.order_by("submitted_at", "pk").values_list("submitted_revision", "population", *_STORED))
+    missing = [(pk, revision) for revision, _, pk, stored, *_ in rows if stored != revision]
+    derived = {report.assignment_id: report for report in load_revision_reports(missing)}
     by_trace: dict[int, list[RevisionReport]] = {trace_id: [] for trace_id in trace_ids}
-    for assignment_id, _revision in latest:
-        report = reports[assignment_id]
+    for revision, population, *columns in rows:
+        if columns[1] == revision:
+            report = RevisionReport._make((*columns, True, population == Population.EXTRA, True))
+        else:
+            report = derived[columns[0]]
         by_trace[report.trace_id].append(report)
     return by_trace
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from stats.first_error_reports import ReportArrays
 from stats.rating_patterns import RatingPatterns
 
 _FIELDS = [field.attname for field in AgreementTally._meta.concrete_fields if not field.primary_key]  # as in count.sql
+_TALLY = rawsql.BulkTable(AgreementTally, "id", *_FIELDS)
 COUNTERS = tuple(_FIELDS[_FIELDS.index("negative") :])
 
 
@@ -52,10 +54,11 @@ def recount_tallies(*, trace_ids: Sequence[int], now: dt.datetime) -> int:
         settlements.lock_traces(trace_ids=trace_ids)
         expected = set(rawsql.fetch_rows(_EXPECTED, {"traces": sorted(trace_ids)}))
         stored = set(AgreementTally.objects.filter(trace_id__in=trace_ids).values_list(*_FIELDS))
-        differing = sorted({trace_id for trace_id, *_ in expected ^ stored})
+        differing = {trace_id for trace_id, *_ in expected ^ stored}
         if differing:
             AgreementTally.objects.filter(trace_id__in=differing).delete()
-            rawsql.fetch_rows(_RECOUNT, {"traces": differing})
+            rows = sorted((row for row in expected if row[0] in differing), key=itemgetter(0, 1, 2))
+            _TALLY.insert([(pk, *row) for pk, row in zip(rawsql.new_ids(_TALLY.name), rows)])  # noqa: B905  ids never end
     return len(differing)
 
 
@@ -66,7 +69,6 @@ WITH asked AS (
   SELECT id AS trace_id, project_id, problem_id FROM labeling_trace WHERE id = ANY (%(traces)s::bigint[])),
 """
 _EXPECTED = _SEVERAL + _PART["count"] + _PART["rows"]
-_RECOUNT = _SEVERAL + _PART["count"] + _PART["insert"] + _PART["rows"] + _PART["conflict"]
 
 
 # Arrays

@@ -158,9 +158,8 @@ def return_slots(*, assignments: Sequence[Assignment], now: dt.datetime) -> None
     surplus = _find_surplus({target.trace_id for target in targets})
     for target, number in targets.items():
         if target.arm in _WITH_SURPLUS and target.trace_id in surplus:
-            number -= _drop_surplus_slots(target.trace_id, surplus[target.trace_id], number)
-        if number:
-            _add_arrival(target, number, now, given=0)
+            targets[target] -= _drop_surplus_slots(target.trace_id, surplus[target.trace_id], number)
+    _add_arrivals({target: number for target, number in targets.items() if number}, now, given=0)
 
 
 def find_returnable(trace_ids: Collection[int]) -> set[int]:
@@ -262,36 +261,33 @@ def move_to_chosen(*, entry: QueueEntry, group_id: int | None, now: dt.datetime)
     QueueEntry.objects.filter(pk=entry.pk).update(slots_left=0)
     project_id = entry.lane.project_id
     target = _SlotTarget(entry.trace_id, project_id, SamplingSource.CHOSEN, entry.draw_id, group_id)
-    _add_arrival(target, entry.slots_left, now, given=0)
+    _add_arrivals({target: entry.slots_left}, now, given=0)
 
 
 def add_top_up(*, entry: QueueEntry, number: int, now: dt.datetime) -> None:
     target = _SlotTarget(entry.trace_id, entry.lane.project_id, SamplingSource.TOP_UP, entry.draw_id)
-    _add_arrival(target, number, now, given=0)
+    _add_arrivals({target: number}, now, given=0)
 
 
 _ADD_ARRIVAL = """
 INSERT INTO labeling_queueentry AS e (lane_id, trace_id, draw_id, key, slots, slots_left)
-VALUES (%(lane)s, %(trace)s, %(draw)s, %(key)s, %(given)s, %(free)s)
+VALUES {rows}
 ON CONFLICT (trace_id, lane_id) DO UPDATE SET
     slots = e.slots + excluded.slots, slots_left = e.slots_left + excluded.slots_left, key = excluded.key,
     draw_id = COALESCE(excluded.draw_id, e.draw_id)"""
 
 
-def _add_arrival(target: _SlotTarget, number: int, now: dt.datetime, *, given: int) -> None:
-    """Add slots to an arrival lane. An existing entry moves down to the new key, below every rater's position."""
-    lane = ensure_lane(project_id=target.project_id, arm=target.arm, group_id=target.group_id)
-    rawsql.fetch_rows(
-        _ADD_ARRIVAL,
-        {
-            "lane": lane.pk,
-            "trace": target.trace_id,
-            "draw": target.draw_id,
-            "key": arrival_key(now),
-            "given": given,
-            "free": number,
-        },
-    )
+def _add_arrivals(targets: Mapping[_SlotTarget, int], now: dt.datetime, *, given: int) -> None:
+    """Add these numbers of slots to arrival lanes. Existing entries move down to the new key, below every rater's
+    position."""
+    lanes: dict[tuple[int, str, int | None], int] = {}
+    rows = []
+    for target, number in targets.items():
+        place = target.project_id, target.arm, target.group_id
+        if place not in lanes:
+            lanes[place] = ensure_lane(project_id=target.project_id, arm=target.arm, group_id=target.group_id).pk
+        rows.append((lanes[place], target.trace_id, target.draw_id, arrival_key(now), given, number))
+    rawsql.write_rows(_ADD_ARRIVAL, "(%s, %s, %s, %s, %s, %s)", rows)
 
 
 _POPULATION_OF_SOURCE = {
@@ -363,7 +359,8 @@ def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None =
         _, is_new = AddedSlot.objects.get_or_create(trace=trace, round=round, defaults={"added_at": now})
         if is_new:
             draw_id = trace.queue_entries.exclude(draw=None).order_by("pk").values_list("draw", flat=True).first()
-            _add_arrival(_SlotTarget(trace_id, trace.project_id, SamplingSource.OPINION, draw_id), 1, now, given=1)
+            target = _SlotTarget(trace_id, trace.project_id, SamplingSource.OPINION, draw_id)
+            _add_arrivals({target: 1}, now, given=1)
     return is_new
 
 
