@@ -48,6 +48,7 @@ from stats.arrays import Bools, Floats, Ints, divide
 MIN_UNIFORM_SHARE = 0.01
 SPREAD_SHARE = 0.5  # of the policy's draws, if there are features
 _MIN_TOTAL = 1e-200
+_BLOCK = 128
 _LOG_WEIGHT_RANGE = 250.0  # a weight below e^-250 of the largest is never drawn in practice
 
 
@@ -85,79 +86,112 @@ class PoolDraw:
 
 
 class _Policy:
-    """The policy's weights, given the draws so far. Rows are sorted by stratum, so that each is one slice."""
+    """The policy's weights, given the draws so far.
+
+    Traces are stored in blocks of neighbors in feature space, each block within one stratum. A draw changes the sums of
+    few blocks, and moves only near points away: a block whose box is further from the draw than all of its points are
+    from earlier draws is skipped. So a draw does not read the whole pool.
+    """
 
     def __init__(self, scores: Floats, temperature: float, strata: Ints, features: Floats | None) -> None:
-        order = np.argsort(strata, kind="stable")
-        self._traces, self._row = order, np.argsort(order, kind="stable")
-        ends = np.cumsum(np.bincount(strata))
-        self._slices = [slice(int(end - size), int(end)) for end, size in zip(ends, np.bincount(strata), strict=True)]
-        logs = np.log(np.maximum(scores[order], 1e-300)) / temperature
+        blocks = [_order_in_blocks(np.flatnonzero(strata == stratum), features) for stratum in np.unique(strata)]
+        self._traces = np.concatenate(blocks)  # one row per block, -1 for places without a trace
+        ends = np.cumsum([len(each) for each in blocks]).tolist()
+        self._slices = [slice(end - len(each), end) for end, each in zip(ends, blocks, strict=True)]
+        self._sizes = [int((each >= 0).sum()) for each in blocks]
+        is_trace = self._traces >= 0
+        self._place = np.zeros(len(scores), dtype=np.int64)
+        self._place[self._traces[is_trace]] = np.flatnonzero(is_trace)
+        logs = np.where(is_trace, np.log(np.maximum(scores[self._traces], 1e-300)) / temperature, -np.inf)
         for rows in self._slices:
-            logs[rows] -= logs[rows].max(initial=-np.inf)
-        self._weights = np.exp(np.maximum(logs, -_LOG_WEIGHT_RANGE))
-        self._features, self._power = (
-            None if features is None else np.ascontiguousarray(features[order].T),
-            0.5 / temperature,
-        )
-        self._farness: Floats | None = None  # d^(1/τ); none before the first draw
-        self._distances = np.full(len(scores), np.inf)  # squared, relative to the largest possible one
-        self._norms = np.zeros(0) if features is None else (features[order] ** 2).sum(axis=1)
+            logs[rows] -= logs[rows].max()
+        plain = np.where(is_trace, np.exp(np.maximum(logs, -_LOG_WEIGHT_RANGE)), 0.0)
+        # The weights by the score, and those of the draws that are spread out, which begin after the first draw.
+        self._weights = np.stack([plain, np.zeros_like(plain)])
+        self._sums = self._weights.sum(axis=2)
+        self._power, self._points = 0.5 / temperature, None
+        if features is not None:
+            self._points = np.where(is_trace[..., None], features[self._traces], np.nan).transpose(0, 2, 1).copy()
+            self._lowest, self._highest = np.nanmin(self._points, axis=2), np.nanmax(self._points, axis=2)
+            self._largest = max(4 * float((features**2).sum(axis=1).max()), 1e-12)
+            self._distances = np.where(is_trace, np.inf, 0.0)  # squared, relative to the largest possible one
+            self._furthest = self._distances.max(axis=1)
+        self._has_spread = False
 
     def exclude(self, traces: Ints) -> None:
-        self._weights[self._row[traces]] = 0.0
+        blocks, columns = np.divmod(self._place[traces], _BLOCK)
+        self._weights[:, blocks, columns] = 0.0
+        self._sums[:, blocks] = self._weights[:, blocks].sum(axis=2)
+        if self._points is not None:
+            self._distances[blocks, columns] = 0.0  # no draw is closer: the point is not moved away again
+            self._furthest[blocks] = self._distances[blocks].max(axis=1)
 
     def update(self) -> bool:
         """Add up the weights for the next draw. Return whether any trace is eligible."""
-        self._kinds = [(self._weights, 1.0)]
-        if self._farness is not None:
-            self._kinds = [(self._weights, 1 - SPREAD_SHARE), (self._weights * self._farness, SPREAD_SHARE)]
-        self._totals = [[float(weights[rows].sum()) for weights, _ in self._kinds] for rows in self._slices]
-        sizes = [rows.stop - rows.start if totals[0] > 0 else 0 for rows, totals in self._pairs()]
+        self._totals = [self._sums[:, rows].sum(axis=1).tolist() for rows in self._slices]
+        sizes = [size if totals[0] > 0 else 0 for size, totals in zip(self._sizes, self._totals, strict=True)]
         self._shares = [size / max(sum(sizes), 1) for size in sizes]
         return any(sizes)
 
-    def _pairs(self) -> list[tuple[slice, list[float]]]:
-        return list(zip(self._slices, self._totals, strict=True))
-
-    def _kind_shares(self, totals: list[float]) -> list[float]:
+    def _kind_shares(self, totals: Sequence[float]) -> tuple[float, float]:
         """Return how the draws of a stratum are divided; without weights to spread out, all are plain."""
-        if len(totals) == 1 or totals[1] <= _MIN_TOTAL:
-            return [1.0, 0.0][: len(totals)]
-        return [share for _, share in self._kinds]
+        if not self._has_spread or totals[1] <= _MIN_TOTAL:
+            return 1.0, 0.0
+        return 1 - SPREAD_SHARE, SPREAD_SHARE
 
     def probability(self, trace: int) -> float:
         """Return P(drawn next by the policy)."""
-        row = int(self._row[trace])
-        n = next(n for n, rows in enumerate(self._slices) if rows.start <= row < rows.stop)
+        block, column = divmod(int(self._place[trace]), _BLOCK)
+        n = next(n for n, rows in enumerate(self._slices) if rows.start <= block < rows.stop)
         totals = self._totals[n]
-        parts = zip(self._kinds, self._kind_shares(totals), totals, strict=True)
-        inside = sum(share * float(weights[row]) / total for (weights, _), share, total in parts if share and total)
+        parts = zip(self._weights[:, block, column].tolist(), self._kind_shares(totals), totals, strict=True)
+        inside: float = sum(share * weight / total for weight, share, total in parts if share and total)
         return self._shares[n] * inside
 
     def draw(self, random: np.random.Generator) -> int:
         n = _choose(self._shares, random)
+        kind = _choose(self._kind_shares(self._totals[n]), random)
         rows = self._slices[n]
-        weights, _ = self._kinds[_choose(self._kind_shares(self._totals[n]), random)]
-        ends = np.cumsum(weights[rows])
-        index = int(np.searchsorted(ends, random.random() * ends[-1], side="right"))
-        if index == len(ends):  # rounding reached the very end
-            index = int(np.flatnonzero(weights[rows])[-1])
-        return int(self._traces[rows.start + index])
+        block = rows.start + _choose_by_weight(self._sums[kind, rows], random)
+        return int(self._traces[block, _choose_by_weight(self._weights[kind, block], random)])
 
     def record_draw(self, trace: int) -> None:
         """Move away from the drawn trace in feature space."""
-        if self._features is None:
+        if self._points is None:
             return
-        row, largest = int(self._row[trace]), max(4 * float(self._norms.max(initial=0.0)), 1e-12)
-        # Not by BLAS: its threads wait for each other on a busy machine, at ten times the cost.
-        products = np.einsum("ji,j->i", self._features, self._features[:, row])
-        squared = self._norms + self._norms[row] - 2 * products
-        closer = np.flatnonzero(squared < largest * self._distances)
-        self._distances[closer] = np.maximum(squared[closer], 0.0) / largest
-        if self._farness is None:
-            self._farness = np.zeros(len(squared))
-        self._farness[closer] = self._distances[closer] ** self._power
+        self._has_spread = True
+        block, column = divmod(int(self._place[trace]), _BLOCK)
+        point = self._points[block, :, column]
+        outside = np.maximum(self._lowest - point, 0.0) + np.maximum(point - self._highest, 0.0)
+        near = np.flatnonzero((outside**2).sum(axis=1) < self._largest * self._furthest)
+        squared = ((self._points[near] - point[:, None]) ** 2).sum(axis=1) / self._largest
+        distances = np.fmin(self._distances[near], squared)  # places without a trace keep theirs
+        self._distances[near], self._furthest[near] = distances, distances.max(axis=1)
+        spread = self._weights[0, near] * distances**self._power
+        self._weights[1, near], self._sums[1, near] = spread, spread.sum(axis=1)
+
+
+def _order_in_blocks(traces: Ints, features: Floats | None) -> Ints:
+    """Return the traces in rows of one block each, the last one filled up with -1. Neighbors share a block."""
+    parts, ordered = [traces], []
+    while parts:
+        part = parts.pop()
+        if features is None or len(part) <= _BLOCK:
+            ordered.append(part)
+            continue
+        widest = int(np.ptp(features[part], axis=0).argmax())
+        half = _BLOCK * (-(-len(part) // _BLOCK) // 2)
+        part = part[np.argpartition(features[part, widest], half)]
+        parts += [part[half:], part[:half]]
+    rows = np.full((-(-len(traces) // _BLOCK), _BLOCK), -1, dtype=np.int64)
+    rows.ravel()[: len(traces)] = np.concatenate(ordered)
+    return rows
+
+
+def _choose_by_weight(weights: Floats, random: np.random.Generator) -> int:
+    ends = np.cumsum(weights)
+    index = int(np.searchsorted(ends, random.random() * ends[-1], side="right"))
+    return index if index < len(ends) else int(np.flatnonzero(weights)[-1])  # rounding reached the very end
 
 
 def _choose(shares: Sequence[float], random: np.random.Generator) -> int:
@@ -203,14 +237,15 @@ def draw_in_order(
         policy_share = (1 - uniform_share) * policy.probability(trace) if uniform_share < 1 else 0.0
         drawn.append(PoolDraw(rank, trace, arm, uniform_share / n_left + policy_share, float(scores[trace]), n_left))
         is_left[trace] = False
-        policy.exclude(np.array([trace]))
         policy.record_draw(trace)
+        policy.exclude(np.array([trace]))
         if rules.has_one_per_problem:
             first, end = np.searchsorted(sorted_problems, [problems[trace], problems[trace] + 1])
             policy.exclude(by_problem[first:end])
-        n_by_policy[int(domains[trace])] += arm is DrawArm.POLICY
-        if n_by_policy[int(domains[trace])] >= quota:
-            policy.exclude(np.flatnonzero(domains == domains[trace]))
+        if arm is DrawArm.POLICY:
+            n_by_policy[int(domains[trace])] += 1
+            if n_by_policy[int(domains[trace])] == quota:
+                policy.exclude(np.flatnonzero(domains == domains[trace]))
     return drawn
 
 

@@ -90,6 +90,34 @@ def test_q_is_the_probability_of_the_draw_with_strata_and_spread() -> None:
         assert n / n_before == pytest.approx(q, abs=5 * (q * (1 - q) / n_before) ** 0.5 + 2 / n_before)
 
 
+def test_q_follows_from_its_formula_in_a_large_pool() -> None:
+    """Recompute each q from the draws before it: of 1,000 traces in two strata, one per problem, spread out."""
+    n, rules, random = 1000, DrawRules(temperature=0.3), np.random.default_rng(5)
+    scores, problems, strata = random.random(n) + 0.05, random.integers(0, 700, n), random.integers(0, 2, n)
+    features = random.normal(size=(n, 4))
+    drawn = draws.draw_in_order(
+        scores=scores,
+        problems=problems,
+        domains=np.zeros(n, dtype=np.int64),
+        places=random.random(n),
+        size=400,
+        rules=rules,
+        random=np.random.default_rng(6),
+        strata=strata,
+        features=features,
+    )
+    is_eligible, nearest = np.ones(n, dtype=np.bool_), np.full(n, np.inf)
+    for draw in drawn:
+        weights = np.where(is_eligible, scores ** (1 / rules.temperature), 0.0)
+        kinds = [weights] if draw.rank == 1 else [weights, weights * nearest ** (1 / rules.temperature)]
+        same = strata == strata[draw.trace]
+        inside = sum(each[draw.trace] / each[same].sum() for each in kinds) / len(kinds)
+        shares = 0.2 / draw.n_left + 0.8 * same.mean() * inside
+        assert draw.q == pytest.approx(shares, rel=1e-9)
+        is_eligible &= problems != problems[draw.trace]
+        nearest = np.minimum(nearest, np.sqrt(((features - features[draw.trace]) ** 2).sum(axis=1)))
+
+
 def test_policy_draws_from_each_stratum_in_proportion_to_its_size() -> None:
     scores = np.where(np.arange(1000) < 300, 50.0, 0.01)  # of the first stratum, all scores are higher
     drawn = draws.draw_in_order(
