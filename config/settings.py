@@ -67,6 +67,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.sessions.SessionUserMiddleware",
+    "config.middleware.EventOriginMiddleware",
     "config.middleware.TimeZoneMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
@@ -172,6 +173,7 @@ CELERY_BEAT_SCHEDULE = {
     "settle submitted traces": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
     "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
     "delete scores of old PRMs": {"task": "prm.forget_scores", "schedule": crontab(hour="3", minute="35")},
+    "delete old addresses of events": {"task": "events.delete_old_origins", "schedule": crontab(hour="3", minute="15")},
     "delete expired sessions": {"task": "accounts.forget_ended_sessions", "schedule": crontab(hour="3", minute="5")},
 }
 
@@ -182,6 +184,7 @@ DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_STATUS_DEFAULT_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_2XX_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
+ORIGIN_DAYS = env.read_int("STEPMARK_ORIGIN_DAYS", default=180)  # how long events keep address and browser
 METRICS_TOKEN = env.read_text("STEPMARK_METRICS_TOKEN", "")
 
 # --- people ------------------------------------------------------------------------------------------------------
