@@ -32,6 +32,8 @@ CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project
 # Besides uploads, files can be imported from this folder and these object-store addresses.
 INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.read_text("STEPMARK_INCOMING_DIR", "")) else None
 INCOMING_ADDRESSES = env.read_list("STEPMARK_INCOMING_ADDRESSES", "")
+# Hosts, addresses and networks that scorers and webhooks may use although they are not public.
+OUTBOUND_HOSTS = env.read_list("STEPMARK_OUTBOUND_HOSTS", "")
 # Named destinations to which leads can deliver snapshots: `lake=s3://bucket/prefix,hub=hf://owner`.
 DESTINATIONS = env.read_mapping("STEPMARK_DESTINATIONS")
 
