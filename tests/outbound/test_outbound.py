@@ -95,7 +95,7 @@ def test_host_is_resolved_once_and_the_checked_address_is_called(
         asked.append(host)
         return resolve("127.0.0.1" if len(asked) == 1 else "10.0.0.1", port, *args, **options)
 
-    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    monkeypatch.setattr("socket.getaddrinfo", answer)
     with serving(lambda connection: connection.sendall(b"HTTP/1.1 204 \r\n\r\n")) as (port, heads):
         assert send(f"http://rebound.example:{port}/hook?a=1").status == 204
     assert asked == ["rebound.example"]
