@@ -40,10 +40,10 @@ from stats.first_error_reports import FirstErrorPlaces, ReportArrays, enumerate_
 FALSE_PAUSES = 0.02  # α, of ordinary raters
 WEIGHTS = {"gold": 0.2, "agreement": 0.7, "repeats": 0.05, "speed": 0.05}
 GOLD_FLOOR = 0.4
-WORTHLESS = 0.6  # of the detection of ordinary raters
+WORTHLESS = 0.65  # of the detection of ordinary raters
 MIN_PARTNERS = 2  # agreement with one other rater judges no one
 MAX_ROUNDS = 40
-_LOWEST_USUAL, _HIGHEST_USUAL, _PRIOR_STRENGTH = 0.4, 0.8, 40.0
+_LOWEST_USUAL, _HIGHEST_USUAL, _PRIOR_STRENGTH = 0.4, 0.8, 80.0
 _MARGIN = 3.0  # factor on the odds of others
 _BETS = np.array([0.8, 0.98])
 _SHARED_RESULT = 0.97
@@ -225,7 +225,9 @@ def _build_grid(usual_detection: float) -> tuple[Floats, Floats, Floats]:
     rates = np.concatenate([mesh, np.repeat(random_stops[:, None], 3, axis=1)])
     is_random = np.arange(len(rates)) >= len(mesh)
     finds_few = ~is_random & (rates[:, 1] <= WORTHLESS * usual) & (rates[:, 0] <= 0.05)
-    bad = 0.8 * finds_few / finds_few.sum() + 0.2 * is_random / is_random.sum()
+    # More weight on the better ones: they are harder to tell from ordinary raters.
+    few = np.where(finds_few, rates[:, 1], 0.0)
+    bad = 0.8 * few / few.sum() + 0.2 * is_random / is_random.sum()
     a, b = _PRIOR_STRENGTH * usual, _PRIOR_STRENGTH * (1 - usual)
     density = rates[:, 1] ** (a - 1) * (1 - rates[:, 1]) ** (b - 1)
     weight = np.array([0.3, 0.3, 0.25, 0.12, 0.03])[np.searchsorted(false_alarms, np.minimum(rates[:, 0], 0.18))]
