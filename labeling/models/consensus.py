@@ -197,7 +197,9 @@ class FitBasis(models.TextChoices):
     ASSISTED = "assisted", _("also machines, and people who saw scores")
 
 
-MIN_COMPARED_GOLD = 30  # gold traces: a first error that votes settle, and the model chooses
+MIN_CHECKED_GOLD = 30  # gold traces
+MIN_COMPARED_GOLD = 30  # gold traces that votes settle
+_MAX_OVERCONFIDENCE = 1.64  # standard deviations: the 5 % that a calibrated model exceeds
 
 
 class RaterModelFit(models.Model):
@@ -219,7 +221,14 @@ class RaterModelFit(models.Model):
     hazards = models.JSONField()  # by domain and position: {"domains": {name: […]}, "all": […]}
 
     n_gold = models.PositiveIntegerField()  # hidden gold traces that enough raters labeled
-    # Of those, the ones that votes would settle; and how often the votes and the model were right on them.
+    # Hidden gold traces with any label: how many; on how many of them the most likely place was right; and how many the
+    # probabilities promised, with what standard deviation.
+    n_checked = models.PositiveIntegerField(default=0)
+    checked_right = models.PositiveIntegerField(default=0)
+    checked_expected = models.FloatField(default=0.0)
+    checked_deviation = models.FloatField(default=0.0)
+    # Of the gold with enough labels, the traces that votes would settle; and how often the votes and the model were
+    # right on them.
     n_compared = models.PositiveIntegerField(default=0)
     votes_right = models.PositiveIntegerField(default=0)
     model_right = models.PositiveIntegerField(default=0)
@@ -243,9 +252,16 @@ class RaterModelFit(models.Model):
         return f"fit {self.number} of {self.project_id}"
 
     @property
-    def is_better_than_votes(self) -> bool:
-        """Whether hidden gold shows that the model settles at least as well as votes. Then it settles traces."""
-        return self.n_compared >= MIN_COMPARED_GOLD and self.model_right >= self.votes_right
+    def is_calibrated(self) -> bool:
+        """Whether the model is right on hidden gold as often as its probabilities promise."""
+        promised = self.checked_expected - _MAX_OVERCONFIDENCE * self.checked_deviation
+        return self.n_checked >= MIN_CHECKED_GOLD and self.checked_right >= promised
+
+    @property
+    def settles_traces(self) -> bool:
+        """Whether the model settles traces: it is calibrated, and gold does not show that votes settle better."""
+        are_votes_better = self.n_compared >= MIN_COMPARED_GOLD and self.votes_right > self.model_right
+        return self.is_calibrated and not are_votes_better
 
 
 class ConsensusSource(models.TextChoices):

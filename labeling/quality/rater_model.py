@@ -6,8 +6,8 @@ the project's own rule: only the answers that would have been requested for a wo
 over to the work. On gold, one temperature corrects overconfidence, and the acceptance threshold is the lowest whose
 90 % Clopper-Pearson lower bound keeps the promised accuracy.
 
-Votes decide when a trace is settled. Once the model is right on hidden gold at least as often as votes are, it chooses
-the first error among those voted for; until then votes do.
+Votes settle traces until the model is as often right on hidden gold as its probabilities promise; every gold trace with
+a label counts here. Then the model settles them: see `redundancy.settle_by_model`.
 
 There are two fits. The blind fit uses only people who saw no scores. The assisted fit adds machines and people who saw
 scores; its posterior is exported, but nothing is settled by it.
@@ -93,12 +93,12 @@ def _count_submissions(project_id: int) -> int:
 
 def chunks(job: Job) -> Iterator[Chunk]:
     """Fit the raters. Then mark settled traces as due: all of them after a project's first fit, so that they get a
-    probability, and later those that the new fit may settle otherwise."""
+    probability, and after the first one that settles traces; later those that the new fit may settle otherwise."""
     project_id = job.arguments["project"]
     if not job.checkpoint:
         yield partial(_write_fits, project_id)
     fit = load_current_fit(project_id)
-    if not job.checkpoint["is_first"] and not (fit and fit.is_better_than_votes):
+    if not job.checkpoint["is_first"] and not (fit and fit.settles_traces):
         return
     settled = Settlement.objects.filter(project=project_id, state=SettlementState.SETTLED).order_by("trace_id")
     traces = settled.values_list("trace_id", flat=True)
@@ -127,9 +127,12 @@ def _find_differing(fit: RaterModelFit, traces: list[int]) -> list[int]:
 
 
 def _write_fits(project_id: int, now: dt.datetime) -> JobProgress:
+    earlier = load_current_fit(project_id)
     fits = {basis.value: fit_raters(project_id=project_id, now=now, basis=basis) for basis in FitBasis}
     numbers = {basis: fit.number if fit else None for basis, fit in fits.items()}
-    checkpoint = {"after": 0, "is_first": 1 in numbers.values()}
+    blind = fits[FitBasis.BLIND.value]
+    settles_now = blind is not None and blind.settles_traces and not (earlier and earlier.settles_traces)
+    checkpoint = {"after": 0, "is_first": 1 in numbers.values() or settles_now}
     return JobProgress(1, result={"fits": numbers}, checkpoint=checkpoint)
 
 
@@ -149,18 +152,18 @@ def fit_raters(*, project_id: int, now: dt.datetime, basis: FitBasis = FitBasis.
     assisted = []
     if basis == FitBasis.ASSISTED:
         assisted = submitted_reports.load_assisted_reports(project_id=project_id, limit=MAX_SUBMISSIONS)
-    accepted, answers = _load_gold(project)
-    work = [report for report in _load_latest_reports(project_id) if report.trace_id not in accepted]
+    gold, answers = _load_gold(project)
+    work = [report for report in _load_latest_reports(project_id) if report.trace_id not in gold]
     reports = [*work, *answers, *assisted]
     if not _is_enough(reports) or (basis == FitBasis.ASSISTED and not assisted):
         return None
-    return _save_fit(_build_fit(project, reports, accepted, basis, now))
+    return _save_fit(_build_fit(project, reports, gold, basis, now))
 
 
 def _build_fit(
     project: Project,
     reports: list[RevisionReport],
-    accepted: Mapping[int, Sequence[int | None]],
+    gold: Mapping[int, "_LabeledGold"],
     basis: FitBasis,
     now: dt.datetime,
 ) -> RaterModelFit:
@@ -171,8 +174,11 @@ def _build_fit(
     all_hazards = first_error_dawid_skene.fit_hazards(
         posterior=fit.posterior, places=fit.places, domains=np.zeros_like(arrays.domains)
     )
+    accepted = {trace: each.accepted for trace, each in gold.items() if each.is_enough}
     voted = _settle_by_votes(project, reports, accepted)
-    accepted_places = [{shapes[trace].place_of(error) for error in accepted.get(trace, ())} for trace in traces]
+    known = [{shapes[t].place_of(error) for error in gold[t].accepted} if t in gold else set() for t in traces]
+    accepted_places = [places if t in accepted else set() for t, places in zip(traces, known, strict=True)]
+    temperature = _fit_temperature(fit, accepted_places)
     return RaterModelFit(
         project=project,
         basis=basis,
@@ -181,7 +187,8 @@ def _build_fit(
         n_readings=len(reports),
         rates={"others": fit.common.tolist(), **dict(zip(map(str, raters), fit.rates.tolist(), strict=True))},
         hazards={"domains": dict(zip(domains, fit.hazards.tolist(), strict=True)), "all": all_hazards[0].tolist()},
-        **_evaluate_on_gold(fit, accepted_places),
+        **_evaluate_on_gold(fit, accepted_places, temperature),
+        **_check_calibration(fit, known, temperature),
         **_compare_with_votes(fit, accepted_places, {traces.index(t): shapes[t].place_of(e) for t, e in voted.items()}),
     )
 
@@ -213,8 +220,15 @@ def _is_enough(reports: list[RevisionReport]) -> bool:
     return len({report.rater_id for report in reports}) >= MIN_RATERS and n_shared >= MIN_TRACES
 
 
-def _load_gold(project: Project) -> tuple[dict[int, list[int | None]], list[RevisionReport]]:
-    """Load hidden gold: the accepted first errors by trace, and as many answers as a work trace would have."""
+class _LabeledGold(NamedTuple):
+    """A gold trace with labels: the accepted first errors, and whether it has as many labels as a work trace gets."""
+
+    accepted: list[int | None]
+    is_enough: bool
+
+
+def _load_gold(project: Project) -> tuple[dict[int, _LabeledGold], list[RevisionReport]]:
+    """Load hidden gold by trace, and its answers: at most as many as a work trace would have."""
     answers = GoldAnswer.objects.filter(project=project, use=GoldUse.HIDDEN, assignment__set_aside=None)
     answers = answers.exclude(verdict=GoldVerdict.GAVE_UP)
     latest = list(answers.select_related("gold").order_by("-answered_at", "-pk")[:MAX_GOLD_ANSWERS])
@@ -223,9 +237,12 @@ def _load_gold(project: Project) -> tuple[dict[int, list[int | None]], list[Revi
         by_gold[answer.gold].append(
             RevisionReport(answer.assignment_id, 1, answer.gold.trace_id, answer.rater_id, answer.first_error, 0)
         )
-    counted = {gold: _apply_project_rule(reports, project) for gold, reports in by_gold.items()}
-    accepted = {gold.trace_id: gold.accepted_first_errors for gold, reports in counted.items() if reports}
-    return accepted, [report for reports in counted.values() for report in reports]
+    labeled, counted = {}, []
+    for gold, reports in by_gold.items():
+        enough = _apply_project_rule(reports, project)
+        labeled[gold.trace_id] = _LabeledGold(gold.accepted_first_errors, bool(enough))
+        counted += enough or reports
+    return labeled, counted
 
 
 def _apply_project_rule(answers: list[RevisionReport], project: Project) -> list[RevisionReport]:
@@ -237,16 +254,18 @@ def _apply_project_rule(answers: list[RevisionReport], project: Project) -> list
     return []
 
 
-def _evaluate_on_gold(fit: FirstErrorFit, accepted: list[set[int]]) -> dict[str, float | int | str | None]:
-    """Compute temperature, calibration and threshold from the traces with accepted places."""
-    places = fit.places
-    is_accepted = np.array(
-        [step in accepted[trace] for trace, step in zip(places.traces.tolist(), places.steps.tolist(), strict=True)],
-        dtype=np.bool_,
-    )
+def _fit_temperature(fit: FirstErrorFit, accepted: list[set[int]]) -> Temperature:
+    places = zip(fit.places.traces.tolist(), fit.places.steps.tolist(), strict=True)
+    is_accepted = np.array([step in accepted[trace] for trace, step in places], dtype=np.bool_)
+    return calibration.fit_temperature(posterior=fit.posterior, places=fit.places, is_accepted=is_accepted)
+
+
+def _evaluate_on_gold(
+    fit: FirstErrorFit, accepted: list[set[int]], temperature: Temperature
+) -> dict[str, float | int | str | None]:
+    """Compute calibration and threshold from the traces with accepted places."""
     is_gold = np.array([bool(steps) for steps in accepted], dtype=np.bool_)
-    temperature = calibration.fit_temperature(posterior=fit.posterior, places=places, is_accepted=is_accepted)
-    cooled = calibration.apply_temperature(posterior=fit.posterior, places=places, temperature=temperature)
+    cooled = calibration.apply_temperature(posterior=fit.posterior, places=fit.places, temperature=temperature)
     before, was_right = _most_likely_and_right(fit.posterior, fit, accepted)
     after, is_right = _most_likely_and_right(cooled, fit, accepted)
     rule = calibration.choose_acceptance_threshold(
@@ -262,6 +281,20 @@ def _evaluate_on_gold(fit: FirstErrorFit, accepted: list[set[int]]) -> dict[str,
         "threshold_reason": str(rule.reason or ""),
         "n_accepted": rule.n_accepted,
         "lower_bound": rule.lower_bound,
+    }
+
+
+def _check_calibration(fit: FirstErrorFit, known: list[set[int]], temperature: Temperature) -> dict[str, float | int]:
+    """Compare on all gold with labels how often the most likely place is right with what the probabilities promise."""
+    cooled = calibration.apply_temperature(posterior=fit.posterior, places=fit.places, temperature=temperature)
+    probabilities, is_right = _most_likely_and_right(cooled, fit, known)
+    is_known = np.array([bool(places) for places in known], dtype=np.bool_)
+    promised = probabilities[is_known]
+    return {
+        "n_checked": int(is_known.sum()),
+        "checked_right": int(is_right[is_known].sum()),
+        "checked_expected": float(promised.sum()),
+        "checked_deviation": float(np.sqrt((promised * (1 - promised)).sum())),
     }
 
 

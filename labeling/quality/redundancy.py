@@ -4,6 +4,9 @@ A first error is settled when more than half of the votes name it; if the projec
 needs at least two votes. Otherwise one more submission is requested, up to the project's limit, and then the trace is
 contested. So with an overlap of two, a third label is requested when the first two differ.
 
+The rater model asks for one more label where it doubts the votes; once hidden gold confirms it, it settles traces: see
+`settle_by_model`.
+
 A censored submission casts no vote. A late submission, made after its slot went to another rater, votes like any other,
 and the other rater is still waited for. Expect contested traces: under "three of at most five agree", ProcessBench
 dropped about 30 % of its traces (C. Zheng et al. 2024, arXiv:2412.06559).
@@ -15,6 +18,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from labeling.quality.submitted_reports import RevisionReport
+
+# From this probability on, the rater model settles a trace without another label. Measured in `bench.settling`.
+CONFIDENT = 0.95
 
 
 class ResolutionCourse(StrEnum):
@@ -31,6 +37,7 @@ class WeighedVotes(NamedTuple):
     first_error: int | None = None  # if settled
     share: float = 0.0  # of the votes for it
     differs_at: int | None = None  # the earliest step on which votes differ
+    otherwise: "WeighedVotes | None" = None  # if one more submission cannot be requested
 
 
 def weigh_votes(submitted: Sequence[RevisionReport], *, overlap: int, added: int, set_aside: int = 0) -> WeighedVotes:
@@ -87,18 +94,41 @@ def accept_by_probability(
     return weighed
 
 
-def choose_most_likely(
-    weighed: WeighedVotes, submitted: Sequence[RevisionReport], probability_at: Callable[[int | None], float]
+def settle_by_model(
+    weighed: WeighedVotes,
+    submitted: Sequence[RevisionReport],
+    probability_at: Callable[[int | None], float],
+    *,
+    decides: bool,
+    can_ask: bool,
+    overlap: int,
+    n_requested: int,
 ) -> WeighedVotes:
-    """Settle what the votes settle, but at the most likely of the places that were voted for."""
-    if weighed.course != ResolutionCourse.SETTLED:
-        return weighed
+    """Revise the result of the votes by the probabilities of the rater model.
+
+    One more label is requested where votes would settle a doubtful first error. A model that hidden gold confirms also
+    decides: it settles the most likely of the places that were voted for, as soon as it is confident. It also does so
+    where votes would settle the trace and no further label can be requested.
+    """
     votes = _cast_votes(submitted)
-    first_error = max(set(votes), key=lambda vote: (probability_at(vote), vote == weighed.first_error))
-    if first_error == weighed.first_error:
+    if weighed.course == ResolutionCourse.WAIT or weighed.reason == "bad_problem" or len(votes) < max(overlap, 2):
         return weighed
-    share = votes.count(first_error) / len(votes)
-    return weighed._replace(reason="most_likely", first_error=first_error, share=share)
+    is_settled = weighed.course == ResolutionCourse.SETTLED
+    leading = max(set(votes), key=lambda vote: (probability_at(vote), vote == weighed.first_error))
+    is_confirmed = is_settled and leading == weighed.first_error
+    by_model = weighed
+    if decides and not is_confirmed:
+        share = votes.count(leading) / len(votes)
+        by_model = weighed._replace(course=ResolutionCourse.SETTLED, reason="most_likely", first_error=leading)
+        by_model = by_model._replace(share=share, differs_at=_earliest_difference(votes))
+    is_confident = probability_at(leading) >= CONFIDENT and (decides or is_confirmed)
+    if is_confident or (is_settled and not can_ask):
+        return by_model
+    if not is_settled:
+        return weighed
+    is_awaited = is_submission_awaited(submitted, n_requested=n_requested)
+    course = ResolutionCourse.WAIT if is_awaited else ResolutionCourse.ASK
+    return weighed._replace(course=course, reason="doubtful", otherwise=by_model)
 
 
 def _cast_votes(submitted: Sequence[RevisionReport]) -> list[int | None]:

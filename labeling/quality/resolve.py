@@ -74,6 +74,12 @@ class _TraceReview:
         return min(self.project.overlap, self.n_initial)
 
     @property
+    def can_ask(self) -> bool:
+        """Whether the project's limit allows one more submission."""
+        is_below_limit = self.n_initial + len(self.rounds) < self.project.overlap_limit
+        return self.is_in_lane and (is_below_limit or bool(self.n_aside and self.is_returnable))
+
+    @property
     def is_awaited(self) -> bool:
         """Whether a requested submission is still to come, even if the overlap is lower by now."""
         n_requested = self.n_initial + len(self.rounds) - self.n_aside
@@ -193,7 +199,7 @@ def _build_reviews(
             has_set_aside=row.trace_id in set_aside,
             is_returnable=row.trace_id in returnable,
             is_in_lane=row.trace_id in n_initial,
-            settles_by_model=fit is not None and fit.is_better_than_votes,
+            settles_by_model=fit is not None and fit.settles_traces,
         )
 
 
@@ -346,9 +352,15 @@ def _weigh_review(review: _TraceReview) -> WeighedVotes:
     if review.posterior is None:
         return weighed
     if review.threshold is None:
-        if review.settles_by_model:
-            return redundancy.choose_most_likely(weighed, review.submissions, review.posterior.probability_at)
-        return weighed
+        return redundancy.settle_by_model(
+            weighed,
+            review.submissions,
+            review.posterior.probability_at,
+            decides=review.settles_by_model,
+            can_ask=review.can_ask,
+            overlap=review.overlap,
+            n_requested=review.overlap + n_added - review.n_aside,
+        )
     leading = review.posterior.leading
     return redundancy.accept_by_probability(
         weighed,
@@ -375,6 +387,8 @@ def _apply_outcome(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime
         _set_state(row, SettlementState.ASKED if is_asked else SettlementState.READING, reason, now)
     elif weighed.course == ResolutionCourse.ASK and (_request_submission(review, now) or review.is_awaited):
         _set_state(row, SettlementState.ASKED, reason, now)
+    elif weighed.otherwise is not None:
+        return _apply_outcome(review, weighed.otherwise, now)
     else:
         is_contested = weighed.course == ResolutionCourse.CONTESTED
         _contest(row, weighed.reason if is_contested else f"{reason}_at_limit", now)

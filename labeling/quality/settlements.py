@@ -32,16 +32,13 @@ RESOLUTION_REASONS = {
     "all_agree": _("All annotators agree on the first error, or that there is none."),
     "most_agree": _("Most annotators agree on the first error, or that there is none."),
     "most_likely": _(
-        "Most annotators see the first error elsewhere, but the rater model, validated on hidden gold, finds this one"
-        " more likely."
+        "Annotators disagree. The rater model, calibrated on hidden gold, finds this first error the most likely."
     ),
     "accepted": _("The probability of this first error reached the acceptance threshold."),
-    "doubtful": _(
-        "Annotators agree, but the probability is below the acceptance threshold. One more label was requested."
-    ),
+    "doubtful": _("Annotators agree, but the rater model is not sure enough. One more label was requested."),
     "doubtful_at_limit": _(
-        "Annotators agree, but the probability is below the acceptance threshold, and the maximum number of labels per"
-        " trace is reached."
+        "Annotators agree, but the rater model is not sure enough, and the maximum number of labels per trace is"
+        " reached."
     ),
     "differ_at_limit": _("Annotators disagree, and the maximum number of labels per trace is reached."),
     "cut_off_at_limit": _("Too many annotators gave up, and the maximum number of labels per trace is reached."),

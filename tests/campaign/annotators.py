@@ -10,10 +10,12 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from jobs import runner
+from jobs.models import Job
 from labeling.gold_sets import make_served_gold
 from labeling.models import Project, Rater, Trace
 from labeling.models.gold import GoldUse
-from labeling.quality import project_stats, resolve
+from labeling.quality import project_stats, rater_model, resolve, set_aside
 from people.models import Membership
 from tests import factories
 
@@ -25,15 +27,15 @@ Judge = Callable[[int | None, int], int | None]
 class Campaign:
     """A project with imported traces and hidden gold, all settings at their defaults."""
 
-    def __init__(self, folder: Path, *, traces: int, gold: int, seed: int) -> None:
+    def __init__(self, folder: Path, *, traces: int, gold: int, seed: int, slug: str = "olymp") -> None:
         self.dice = random.Random(seed)
         self.answers: dict[str, int | None] = {}
         records = [self._make_record(number) for number in range(traces + gold)]
         file = folder / "traces.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in records))
-        call_command("import_traces", str(file), "--project", "olymp", "--by", factories.make_user().username)
-        self.project = Project.objects.get(slug="olymp")
-        for trace in Trace.objects.select_related("problem").order_by("pk")[:gold]:
+        call_command("import_traces", str(file), "--project", slug, "--by", factories.make_user().username)
+        self.project = Project.objects.get(slug=slug)
+        for trace in Trace.objects.filter(project=self.project).select_related("problem").order_by("pk")[:gold]:
             answer = self.answers[trace.problem.text]
             make_served_gold(
                 trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[answer], by=None, now=timezone.now()
@@ -50,11 +52,15 @@ class Campaign:
         return Annotator(self, judge)
 
     def refresh(self) -> None:
-        """Do what the worker does every few seconds."""
+        """Do what the worker does every few seconds, jobs included."""
         now = timezone.now()
         resolve.resolve_due_traces(now=now)
         project_stats.mark_stats_stale(project_id=self.project.pk, now=now)
         project_stats.refresh_project_stats(project_id=self.project.pk, now=now)
+        for module in (set_aside, rater_model):
+            for job in Job.objects.unfinished().filter(kind=module.KIND):
+                runner.run_job(job.pk, module.chunks)
+        resolve.resolve_due_traces(now=now)
 
 
 class Annotator:

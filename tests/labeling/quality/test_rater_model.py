@@ -286,7 +286,7 @@ def test_settle_by_votes_without_a_threshold() -> None:
     assert Settlement.objects.get().reason == "all_agree"
 
 
-def test_model_chooses_the_first_error_once_gold_shows_that_it_is_as_good_as_votes(crowd: Crowd) -> None:
+def test_model_settles_traces_once_gold_shows_that_it_is_calibrated(crowd: Crowd) -> None:
     """Two careless raters outvote a careful one, until the model knows them."""
     other = factories.make_rater(crowd.project)
     crowd.raters.append(other)
@@ -300,7 +300,7 @@ def test_model_chooses_the_first_error_once_gold_shows_that_it_is_as_good_as_vot
     assert (Settlement.objects.get().reason, Consensus.objects.get().first_error) == ("most_agree", None)
     made = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
     assert made is not None
-    assert not made.is_better_than_votes  # no gold
+    assert not made.settles_traces  # no gold
     Settlement.objects.update(is_due=True)
     resolve.resolve_due_traces(now=NOW)
     assert Settlement.objects.get().reason == "most_agree"
@@ -310,7 +310,8 @@ def test_model_chooses_the_first_error_once_gold_shows_that_it_is_as_good_as_vot
     assert runner.run_job(job.pk, rater_model.chunks) == "done"
     fit = rater_model.load_current_fit(crowd.project.pk)
     assert fit is not None
-    assert (fit.n_compared >= 30, fit.model_right > fit.votes_right, fit.is_better_than_votes) == (True, True, True)
+    assert (fit.n_compared >= 30, fit.model_right > fit.votes_right, fit.settles_traces) == (True, True, True)
+    assert fit.checked_right <= fit.n_checked >= fit.n_compared
     resolve.resolve_due_traces(now=NOW)
     assert Settlement.objects.get().reason == "most_likely"
     assert Consensus.objects.latest("revision").first_error == 1
