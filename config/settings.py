@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "people",
     "prm",
     "exports",
+    "notices",
     "demo",
     "annotate",
     "dashboard",
@@ -171,6 +172,8 @@ CELERY_BEAT_SCHEDULE = {
     "start the generations that are due": {"task": "prm.start_due", "schedule": 60.0, "options": {"expires": 60.0}},
     "release expired leases": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
     "delete old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
+    "send notices": {"task": "notices.send_due", "schedule": 5.0, "options": {"expires": 5.0}},
+    "delete old notices": {"task": "notices.delete_old", "schedule": crontab(hour="3", minute="25")},
     # Consensus, further labels and statistics follow seconds after a submit.
     "settle submitted traces": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
     "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
@@ -211,6 +214,15 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 # Crowd raters may share an address. Failures: five per account in five minutes, ten per address in a minute.
 ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key", "change_password": "5/m/user"}
 SESSION_ENGINE = "accounts.sessions"
+
+# --- email -------------------------------------------------------------------------------------------------------
+# Notices only. Without a mail server nothing is mailed.
+_mail = env.read_mail_server("STEPMARK_MAIL")
+EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.security == "starttls", _mail.security == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.read_text("STEPMARK_MAIL_FROM", f"stepmark@{urlsplit(ORIGIN).hostname}")
 
 # --- browser security ----------------------------------------------------------------------------
 # Trace content is hostile: only our own files load, without inline scripts, inline styles or frames.
