@@ -2,8 +2,8 @@
 
 `events.audit_log` queues an event in the transaction that logs it. One transaction replaces the queue row by the rows
 of the notice, so no event is lost or used twice. A delivery is claimed before it is sent: the claim counts the attempt
-and sets the time of the next one. If a worker is killed while it sends, the delivery is sent again after that time, with
-the same id: the receiver may have got it already. This is the only case in which a notice is sent twice.
+and sets the time of the next one. If a worker is killed while it sends, the delivery is sent again after that time,
+with the same id: the receiver may have got it already. This is the only case in which a notice is sent twice.
 """
 
 import datetime as dt

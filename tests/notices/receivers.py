@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from email import message_from_string, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, cast
+from typing import Any
 
 
 class WebhookReceiver:
@@ -56,39 +56,46 @@ class MailServer:
         self.port = 0
 
 
+class _MailSocket(socketserver.ThreadingTCPServer):
+    def __init__(self, state: MailServer) -> None:
+        super().__init__(("127.0.0.1", 0), _MailHandler)
+        self.state = state
+
+
+class _MailHandler(socketserver.StreamRequestHandler):
+    server: _MailSocket
+
+    def handle(self) -> None:
+        self._say(220)
+        while line := self.rfile.readline().strip().upper():
+            if line == b"DATA":
+                self._say(354)
+                self._take_mail()
+            elif line == b"QUIT":
+                self._say(221)
+                return
+            else:
+                self._say(250)
+
+    def _take_mail(self) -> None:
+        lines, state = [], self.server.state
+        while (line := self.rfile.readline()) not in {b".\r\n", b""}:
+            lines.append(line.removeprefix(b"."))
+        if state.refusals:
+            state.refusals -= 1
+            self._say(451)
+            return
+        state.mails.append(message_from_string(b"".join(lines).decode(), policy=policy.default))
+        self._say(250)
+
+    def _say(self, code: int) -> None:
+        self.wfile.write(b"%d ok\r\n" % code)
+
+
 @contextmanager
 def running_mail_server() -> Iterator[MailServer]:
     server = MailServer()
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            self._say(220)
-            while line := self.rfile.readline().strip().upper():
-                if line == b"DATA":
-                    self._say(354)
-                    self._take_mail()
-                elif line == b"QUIT":
-                    self._say(221)
-                    return
-                else:
-                    self._say(250)
-
-        def _take_mail(self) -> None:
-            lines = []
-            while (line := self.rfile.readline()) not in {b".\r\n", b""}:
-                lines.append(line.removeprefix(b"."))
-            if server.refusals:
-                server.refusals -= 1
-                self._say(451)
-                return
-            text = b"".join(lines).decode()
-            server.mails.append(cast(EmailMessage, message_from_string(text, policy=policy.default)))
-            self._say(250)
-
-        def _say(self, code: int) -> None:
-            self.wfile.write(b"%d ok\r\n" % code)
-
-    with _serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as port:
+    with _serving(_MailSocket(server)) as port:
         server.port = port
         yield server
 

@@ -185,12 +185,10 @@ def test_interrupted_attempt_is_repeated_with_the_same_id(
 
 
 def test_mail_goes_to_leads_who_chose_it(project: Project, lead: User, mail_server: receivers.MailServer) -> None:
-    others = {
-        role: factories.make_user(f"{role}2", email=f"{role}@example.org") for role in (Role.LEAD, Role.ANNOTATOR)
-    }
-    for role, user in others.items():
+    silent, demoted = (factories.make_user(name, email=f"{name}@example.org") for name in ("silent", "demoted"))
+    for role, user in ((Role.LEAD, silent), (Role.ANNOTATOR, demoted)):
         members.add_member(project=project, user=user, role=role, now=NOW)
-    for user in (lead, others[Role.ANNOTATOR]):  # who was a lead when they chose
+    for user in (lead, demoted):
         membership = members.get_membership(project=project, user=user)
         subscriptions.choose_mail(membership=membership, kinds=["project.budget_warned"], now=NOW)
     log_warning(project)
