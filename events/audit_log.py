@@ -63,7 +63,7 @@ def log_event(
 def log_events(entries: Iterable[EventEntry], *, by: Actor, now: dt.datetime) -> None:
     """Log several events in one insert."""
     origin = origins.current_origin()
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         rows = Event.objects.bulk_create(
             Event(at=now, by=_user_id(by), what=what, project=project, subject=subject, detail=dict(detail or {}))
             for what, project, subject, detail in entries

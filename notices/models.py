@@ -41,7 +41,7 @@ class Notice(models.Model):
     event = models.OneToOneField("events.Event", null=True, blank=True, on_delete=models.DO_NOTHING, related_name="+")
     project = models.ForeignKey("labeling.Project", on_delete=models.CASCADE, related_name="notices")
     kind = models.CharField(max_length=60)
-    at = models.DateTimeField()
+    happened_at = models.DateTimeField()
     content = models.JSONField(default=dict)
 
     def __str__(self) -> str:

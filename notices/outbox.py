@@ -57,14 +57,17 @@ def make_notices(*, now: dt.datetime) -> int:
             if project := projects.get(row.event.project):
                 content = kinds.describe_event(row.event, project)
                 _make_deliveries(
-                    Notice(event=row.event, project=project, kind=row.event.what, at=row.event.at, content=content), now
+                    Notice(
+                        event=row.event, project=project, kind=row.event.what, happened_at=row.event.at, content=content
+                    ),
+                    now,
                 )
         QueuedEvent.objects.filter(pk__in=[row.pk for row in queued]).delete()
     return len(queued)
 
 
 def _make_deliveries(notice: Notice, now: dt.datetime) -> None:
-    """Store the notice if somebody wants it."""
+    """Store the notice if there is a receiver."""
     webhooks = [row for row in subscriptions.list_webhooks(notice.project) if notice.kind in row.kinds]
     members = (
         subscriptions.list_mail_recipients(project_id=notice.project_id, kind=notice.kind)
@@ -82,7 +85,7 @@ def send_test(*, webhook: Webhook, by: User, now: dt.datetime) -> NoticeDelivery
     """Queue a test notice to one webhook."""
     with transaction.atomic():
         content = kinds.describe_test(webhook.project, now.isoformat())
-        notice = Notice.objects.create(project=webhook.project, kind=kinds.TEST_KIND, at=now, content=content)
+        notice = Notice.objects.create(project=webhook.project, kind=kinds.TEST_KIND, happened_at=now, content=content)
         delivery = NoticeDelivery.objects.create(notice=notice, webhook=webhook, next_attempt_at=now)
         request_sending(by=by, now=now)
     return delivery
@@ -163,5 +166,5 @@ def _due_deliveries(now: dt.datetime) -> QuerySet[NoticeDelivery]:
 
 def delete_old_notices(*, now: dt.datetime) -> int:
     """Delete notices and their deliveries that ended a month ago."""
-    old = Notice.objects.filter(at__lt=now - RETENTION).exclude(deliveries__state=NoticeState.WAITING)
+    old = Notice.objects.filter(happened_at__lt=now - RETENTION).exclude(deliveries__state=NoticeState.WAITING)
     return old.delete()[0]

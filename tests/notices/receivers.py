@@ -1,4 +1,4 @@
-"""A webhook receiver and a mail server, which keep what they get."""
+"""A webhook receiver and a mail server that keep all messages."""
 
 import json
 import socketserver
