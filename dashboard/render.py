@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.figures import DataTable
+from events import audit_log
 from people import roles
 from people.models import Membership, Role
 from people.roles import Action
@@ -97,7 +99,20 @@ def project_page(
     return render(request, template, frame | context, status=status)
 
 
+def log_table_download(actor: Membership, table: str, **detail: Any) -> None:
+    audit_log.log_event(
+        what="table.downloaded",
+        by=actor.user,
+        now=timezone.now(),
+        project=actor.project_id,
+        subject=f"project:{actor.project_id}",
+        detail={"table": table, **detail},
+    )
+
+
 def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
+    """Send a table as a file, and log the download."""
+    log_table_download(actor, table.key, rows=len(table.rows))
     disposition = f'attachment; filename="{actor.project.slug}-{table.key}.csv"'
     return HttpResponse(
         table.as_csv(), content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}

@@ -18,7 +18,7 @@ from dashboard import paging
 from dashboard.access import membership_or_404, safe_view
 from dashboard.event_labels import AREA_LABELS, label_event
 from dashboard.figures import escape_formula
-from dashboard.render import project_page
+from dashboard.render import log_table_download, project_page
 from events.models import Event
 from labeling.models import Project
 from people.models import Membership
@@ -85,6 +85,7 @@ def download_audit(request: HttpRequest, slug: str) -> HttpResponseBase:
     form = AuditForm(request.GET, project=actor.project)
     events = form.filter_events(Event.objects.filter(project=actor.project_id)).order_by("-pk")
     names = {user.pk: str(user) for user in User.objects.filter(memberships__project=actor.project)}
+    log_table_download(actor, "audit")
     disposition = f'attachment; filename="{slug}-audit.csv"'
     return StreamingHttpResponse(
         _write_csv(events, names),
