@@ -100,6 +100,7 @@ class Scope(models.TextChoices):
     TAKE_OUT = "take_out", _("Build and download snapshots")
     SCORE = "score", _("Upload scores and query the current PRM")
     STEER = "steer", _("Tag, order, assign and withdraw traces")
+    AUDIT = "audit", _("Read the security log (operators only)")
 
 
 class ApiToken(models.Model):

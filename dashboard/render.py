@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from dashboard import rater_names
 from dashboard.figures import DataTable
 from events import audit_log
 from people import roles
@@ -99,21 +100,19 @@ def project_page(
     return render(request, template, frame | context, status=status)
 
 
-def log_table_download(actor: Membership, table: str, **detail: Any) -> None:
-    audit_log.log_event(
-        what="table.downloaded",
+def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
+    """Return a table of a project as a file, and log who took it."""
+    name = f"{actor.project.slug}-{table.key}.csv"
+    has_names = rater_names.can_see_names(actor)
+    audit_log.log_download(
+        file=name,
         by=actor.user,
         now=timezone.now(),
         project=actor.project_id,
-        subject=f"project:{actor.project_id}",
-        detail={"table": table, **detail},
+        has_names=has_names,
+        n_rows=len(table.rows),
     )
-
-
-def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
-    """Send a table as a file, and log the download."""
-    log_table_download(actor, table.key, rows=len(table.rows))
-    disposition = f'attachment; filename="{actor.project.slug}-{table.key}.csv"'
+    disposition = f'attachment; filename="{name}"'
     return HttpResponse(
         table.as_csv(), content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}
     )

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from labeling import queue
 from labeling.models import Project, RaterGroup
 from labeling.traces import steering_rules
-from people import steering
-from people.steering import InvalidSteering
+from people import steering_orders
+from people.steering_orders import InvalidSteering
 
 
 class Command(BaseCommand):
@@ -40,8 +40,8 @@ class Command(BaseCommand):
     def _change(self, project: Project, options: dict[str, Any]) -> None:
         now = timezone.now()
         if options["save"]:
-            raters = steering.find_raters(project, options["raters"])
+            raters = steering_orders.find_raters(project, options["raters"])
             queue.save_group(project=project, name=options["save"][:80], raters=raters, by=None, now=now)
         if options["delete"]:
-            group = steering.find_group(project, options["delete"])
+            group = steering_orders.find_group(project, options["delete"])
             steering_rules.delete_group(group=group, by=None, now=now)

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from labeling.models import Project
-from people import steering
-from people.steering import InvalidSteering, SteeringOrder, SteeringVerb, TraceChoice
+from people import steering_orders
+from people.steering_orders import InvalidSteering, SteeringOrder, SteeringVerb, TraceChoice
 
 
 class Command(BaseCommand):
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         choice = TraceChoice(**{name: options[name] for name in names}, tag=options["tagged"], metadata=metadata)
         order = SteeringOrder(**{name: options[name] for name in SteeringOrder.__struct_fields__})
         try:
-            outcome = steering.steer_traces(project=project, choice=choice, order=order, by=by, now=timezone.now())
+            outcome = steering_orders.steer_traces(project=project, choice=choice, order=order, by=by, now=timezone.now())
         except InvalidSteering as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_("%(n)d traces changed.") % {"n": outcome.n_done})

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from labeling.models import Project, SteeringRule
 from labeling.traces import steering_rules
-from people import steering
-from people.steering import InvalidSteering
+from people import steering_orders
+from people.steering_orders import InvalidSteering
 
 
 class Command(BaseCommand):
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         if not 0 < options["share"] <= 1:
             raise CommandError(_("The share must be above 0 and at most 1."))
         try:
-            group = steering.find_group(project, options["group"]) if options["group"] else None
+            group = steering_orders.find_group(project, options["group"]) if options["group"] else None
         except InvalidSteering as error:
             raise CommandError(str(error)) from error
         n = steering_rules.make_rule(

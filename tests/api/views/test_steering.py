@@ -144,6 +144,6 @@ def test_pay_has_names_and_is_logged(cast: Personas) -> None:
     (row,) = client.get(address, {"period": "week"}).json()
     assert (row["username"], row["pseudonym"], row["traces"]) == ("annotator", rater.labeler, 1)
     assert row["begins"]
-    assert Event.objects.get(what="table.downloaded").detail == {"table": "pay", "rows": 1}
+    assert Event.objects.get(what="download.made").detail == {"file": "sums-pay.json", "has_names": True, "rows": 1}
     assert client.get(address, {"since": "2001-01-01", "until": "2001-01-02"}).json() == []
     assert client.get(address, {"form": "2001-01-01"}).status_code == 422

@@ -71,7 +71,7 @@ def test_period_is_a_filter_of_page_and_file(client: Client, cast: Personas, add
     add_workers(cast, 2)
     assert len(client.get(f"{address}?{query}").context["people"]) == n
     assert client.get(f"{address}?{query}&csv=pay").content.decode().count("\n") == n + 1
-    assert Event.objects.get(what="table.downloaded").detail == {"table": "pay", "rows": n}
+    assert Event.objects.get(what="download.made").detail["rows"] == n
 
 
 def test_invalid_dates_show_the_whole_time(client: Client, cast: Personas, address: str) -> None:

@@ -18,9 +18,9 @@ from events import audit_log
 from labeling import queue
 from labeling.models import RaterGroup, SteeringRule
 from labeling.traces import steering_rules
-from people import payroll, roles, steering
+from people import payroll, roles, steering_orders
 from people.roles import Action
-from people.steering import InvalidSteering, SteeringOrder, TraceChoice
+from people.steering_orders import InvalidSteering, SteeringOrder, TraceChoice
 
 MAX_STEERED = 5000  # traces of one request
 
@@ -37,7 +37,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 class SteeringSerializer(StrictSerializer):
     """Traces that meet all given conditions, and what to do with them."""
 
-    action = serializers.ChoiceField(choices=list(steering.REQUIRED_ACTIONS))
+    action = serializers.ChoiceField(choices=list(steering_orders.REQUIRED_ACTIONS))
     traces = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), required=False)
     refs = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
     domain = serializers.CharField(max_length=100, required=False)
@@ -70,11 +70,11 @@ class SteerTracesView(ProjectView):
         serializer = SteeringSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         wanted = dict(serializer.validated_data)
-        roles.require_action(membership, steering.REQUIRED_ACTIONS[wanted["action"]])
+        roles.require_action(membership, steering_orders.REQUIRED_ACTIONS[wanted["action"]])
         choice = {name: wanted[name] for name in ("traces", "refs", "domain", "metadata") if name in wanted}
         order = {name: wanted[name] for name in SteeringOrder.__struct_fields__ if name in wanted}
         try:
-            outcome = steering.steer_traces(
+            outcome = steering_orders.steer_traces(
                 project=membership.project,
                 choice=TraceChoice(**choice, tag=wanted.get("tagged", ""), source=wanted.get("file", "")),
                 order=SteeringOrder(**order),
@@ -112,7 +112,7 @@ class GroupListView(ProjectView):
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
         try:
-            raters = steering.find_raters(project, wanted["raters"])
+            raters = steering_orders.find_raters(project, wanted["raters"])
         except InvalidSteering as error:
             raise ApiProblem(str(error)) from error
         by, now = cast(User, request.user), timezone.now()
@@ -171,7 +171,7 @@ class RuleListView(ProjectView):
         wanted = dict(serializer.validated_data)
         name = wanted.pop("group")
         try:
-            group = steering.find_group(project, name) if name else None
+            group = steering_orders.find_group(project, name) if name else None
         except InvalidSteering as error:
             raise ApiProblem(str(error)) from error
         by, now, source = cast(User, request.user), timezone.now(), wanted.pop("file")
@@ -235,12 +235,7 @@ class PayView(ProjectView):
         options = PayOptions(data=request.query_params)
         options.is_valid(raise_exception=True)
         rows = payroll.list_paid_work(project=project, **options.validated_data)
-        audit_log.log_event(
-            what="table.downloaded",
-            by=cast(User, request.user),
-            now=timezone.now(),
-            project=project.pk,
-            subject=f"project:{project.pk}",
-            detail={"table": "pay", "rows": len(rows)},
-        )
+        by, name = cast(User, request.user), f"{slug}-pay.json"
+        now = timezone.now()
+        audit_log.log_download(file=name, by=by, now=now, project=project.pk, has_names=True, n_rows=len(rows))
         return Response(PaidWorkSerializer([msgspec.structs.asdict(row) for row in rows], many=True).data)
