@@ -53,7 +53,9 @@ class Command(BaseCommand):
         choice = TraceChoice(**{name: options[name] for name in names}, tag=options["tagged"], metadata=metadata)
         order = SteeringOrder(**{name: options[name] for name in SteeringOrder.__struct_fields__})
         try:
-            outcome = steering_orders.steer_traces(project=project, choice=choice, order=order, by=by, now=timezone.now())
+            outcome = steering_orders.steer_traces(
+                project=project, choice=choice, order=order, by=by, now=timezone.now()
+            )
         except InvalidSteering as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_("%(n)d traces changed.") % {"n": outcome.n_done})
