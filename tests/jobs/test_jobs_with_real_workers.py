@@ -39,6 +39,7 @@ def sweep_until(condition: Callable[[], bool]) -> Callable[[], bool]:
     return sweep
 
 
+@pytest.mark.fault
 def test_job_resumes_after_kill_9_of_its_worker(broker: str, tmp_path: Path) -> None:
     environment = servers.process_environment(tmp_path, broker=broker)
     start = partial(
