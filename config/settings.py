@@ -127,9 +127,18 @@ DATABASES = {
 # The prepared statements of `rawsql` find rows by key, so one generic plan fits all; planning each time took PostgreSQL
 # as long as recording a rating (measured). Django's own statements are not prepared.
 DATABASES["default"]["OPTIONS"] = {
-    "options": "-c plan_cache_mode=force_generic_plan",
+    "options": " ".join(
+        [
+            "-c plan_cache_mode=force_generic_plan",
+            "-c synchronous_commit=on",  # what is confirmed is on disk, whatever the server's default
+            # A process that hangs in a transaction would hold its locks for ever.
+            "-c idle_in_transaction_session_timeout=10min",
+        ]
+    ),
     **DATABASES["default"].get("OPTIONS", {}),
 }
+LEAST_FREE_BYTES = 2**20 * env.read_int("STEPMARK_LEAST_FREE_MB", default=500)  # imports and exports leave so much
+ACCEPTS_DATA_LOSS = env.read_bool("STEPMARK_ACCEPT_DATA_LOSS", default=False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.read_text("REDIS_URL", "") or f"unix://{socket_paths.broker_socket_path(DATA_DIR)}"

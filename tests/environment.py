@@ -50,6 +50,7 @@ def servers_of_tests() -> Iterator[dict[str, str]]:
             if not addresses["DATABASE_URL"]:
                 started.enter_context(database.running(folder, options=_OPTIONS))
                 addresses["DATABASE_URL"] = _address(socket_paths.database_folder(folder))
+                addresses["STEPMARK_ACCEPT_DATA_LOSS"] = "yes"
             if not addresses["REDIS_URL"]:
                 started.enter_context(servers.running_valkey(folder / "valkey.sock", folder / "valkey.log"))
                 addresses["REDIS_URL"] = f"unix://{folder / 'valkey.sock'}"
