@@ -1,5 +1,6 @@
 """Log a user in through allauth. Its login page, login links and invitations all end in its stages."""
 
+import time
 from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -9,6 +10,7 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.translation import gettext_lazy as _
 
+from accounts import rate_limits
 from accounts.models import User
 
 
@@ -19,6 +21,23 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         "email_password_mismatch": _("Incorrect email address or password."),
         "too_many_login_attempts": _("Too many attempts for this account. Wait five minutes, then try again."),
     }
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the attempt as failed. `authenticate` takes that back after a success."""
+        try:
+            rate_limits.take({"login_failed": 1}, now=time.time(), **self._attempt_keys(request, credentials))
+        except rate_limits.TooManyRequests:
+            raise self.validation_error("too_many_login_attempts") from None
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            rate_limits.take({"login_failed": -1}, now=time.time(), **self._attempt_keys(request, credentials))
+        return user
+
+    def _attempt_keys(self, request: HttpRequest, credentials: dict[str, Any]) -> dict[str, str]:
+        name = str(credentials.get("email") or credentials.get("username") or "").lower()
+        return {"address": rate_limits.client_address(request), "account": rate_limits.hash_key(name)}
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False  # accounts are created through invitations
