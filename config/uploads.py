@@ -1,7 +1,7 @@
 """Refuse files before they are read, except where a page expects them from this person.
 
 Django parses a form before it checks the login, because the CSRF token is in it. A form with a file would fill the disk
-in the name of nobody."""
+without a login."""
 
 import shutil
 from collections.abc import Callable

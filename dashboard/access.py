@@ -45,7 +45,7 @@ def post_view(action: Action, *, accepts_files: bool = False) -> Callable[[Membe
     def decorate(view: MemberView) -> ProjectView:
         project_view = require_POST(never_cache(_pass_membership(view, action)))
         if accepts_files:  # config.uploads asks it
-            project_view.check_upload = partial(_check_upload, action=action)  # type: ignore[attr-defined]
+            vars(project_view)["check_upload"] = partial(_check_upload, action=action)
         return project_view
 
     return decorate

@@ -1,4 +1,4 @@
-"""Files are refused before they are read, wherever no page expects them from this person."""
+"""Files are refused before they are read, unless a page expects them from this person."""
 
 from typing import Any
 
