@@ -232,7 +232,7 @@ def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submissio
 def skip(request: UserRequest, assignment: int) -> HttpResponse:
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
-    assignments.skip_trace(**own, reason=batch.reason, by=request.user)
+    assignments.skip_trace(**own, client=batch.client, writes=batch.writes, reason=batch.reason, by=request.user)
     return _json_response({"state": "released"})
 
 
