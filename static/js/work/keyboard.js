@@ -11,7 +11,7 @@ function actions(page) {
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),
     help: () => document.getElementById("help").togglePopover(),
-    fold: () => page.toggleProblem(),
+    fold: () => page.view.toggleProblem(),
   };
 }
 
