@@ -84,6 +84,8 @@ def _trace_strings() -> dict[str, Any]:
         "step_of": _("Step {number} of {total}"),
         "step_alternative": _("Step {number}, alternative {letter}"),
         "show_all": _("Show all {lines} lines ({size})"),
+        "show_less": _("Show less"),
+        "folded_lines": _plural_forms("{count} more line", "{count} more lines"),
     }
 
 

@@ -47,11 +47,14 @@ export class Dock {
   #paintTrack(work, stops, current) {
     while (this.track.childElementCount < stops.length) this.track.append(document.createElement("i"));
     while (this.track.childElementCount > stops.length) this.track.lastElementChild.remove();
-    stops.forEach((step, n) => {
-      const mark = this.track.children[n];
-      mark.dataset.rating = work.cell(step.position).rating;
-      mark.classList.toggle("is-now", step.position === current?.step);
-    });
+    let mark = this.track.firstElementChild;
+    for (const step of stops) {
+      const { rating } = work.cell(step.position);
+      if (mark.dataset.rating !== String(rating)) mark.dataset.rating = rating;
+      const isNow = step.position === current?.step;
+      if (mark.classList.contains("is-now") !== isNow) mark.classList.toggle("is-now", isNow);
+      mark = mark.nextElementSibling;
+    }
   }
 
   #paintSubmit(work) {
