@@ -1,5 +1,7 @@
 // The dock below the trace: position, progress track, submit button and save state.
 
+import { say } from "./announcer.js";
+
 const TOAST_MS = 2600;
 const SAVING_DELAY_MS = 400; // do not show "saving" for shorter times
 
@@ -89,6 +91,7 @@ export class Dock {
 
   // `undo` is the text of the button that undoes what the toast tells.
   showToast(text, { undo = "", lasts = TOAST_MS } = {}) {
+    say(text);
     this.toast.firstElementChild.textContent = text;
     this.toast.lastElementChild.hidden = !undo;
     this.toast.lastElementChild.firstElementChild.textContent = undo;

@@ -3,6 +3,9 @@
 
 import { answerBody, optionBody, problemBody, size, typeset } from "./rendering.js";
 
+// Longer traces are laid out only near the screen. Chromium leaves the rest out of the accessibility tree, so that shorter
+// ones are laid out whole.
+const LAID_OUT_WHOLE = 80; // entries
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const clone = (name) => document.getElementById(name).content.firstElementChild.cloneNode(true);
 const slot = (node, name) => node.querySelector(`[data-slot="${name}"]`);
@@ -48,6 +51,7 @@ export class TraceView {
     steps.forEach((step, index) => {
       list.append(step.is_rateable ? this.#rateable(step, (number += 1), index) : this.#context(step, index));
     });
+    list.classList.toggle("ladder--long", steps.length > LAID_OUT_WHOLE);
     this.after = clone("t-after");
   }
 
@@ -124,7 +128,7 @@ export class TraceView {
     slot(box, "corrected").hidden = !trace.asks_corrected_step;
     const alternatives = this.work.alternatives(step);
     slot(box, "title").hidden = alternatives.length === 0;
-    slot(box, "title").firstChild.textContent = this.getString("alternatives_to", { number: this.numberOf(step.position) });
+    slot(box, "title").querySelector("b").textContent = this.getString("alternatives_to", { number: this.numberOf(step.position) });
     alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
     for (const input of box.querySelectorAll("[name=category]")) input.name = `category${step.position}`; // a radio group per box
     this.#fill(box);
