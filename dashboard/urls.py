@@ -20,6 +20,7 @@ from dashboard.views import (
     pay,
     prms,
     screening_set,
+    security,
     set_aside,
     settings,
     snapshots,
@@ -170,6 +171,8 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("jobs/<int:job>/cancel", jobs.cancel_job, name="cancel_job"),
 ]
 urlpatterns = [
+    path("security/", security.show_security_log, name="security_log"),
+    path("security/download", security.download_security_log, name="download_security_log"),
     path("projects/new/", lifecycle.create_new_project, name="new_project"),
     path("projects/<slug:slug>/", include(_PROJECT)),
 ]

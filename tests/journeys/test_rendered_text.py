@@ -89,7 +89,7 @@ def test_formulas_inside_markdown_are_kept_whole(page: Page) -> None:
 
 
 def fold(page: Page, text: str, **options: Any) -> dict[str, Any]:
-    return page.evaluate(  # type: ignore[no-any-return]
+    return page.evaluate(  # type: ignore[no-any-return]  # evaluate returns Any
         """async ([text, options]) => {
           const { foldOutput } = await import('/static/js/work/folds.js');
           const node = foldOutput(text, (name) => name, options);

@@ -1,6 +1,6 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
-import { bindNavigation, explain, goToUnrated, move, toggleProblem } from "./navigation.js";
+import { bindNavigation, explain, goToUnrated, move } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
 function actions(page) {
@@ -12,7 +12,7 @@ function actions(page) {
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),
     help: () => document.getElementById("help").togglePopover(),
-    fold: () => toggleProblem(page), explain: () => explain(page),
+    fold: () => page.view.toggleProblem(), explain: () => explain(page),
     open_output: (isAll) => page.reader.perform("toggleOutput", isAll), go_to: () => page.reader.perform("goToStep"),
     find: () => page.reader.perform("find"), source: (isProblem) => page.reader.perform("toggleSource", isProblem),
     copy: () => page.reader.perform("copy"), differences: () => page.reader.perform("toggleDifferences"),

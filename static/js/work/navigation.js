@@ -19,12 +19,6 @@ export function goToUnrated(page) {
   else if (page.work) page.dock.showToast(page.dock.submit.textContent);
 }
 
-export function toggleProblem(page) {
-  const problem = page.stage.querySelector(".problem");
-  const isFolded = problem?.classList.toggle("is-folded");
-  problem?.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
-}
-
 // Go to the fields below the last negative step up to the lit one.
 export function explain(page) {
   const limit = page.current?.step ?? Infinity;
