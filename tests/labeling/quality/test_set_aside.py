@@ -118,6 +118,7 @@ def dump_tables() -> dict[str, Counter[Any]]:
     return tables
 
 
+@pytest.mark.fault
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), overlap=st.integers(1, 3), one_by_one=st.booleans(), reverse=st.booleans())
 def test_set_aside_and_undo_leaves_every_table_as_it_was(

@@ -30,6 +30,7 @@ def make_project(**fields: object) -> Project:
     return factories.make_project(**{"gold_share": 0, "open_limit": 99, **fields})  # type: ignore[arg-type]  # no slug
 
 
+@pytest.mark.fault
 class SlotsStay(TestCase):
     @settings(max_examples=40)
     @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 1)), max_size=14))
