@@ -1,10 +1,11 @@
-"""Measure claims against the length of the queue: `python -m bench.queue [--sizes …] [--blocks …] [--rounds N]`.
+"""Measure claims against the length of the queue: `python -m bench.queue [--sizes …] [--blocks …]`.
 
 Runs on the server of DATABASE_URL with 1 thousand, 100 thousand and 1 million open traces, and again during a long
 transaction. Each size has its own database with 16 raters, 5,000 finished traces each, and six lanes; slots are
 released throughout. The baseline is a plain prepared `SELECT … FOR UPDATE SKIP LOCKED` of the next entry. `--rounds`
 instead lets 16 raters label 2,000 traces three times each, with skips, expired leases and late submissions, and counts
-the faults.
+the faults. `--limits` instead compares a plain project with one that uses chosen traces for everyone and for a group, a
+daily quota, a limit on open traces and a budget, at the first of the sizes.
 """
 
 import argparse
@@ -33,7 +34,11 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000, 1_000_000])
     parser.add_argument("--blocks", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--limits", action="store_true")
     options = parser.parse_args()
+    if options.limits:
+        print(harness.last_json_line({"bench": "queue", **compare_limits(options.sizes[0], options.blocks)}))
+        return
     found = crowd_rounds(options.rounds) if options.rounds else compare(options.sizes, options.blocks)
     print(harness.last_json_line({"bench": "queue", "bounds": BOUNDS, **found}))
 
@@ -49,6 +54,16 @@ def compare(sizes: list[int], blocks: int) -> dict[str, Any]:
             compared = _compare(subjects, claiming[-1], blocks)
         results["long transaction open"] = _ratios(compared, shortest, longest)
     return results
+
+
+def compare_limits(size: int, blocks: int) -> dict[str, Any]:
+    """Compare claims in a plain project and in one with chosen traces and all limits."""
+    with databases.temporary_databases(["plain", "limits"]) as made:
+        plain, limited = ClaimingSubject(size, made["plain"]), ClaimingSubject(size, made["limits"], has_limits=True)
+        compared = _compare([plain.claims(), limited.claims(), *plain.bare()], plain, blocks)
+    print(harness.format_table("queue", compared, BARE))
+    ratios = {"wall": compared.wall(limited.name, plain.name), "cpu": compared.cpu(limited.name, plain.name)}
+    return {"limits / plain": ratios, **harness.as_json(compared)}
 
 
 def _compare(
@@ -83,14 +98,16 @@ def _select_1() -> None:
 class ClaimingSubject:
     """Claims in one database by its raters in turn. Each rater finishes a trace before the next claim is timed."""
 
-    def __init__(self, n_open: int, connection: Any) -> None:
+    def __init__(self, n_open: int, connection: Any, *, has_limits: bool = False) -> None:
         from bench import queue_fill
 
         self.connection = connection
-        self.name = f"claim, {n_open:,} open"
+        self.name = f"claim, {n_open:,} open" + (", limits" if has_limits else "")
         self.use()
         print(f"filling {n_open:,} …", flush=True)
         self.filled: FilledQueue = queue_fill.fill_database(n_open)
+        if has_limits:
+            queue_fill.add_limits(self.filled)
         self.raters = itertools.cycle(self.filled.raters)
         self.turns = itertools.count(1)
         self.pid = connection.connection.info.backend_pid

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from labeling.models import Lane, Problem, Project, Rater
+from labeling import queue
+from labeling.models import Lane, Problem, Project, ProjectBudget, QueueEntry, Rater
 from labeling.models.queue import SamplingSource
 
 START = dt.datetime(2026, 1, 5, 9, 0, tzinfo=dt.UTC)
 RATERS, OVERLAP, DONE = 16, 3, 5_000
-GOLD, SCREENING, RETURNED = 500, 20, 20
+GOLD, SCREENING, RETURNED, CHOSEN = 500, 20, 20, 200
 # Finished traces have keys above all open ones.
 HIGH = 9_000_000_000_000_000
 
@@ -43,6 +44,20 @@ def fill_database(n_open: int) -> FilledQueue:
         _run(_DONE, 1, n_done, project.pk, raters[0], place, RATERS, *of_lane, HIGH, *[_timestamp_parameter(START)] * 4)
     _tidy()
     return FilledQueue(project.pk, raters, lanes[SamplingSource.POLICY], HIGH - n_done)
+
+
+def add_limits(filled: FilledQueue) -> None:
+    """Put traces first, for everyone and for half of the raters, and set a quota, a limit and a budget."""
+    now = START + dt.timedelta(days=100)
+    project, raters = Project.objects.get(pk=filled.project_id), Rater.objects.filter(pk__in=filled.raters[::2])
+    half = queue.save_group(project=project, name="half", raters=list(raters), by=None, now=now)
+    entries = QueueEntry.objects.open().filter(lane=filled.policy_lane).order_by("pk")
+    traces = list(entries.values_list("trace_id", flat=True)[: 2 * CHOSEN])
+    for group, part in ((None, traces[:CHOSEN]), (half, traces[CHOSEN:])):
+        queue.choose_traces(project_id=filled.project_id, trace_ids=part, group=group, by=None, now=now)
+    Project.objects.filter(pk=filled.project_id).update(traces_per_day=100_000, open_limit=3)
+    ProjectBudget.objects.create(project_id=filled.project_id, amount=10**9, trace_cost=1)
+    _tidy()
 
 
 def _rater(project: Project, number: int) -> Rater:

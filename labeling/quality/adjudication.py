@@ -66,7 +66,7 @@ def decide_trace(
             labels=resolve.derive_decided_labels(row, first_error),
             note=note,
         )
-        row.consensus_revision = consensus.save_revisions([draft], now=now, by=by)[trace_id]
+        row.consensus_revision = consensus.save_revisions(drafts=[draft], now=now, by=by)[trace_id]
         _set_state(row, SettlementState.DECIDED, "decided", now)
         _log_event("trace.decided", row, by, now, first_error=first_error, revision=row.consensus_revision, note=note)
         if becomes_gold:
@@ -121,7 +121,7 @@ def renew_decided_labels(*, trace_ids: Sequence[int], now: dt.datetime) -> None:
             labels=labels,
             note=decided.note,
         )
-        row.consensus_revision = consensus.save_revisions([draft], now=now, by=decided.made_by)[row.trace_id]
+        row.consensus_revision = consensus.save_revisions(drafts=[draft], now=now, by=decided.made_by)[row.trace_id]
         row.save(update_fields=["consensus_revision"])
 
 

@@ -157,7 +157,7 @@ class RevisionDraft:
         }
 
 
-def save_revisions(drafts: Sequence[RevisionDraft], *, now: dt.datetime, by: User | None) -> dict[int, int]:
+def save_revisions(*, drafts: Sequence[RevisionDraft], now: dt.datetime, by: User | None) -> dict[int, int]:
     """Return for each trace the number of the newest revision with this content, or of a new one.
 
     Runs in a transaction that locks the traces. A later fit alone makes no new revision.

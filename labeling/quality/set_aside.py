@@ -255,5 +255,11 @@ def _restore_earlier_settlements(project_id: int, traces: Sequence[int]) -> None
             if (row.state, row.reason, row.consensus_revision) == (was.state, was.reason, was.consensus_revision):
                 row.changed_at = was.changed_at
                 restored.append(row)
-        settlements.save_settlements(restored, ["changed_at", "consensus_revision"])
+        # Updates existing rows, much faster than `bulk_update`.
+        Settlement.objects.bulk_create(
+            restored,
+            update_conflicts=True,
+            unique_fields=["trace"],
+            update_fields=["changed_at", "consensus_revision"],
+        )
     EarlierSettlement.objects.filter(trace_id__in=before).delete()

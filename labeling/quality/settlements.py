@@ -58,11 +58,6 @@ def lock_traces(*, trace_ids: Sequence[int], skips: bool = False) -> list[int]:
     return list(traces.values_list("pk", flat=True))
 
 
-def save_settlements(rows: Sequence[Settlement], columns: Sequence[str]) -> None:
-    """Save these columns of existing settlements. Much faster than `bulk_update`."""
-    Settlement.objects.bulk_create(rows, update_conflicts=True, unique_fields=["trace"], update_fields=columns)
-
-
 # A new settlement is due and empty.
 _COLUMNS = """trace_id, project_id, state, reason, n_readings, n_votes, consensus_revision, changed_at, is_due"""
 _VALUES = "t.id, t.project_id, 'reading', '', 0, 0, 0, %(now)s::timestamptz, true"
