@@ -177,6 +177,7 @@ def record(request: UserRequest, assignment: int) -> HttpResponse:
     recorded = assignments.record_edits(**own, client=batch.client, writes=batch.writes)
     return _json_response(
         {
+            "version_before": recorded.version_before,
             "version": recorded.version,
             "state": recorded.state,
             "is_late": recorded.is_late,
@@ -232,7 +233,10 @@ def reopen(request: UserRequest, assignment: int) -> HttpResponse:
 @_refusals_as_json
 def discard_correction(request: UserRequest, assignment: int) -> HttpResponse:
     own, batch = _own_assignment(request, assignment), _decode_batch(request)
-    corrected = assignments.discard_correction(**own, client=batch.client, writes=batch.writes, by=request.user)
+    seen = batch.promise.seen if batch.promise else None
+    corrected = assignments.discard_correction(
+        **own, client=batch.client, writes=batch.writes, seen=seen, by=request.user
+    )
     return _json_response({"state": corrected.state})
 
 

@@ -9,7 +9,7 @@ import { bindActions } from "./keyboard.js";
 import { MessagePanel, clearNotices, showCorrection, showLeaseEnd, showLostRating, showNotice, showSubmitted } from "./messages.js";
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
-import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
+import { LoggedOut, Outbox, Refused, Unreachable, get, post } from "./network.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
@@ -182,6 +182,7 @@ class WorkPage {
   #showNothing(error) {
     if (error.answer?.gate) return goWhenSaved(this.outbox, config.urls.enter);
     this.view = this.work = this.current = this.supply.current = null;
+    this.dock.setDead(true);
     const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
     const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#fetchNext() });
     this.stage.replaceChildren(page);
@@ -351,8 +352,10 @@ class WorkPage {
   }
 
   // The ending says what the page shows: the server refuses it if the submission would be another one.
-  #sendEnding({ work }, verb, body) {
+  #sendEnding(view, verb, body) {
+    const { work } = view;
     const { trace } = work;
+    view.confirmed = work.snapshot();
     const promise = { seen: this.outbox.shownVersions.get(trace.assignment) ?? 0, ...work.promise() };
     this.outbox.enqueue(trace.assignment, { verb, body: { ...body, revision: trace.revision, promise } });
   }
@@ -367,16 +370,33 @@ class WorkPage {
   async #undoSubmit() {
     const last = this.#lastSubmit;
     if (!last || performance.now() - last.at > UNDO_SUBMIT_MS) return this.dock.showToast(getString("nothing_to_undo"));
+    return this.#takeBack(last);
+  }
+
+  // Show the trace again as if it had not been submitted, or correct it if the server has the submission.
+  async #takeBack(last) {
+    const { assignment, view } = last;
     this.#lastSubmit = null;
-    if (!(await this.outbox.withdrawEnding(last.assignment))) return this.editSubmission(last.assignment);
-    this.#left.delete(last.assignment);
-    this.supply.unmarkLeft(last.assignment, last.view.work.trace.revision);
-    return this.#showInstead(last.view);
+    let ending = await this.outbox.withdrawEnding(assignment);
+    if (ending === "unclear") {
+      const content = await get(urlOf(assignment, "content")).catch(() => null);
+      if (!content) {
+        this.#lastSubmit = last;
+        return showNotice(getString("offline"), "refused", assignment);
+      }
+      ending = content.is_submitted ? "sent" : await this.outbox.withdrawEnding(assignment, { isUnknown: true });
+    }
+    this.#left.delete(assignment);
+    if (ending === "sent") return this.editSubmission(assignment);
+    this.supply.unmarkLeft(assignment, view.work.trace.revision);
+    this.#showInstead(view);
+    return this.#sync();
   }
 
   // Correct a submission here; afterwards the trace comes back that was open.
   async editSubmission(assignment = tabMemory.read("last-submit")) {
-    if (this.#isLeaving || this.#left.has(assignment)) return undefined;
+    if (this.#isLeaving) return undefined;
+    if (this.#left.has(assignment)) return this.#lastSubmit?.assignment === assignment ? this.#takeBack(this.#lastSubmit) : undefined;
     const isHere = assignment === this.work?.trace.assignment && !this.#isSubmittedElsewhere;
     if (!assignment || isHere) return this.dock.showToast(getString("nothing_to_edit"));
     try {
@@ -409,27 +429,31 @@ class WorkPage {
     else if (RECLAIMED_STATES.has(answer.state)) this.#showReclaimed();
   }
 
-  // Compare a trace with the server: another tab or device may have rated or submitted it. Returns how many ratings
-  // differed, or null if the server did not answer.
-  async #sync(view = this.view) {
-    if (!view) return null;
-    const { content, overruled } = await this.supply.compare(view.work);
-    const isShown = view === this.view && this.isOpen();
-    if (!content || (view === this.view && !isShown)) return null;
+  // Compare a trace with the server: another tab or device may have rated or submitted it. Returns whether the page
+  // shows the trace as it is now.
+  async #sync(view = this.view, isLeft = () => view !== this.view || !this.isOpen()) {
+    if (!view) return false;
+    const { content, differences } = await this.supply.compare(view.work, isLeft);
+    if (!content || isLeft()) return false;
+    const isShown = view === this.view;
     if (content.is_submitted) {
       if (isShown) this.#showSubmitted(content);
-      return null;
+      return false;
     }
-    if (!overruled) {
+    if (!differences) {
       if (isShown) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
-      return null;
+      return false;
     }
-    for (const each of overruled) this.#showLost(view, each);
+    for (const each of differences.ratings) this.#showLost(view, each);
+    for (const { field, step, yours } of differences.texts) {
+      const values = { number: view.numberOf(step), text: yours };
+      showNotice(getString(`replaced_${field}`, values), "replaced", content.assignment);
+    }
     if (isShown) {
       this.view.fillErrorBoxes();
       this.paint();
     }
-    return overruled.length;
+    return true;
   }
 
   // Another tab or device has submitted this trace.
@@ -458,7 +482,7 @@ class WorkPage {
   // Nothing is submitted, skipped or given up that the annotator did not mean: the trace comes back, with the reason.
   async #handleRefusal({ assignment, error, items }) {
     const ending = items.find((item) => item.verb);
-    if (!ending) return showNotice(error.message, "refused");
+    if (!ending) return showNotice(error.message, "refused", assignment);
     await this.#arriving?.catch(() => {}); // else the next trace would replace the one that comes back
     const view = this.#left.get(assignment);
     this.#left.delete(assignment);
@@ -470,11 +494,13 @@ class WorkPage {
     if (error.answer.code === "already_submitted") {
       if (this.view === view) return this.#sync();
       const url = urlOf(assignment, "submitted_one");
-      return showSubmitted(error.message, { assignment, url, edit: () => this.editSubmission(assignment), next: () => {} });
+      const edit = () => this.editSubmission(assignment);
+      const note = showSubmitted(error.message, { assignment, url, edit, next: () => note.remove() });
+      return note;
     }
-    const overruled = view ? await this.#sync(view) : null;
-    const isKnown = error.answer.code === "unseen_ratings" && overruled === 0 && !ending.body.is_repeat;
-    if (isKnown && view.work.keepsPromise(ending.body.promise)) return this.#repeatEnding(view, ending);
+    const isCurrent = view ? await this.#sync(view, () => view === this.view && !this.isOpen()) : false;
+    const isSame = isCurrent && view.work.snapshot() === view.confirmed;
+    if (isSame && error.answer.code === "unseen_ratings" && !ending.body.is_repeat) return this.#repeatEnding(view, ending);
     return this.#bringBack(assignment, view, error.message);
   }
 
@@ -488,7 +514,7 @@ class WorkPage {
 
   #bringBack(assignment, view, message) {
     const isElsewhere = view !== this.view;
-    const notice = showNotice(message, "refused");
+    const notice = showNotice(message, "refused", assignment);
     if (!view) {
       const link = notice.querySelector("a");
       link.href = `?assignment=${assignment}`;

@@ -78,6 +78,19 @@ def test_discarded_correction_leaves_the_submission_unchanged(client: WorkPageCl
     assert current_ratings(assignment, revision=2) == {(0, 0): 0, (1, 0): -1}
 
 
+def test_discard_is_refused_if_another_client_has_changed_the_correction(
+    client: WorkPageClient, now: dt.datetime
+) -> None:
+    seen = reopen(client, now).version
+    other = WorkPageClient(client.assignment, "other")
+    other.seen = seen
+    other.rate([-1])
+    place = {"assignment_id": client.assignment.pk, "rater_id": client.assignment.rater_id, "by": None, "now": now}
+    with pytest.raises(assignments.UnseenRatings):
+        assignments.discard_correction(**place, client="mine", seen=seen)
+    assert assignments.discard_correction(**place, client="mine", seen=seen + 1).reopened_at is None
+
+
 def test_only_a_submission_can_be_reopened(now: dt.datetime) -> None:
     project = factories.make_project()
     open_one = WorkPageClient(factories.make_assignment(factories.make_rater(project), factories.make_trace(project)))

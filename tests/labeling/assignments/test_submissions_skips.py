@@ -68,8 +68,15 @@ def test_skip_records_the_edits_that_come_with_it(is_refused: bool, rater: Rater
     assert assignment.state == ("opened" if is_refused else "released")
 
 
+def test_repeated_skip_changes_nothing(rater: Rater, now: dt.datetime) -> None:
+    skipped = skip(rater, now)
+    skip(rater, now, skipped)
+    assert Event.objects.filter(what="assignment.skipped").count() == 1
+
+
 def test_skip_needs_an_open_assignment(rater: Rater, now: dt.datetime) -> None:
     skipped = skip(rater, now)
+    Assignment.objects.filter(pk=skipped.pk).update(state="submitted", submitted_at=now, ended_at=None)
     with pytest.raises(assignments.AssignmentNotOpen):
         skip(rater, now, skipped)
     with pytest.raises(assignments.AssignmentUnknown):
