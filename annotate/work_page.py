@@ -41,12 +41,14 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             **_undo_strings(),
             **_save_strings(),
             **_prompt_strings(),
+            **_reader_strings(),
             "memory_only": _memory_only_strings(),
         },
         "urls": urls,
         "skips_left": assignments.count_skips_left(rater_id=rater.pk, project=project, now=now),
         "shortcuts": keys.load_mode(user),
         "keys": {key: action for action, key in keys.load_keys(user).items() if key},
+        "reader_css": static("css/reader.css"),
         "katex": {name: static(f"vendor/katex-0.19.1/katex.min.{name}") for name in ("css", "js")},
     }
 
@@ -84,6 +86,8 @@ def _trace_strings() -> dict[str, Any]:
         "step_of": _("Step {number} of {total}"),
         "step_alternative": _("Step {number}, alternative {letter}"),
         "show_all": _("Show all {lines} lines ({size})"),
+        "show_less": _("Show less"),
+        "folded_lines": _plural_forms("{count} more line", "{count} more lines"),
     }
 
 
@@ -139,6 +143,10 @@ def _save_strings() -> dict[str, Any]:
         "save_logged_out": _plural_forms(
             "Logged out. {count} rating saved here", "Logged out. {count} ratings saved here"
         ),
+        "save_limited": _plural_forms(
+            "Too many changes at once. {count} rating saved here, sent later",
+            "Too many changes at once. {count} ratings saved here, sent later",
+        ),
         "save_broken": _("This browser can't store ratings: {detail}"),
         "reclaimed": _("This trace was returned to the queue. You can still finish and submit it."),
         "logged_out": _("You're logged out. Your ratings are saved here. Log in to send them."),
@@ -148,12 +156,34 @@ def _save_strings() -> dict[str, Any]:
     }
 
 
+def _reader_strings() -> dict[str, Any]:
+    """Return what the tools for reading a trace and the announcements for screen readers say."""
+    return {
+        "told_step": _("Step {number}"),
+        "told_rating": _("{name}: {rating}."),
+        "found": _("{number} of {total}"),
+        "found_none": _("Not found"),
+        "go_to": _("Go to step (1 to {total})"),
+        "no_such_step": _("The trace has {total} steps."),
+        "not_revealed": _("This step is not revealed yet."),
+        "nothing_folded": _("Nothing is folded here."),
+        "no_alternatives": _("No alternatives are shown here."),
+        "copied": _("Copied: step {number}"),
+        "not_copied": _("The browser did not allow copying."),
+        "not_loaded": _("Not loaded: check your connection and try again."),
+    }
+
+
 def _memory_only_strings() -> dict[str, Any]:
     """Return replacements for strings of the same names, for browsers that cannot store ratings."""
     return {
         "save_saved": _("Saved on the server (this browser keeps no copy)"),
         "save_waiting": _plural_forms(
             "Offline. {count} rating unsent: keep this tab open", "Offline. {count} ratings unsent: keep this tab open"
+        ),
+        "save_limited": _plural_forms(
+            "Too many changes at once. {count} rating unsent: keep this tab open",
+            "Too many changes at once. {count} ratings unsent: keep this tab open",
         ),
         "save_logged_out": _plural_forms(
             "Logged out. {count} rating unsent: keep this tab open",

@@ -1,6 +1,6 @@
-"""Measure whether the lit step is on the screen: `python -m bench.lit_step DATA [--moves 2000]`.
+"""Measure whether the lit step is on the screen: `python -m bench.lit_step --data DIR [--moves 2000]`.
 
-A browser moves through real runs of agents and mathematical solutions (from the folder DATA) and through synthetic tall
+A browser moves through real runs of agents and mathematical solutions (from the folder DIR) and through synthetic tall
 steps, at five sizes of the screen, with all steps shown and with one at a time. A move fails if the lit step is not
 wholly between problem and dock afterwards, or, if it is taller than that, does not start at its top. It ends with one
 line of JSON, and exits with 1 if more than one move of a thousand failed.
@@ -30,7 +30,7 @@ BAR = 0.001
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("data", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--moves", type=int, default=2000)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="bench-lit-step-"))

@@ -20,6 +20,7 @@ from dashboard.views import (
     pay,
     prms,
     screening_set,
+    security,
     set_aside,
     settings,
     snapshots,
@@ -142,6 +143,7 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("prms/", include(_PRMS)),
     path("groups/", groups.show_groups, name="groups"),
     path("groups/save", groups.save_group, name="save_group"),
+    path("groups/<int:group>/delete", groups.delete_group, name="delete_group"),
     path("groups/rules/make", groups.make_steering_rule, name="make_steering_rule"),
     path("groups/rules/<int:rule>/stop", groups.stop_steering_rule, name="stop_steering_rule"),
     path("pay/", pay.show_pay, name="pay"),
@@ -170,6 +172,8 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("jobs/<int:job>/cancel", jobs.cancel_job, name="cancel_job"),
 ]
 urlpatterns = [
+    path("security/", security.show_security_log, name="security_log"),
+    path("security/download", security.download_security_log, name="download_security_log"),
     path("projects/new/", lifecycle.create_new_project, name="new_project"),
     path("projects/<slug:slug>/", include(_PROJECT)),
 ]

@@ -16,6 +16,15 @@ export function showNotice(text, kind, assignment = "") {
   return notice;
 }
 
+export function linkNotice(notice, href) {
+  Object.assign(notice.querySelector("a"), { href, hidden: false });
+}
+
+// Another tab or device has replaced a text that was written here.
+export function showReplacedText({ field, yours }, { number, assignment }) {
+  showNotice(getString(`replaced_${field}`, { number, text: yours }), "replaced", assignment);
+}
+
 export function showCorrection() {
   notices.replaceChildren(document.getElementById("t-correction").content.cloneNode(true));
 }
@@ -30,9 +39,8 @@ export function showSubmitted(text, { assignment, url, edit, next }) {
   const [editButton, nextButton] = note.querySelectorAll("button");
   editButton.hidden = !edit;
   editButton.addEventListener("click", edit);
-  nextButton.addEventListener("click", next);
+  nextButton.addEventListener("click", next ?? (() => note.remove()));
   notices.append(note);
-  return note;
 }
 
 export function showLeaseEnd(moment) {

@@ -2,14 +2,16 @@
 
 import { closePrompt, promptText } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
+import { Announcer } from "./announcer.js";
 import { Dock } from "./dock.js";
 import { Drafts, TextEdits } from "./drafts.js";
 import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
 import { bindActions } from "./keyboard.js";
-import { MessagePanel, clearNotices, showCorrection, showLeaseEnd, showLostRating, showNotice, showSubmitted } from "./messages.js";
+import { MessagePanel, clearNotices, linkNotice, showCorrection, showLeaseEnd, showLostRating, showNotice, showReplacedText, showSubmitted } from "./messages.js";
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
-import { LoggedOut, Outbox, Refused, Unreachable, get, post } from "./network.js";
+import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
+import { ReaderLoader } from "./reader_loader.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
@@ -54,6 +56,8 @@ class WorkPage {
     this.drafts = new Drafts(store, this.outbox);
     this.texts = new TextEdits(this, this.drafts);
     this.scroller = new StepScroller();
+    this.announcer = new Announcer();
+    this.reader = new ReaderLoader(this);
     this.supply.kept = () => [this.view, ...this.#waiting, ...this.#left.values()].filter(Boolean).map((view) => view.work.trace.assignment);
     this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
     this.current = null;
@@ -94,6 +98,7 @@ class WorkPage {
     this.#hasChanged = false;
     this.scroller.watch(view.node);
     this.paint();
+    this.reader.show(view);
     this.#scroll(false);
     this.#shownAt = performance.now();
     document.documentElement.dataset.ready = view.node.dataset.assignment;
@@ -105,7 +110,7 @@ class WorkPage {
     view.work.trace.state = "opened";
     post(urlOf(view.work.trace.assignment, "open"), {}).catch((error) => {
       // The trace was reclaimed in the meantime, or an onboarding step is due. Ratings made here are kept.
-      if (error instanceof Refused && this.view === view) this.#fetchNext();
+      if (error instanceof Refused && this.view === view) this.#showNext();
     });
   }
 
@@ -163,12 +168,7 @@ class WorkPage {
     return this.#sync();
   }
 
-  #fetchNext() {
-    this.#arriving = this.#claimNext();
-    return this.#arriving;
-  }
-
-  async #claimNext() {
+  async #fetchNext() {
     this.stage.setAttribute("aria-busy", "true");
     try {
       this.show(await this.supply.claim());
@@ -183,17 +183,20 @@ class WorkPage {
     if (error.answer?.gate) return goWhenSaved(this.outbox, config.urls.enter);
     this.view = this.work = this.current = this.supply.current = null;
     this.dock.setDead(true);
+    clearNotices();
     const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
-    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#fetchNext() });
+    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#showNext() });
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
-    if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), RETRY_MS);
+    if (error instanceof Unreachable) setTimeout(() => this.work || this.#showNext(), RETRY_MS);
   }
 
   // --- rating --------------------------------------------------------------------------------------------------
 
   paint() {
     this.view.paint(this.current);
+    this.reader.paint();
+    this.announcer.tell(this.work, this.view, this.current);
     this.dock.paint(this.work, this.current, this.#subject()?.step);
   }
 
@@ -234,13 +237,6 @@ class WorkPage {
     if (stop.option === 0 && this.work.end()?.position === stop.step) {
       this.dock.showToast(getString("first_negative", { number: this.view.numberOf(stop.step) }), { undo: getString("undo") });
     }
-  }
-
-  move(by) {
-    const stops = this.work?.stops() ?? [];
-    const index = this.current ? stops.findIndex((stop) => stopId(stop) === stopId(this.current)) : stops.length;
-    const to = stops[Math.max(0, Math.min(stops.length - 1, index + by))];
-    if (to) this.goTo(to);
   }
 
   goTo(stop) {
@@ -293,12 +289,6 @@ class WorkPage {
     if (subject) this.texts.comment(subject.step);
   }
 
-  toggleProblem() {
-    const problem = this.stage.querySelector(".problem");
-    const isFolded = problem.classList.toggle("is-folded");
-    problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
-  }
-
   // --- leaving a trace -----------------------------------------------------------------------------------------
 
   submit() {
@@ -344,20 +334,11 @@ class WorkPage {
     this.supply.markLeft(trace);
     this.#left.set(trace.assignment, view);
     if (verb === "skip") config.skips_left -= 1;
-    this.#sendEnding(view, verb, { ...body, active_ms: this.clock.take() });
+    this.outbox.enqueueEnding(view.work, verb, { ...body, active_ms: this.clock.take() });
     if (trace.after) return goWhenAnswered(this.outbox, trace);
     this.#lastSubmit = verb === "submit" && !trace.is_onboarding ? { assignment: trace.assignment, view, at: performance.now() } : null;
     if (this.#lastSubmit) tabMemory.write("last-submit", trace.assignment);
     return this.#showNext().then(() => this.#offerUndoSubmit(promised));
-  }
-
-  // The ending says what the page shows: the server refuses it if the submission would be another one.
-  #sendEnding(view, verb, body) {
-    const { work } = view;
-    const { trace } = work;
-    view.confirmed = work.snapshot();
-    const promise = { seen: this.outbox.shownVersions.get(trace.assignment) ?? 0, ...work.promise() };
-    this.outbox.enqueue(trace.assignment, { verb, body: { ...body, revision: trace.revision, promise } });
   }
 
   #offerUndoSubmit({ code, number }) {
@@ -369,23 +350,17 @@ class WorkPage {
 
   async #undoSubmit() {
     const last = this.#lastSubmit;
-    if (!last || performance.now() - last.at > UNDO_SUBMIT_MS) return this.dock.showToast(getString("nothing_to_undo"));
-    return this.#takeBack(last);
+    const isOver = !last || performance.now() - last.at > UNDO_SUBMIT_MS;
+    return isOver ? this.dock.showToast(getString("nothing_to_undo")) : this.#takeBack(last);
   }
 
   // Show the trace again as if it had not been submitted, or correct it if the server has the submission.
   async #takeBack(last) {
     const { assignment, view } = last;
     this.#lastSubmit = null;
-    let ending = await this.outbox.withdrawEnding(assignment);
-    if (ending === "unclear") {
-      const content = await get(urlOf(assignment, "content")).catch(() => null);
-      if (!content) {
-        this.#lastSubmit = last;
-        return showNotice(getString("offline"), "refused", assignment);
-      }
-      ending = content.is_submitted ? "sent" : await this.outbox.withdrawEnding(assignment, { isUnknown: true });
-    }
+    const ending = await this.outbox.withdrawEnding(assignment);
+    if (ending === "unclear") this.#lastSubmit = last;
+    if (ending === "unclear") return showNotice(getString("offline"), "refused", assignment);
     this.#left.delete(assignment);
     if (ending === "sent") return this.editSubmission(assignment);
     this.supply.unmarkLeft(assignment, view.work.trace.revision);
@@ -436,19 +411,13 @@ class WorkPage {
     const { content, differences } = await this.supply.compare(view.work, isLeft);
     if (!content || isLeft()) return false;
     const isShown = view === this.view;
-    if (content.is_submitted) {
-      if (isShown) this.#showSubmitted(content);
-      return false;
-    }
-    if (!differences) {
-      if (isShown) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
+    if (content.is_submitted || !differences) {
+      if (isShown && content.is_submitted) this.#showSubmitted(content);
+      else if (isShown) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
       return false;
     }
     for (const each of differences.ratings) this.#showLost(view, each);
-    for (const { field, step, yours } of differences.texts) {
-      const values = { number: view.numberOf(step), text: yours };
-      showNotice(getString(`replaced_${field}`, values), "replaced", content.assignment);
-    }
+    for (const each of differences.texts) showReplacedText(each, { number: view.numberOf(each.step), assignment: content.assignment });
     if (isShown) {
       this.view.fillErrorBoxes();
       this.paint();
@@ -492,14 +461,11 @@ class WorkPage {
     else if (ending.verb === "skip") config.skips_left += 1;
     if (this.view === view) this.#isLeaving = false;
     if (error.answer.code === "already_submitted") {
-      if (this.view === view) return this.#sync();
-      const url = urlOf(assignment, "submitted_one");
-      const edit = () => this.editSubmission(assignment);
-      const note = showSubmitted(error.message, { assignment, url, edit, next: () => note.remove() });
-      return note;
+      const note = { assignment, url: urlOf(assignment, "submitted_one"), edit: () => this.editSubmission(assignment) };
+      return this.view === view ? this.#sync() : showSubmitted(error.message, note);
     }
     const isCurrent = view ? await this.#sync(view, () => view === this.view && !this.isOpen()) : false;
-    const isSame = isCurrent && view.work.snapshot() === view.confirmed;
+    const isSame = isCurrent && view.work.snapshot() === view.work.confirmed;
     if (isSame && error.answer.code === "unseen_ratings" && !ending.body.is_repeat) return this.#repeatEnding(view, ending);
     return this.#bringBack(assignment, view, error.message);
   }
@@ -509,24 +475,20 @@ class WorkPage {
     if (view === this.view) this.#isLeaving = true;
     this.supply.markLeft(view.work.trace);
     this.#left.set(view.work.trace.assignment, view);
-    return this.#sendEnding(view, verb, { ...body, active_ms: 0, is_repeat: true });
+    return this.outbox.enqueueEnding(view.work, verb, { ...body, active_ms: 0, is_repeat: true });
   }
 
   #bringBack(assignment, view, message) {
     const isElsewhere = view !== this.view;
     const notice = showNotice(message, "refused", assignment);
-    if (!view) {
-      const link = notice.querySelector("a");
-      link.href = `?assignment=${assignment}`;
-      link.hidden = false;
-    } else if (!isElsewhere) this.paint();
+    if (!view) linkNotice(notice, `?assignment=${assignment}`);
+    else if (!isElsewhere) this.paint();
     else if (this.#hasChanged && this.work) this.#waiting.push(view);
     else {
       this.#showInstead(view);
       this.#sync();
     }
   }
-
 }
 
 // A page from the browser's history may show a trace as it once was.

@@ -75,11 +75,10 @@ def test_repeated_skip_changes_nothing(rater: Rater, now: dt.datetime) -> None:
 
 
 def test_skip_needs_an_open_assignment(rater: Rater, now: dt.datetime) -> None:
-    skipped = skip(rater, now)
-    Assignment.objects.filter(pk=skipped.pk).update(state="submitted", submitted_at=now, ended_at=None)
+    submitted = factories.make_submitted(rater, factories.make_trace(rater.project))
     with pytest.raises(assignments.AssignmentNotOpen):
-        skip(rater, now, skipped)
+        skip(rater, now, submitted)
     with pytest.raises(assignments.AssignmentUnknown):
         assignments.skip_trace(
-            assignment_id=skipped.pk, rater_id=factories.make_rater(rater.project).pk, reason="", now=now, by=None
+            assignment_id=submitted.pk, rater_id=factories.make_rater(rater.project).pk, reason="", now=now, by=None
         )
