@@ -85,10 +85,9 @@ def test_discard_is_refused_if_another_client_has_changed_the_correction(
     other = WorkPageClient(client.assignment, "other")
     other.seen = seen
     other.rate([-1])
-    place = {"assignment_id": client.assignment.pk, "rater_id": client.assignment.rater_id, "by": None, "now": now}
     with pytest.raises(assignments.UnseenRatings):
-        assignments.discard_correction(**place, client="mine", seen=seen)
-    assert assignments.discard_correction(**place, client="mine", seen=seen + 1).reopened_at is None
+        assignments.discard_correction(**client.place, seen=seen, now=now, by=None)
+    assert assignments.discard_correction(**client.place, seen=seen + 1, now=now, by=None).reopened_at is None
 
 
 def test_only_a_submission_can_be_reopened(now: dt.datetime) -> None:
