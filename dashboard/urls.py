@@ -19,6 +19,7 @@ from dashboard.views import (
     overview,
     pay,
     prms,
+    rating_rules,
     screening_set,
     set_aside,
     settings,
@@ -96,6 +97,7 @@ _TRACES = [
     path("", traces.show_traces, name="traces"),
     path("actions", traces.change_traces, name="change_traces"),
     path("<int:trace>/", trace.show_trace, name="trace"),
+    path("<int:trace>/answer/<int:rater>", messages.answer_question, name="answer_question"),
     path("<int:trace>/gold", trace.make_trace_gold, name="make_trace_gold"),
     path("<int:trace>/withdraw", trace.withdraw_trace, name="withdraw_trace"),
     path("<int:trace>/reopen", trace.reopen_settled_trace, name="reopen_trace"),
@@ -125,6 +127,7 @@ _SETTINGS = [
     path("overlap", settings.edit_overlap, name="edit_overlap"),
     path("guideline/", settings.edit_guideline, name="guideline"),
     path("consent", settings.save_consent_text, name="save_consent_text"),
+    path("rules/", rating_rules.edit_rating_rules, name="rating_rules"),
     path("lifecycle/", lifecycle.show_lifecycle, name="lifecycle"),
     path("clone", lifecycle.create_project_clone, name="create_project_clone"),
     *(

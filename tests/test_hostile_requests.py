@@ -23,6 +23,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "account_login": {"login": "anna", "password": "seven green ladders"},
     "dashboard:new_project": {"name": "N", "slug": "n", "protocol": "first_error", "overlap": 2},
     "dashboard:edit_overlap": {"overlap": 3, "overlap_limit": 6, "lease_minutes": 30, "confirmed": 1},
+    "dashboard:rating_rules": {"negative": "Wrong.", "neutral": "Idle.", "positive": "Right.", "kinds": "Slip\nOther"},
     "dashboard:change_selection_rules": {
         "acquisition": "margin",
         "batch_size": 9,

@@ -77,6 +77,7 @@ DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
     "dashboard:settings": ("get", answers_for_readers(200), project_args),
     "dashboard:edit_overlap": ("post", answers_for_managers(422), project_args),
     "dashboard:guideline": ("get", answers_for_readers(200), project_args),
+    "dashboard:rating_rules": ("get", answers_for_readers(200), project_args),
     "dashboard:save_consent_text": ("post", answers_for_managers(302), project_args, {"body": "Yes?"}),
     "dashboard:guideline_version": ("get", answers_for_readers(200), guideline_args),
     "dashboard:lifecycle": ("get", answers_for_managers(200), project_args),
