@@ -114,3 +114,9 @@ class NewTokenForm(forms.Form):
         initial=90,
         choices=[(30, _("30 days")), (90, _("90 days")), (365, _("1 year")), (0, _("never"))],
     )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not user.is_staff:
+            choices = [choice for choice in Scope.choices if choice[0] != Scope.AUDIT]
+            self.fields["scopes"].choices = choices  # type: ignore[attr-defined]  # it is a ChoiceField

@@ -1,15 +1,20 @@
 """Log a user in through allauth. Its login page, login links and invitations all end in its stages."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.adapter import DefaultAccountAdapter, get_adapter
+from allauth.account.authentication import get_authentication_records
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
-from django.contrib.auth import logout
+from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from accounts.security_log import log_account_event
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
@@ -30,8 +35,44 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         except ValueError:
             return False
 
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            _log_login_event("locked", _find_named_user(credentials))
+            raise
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        _log_login_event("login_failed", _find_named_user(credentials))
+
+    def pre_login(self, request: HttpRequest, user: User, **options: Any) -> HttpResponseBase | None:
+        if not user.is_active:
+            _log_login_event("login_refused", user)
+        response: HttpResponseBase | None = super().pre_login(request, user, **options)
+        return response
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        super().login(request, user)
+        methods = get_authentication_records(request, user)
+        _log_login_event("logged_in", user, by=user, method=methods[-1]["method"] if methods else "")
+
+    def logout(self, request: HttpRequest) -> None:
+        if isinstance(request.user, User):
+            _log_login_event("logged_out", request.user, by=request.user)
+        super().logout(request)
+
     def add_message(self, *args: Any, **kwargs: Any) -> None:
         """Add nothing: the next page already shows that the login worked."""
+
+
+def _log_login_event(what: str, user: User | None, *, by: User | None = None, **detail: str) -> None:
+    log_account_event(what=what, user=user, by=by, now=timezone.now(), **detail)
+
+
+def _find_named_user(credentials: Mapping[str, Any]) -> User | None:
+    """Return the user who was named by a failed login. Costs the same if there is none."""
+    name = credentials.get("email") or credentials.get("username") or ""
+    return User.objects.filter(Q(username__iexact=name) | ~Q(email="") & Q(email__iexact=name)).first()
 
 
 def log_in(request: HttpRequest, user: User, *, way: str, then: str | None = None) -> HttpResponseBase:
@@ -40,7 +81,7 @@ def log_in(request: HttpRequest, user: User, *, way: str, then: str | None = Non
     Another user who is logged in within this browser is logged out first. `then` is the page to show next (default:
     the home page)."""
     if request.user.is_authenticated and request.user != user:
-        logout(request)
+        get_adapter(request).logout(request)
     record_authentication(request, user, method=way)
     response: HttpResponseBase = perform_login(request, user, redirect_url=then)
     return response

@@ -7,9 +7,11 @@ import hashlib
 import secrets
 from collections.abc import Collection
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from accounts.models import ApiToken, LinkPurpose, LoginLink, User
+from accounts.security_log import log_account_event
 
 LOGIN_LINK_LIFETIME = dt.timedelta(minutes=15)
 PASSWORD_LINK_LIFETIME = dt.timedelta(days=3)
@@ -46,9 +48,11 @@ def create_password_link(*, user: User, by: User | None, now: dt.datetime) -> st
 
 def _create_link(user: User, purpose: LinkPurpose, by: User | None, now: dt.datetime, lasts: dt.timedelta) -> str:
     token = generate_token()
-    LoginLink.objects.create(
-        user=user, purpose=purpose, token_digest=hash_token(token), made_by=by, made_at=now, expires_at=now + lasts
-    )
+    with transaction.atomic():
+        LoginLink.objects.create(
+            user=user, purpose=purpose, token_digest=hash_token(token), made_by=by, made_at=now, expires_at=now + lasts
+        )
+        log_account_event(what="link_made", user=user, by=by, now=now, purpose=purpose.value)
     return token
 
 
@@ -66,8 +70,10 @@ def use_link(*, token: str, purpose: LinkPurpose, now: dt.datetime) -> User:
     link = find_link(token=token, purpose=purpose, now=now)
     # The update repeats the check on columns of the row itself: PostgreSQL rechecks those after waiting for a row lock,
     # but not a subquery, which a join would become.
-    if not LoginLink.objects.filter(pk=link.pk, used_at=None, withdrawn_at=None).update(used_at=now):
-        raise LoginLinkInvalid
+    with transaction.atomic():
+        if not LoginLink.objects.filter(pk=link.pk, used_at=None, withdrawn_at=None).update(used_at=now):
+            raise LoginLinkInvalid
+        log_account_event(what="link_used", user=link.user, by=link.user, now=now, purpose=purpose.value)
     return link.user
 
 
@@ -84,14 +90,17 @@ def create_api_token(
 ) -> tuple[ApiToken, str]:
     """Return the new token and its secret."""
     secret = API_PREFIX + generate_token()
-    row = ApiToken.objects.create(
-        user=user,
-        name=name,
-        scopes=sorted(scopes),
-        token_digest=hash_token(secret),
-        made_at=now,
-        expires_at=now + lasts if lasts else None,
-    )
+    with transaction.atomic():
+        row = ApiToken.objects.create(
+            user=user,
+            name=name,
+            scopes=sorted(scopes),
+            token_digest=hash_token(secret),
+            made_at=now,
+            expires_at=now + lasts if lasts else None,
+        )
+        days = lasts.days if lasts else None
+        log_account_event(what="token_made", user=user, by=user, now=now, token=row.pk, scopes=row.scopes, days=days)
     return row, secret
 
 
@@ -101,13 +110,17 @@ def find_api_token(*, secret: str, now: dt.datetime) -> ApiToken | None:
     active = ApiToken.objects.filter(is_current, withdrawn_at=None, user__is_active=True).select_related("user")
     token = active.filter(token_digest=hash_token(secret)).first()
     if token and (token.used_at is None or token.used_at < now - USE_RECORDED_EVERY):
-        ApiToken.objects.filter(pk=token.pk).update(used_at=now)
+        with transaction.atomic():
+            ApiToken.objects.filter(pk=token.pk).update(used_at=now)
+            log_account_event(what="token_used", user=token.user, by=token.user, now=now, token=token.pk)
     return token
 
 
 def revoke_api_token(*, token: ApiToken, now: dt.datetime) -> None:
     """Revoke a token. The row is kept as a record of what the token allowed, and until when."""
-    ApiToken.objects.filter(pk=token.pk, withdrawn_at=None).update(withdrawn_at=now)
+    with transaction.atomic():
+        if ApiToken.objects.filter(pk=token.pk, withdrawn_at=None).update(withdrawn_at=now):
+            log_account_event(what="token_revoked", user=token.user, by=token.user, now=now, token=token.pk)
 
 
 def list_api_tokens(user: User) -> QuerySet[ApiToken]:

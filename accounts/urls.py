@@ -20,6 +20,7 @@ urlpatterns = [
     path("accounts/sign-up/", _explain_sign_up, name="account_signup"),
     path("accounts/forgotten/", _explain_forgotten_password, name="account_reset_password"),
     path("accounts/password/", views.change_password, name="account_change_password"),
+    path("accounts/sign-ins/", views.show_sign_ins, name="sign_ins"),
     path("accounts/tokens/", views.manage_api_tokens, name="tokens"),
     path("accounts/tokens/<int:token>/withdraw", views.revoke_api_token, name="withdraw_token"),
     path("login-link/<str:token>", views.login_link, name="login_link"),

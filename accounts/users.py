@@ -10,6 +10,8 @@ from django.utils.translation import gettext as _
 
 from accounts import tokens
 from accounts.models import LinkPurpose, User
+from accounts.security_log import log_account_event
+from events import origins
 
 
 class NameIsTaken(Exception):
@@ -34,27 +36,32 @@ def create_user(
     _check_names_are_free(username, email)
     try:
         with transaction.atomic():
-            return User.objects.create_user(
+            user = User.objects.create_user(
                 username, email=email, password=password, name=name.strip(), is_staff=is_staff, date_joined=now
             )
+            log_account_event(what="created", user=user, by=None, now=now, is_operator=is_staff)
+            return user
     except IntegrityError:
         # A concurrent request created an account with the same name.
         _check_names_are_free(username, email)
         raise
 
 
-def set_password(*, user: User, password: str, now: dt.datetime) -> None:
+def set_password(*, user: User, password: str, now: dt.datetime, is_reset: bool = False) -> None:
     """Set a password. This ends all sessions of the user and revokes their unused links."""
-    user.set_password(password)
-    user.save(update_fields=["password"])
-    tokens.revoke_links(user=user, now=now)
+    with transaction.atomic():
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        tokens.revoke_links(user=user, now=now)
+        what = "password_reset" if is_reset else "password_changed"
+        log_account_event(what=what, user=user, by=user, now=now)
 
 
 def set_password_by_link(*, token: str, password: str, now: dt.datetime) -> User:
     """Use the link up and set the password, in one transaction."""
     with transaction.atomic():
         user = tokens.use_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=now)
-        set_password(user=user, password=password, now=now)
+        set_password(user=user, password=password, now=now, is_reset=True)
     return user
 
 
@@ -80,6 +87,7 @@ def erase_user(*, user: User, now: dt.datetime) -> None:
         tokens.revoke_links(user=user, now=now)
         EmailAddress.objects.filter(user=user).delete()
         Authenticator.objects.filter(user=user).delete()
+        origins.erase_origins(user_id=user.pk, now=now)
 
 
 def _check_names_are_free(username: str, email: str) -> None:

@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
@@ -13,12 +14,13 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import login, tokens, users
+from accounts import login, security_log, tokens, users
 from accounts.forms import ChangePasswordForm, NewPasswordForm, NewTokenForm
 from accounts.models import LinkPurpose, User
 
+SIGN_INS_SHOWN = 100
 THEME_COOKIE_LIFETIME = dt.timedelta(days=365)
 
 
@@ -60,6 +62,8 @@ def change_password(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     form = ChangePasswordForm(request.POST or None, user=user)
     if not form.is_valid():
+        if "current" in form.errors:
+            security_log.log_account_event(what="password_check_failed", user=user, by=user, now=timezone.now())
         status = 422 if form.is_bound else 200
         return render(request, "accounts/change_password.html", {"form": form}, status=status)
     users.set_password(user=user, password=form.cleaned_data["password"], now=timezone.now())
@@ -73,12 +77,12 @@ def change_password(request: HttpRequest) -> HttpResponse:
 def manage_api_tokens(request: HttpRequest) -> HttpResponse:
     """List and create API tokens. A secret is shown once, in the response to the request that creates it."""
     user, now = cast(User, request.user), timezone.now()
-    form, created = NewTokenForm(request.POST or None), None
+    form, created = NewTokenForm(request.POST or None, user=user), None
     if form.is_valid():
         name, scopes, days = (form.cleaned_data[field] for field in ("name", "scopes", "days"))
         lasts = dt.timedelta(days=days) if days else None
         created = tokens.create_api_token(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
-        form = NewTokenForm()
+        form = NewTokenForm(user=user)
     status = 201 if created else 422 if form.is_bound else 200
     context = {"form": form, "created": created, "tokens": tokens.list_api_tokens(user), "now": now}
     return render(request, "accounts/tokens.html", context, status=status)
@@ -90,6 +94,16 @@ def revoke_api_token(request: HttpRequest, token: int) -> HttpResponse:
     tokens.revoke_api_token(token=row, now=timezone.now())
     messages.success(request, _("Token “%(name)s” revoked.") % {"name": row.name})
     return redirect("tokens")
+
+
+@never_cache
+@require_safe
+def show_sign_ins(request: HttpRequest) -> HttpResponse:
+    """Show the user what happened to their account, and from where."""
+    events = security_log.list_account_events(cast(User, request.user))[:SIGN_INS_SHOWN]
+    rows = [(event, security_log.EVENT_LABELS.get(event.what, event.what)) for event in events]
+    context = {"rows": rows, "methods": security_log.LOGIN_METHOD_LABELS, "days": settings.ORIGIN_DAYS}
+    return render(request, "accounts/sign_ins.html", context)
 
 
 @login_not_required

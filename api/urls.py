@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import imports, prms, projects, snapshots, traces
+from api.views import imports, prms, projects, security, snapshots, traces
 
 app_name = "api"
 # The version is fixed: a version from the query would become part of a response header.
@@ -16,6 +16,7 @@ urlpatterns = [
     path("projects", projects.ProjectListView.as_view(), name="projects"),
     path("projects/<slug:slug>", projects.ProjectDetailView.as_view(), name="project"),
     path("projects/<slug:slug>/agreement", projects.AgreementView.as_view(), name="agreement"),
+    path("security-events", security.SecurityEventView.as_view(), name="security_events"),
     path("prm/score", prms.ScoreTracesView.as_view(), name="score_traces"),
     path("prm/rank", prms.RankCandidatesView.as_view(), name="rank_candidates"),
     path("projects/<slug:slug>/traces", traces.TraceListView.as_view(), name="traces"),

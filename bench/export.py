@@ -93,7 +93,7 @@ def _fill(traces: int, workers: int) -> None:
     from django.core.management import call_command
 
     from formats import prm800k
-    from formats.record_reader import RawValue
+    from formats.raw_values import RawValue
     from labeling.traces import load
     from labeling.traces.load import ensure_source
     from tests import factories

@@ -1,17 +1,21 @@
-"""Our own middleware: a shorter path for requests of the work page, and the browser's time zone."""
+"""Our own middleware: a shorter path for requests of the work page, the origin of events, and the time zone."""
 
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
 from zoneinfo import ZoneInfo, available_timezones
 
+from allauth.account.adapter import get_adapter
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_structlog.middlewares import RequestMiddleware
+
+from events import origins
 
 Handler = Callable[[HttpRequest], HttpResponse]
 _convert_exceptions = cast(Callable[[Any], Handler], convert_exception_to_response)
@@ -58,6 +62,26 @@ class ErrorLogMiddleware(RequestMiddleware):
             self.prepare(request)
             self.handle_response(request, response)
         return response
+
+
+class EventOriginMiddleware:
+    """Let events of this request name its address and browser."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        address, browser = find_client_address(request), request.headers.get("User-Agent", "")
+        with origins.request_origin(address=address, browser=browser):
+            return self.get_response(request)
+
+
+def find_client_address(request: HttpRequest) -> str | None:
+    """Return the address as the login limits see it; None if it is unknown, or if the number of proxies is wrong."""
+    try:
+        return str(get_adapter(request).get_client_ip(request))
+    except (ImproperlyConfigured, PermissionDenied):
+        return None
 
 
 class TimeZoneMiddleware:

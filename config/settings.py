@@ -32,6 +32,8 @@ CODE_VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project
 # Besides uploads, files can be imported from this folder and these object-store addresses.
 INCOMING_DIR = Path(_incoming).resolve() if (_incoming := env.read_text("STEPMARK_INCOMING_DIR", "")) else None
 INCOMING_ADDRESSES = env.read_list("STEPMARK_INCOMING_ADDRESSES", "")
+# Hosts, addresses and networks that scorers and webhooks may use although they are not public.
+OUTBOUND_HOSTS = env.read_list("STEPMARK_OUTBOUND_HOSTS", "")
 # Named destinations to which leads can deliver snapshots: `lake=s3://bucket/prefix,hub=hf://owner`.
 DESTINATIONS = env.read_mapping("STEPMARK_DESTINATIONS")
 
@@ -67,6 +69,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.sessions.SessionUserMiddleware",
+    "config.middleware.EventOriginMiddleware",
     "config.middleware.TimeZoneMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
@@ -172,6 +175,7 @@ CELERY_BEAT_SCHEDULE = {
     "settle submitted traces": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
     "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
     "delete scores of old PRMs": {"task": "prm.forget_scores", "schedule": crontab(hour="3", minute="35")},
+    "delete old addresses of events": {"task": "events.delete_old_origins", "schedule": crontab(hour="3", minute="15")},
     "delete expired sessions": {"task": "accounts.forget_ended_sessions", "schedule": crontab(hour="3", minute="5")},
 }
 
@@ -182,6 +186,7 @@ DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_STATUS_DEFAULT_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_2XX_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
+ORIGIN_DAYS = env.read_int("STEPMARK_ORIGIN_DAYS", default=180)  # how long events keep address and browser
 METRICS_TOKEN = env.read_text("STEPMARK_METRICS_TOKEN", "")
 
 # --- people ------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from accounts import security_log
 from dashboard.trace_steps import StepNumberer, describe_error_places
 from events.models import Event
 from labeling.models import Trace
@@ -66,9 +67,16 @@ AREA_LABELS = {
     "generation": gettext_lazy("Generations"),
     "scores": gettext_lazy("Scores"),
     "job": gettext_lazy("Jobs"),
+    "download": gettext_lazy("Downloads"),
+    "account": gettext_lazy("Accounts"),
+    "user": gettext_lazy("Erased people"),
+    "backup": gettext_lazy("Backups"),
 }
 _OTHER_LABELS = {
+    **security_log.EVENT_LABELS,
+    "backup.restored": gettext_lazy("Backup restored"),
     "consent.given": gettext_lazy("Consent given"),
+    "download.made": gettext_lazy("File downloaded"),
     "figures.drifted": gettext_lazy("Statistics corrected by the nightly check"),
     "generation.done": gettext_lazy("Generation finished"),
     "generation.judged": gettext_lazy("Generation evaluated"),
@@ -138,6 +146,7 @@ _OTHER_LABELS = {
     "trace.untagged": gettext_lazy("Tag removed"),
     "training.asked_again": gettext_lazy("Retraining required"),
     "training.finished": gettext_lazy("Training finished"),
+    "user.erased": gettext_lazy("Person erased"),
 }
 
 

@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from dashboard import rater_names
 from dashboard.figures import DataTable
+from events import audit_log
 from people import roles
 from people.models import Membership, Role
 from people.roles import Action
@@ -98,7 +101,11 @@ def project_page(
 
 
 def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
-    disposition = f'attachment; filename="{actor.project.slug}-{table.key}.csv"'
+    """Return a table of a project as a file, and log who took it."""
+    name = f"{actor.project.slug}-{table.key}.csv"
+    has_names = rater_names.can_see_names(actor)
+    audit_log.log_download(file=name, by=actor.user, now=timezone.now(), project=actor.project_id, has_names=has_names)
+    disposition = f'attachment; filename="{name}"'
     return HttpResponse(
         table.as_csv(), content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}
     )

@@ -21,6 +21,7 @@ from dashboard.views import (
     prms,
     rating_rules,
     screening_set,
+    security,
     set_aside,
     settings,
     snapshots,
@@ -173,6 +174,8 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("jobs/<int:job>/cancel", jobs.cancel_job, name="cancel_job"),
 ]
 urlpatterns = [
+    path("security/", security.show_security_log, name="security_log"),
+    path("security/download", security.download_security_log, name="download_security_log"),
     path("projects/new/", lifecycle.create_new_project, name="new_project"),
     path("projects/<slug:slug>/", include(_PROJECT)),
 ]

@@ -5,11 +5,19 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from django.contrib.auth.base_user import AbstractBaseUser
+
 import rawsql
-from accounts.models import User
-from events.models import Event
+from events import origins
+from events.models import Event, EventOrigin
 
 _INSERT_EVENT = "INSERT INTO events_event (at, by, what, project, subject, detail) VALUES (%s, %s, %s, %s, %s, %s)"
+_INSERT_WITH_ORIGIN = f"""
+WITH event AS ({_INSERT_EVENT} RETURNING id)
+INSERT INTO events_eventorigin (event_id, address, browser)
+SELECT id, %s::inet, %s FROM event"""  # noqa: S608  made of constants
+
+Actor = AbstractBaseUser | int | None  # `accounts` imports this package, so its User cannot be named here
 
 
 class EventEntry(NamedTuple):
@@ -24,25 +32,42 @@ class EventEntry(NamedTuple):
 def log_event(
     *,
     what: str,
-    by: User | int | None,
+    by: Actor,
     now: dt.datetime,
     project: int | None = None,
     subject: str = "",
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    """Log that `by` did `what` ("guideline.published") to `subject` ("guideline:4")."""
+    """Log that `by` did `what` ("guideline.published") to `subject` ("guideline:4"), from where the request came."""
     # A prepared statement: every submission logs an event.
     columns = (now, _user_id(by), what, project, subject, json.dumps(dict(detail or {})))
-    rawsql.fetch_rows(_INSERT_EVENT, columns)
+    origin = origins.current_origin()
+    if origin is None:
+        rawsql.fetch_rows(_INSERT_EVENT, columns)
+    else:
+        rawsql.fetch_rows(_INSERT_WITH_ORIGIN, (*columns, *origin))
 
 
-def log_events(entries: Iterable[EventEntry], *, by: User | int | None, now: dt.datetime) -> None:
+def log_events(entries: Iterable[EventEntry], *, by: Actor, now: dt.datetime) -> None:
     """Log several events in one insert."""
-    Event.objects.bulk_create(
+    rows = Event.objects.bulk_create(
         Event(at=now, by=_user_id(by), what=what, project=project, subject=subject, detail=dict(detail or {}))
         for what, project, subject, detail in entries
     )
+    if origin := origins.current_origin():
+        EventOrigin.objects.bulk_create(
+            EventOrigin(event=row, address=origin.address, browser=origin.browser) for row in rows
+        )
 
 
-def _user_id(by: User | int | None) -> int | None:
-    return by.pk if isinstance(by, User) else by
+def log_download(
+    *, file: str, by: Actor, now: dt.datetime, project: int | None = None, has_names: bool = False
+) -> None:
+    """Log who took a file, and whether it names people. Files of snapshots have events of their own."""
+    subject = f"project:{project}" if project else ""
+    detail = {"file": file, "has_names": has_names}
+    log_event(what="download.made", by=by, now=now, project=project, subject=subject, detail=detail)
+
+
+def _user_id(by: Actor) -> int | None:
+    return by.pk if isinstance(by, AbstractBaseUser) else by

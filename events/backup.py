@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils.translation import gettext as _
 
-from accounts.models import User
 from events import append_only, audit_log
 from host import postgresql
 
@@ -81,7 +81,8 @@ def read_backup(file: Path) -> BackupFacts:
 
 def has_users() -> bool:
     """Return whether the database has data that a restore would replace."""
-    return User._meta.db_table in connection.introspection.table_names() and User.objects.exists()
+    users = get_user_model()
+    return users._meta.db_table in connection.introspection.table_names() and users.objects.exists()
 
 
 def restore_backup(*, file: Path, now: dt.datetime) -> BackupFacts:

@@ -26,7 +26,7 @@ Write PRM800K lines, or the rows of any other format:
         example = TraceExample([make_export_row(record, trace=number)])
         rows = list(trl.write(example, LabelRule(), tally))
 
-Shared parts: `record_reader` splits files into values, numbers their lines and makes records of them, `strict_json`
-checks them. `segmenters`, `privacy`, `near_duplicates` and `titles` work on texts.
+Shared parts: `raw_values` splits files into values and numbers their lines, `record_reader` makes records of them,
+`strict_json` checks them. `segmenters`, `privacy`, `near_duplicates` and `titles` work on texts.
 `rows` and `examples` are the input of writers.
 """

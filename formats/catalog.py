@@ -23,6 +23,7 @@ from formats import (
     prm800k,
     prmbench,
     processbench,
+    raw_values,
     record_reader,
     rlhflow,
     steps,
@@ -87,6 +88,7 @@ OUTPUT_FORMATS = {
         OutputFormat("trl", "TRL stepwise supervision", trl.COLUMNS, trl.write, has_weights=True),
         OutputFormat("math_shepherd", "Math-Shepherd", math_shepherd.COLUMNS, math_shepherd.write, has_weights=True),
         OutputFormat("rlhflow", "RLHFlow", rlhflow.COLUMNS, rlhflow.write, has_weights=True),
+        OutputFormat("native", "native, with metadata", native.COLUMNS, native.write),
         OutputFormat("processbench", "ProcessBench", processbench.COLUMNS, processbench.write),
         OutputFormat("steps", "long table of steps", steps.COLUMNS, steps.write, has_step_scores=True),
         OutputFormat("pairs", "preference pairs", pairs.COLUMNS, pairs.write),
@@ -118,12 +120,12 @@ def read_traces(
     columns: Mapping[str, str] | None = None,
 ) -> Iterator[TraceRecord | BadLine]:
     """Read every record of a file. `segmenter` divides texts into steps where the format has whole texts. `columns`
-    maps columns of a table to keys of the format."""
+    maps columns of a table, or keys of JSON records, to keys of the format."""
     read = get_input_format(format).read
-    if columns and table is None:
-        raise UnknownFormat("only the columns of CSV and Parquet files can be renamed")
     if isinstance(read, RecordReader):
         return read(stream, table=table, segmenter=segmenter, columns=columns)
+    if columns:
+        raise UnknownFormat(f"the keys of {format} files cannot be renamed")
     if table is not None:
         raise UnknownFormat(f"{format} files are JSON Lines: this format cannot be read from a {table} file")
     return read(stream)
@@ -134,7 +136,11 @@ def detect_format(
 ) -> InputFormat:
     """Detect the format of a file from its first readable record."""
     bad_line: BadLine | None = None
-    values = record_reader.read_rows(stream, table, columns=columns) if table else record_reader.split_values(stream)
+    if table:
+        values = record_reader.read_rows(stream, table, columns=columns)
+    else:
+        values = raw_values.split_values(stream)
+        values = raw_values.rename_keys(values, columns) if columns else values
     for value in islice(values, DETECTION_RECORDS):
         if isinstance(value, BadLine):
             bad_line = bad_line or value
@@ -158,5 +164,5 @@ def _describe_keys(record: object) -> str:
     keys = ", ".join(map(str, record))
     return (
         f"Its keys: {keys[:500] or 'none'}. Choose the format if it is one of {', '.join(INPUT_FORMATS)}; otherwise"
-        " give it the keys of the native format: problem, and steps or text."
+        " rename its keys to those of the native format: problem, and steps or text."
     )

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from formats import records, strict_json
-from formats.record_reader import RawValue, RecordReader
+from formats.raw_values import RawValue
+from formats.record_reader import RecordReader
 from formats.records import BadLine, ProblemRecord, ProvenanceRecord, ShortRecordName, TraceRecord
 
 ANNOTATORS = "MR-Ben annotators"

@@ -1,11 +1,23 @@
 """Stepmark's own format: a problem, and either steps or a text to split into steps. See docs/formats/native.md."""
 
-from collections.abc import Iterator
+import difflib
+import json
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from formats import records, segmenters, strict_json
+from formats.examples import (
+    MACHINE_COLUMNS,
+    Columns,
+    LabelRule,
+    OutputRow,
+    RowTally,
+    TraceExample,
+    get_taken_rating,
+)
 from formats.record_reader import RecordReader
 from formats.records import (
     JudgmentRecord,
@@ -19,6 +31,27 @@ from formats.records import (
     TurnRecord,
 )
 
+MAX_METADATA = 100_000  # characters of JSON per record
+_SIMILAR = 0.83  # `anwser` and `answer`, `label` and `labels`; less similar names are probably not typing errors
+COLUMNS: Columns = {
+    "problem": "string",
+    "answer": "string",
+    "solution": "string",
+    "domain": "string",
+    "ref": "string",
+    "steps": [{"text": "string", "alternatives": ["string"], "kind": "string", "rateable": "bool"}],
+    "segmenter": "string",
+    "final_answer": "string",
+    "verifier_score": "float64",
+    "is_right": "bool",
+    "base_model": "string",
+    "policy": "string",
+    "scaffold": "string",
+    "labels": ["float64"],
+    "labeler": "string",
+    **MACHINE_COLUMNS,
+    "metadata": "string",
+}
 _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
 
 
@@ -29,7 +62,7 @@ class NativeStep(Struct, gc=False, forbid_unknown_fields=True):
     rateable: bool = True
 
 
-class NativeItem(Struct, gc=False, forbid_unknown_fields=True):
+class NativeItem(Struct, gc=False):
     problem: str
     answer: str | UnsetType | None = UNSET
     solution: str | UnsetType | None = UNSET
@@ -37,8 +70,9 @@ class NativeItem(Struct, gc=False, forbid_unknown_fields=True):
     ref: RecordName = ""
     steps: list[str | NativeStep] | UnsetType = UNSET
     text: str | UnsetType = UNSET
-    segmenter: str = ""
+    segmenter: Annotated[str, Meta(max_length=100)] = ""
     final_answer: str | None = None
+    verifier_score: float | None = None
     is_right: bool | None = None
     base_model: RecordName = ""
     policy: RecordName = ""
@@ -46,28 +80,63 @@ class NativeItem(Struct, gc=False, forbid_unknown_fields=True):
     scaffold: RecordName = ""
     labels: list[Annotated[float, Meta(ge=-1, le=1)] | None] | UnsetType = UNSET
     labeler: Annotated[str, Meta(max_length=100)] | None = None
+    rater_kind: str | None = None
+    rater_name: Annotated[str, Meta(max_length=160)] | None = None
+    label_source: str | None = None
+    metadata: dict[str, object] | str | None = None  # text is JSON, for Parquet and CSV
+
+
+_KEYS = [field.name for field in msgspec.structs.fields(NativeItem)]
 
 
 def looks_like(record: object) -> bool:
     return isinstance(record, dict) and "problem" in record and bool({"steps", "text"} & record.keys())
 
 
-def parse_traces(item: NativeItem, segmenter: str = "") -> Iterator[TraceRecord]:
+def parse_traces(
+    item: NativeItem, segmenter: str = "", extras: Mapping[str, object] | None = None
+) -> Iterator[TraceRecord]:
+    """Make the trace of an item. `extras` are members that the format does not define: they become metadata."""
     steps, segmenter = _make_steps(item, segmenter)
     submissions = []
     if item.labels is not UNSET:
         if len(item.labels) > len(steps):
             raise strict_json.RecordMisfit(("labels",), f"{len(item.labels)} labels for {len(steps)} steps")
-        submissions = [SubmissionRecord(_make_turns(steps, item.labels), labeler=item.labeler)]
+        machine = item.rater_name or "" if item.rater_kind == "machine" else ""
+        labeler = None if machine else item.labeler
+        submissions = [SubmissionRecord(_make_turns(steps, item.labels), labeler=labeler, machine=machine)]
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
         ref=item.ref,
         answer=item.final_answer,
+        verifier_score=item.verifier_score,
         is_right=item.is_right,
         provenance=ProvenanceRecord(item.base_model, item.policy, item.sampler, item.scaffold, segmenter),
+        metadata=_make_metadata(item, extras or {}),
         submissions=submissions,
     )
+
+
+def _make_metadata(item: NativeItem, extras: Mapping[str, object]) -> dict[str, object]:
+    """Join the metadata and the unknown members of an item. A name that is nearly one of the format is refused."""
+    for key in extras:
+        if similar := difflib.get_close_matches(key, _KEYS, n=1, cutoff=_SIMILAR):
+            reason = f'unknown field "{key}": did you mean "{similar[0]}"? Rename it; any other name becomes metadata'
+            raise strict_json.RecordMisfit((key,), reason)
+    metadata = item.metadata or {}
+    if isinstance(metadata, str):
+        try:
+            metadata = msgspec.json.decode(metadata, type=dict[str, object])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise strict_json.RecordMisfit(("metadata",), f"not a JSON object: {error}") from error
+    if twice := next((key for key in extras if key in metadata), None):
+        raise strict_json.RecordMisfit((twice,), f'the metadata has a "{twice}", too')
+    metadata = {**metadata, **extras}
+    if metadata and len(msgspec.json.encode(metadata)) > MAX_METADATA:
+        reason = f"the metadata is longer than {MAX_METADATA:,} bytes: leave out a field"
+        raise strict_json.RecordMisfit((), reason)
+    return metadata
 
 
 def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[TurnRecord]:
@@ -88,7 +157,7 @@ def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
     if (item.steps is UNSET) == (item.text is UNSET):
         raise strict_json.RecordMisfit((), 'a record needs either "steps" or "text", not both')
     if item.steps is not UNSET:
-        return [_make_step(step) for step in item.steps], ""
+        return [_make_step(step) for step in item.steps], item.segmenter
     text = item.text or ""
     segmenter = chosen or item.segmenter or segmenters.choose_segmenter(text)
     if segmenter not in segmenters.SEGMENTER_NAMES:
@@ -105,4 +174,52 @@ def _make_step(step: str | NativeStep) -> StepRecord:
     return StepRecord(options, kind=step.kind, is_rateable=step.rateable)
 
 
-read = RecordReader(NativeItem, parse_traces, looks_like=looks_like, takes_segmenter=True)
+read = RecordReader(NativeItem, parse_traces, looks_like=looks_like, takes_segmenter=True, keeps_extras=True)
+
+
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    """Yield a row for each submission, or for the consensus. Absent fields are left out, so that a trace that is
+    imported again is the same trace."""
+    for facts, record in example.labeled_records(rule, tally):
+        rater = example.describe_rater(facts)
+        labels = _list_labels(record)
+        if example.is_consensus and -1 in labels:  # it ends at the first error, as in every format
+            labels = labels[: labels.index(-1) + 1]
+        problem, made = record.problem, record.provenance or ProvenanceRecord()
+        row: OutputRow = {
+            "problem": problem.text,
+            "answer": problem.answer,
+            "solution": problem.solution,
+            "domain": problem.domain,
+            "ref": record.ref,
+            "steps": [_write_step(step) for step in record.steps],
+            "segmenter": made.segmenter,
+            "final_answer": record.answer,
+            "verifier_score": record.verifier_score,
+            "is_right": record.is_right,
+            "base_model": made.base_model,
+            "policy": made.policy,
+            "scaffold": made.scaffold,
+            "labels": labels,
+            "labeler": rater.pop("rater"),
+            **rater,
+            "metadata": json.dumps(record.metadata, ensure_ascii=False) if record.metadata else None,
+        }
+        yield {key: value for key, value in row.items() if value is not UNSET}
+
+
+def _write_step(step: StepRecord) -> OutputRow:
+    text, *alternatives = [option.text for option in step.options] or [""]
+    return {"text": text, "alternatives": alternatives, "kind": step.kind, "rateable": step.is_rateable}
+
+
+def _list_labels(record: TraceRecord) -> list[float | None]:
+    by_position = {turn.position: _find_label(turn) for turn in record.submissions[0].turns}
+    n_labels = min(len(record.steps), max(by_position, default=-1) + 1)
+    return [by_position.get(position) for position in range(n_labels)]
+
+
+def _find_label(turn: TurnRecord) -> float | None:
+    """Return the rating of the step on the path, or its value if it is a soft label."""
+    rating = get_taken_rating(turn)
+    return turn.shown[turn.chosen or 0].value if rating is None and turn.shown else rating

@@ -6,7 +6,7 @@ A match of a pattern is not proof. Matches are counted; records are masked or re
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -59,7 +59,7 @@ def mask_text(text: str) -> str:
 def record_texts(record: TraceRecord) -> list[str]:
     """Return every different text of a record."""
     values = dict.fromkeys(getattr(owner, name) for owner, name in _text_fields(record))
-    return [value for value in values if isinstance(value, str)]
+    return [value for value in values if isinstance(value, str)] + list(_find_texts(record.metadata))
 
 
 def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
@@ -81,6 +81,22 @@ def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
                 yield judgment, "reason"
 
 
+def _find_texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _find_texts(item)
+
+
+def _mask_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _mask_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mask_texts(item) for item in value]
+    return mask_text(value) if isinstance(value, str) else value
+
+
 def describe_private(record: TraceRecord) -> str:
     """Name the kinds of private data in a record. The text is empty if nothing was found."""
     return ", ".join(_KIND_LABELS[kind] for kind in count_private(record_texts(record)))
@@ -91,5 +107,6 @@ def mask_record(record: TraceRecord) -> TraceRecord:
     for owner, name in _text_fields(record):
         if isinstance(text := getattr(owner, name), str):
             msgspec.structs.force_setattr(owner, name, mask_text(text))  # some owners are frozen
+    record.metadata = _mask_texts(record.metadata)
     record.residue = None  # the original bytes contain the private data
     return record

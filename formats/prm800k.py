@@ -15,9 +15,9 @@ from typing import Annotated, BinaryIO, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from formats import record_reader, strict_json
+from formats import raw_values, strict_json
 from formats.examples import MACHINE_COLUMNS, Columns, describe_machine
-from formats.record_reader import RawValue
+from formats.raw_values import RawValue
 from formats.records import (
     LIVE,
     PREGENERATED,
@@ -119,7 +119,7 @@ def looks_like(record: object) -> bool:
 
 def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
     """Read every record of the file in order: a line, an item of an array, or one object over several lines."""
-    for value in record_reader.split_values(stream):
+    for value in raw_values.split_values(stream):
         yield value if isinstance(value, BadLine) else parse_value(value)
 
 

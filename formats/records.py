@@ -125,6 +125,7 @@ class TraceRecord(Struct, gc=False):
     outcome_by: str = ""  # "file" if the outcome is known and the format does not say more
     outcome_grader: str = ""
     provenance: ProvenanceRecord | None = None
+    metadata: dict[str, object] = {}  # fields of the file that the format does not define
     submissions: list[SubmissionRecord] = []
     line: int | None = None
     digest: str = ""  # SHA-256 of the bytes of the record

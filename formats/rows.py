@@ -6,6 +6,7 @@ object for each step. Other formats build the record on demand.
 """
 
 import datetime as dt
+import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -78,6 +79,7 @@ class RowFacts(NamedTuple):
     answer: str | None
     verifier_score: float | None
     is_right: bool | None
+    metadata: str | None  # JSON
     ref: str
     outcome_by: str
     outcome_grader: str
@@ -149,6 +151,7 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
         "rater_kind": "machine" if submission and submission.machine else "imported" if submission else None,
         "kind": record.kind,
         "n_steps": len(record.steps),
+        "metadata": json.dumps(record.metadata) if record.metadata else None,
         "ref": record.ref,
         "outcome_by": record.outcome_by,
         "outcome_grader": record.outcome_grader,
@@ -191,6 +194,7 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
         outcome_by=facts.outcome_by,
         outcome_grader=facts.outcome_grader,
         provenance=provenance,
+        metadata=json.loads(facts.metadata) if facts.metadata else {},
         submissions=[] if facts.submission is None else [_build_submission(facts, turns)],
         residue=None if facts.residue is None else unpack_residue(bytes(facts.residue)),
     )

@@ -31,7 +31,10 @@ _SUBMISSION_COLUMNS = {
     "saw_reference_answer": "bool",
     "finish_reason": "string",
 }
-_FACT_COLUMNS = ("trace", "problem_digest", "domain", "is_contested", "arm", "q", "batch", "rank", "prm_score")
+_FACT_COLUMNS = (
+    *("trace", "problem_digest", "domain", "is_contested", "arm", "q", "batch", "rank", "prm_score"),
+    "metadata",
+)
 _NAME_COLUMNS = ("prm", "base_model", "policy", "scaffold", "segmenter", "source")
 _RATING: Columns = {
     **RATER_COLUMNS,
@@ -79,6 +82,7 @@ COLUMNS: Columns = {
     "segmenter": "string",
     "source": "string",
     "licence": "string",
+    "metadata": "string",
 }
 
 

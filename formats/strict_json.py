@@ -70,16 +70,17 @@ def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
     return record
 
 
-def check_strictness(line: bytes) -> None:
-    """Raise for errors that `decode` cannot see: in unknown keys, and duplicate keys."""
+def check_strictness(line: bytes) -> Any:
+    """Return the value. Raise for errors that `decode` cannot see: in unknown keys, and duplicate keys."""
     try:
         text = line.decode()
-        json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
+        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
     except (ValueError, RecursionError):
         locate_values(line)
         raise
     if _SURROGATE.search(line):
         locate_values(line)
+    return value
 
 
 def locate_values(line: bytes) -> "dict[_Path, int]":

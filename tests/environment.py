@@ -29,6 +29,7 @@ _running = ExitStack()
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Iterator[None]:
     os.environ.setdefault("SECRET_KEY", "test")
+    os.environ.setdefault("STEPMARK_OUTBOUND_HOSTS", "127.0.0.1,::1")  # servers that tests start
     os.environ.update(_running.enter_context(servers_of_tests()))
     return (yield)
 

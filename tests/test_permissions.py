@@ -117,6 +117,7 @@ URL_CASES: dict[str, UrlCase] = {
     "metrics": UrlCase("get", everybody(404)),
     # API: refused without a token; tests/api covers each role with one
     "api:schema": UrlCase("get", everybody(200)),
+    "api:security_events": UrlCase("get", everybody(401)),
     "api:projects": UrlCase("get", everybody(401)),
     "api:project": UrlCase("get", everybody(401), project_args),
     "api:agreement": UrlCase("get", everybody(401), project_args),
@@ -133,6 +134,7 @@ URL_CASES: dict[str, UrlCase] = {
     "account_signup": UrlCase("get", everybody(200)),
     "account_reset_password": UrlCase("get", everybody(200)),
     "account_change_password": UrlCase("get", everybody(200, visitor=302)),
+    "sign_ins": UrlCase("get", everybody(200, visitor=302)),
     "tokens": UrlCase("get", everybody(200, visitor=302)),
     "withdraw_token": UrlCase("post", everybody(404, visitor=302, engineer=302), api_token_args),
     "login_link": UrlCase("get", everybody(410), spent_token_args),
@@ -182,6 +184,9 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:reopen": UrlCase("post", its_rater(409), assignment_in_progress_args),
     "annotate:discard": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:part": UrlCase("get", its_rater(200), image_args),
+    # operators; members of projects are none
+    "dashboard:security_log": UrlCase("get", everybody(403, visitor=302)),
+    "dashboard:download_security_log": UrlCase("get", everybody(403, visitor=302)),
     # leads
     "dashboard:new_project": UrlCase("get", everybody(403, visitor=302, neighbour=200, owner=200, lead=200)),
     **{name: UrlCase(*each) for name, each in of_prms.PRM_URL_CASES.items()},

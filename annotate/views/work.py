@@ -225,7 +225,7 @@ def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submissio
 @_refusals_as_json
 def skip(request: UserRequest, assignment: int) -> HttpResponse:
     own, batch = _own_assignment(request, assignment), _decode_batch(request)
-    assignments.skip_trace(**own, reason=batch.reason, by=request.user)
+    assignments.skip_trace(**own, client=batch.client, writes=batch.writes, reason=batch.reason, by=request.user)
     return _json_response({"state": "released"})
 
 

@@ -19,6 +19,7 @@ from accounts.models import Scope, User
 from api import idempotency, request_bodies
 from api.problems import ApiProblem
 from api.views.projects import ProjectView
+from events import audit_log
 from formats import catalog, input_files
 from jobs import control
 from jobs.failures import JobFailed
@@ -137,10 +138,13 @@ class BadLinesView(ProjectView):
     @extend_schema(operation_id="read_bad_lines", responses={(200, "text/csv"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, job: int) -> FileResponse:
         """All bad lines of an import as CSV: line, column, reason."""
-        row = get_object_or_404(_project_imports(self.enter(request, slug).project), pk=job)
+        project = self.enter(request, slug).project
+        row = get_object_or_404(_project_imports(project), pk=job)
         path = scan.bad_lines_path(row.pk)
         if not path.exists():
             raise Http404
+        name, by = f"{slug}-bad-lines-{job}.csv", cast(User, request.user)
+        audit_log.log_download(file=name, by=by, now=timezone.now(), project=project.pk)
         return FileResponse(path.open("rb"), content_type="text/csv; charset=utf-8")
 
 

@@ -1,5 +1,6 @@
 """Template tags and filters for charts, tables and numbers."""
 
+import json
 from typing import Any
 
 from django import template
@@ -50,6 +51,12 @@ def rarity(rate: float) -> str:
     n = min(1 / max(rate, 1e-12), 1e9)
     digits = max(len(str(int(n))) - 2, 0)
     return _("1 in %(n)s") % {"n": f"{round(n, -digits):,.0f}"}
+
+
+@register.filter
+def plain(value: object) -> str:
+    """Return text as it is, and any other JSON value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @register.filter

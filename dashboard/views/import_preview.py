@@ -47,11 +47,11 @@ class ImportOptionsForm(forms.Form):
         help_text=_("Applies to solutions that are not yet split into steps."),
     )
     columns = forms.CharField(
-        label=_("Rename columns"),
+        label=_("Rename fields"),
         required=False,
         max_length=2000,
         help_text=_(
-            "For CSV and Parquet files: column=field pairs, separated by commas, for example question=problem. A column"
+            "Columns of tables or keys of JSON records, separated by commas, for example question=problem. A name"
             " without a field, as in notes=, is left out."
         ),
     )

@@ -24,6 +24,7 @@ from dashboard import paging
 from dashboard.access import membership_or_404, post_view, safe_view
 from dashboard.render import project_page
 from dashboard.views.import_preview import MAX_BAD_LINES
+from events import audit_log
 from jobs import control
 from jobs.models import Job, JobQuerySet, JobState
 from labeling.models import Project, Source, Trace
@@ -157,6 +158,7 @@ def download_bad_lines(request: HttpRequest, slug: str, job: int) -> FileRespons
     if not path.exists():
         raise Http404
     name = f"{actor.project.slug}-bad-lines-{job}.csv"
+    audit_log.log_download(file=name, by=actor.user, now=timezone.now(), project=actor.project_id)
     return FileResponse(path.open("rb"), as_attachment=True, filename=name, content_type="text/csv; charset=utf-8")
 
 

@@ -304,10 +304,23 @@ def _apply_consequences(facts: AssignmentFacts, by: User | None, now: dt.datetim
         onboarding.handle_submission(assignment_id=facts.assignment, by=by, now=now)
 
 
-def skip_trace(*, assignment_id: int, rater_id: int, reason: str, now: dt.datetime, by: User | None) -> None:
-    """Return the trace to the queue, up to the daily limit of the project. Its ratings are kept. Raises an
-    AssignmentError."""
+def skip_trace(
+    *,
+    assignment_id: int,
+    rater_id: int,
+    client: str = "",
+    writes: Sequence[IncomingEdit] = (),
+    reason: str,
+    now: dt.datetime,
+    by: User | None,
+) -> None:
+    """Record the remaining edits and return the trace to the queue, up to the daily limit of the project.
+
+    Raises an AssignmentError. If the skip is refused, the edits are recorded all the same: the rater goes on with them.
+    """
     ended_reason = _SKIP_PREFIX + validate_reason(reason)
+    if writes:
+        edits.record_edits(assignment_id=assignment_id, rater_id=rater_id, client=client, writes=writes, now=now)
     with transaction.atomic():
         # Locks the rater, so that concurrent skips count one after the other.
         rater = Rater.objects.select_for_update(no_key=True).filter(pk=rater_id).first()

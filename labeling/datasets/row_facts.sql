@@ -13,7 +13,7 @@ SELECT m.position, u.id AS submission, u.revision, m.consensus_revision, m.score
   u.is_quality_control, u.is_screening, CASE WHEN h.is_hidden THEN NULL ELSE u.residue END AS residue,
   CASE WHEN h.is_hidden THEN r.pseudonym::text ELSE r.labeler END AS labeler, r.machine, r.kind AS rater_kind,
   v.name AS label_source, t.kind, t.n_steps, t.answer,
-  t.verifier_score, t.is_right, t.ref, t.outcome_by, t.outcome_grader, p.base_model, p.policy, p.scaffold,
+  t.verifier_score, t.is_right, NULLIF(t.metadata, '{}')::text AS metadata, t.ref, t.outcome_by, t.outcome_grader, p.base_model, p.policy, p.scaffold,
   p.segmenter, q.text, q.reference_answer, q.reference_solution, q.has_reference_answer,
   q.has_reference_solution, q.ref AS problem_ref, q.domain
 FROM labeling_manifestrow m

@@ -163,6 +163,7 @@ class Trace(models.Model):
     is_right = models.BooleanField(null=True, blank=True)
     outcome_by = models.CharField(max_length=16, choices=OutcomeSource, blank=True)
     outcome_grader = models.CharField(max_length=200, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)  # fields of the file that its format does not define
 
     provenance = models.ForeignKey(
         Provenance, null=True, on_delete=models.PROTECT, related_name="traces", db_index=False

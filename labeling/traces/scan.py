@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from formats import catalog, input_files, privacy, record_reader
+from formats import catalog, input_files, privacy, raw_values
 from formats.privacy import PrivacyMode
 from formats.records import BadLine, SubmissionRecord, TraceRecord
 from jobs.failures import JobFailed
@@ -25,6 +25,7 @@ from labeling.traces import trace_rows
 PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
 BAD_LINES_KEPT = 1000
+METADATA_NAMES_KEPT = 50
 BAD_LINES_HEADER = ("line", "column", "reason")
 _PATH_ENDS = ("solution", "found_error")
 # Kinds of ratings that require the name of their rater or machine.
@@ -41,7 +42,7 @@ class ImportOptions(Struct, kw_only=True):
 
     format: str = "auto"
     segmenter: str = ""  # for texts that are not divided into steps; empty: choose one per text
-    columns: str = ""  # columns of a table that have other names than the format's keys: "question=problem, notes="
+    columns: str = ""  # columns or keys that have other names than the format's: "question=problem, notes="
     labels: ImportedLabelKind = ImportedLabelKind.JUDGMENTS
     labels_by: str = ""
     gold_use: str = GoldUse.HIDDEN.value
@@ -53,9 +54,9 @@ class ImportOptions(Struct, kw_only=True):
 
     def column_names(self) -> dict[str, str]:
         try:
-            return record_reader.parse_columns(self.columns)
+            return raw_values.parse_columns(self.columns)
         except ValueError as error:
-            raise catalog.UnknownFormat(f"columns to rename: {error}") from error
+            raise catalog.UnknownFormat(f"fields to rename: {error}") from error
 
     def check(self) -> None:
         if self.labels in NAMED_KINDS and not self.labels_by.strip():
@@ -89,6 +90,7 @@ class ImportReport(Struct):
     right_with_error: int = 0
     labels_by: dict[str, int] = {}
     segmenters: dict[str, int] = {}
+    metadata: dict[str, int] = {}  # records by field that was kept as metadata, the first fields only
     private: dict[str, int] = {}
     masked: int = 0
 
@@ -117,6 +119,9 @@ class ImportReport(Struct):
         _add_counts(self.outcomes, [{True: "right", False: "wrong", None: "unknown"}[record.is_right]])
         if record.provenance and record.provenance.segmenter:
             _add_counts(self.segmenters, [record.provenance.segmenter])
+        for name in record.metadata:
+            if name in self.metadata or len(self.metadata) < METADATA_NAMES_KEPT:
+                _add_counts(self.metadata, [name])
         self.count_ratings(record)
 
     def count_ratings(self, record: TraceRecord) -> None:
@@ -387,6 +392,8 @@ def _content_figures(report: ImportReport) -> Iterator[ReportFigure]:
     for name, n in sorted(report.finish_reasons.items()):
         yield _count(_("finish reason %s") % name if name != "None" else _("no finish reason"), n)
     yield from _nonzero_counts((_("steps written by raters"), report.written_steps))
+    for name, n in sorted(report.metadata.items()):
+        yield _count(_("field %s, kept as metadata") % name, n)
 
 
 def _rating_figures(report: ImportReport) -> Iterator[ReportFigure]:

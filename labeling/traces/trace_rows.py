@@ -61,6 +61,7 @@ TRACE = BulkTable(
     Trace,
     *("id", "project_id", "problem_id", "digest", "kind", "n_steps", "ref", "answer", "verifier_score"),
     *("is_right", "outcome_by", "outcome_grader", "provenance_id", "source_id", "source_line", "added_at"),
+    "metadata",
 )
 STEP = BulkTable(Step, "id", "trace_id", "position", "kind", "is_rateable", "separator", "source_position")
 OPTION = BulkTable(Option, "id", "step_id", "position", "origin", "text")
@@ -284,6 +285,7 @@ class TraceRows:
                 *(trace.pk, self._project.pk, problem_id, digest, record.kind, len(steps), record.ref, record.answer),
                 *(record.verifier_score, record.is_right, record.outcome_by, record.outcome_grader),
                 *(self._provenance(record.provenance), self._source.pk, record.line, self._added_at),
+                msgspec.json.encode(record.metadata).decode() if record.metadata else "{}",
             )
         )
         for position, step in enumerate(steps):

@@ -38,8 +38,8 @@ class BackendUnreachable(BackendError):
 class RequestRefused(BackendError):
     """The backend answered with a status that a retry would not change."""
 
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(f"The scorer answered {status}: {text}. Check its address, model name and secret.")
+    def __init__(self, status: int) -> None:
+        super().__init__(f"The scorer answered {status}. Check its address, model name and secret, and its log.")
         self.status = status
 
 

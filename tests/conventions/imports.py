@@ -18,6 +18,7 @@ ALLOWED = (
         (
             "config/",
             "accounts/tasks",
+            "events/tasks",
             "jobs/",
             "supervisor/",
             "labeling/tasks",

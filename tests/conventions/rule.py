@@ -13,6 +13,7 @@ PACKAGES = frozenset(
     {
         "accounts",
         "rawsql",
+        "outbound",
         "events",
         "jobs",
         "labeling",

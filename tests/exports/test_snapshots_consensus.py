@@ -58,10 +58,11 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
         assert "That is four." in json.dumps(found[name])
     assert [(row["step"], row["chosen"], row["rejected"]) for row in found["pairs"]] == [(1, "Add two.", "Take two.")]
     assert [row["label"] for row in found["processbench"]] == [ERROR]
+    assert [row["labels"] for row in found["native"]] == [[1, 1, -1]]
     assert [row["first_error"] for row in found["first_errors"] if row["by"] == "consensus"] == [ERROR]
     labels = {(row["step"], row["option"]): row["label"] for row in found["steps"]}
     assert labels == {(0, 0): 1, (1, 0): 1, (1, 1): -1, (2, 0): -1, (3, 0): None, (3, 1): None, (4, 0): None}
     beyond = [row for row in found["steps"] if row["step"] > ERROR]
     assert all(row["confidence"] is None for row in beyond)
     assert all(row["n_raters"] for row in beyond), "ratings after the error are kept"
-    assert set(found) == {"trl", "math_shepherd", "rlhflow", "pairs", "processbench", "first_errors", "steps"}
+    assert set(found) == {"trl", "math_shepherd", "rlhflow", "pairs", "processbench", "first_errors", "steps", "native"}

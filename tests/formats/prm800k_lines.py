@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from formats import prm800k
-from formats.record_reader import RawValue
+from formats.raw_values import RawValue
 from formats.records import TraceRecord
 
 # Any character that a database can store; the reader refuses the others.

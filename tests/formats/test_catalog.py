@@ -125,7 +125,7 @@ BAD = [
     ("math_shepherd", {"input": "Q Step 1: a ки", "label": "Q Step 1: b +"}, None, "label"),
     ("chat", {"messages": [{"role": "user"}], "step_labels": {"3": 1}}, 55, '"3"'),
     ("native", {"problem": "p"}, 1, '"steps"'),
-    ("native", {"problem": "p", "steps": [], "typo": 1}, None, "`typo`"),
+    ("native", {"problem": "p", "steps": [], "step": 1}, 39, '"steps"'),
     ("native", {"problem": "p", "text": "a", "segmenter": "by mood"}, 44, "by mood"),
     ("mr_ben", {"Question": "q"}, 1, "`Model_Solution_Steps`"),
     ("processbench", {"problem": "p", "steps": [], "label": -1, "id": "x" * 201}, 50, "in id"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from formats import catalog, examples, math_shepherd, prm800k, processbench
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import LabeledPath, LabelRule, RowTally, make_arrow_schema
-from formats.record_reader import RawValue
+from formats.raw_values import RawValue
 from formats.records import OptionRecord, StepRecord, TraceRecord
 from tests.formats import prm800k_lines as prm
 from tests.formats.export_rows import make_example, write_rows

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import prm800k
-from formats.record_reader import RawValue
+from formats.raw_values import RawValue
 from formats.records import BadLine, TraceRecord
 from formats.rows import SEPARATOR, CompactRow, ExportRow, RowFacts
 from tests.formats import prm800k_lines as prm

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import record_reader
-from formats.record_reader import RawValue, RecordReader
+from formats import raw_values
+from formats.raw_values import RawValue
+from formats.record_reader import RecordReader
 from formats.records import BadLine, ProblemRecord, TraceRecord
 
 
@@ -19,7 +20,7 @@ class ObjectRecord(msgspec.Struct):
 
 
 def values(content: bytes) -> list[RawValue | BadLine]:
-    return list(record_reader.split_values(io.BytesIO(content)))
+    return list(raw_values.split_values(io.BytesIO(content)))
 
 
 def read(content: bytes) -> list[TraceRecord | BadLine]:
@@ -81,7 +82,7 @@ def test_bad_lines_have_the_place_of_the_error(content: bytes, expected: tuple[i
 
 
 def test_split_refuses_a_long_record_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_reader, "LINE_LIMIT", 100_000)
+    monkeypatch.setattr(raw_values, "LINE_LIMIT", 100_000)
     (found,) = values(b'[{"a": "' + b"x" * 500_000 + b'"}]')
     assert isinstance(found, BadLine)
     assert (found.line, found.column) == (1, 2)
@@ -103,23 +104,23 @@ def test_split_reads_several_arrays() -> None:
     ],
 )
 def test_read_lines_numbers_lines_as_an_editor_does(content: bytes, expected: list[tuple[int, bytes]]) -> None:
-    assert list(record_reader.read_lines(io.BytesIO(content))) == expected
+    assert list(raw_values.read_lines(io.BytesIO(content))) == expected
 
 
 @pytest.mark.parametrize(
     "content", [b"\xef\xbb\xbf\n \n  [1]\n[2]\n", b"\xef\xbb\xbf[1]", b"", b"\n\n", b"x" * 99 + b"\ny"]
 )
 def test_read_head_loses_nothing(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_reader, "_PIECE", 3)
+    monkeypatch.setattr(raw_values, "_PIECE", 3)
     stream = io.BytesIO(content)
-    begun = record_reader.read_head(stream)
-    assert list(record_reader.read_lines(stream, begun=begun)) == list(record_reader.read_lines(io.BytesIO(content)))
+    begun = raw_values.read_head(stream)
+    assert list(raw_values.read_lines(stream, begun=begun)) == list(raw_values.read_lines(io.BytesIO(content)))
 
 
 def test_read_lines_refuses_a_huge_line_and_continues_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_reader, "LINE_LIMIT", 10)
+    monkeypatch.setattr(raw_values, "LINE_LIMIT", 10)
     stream = io.BytesIO(b"a\n" + b"x" * 100 + b"\n" + b"y" * 10 + b"\nb\n" + b"z" * 11)
-    found = list(record_reader.read_lines(stream))
+    found = list(raw_values.read_lines(stream))
     assert [item if isinstance(item, tuple) else item.line for item in found] == [
         (1, b"a"),
         2,

@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from formats import catalog, record_reader
+from formats import catalog, raw_values
 from formats.catalog import UnknownFormat
 from formats.records import BadLine, TraceRecord
 
@@ -46,16 +46,11 @@ def test_columns_are_renamed_and_left_out(table: str) -> None:
         assert (bad.line, bad.column) == (1, 1)
 
 
-def test_only_columns_of_tables_are_renamed() -> None:
-    with pytest.raises(UnknownFormat):
-        catalog.read_traces(io.BytesIO(b"{}"), format="native", columns=COLUMNS)
-
-
 @pytest.mark.parametrize("text", ["question", "=problem", "question=problem,x"])
 def test_malformed_column_names_are_refused(text: str) -> None:
-    assert record_reader.parse_columns("question = problem,notes=\n") == {"question": "problem", "notes": ""}
+    assert raw_values.parse_columns("question = problem,notes=\n") == {"question": "problem", "notes": ""}
     with pytest.raises(ValueError, match="COLUMN"):
-        record_reader.parse_columns(text)
+        raw_values.parse_columns(text)
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])

@@ -9,12 +9,19 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from labeling import queue
-from labeling.models import Assignment, Judgment, RatingEdit, StepReview, Submission
+from labeling.models import Assignment, Judgment, Project, RatingEdit, StepReview, Submission
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.test_work import RaterDay, eventually, press, ratings, saved
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SUBMITTED = "#notices [data-notice=submitted]"
+SLOW_FETCH = """
+    const { fetch } = window;
+    window.fetch = async (url, options) => {
+        if (String(url).endsWith("/%s")) await new Promise((resolve) => setTimeout(resolve, 700));
+        return fetch(url, options);
+    };
+"""
 THREE: list[str | list[str]] = ["One.", "Two.", "Three."]
 
 
@@ -280,6 +287,28 @@ def test_skip_is_not_offered_where_it_cannot_be(visit: Visit) -> None:
     press(page, "?")
     expect(page.locator("#help [data-act=report]")).to_be_visible()
     expect(page.locator("#help [data-act=skip]")).to_be_hidden()
+
+
+@pytest.mark.parametrize("slow", ["skip", "claim"])
+def test_refused_skip_brings_the_trace_back(slow: str, visit: Visit) -> None:
+    """Whichever answer comes last: the one to the skip, or the next trace."""
+    day = RaterDay(["One.", "And two."], ["Next.", "And on."], skip_limit_per_day=2)
+    page = visit(day.user)
+    page.add_init_script(SLOW_FETCH % slow)
+    day.begin(page)
+    refused = shown(page)
+    Project.objects.update(skip_limit_per_day=0)
+    press(page, "3")
+    press(page, "s")
+    page.keyboard.type("too long")
+    page.keyboard.press("Enter")
+    expect(page.locator("#notices [data-notice=refused]")).to_be_visible()
+    expect(page.locator(f"html[data-ready='{refused}'] #step-0.is-rated")).to_be_visible()
+    page.wait_for_timeout(800)
+    assert shown(page) == refused
+    submit(page, "3")
+    assert Submission.objects.get().assignment_id == refused
+    assert Assignment.objects.get(pk=refused).state == "submitted"
 
 
 def test_enter_submits_after_clicks(visit: Visit) -> None:

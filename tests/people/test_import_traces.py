@@ -56,7 +56,7 @@ def test_import_traces_renames_columns_and_groups_bad_lines(tmp_path: Path) -> N
     table.write_text("question,steps,note\n" + "".join(f'{n}?,"[""a""]",x\n' for n in range(30)))
     with pytest.raises(CommandError):
         call_command("import_traces", str(table), "--project", "maths", "--format", "native", stderr=err)
-    assert err.getvalue().count("`question`") == 1
+    assert err.getvalue().count("`problem`") == 1
     assert "--lenient" in err.getvalue()
     import_traces(table, "--map", "question=problem", "--map", "note=")
     assert Trace.objects.count() == 30

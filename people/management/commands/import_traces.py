@@ -54,8 +54,8 @@ class Command(BaseCommand):
             dest="columns",
             action="append",
             default=[],
-            metavar="COLUMN=FIELD",
-            help="for CSV and Parquet: read a column as a field of the format, or leave it out (COLUMN=); repeatable",
+            metavar="NAME=FIELD",
+            help="read a column or a JSON key as a field of the format, or leave it out (NAME=); repeatable",
         )
         add("--labels", default="judgments", choices=ImportedLabelKind.values, help="what the ratings in the file are")
         add(
@@ -94,7 +94,7 @@ class Command(BaseCommand):
             bar.clear()
             self._print_bad_lines(error.report)
             self.stderr.write(
-                _("Use --lenient to skip bad lines, --format NAME for another format, --map to rename columns.")
+                _("Use --lenient to skip bad lines, --format NAME for another format, --map to rename fields.")
             )
             raise CommandError(str(error).partition(": ")[0]) from error
         except (JobFailed, input_files.UnreadableFile, catalog.UnknownFormat) as error:

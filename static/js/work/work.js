@@ -37,6 +37,7 @@ class WorkPage {
   #left = new Map(); // assignment -> view of a trace whose ending the server has not answered
   #waiting = []; // views that come before the next trace
   #lastSubmit = null;
+  #arriving = null; // settles when the next trace is on the page
 
   constructor(store) {
     this.stage = document.getElementById("stage");
@@ -141,7 +142,12 @@ class WorkPage {
     return performance.now() < this.#deafUntil;
   }
 
-  async #showNext() {
+  #showNext() {
+    this.#arriving = this.#prepareNext();
+    return this.#arriving;
+  }
+
+  async #prepareNext() {
     this.messages.refresh();
     await this.outbox.whenStored(); // the annotator may close the tab as soon as the next trace is visible
     const waiting = this.#waiting.pop();
@@ -157,7 +163,12 @@ class WorkPage {
     return this.#sync();
   }
 
-  async #fetchNext() {
+  #fetchNext() {
+    this.#arriving = this.#claimNext();
+    return this.#arriving;
+  }
+
+  async #claimNext() {
     this.stage.setAttribute("aria-busy", "true");
     try {
       this.show(await this.supply.claim());
@@ -448,6 +459,7 @@ class WorkPage {
   async #handleRefusal({ assignment, error, items }) {
     const ending = items.find((item) => item.verb);
     if (!ending) return showNotice(error.message, "refused");
+    await this.#arriving?.catch(() => {}); // else the next trace would replace the one that comes back
     const view = this.#left.get(assignment);
     this.#left.delete(assignment);
     this.supply.unmarkLeft(assignment, ending.body.revision);

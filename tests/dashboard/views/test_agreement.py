@@ -24,17 +24,10 @@ from tests import factories
 from tests.api import api_clients
 from tests.dashboard.labeled_project import label_traces, read_csv
 from tests.labeling.quality import submitted_work
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import Personas
 
 pytestmark = pytest.mark.django_db
 REASON = "reason if missing"
-
-
-@pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
-    client.force_login(cast.lead)
-    return cast
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
-    client.force_login(cast.lead)
-    return cast
-
-
-@pytest.fixture
 def address(cast: Personas) -> str:
     return reverse("dashboard:annotators", args=[cast.project.slug])
 

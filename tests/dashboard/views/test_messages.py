@@ -10,16 +10,9 @@ from labeling.models import Rater
 from people import member_messages, members
 from people.models import MemberMessage, Role
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import Personas
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
-    client.force_login(cast.lead)
-    return cast
 
 
 def test_message_and_its_answer(client: Client, cast: Personas) -> None:

@@ -12,16 +12,9 @@ from labeling.gold_sets import IN_SET
 from labeling.models import Gold
 from labeling.models.gold import GoldUse
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import Personas
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
-    client.force_login(cast.lead)
-    return cast
 
 
 @pytest.fixture

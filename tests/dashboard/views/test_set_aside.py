@@ -15,17 +15,10 @@ from labeling.quality.resolve import resolve_traces
 from people.models import Membership
 from tests import factories
 from tests.labeling.quality import submitted_work
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import Personas
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
-
-
-@pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
-    client.force_login(cast.lead)
-    return cast
 
 
 @pytest.fixture

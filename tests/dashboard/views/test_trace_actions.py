@@ -15,17 +15,10 @@ from labeling.quality.adjudication import decide_trace
 from labeling.quality.gold import make_gold
 from tests import factories
 from tests.dashboard.labeled_project import label_traces
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import Personas
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
-
-
-@pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
-    client.force_login(cast.lead)
-    return cast
 
 
 @pytest.fixture

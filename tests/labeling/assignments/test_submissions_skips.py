@@ -1,6 +1,7 @@
 """Skipping gives a trace back, as often as the project allows."""
 
 import datetime as dt
+from contextlib import nullcontext
 
 import pytest
 
@@ -51,6 +52,20 @@ def test_skip_is_refused_at_the_daily_limit(rater: Rater, now: dt.datetime) -> N
     assert refusal.value.limit == 2
     assert Assignment.objects.filter(rater=rater, state="released").count() == 2
     skip(rater, now + dt.timedelta(days=1))
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_skip_records_the_edits_that_come_with_it(is_refused: bool, rater: Rater, now: dt.datetime) -> None:
+    assignment = factories.make_assignment(rater, factories.make_trace(rater.project))
+    client = WorkPageClient(assignment)
+    if is_refused:
+        skip(rater, now)
+        skip(rater, now)
+    with pytest.raises(assignments.SkipLimitReached) if is_refused else nullcontext():
+        assignments.skip_trace(**client.place, writes=[client.write(0, -1)], reason="no", now=now, by=rater.user)
+    assert current_ratings(assignment) == {(0, 0): -1}
+    assignment.refresh_from_db()
+    assert assignment.state == ("opened" if is_refused else "released")
 
 
 def test_skip_needs_an_open_assignment(rater: Rater, now: dt.datetime) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from formats import prm800k
-from formats.record_reader import RawValue
+from formats.raw_values import RawValue
 from formats.records import TraceRecord
 from labeling import assignments
 from labeling.datasets import manifest
