@@ -7,12 +7,12 @@ from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.account.authentication import get_authentication_records
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
-from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from accounts import rate_limits
 from accounts.models import User
 from accounts.security_log import log_account_event
 
@@ -25,6 +25,28 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         "too_many_login_attempts": _("Too many attempts for this account. Wait five minutes, then try again."),
     }
 
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the attempt as failed. `authenticate` takes that back after a success."""
+        try:
+            rate_limits.take(
+                {"login_failed": 1}, now=timezone.now().timestamp(), **self._attempt_keys(request, credentials)
+            )
+        except rate_limits.TooManyRequests:
+            _log_login_event("locked", _find_named_user(credentials))
+            raise self.validation_error("too_many_login_attempts") from None
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            rate_limits.take(
+                {"login_failed": -1}, now=timezone.now().timestamp(), **self._attempt_keys(request, credentials)
+            )
+        return user
+
+    def _attempt_keys(self, request: HttpRequest, credentials: dict[str, Any]) -> dict[str, str]:
+        name = str(credentials.get("email") or credentials.get("username") or "").lower()
+        return {"address": rate_limits.client_address(request), "account": rate_limits.hash_key(name)}
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False  # accounts are created through invitations
 
@@ -34,13 +56,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
             return bool(super().is_safe_url(url))
         except ValueError:
             return False
-
-    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        try:
-            super().pre_authenticate(request, **credentials)
-        except ValidationError:
-            _log_login_event("locked", _find_named_user(credentials))
-            raise
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         _log_login_event("login_failed", _find_named_user(credentials))

@@ -7,14 +7,14 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 from django.views.generic import TemplateView
 
-from accounts import views
+from accounts import rate_limits, views
 
 # Accounts are created through invitations, and the platform sends no email: these pages explain what to do instead.
 _explain_sign_up = login_not_required(TemplateView.as_view(template_name="accounts/sign_up.html"))
 _explain_forgotten_password = login_not_required(TemplateView.as_view(template_name="accounts/forgot_password.html"))
 
 urlpatterns = [
-    path("accounts/login/", allauth_views.login, name="account_login"),
+    path("accounts/login/", rate_limits.limit_posts("login")(allauth_views.login), name="account_login"),
     path("accounts/logout/", allauth_views.logout, name="account_logout"),
     path("accounts/inactive/", allauth_views.account_inactive, name="account_inactive"),
     path("accounts/sign-up/", _explain_sign_up, name="account_signup"),

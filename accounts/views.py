@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import login, security_log, tokens, users
 from accounts.forms import ChangePasswordForm, NewPasswordForm, NewTokenForm
 from accounts.models import LinkPurpose, User
+from accounts.rate_limits import limit_posts
 
 SIGN_INS_SHOWN = 100
 THEME_COOKIE_LIFETIME = dt.timedelta(days=365)
@@ -27,6 +28,7 @@ THEME_COOKIE_LIFETIME = dt.timedelta(days=365)
 @login_not_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@limit_posts("link")
 def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
     """Show a button that uses the link up: message previews open links but press no buttons."""
     try:
@@ -43,6 +45,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
 @never_cache
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
+@limit_posts("link")
 def new_password(request: HttpRequest, token: str) -> HttpResponseBase:
     try:
         link = tokens.find_link(token=token, purpose=LinkPurpose.NEW_PASSWORD, now=timezone.now())
@@ -58,6 +61,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponseBase:
 
 @sensitive_post_parameters("current", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
+@limit_posts("change_password")
 def change_password(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     form = ChangePasswordForm(request.POST or None, user=user)
@@ -74,6 +78,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@limit_posts("make_token")
 def manage_api_tokens(request: HttpRequest) -> HttpResponse:
     """List and create API tokens. A secret is shown once, in the response to the request that creates it."""
     user, now = cast(User, request.user), timezone.now()

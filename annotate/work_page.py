@@ -132,6 +132,10 @@ def _save_strings() -> dict[str, Any]:
         "save_logged_out": _plural_forms(
             "Logged out. {count} rating saved here", "Logged out. {count} ratings saved here"
         ),
+        "save_limited": _plural_forms(
+            "Too many changes at once. {count} rating saved here, sent later",
+            "Too many changes at once. {count} ratings saved here, sent later",
+        ),
         "save_broken": _("This browser can't store ratings: {detail}"),
         "reclaimed": _("This trace was returned to the queue. You can still finish and submit it."),
         "logged_out": _("You're logged out. Your ratings are saved here. Log in to send them."),
@@ -147,6 +151,10 @@ def _memory_only_strings() -> dict[str, Any]:
         "save_saved": _("Saved on the server (this browser keeps no copy)"),
         "save_waiting": _plural_forms(
             "Offline. {count} rating unsent: keep this tab open", "Offline. {count} ratings unsent: keep this tab open"
+        ),
+        "save_limited": _plural_forms(
+            "Too many changes at once. {count} rating unsent: keep this tab open",
+            "Too many changes at once. {count} ratings unsent: keep this tab open",
         ),
         "save_logged_out": _plural_forms(
             "Logged out. {count} rating unsent: keep this tab open",

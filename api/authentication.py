@@ -1,14 +1,15 @@
 """Token authentication and scopes. Session cookies are ignored, so no page can make a browser call the API."""
 
+import time
 from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from rest_framework import authentication, exceptions, permissions
+from rest_framework import authentication, exceptions, permissions, throttling
 from rest_framework.request import Request
 
-from accounts import tokens
+from accounts import rate_limits, tokens
 from accounts.models import ApiToken, User
 
 SCHEME = "Bearer"
@@ -21,11 +22,31 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return None
         token = tokens.find_api_token(secret=secret.strip(), now=timezone.now())
         if token is None:
+            limit_requests({"api_failed": 1}, address=rate_limits.client_address(request._request))
             raise exceptions.AuthenticationFailed(_("Invalid token: it is unknown, revoked or expired."))
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         return SCHEME
+
+
+def limit_requests(actions: dict[str, float], **keys: object) -> None:
+    """Count a request. Raises Throttled if a limit is reached."""
+    try:
+        rate_limits.take(actions, now=time.time(), **keys)
+    except rate_limits.TooManyRequests as error:
+        raise exceptions.Throttled(error.seconds) from None
+
+
+class RequestThrottle(throttling.BaseThrottle):
+    """Limit the requests of each token, and of each address without one."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        if isinstance(request.auth, ApiToken):
+            limit_requests({"api": 1}, token=request.auth.pk)
+        else:
+            limit_requests({"api_anonymous": 1}, address=rate_limits.client_address(request._request))
+        return True
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # spectacular's own

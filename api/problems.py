@@ -6,6 +6,7 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -24,6 +25,7 @@ _STATUS_DESCRIPTIONS = {
     "401": "The token is missing or invalid.",
     "403": "The token lacks the scope, or its user the role.",
     "404": "Not found, or not visible to the token's user.",
+    "429": "Too many requests; `Retry-After` gives the seconds to wait.",
     "default": "The request was refused; see `status` and `detail`.",
 }
 
@@ -48,6 +50,8 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         if isinstance(exc, Http404):  # Django's message names the model
             detail = _("Not found.")
         content = {"detail": str(detail)}
+    request = context["request"]
+    request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
     response.data = {"type": "about:blank", "status": response.status_code, **content}
     response.content_type = "application/problem+json"
     return response

@@ -22,6 +22,7 @@ def temporary_databases(names: Sequence[str]) -> Iterator[dict[str, Any]]:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.setdefault("SECRET_KEY", "only for the benchmark")
     os.environ["STEPMARK_LOG_LEVEL"] = "ERROR"
+    os.environ["STEPMARK_RATE_LIMIT_FACTOR"] = "0"
     with _on_server(url, names) as made:
         yield made
 

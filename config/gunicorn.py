@@ -1,18 +1,23 @@
 """Configure the web server: `gunicorn --config config/gunicorn.py config.wsgi`."""
 
 import os
+import resource
 from typing import Any
 
 from config import env
 from host import processes
 
-worker_class = "gthread"
+worker_class = "config.web_worker.BufferedWorker"
 workers = env.read_int("STEPMARK_WEB_WORKERS", default=1, least=1)
 # The master loads the application: its workers share memory, and a restart takes no import time.
 preload_app = True
 threads = env.read_int("STEPMARK_WEB_THREADS", default=8, least=1)
 # An idle connection is cheap; a new one costs a rater a round trip.
 keepalive = 30
+# Each takes a file descriptor. When they run short, the connection that has been idle longest is closed.
+worker_connections = min(2000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
+limit_request_line = 8190
+limit_request_fields = 60
 graceful_timeout = 8
 timeout = 60
 control_socket_disable = True

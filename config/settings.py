@@ -67,6 +67,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "config.uploads.UploadMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.sessions.SessionUserMiddleware",
     "config.middleware.EventOriginMiddleware",
@@ -83,6 +84,7 @@ RATING_REQUEST_PREFIX = "/work/"
 RATING_REQUEST_MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "config.uploads.UploadMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.sessions.SessionUserMiddleware",
     "config.middleware.ErrorLogMiddleware",
@@ -130,9 +132,23 @@ DATABASES = {
 # The prepared statements of `rawsql` find rows by key, so one generic plan fits all; planning each time took PostgreSQL
 # as long as recording a rating (measured). Django's own statements are not prepared.
 DATABASES["default"]["OPTIONS"] = {
-    "options": "-c plan_cache_mode=force_generic_plan",
+    "options": " ".join(
+        [
+            "-c plan_cache_mode=force_generic_plan",
+            "-c synchronous_commit=on",  # what is confirmed is on disk, whatever the server's default
+            # A process that hangs in a transaction would hold its locks for ever.
+            "-c idle_in_transaction_session_timeout=10min",
+        ]
+    ),
     **DATABASES["default"].get("OPTIONS", {}),
 }
+LEAST_FREE_BYTES = 2**20 * env.read_int("STEPMARK_LEAST_FREE_MB", default=500)  # imports and exports leave so much
+ACCEPTS_DATA_LOSS = env.read_bool("STEPMARK_ACCEPT_DATA_LOSS", default=False)
+# A page that expects a file uses another handler; see config.uploads. /tmp may be memory.
+FILE_UPLOAD_HANDLERS = ["config.uploads.RefuseFiles"]
+FILE_UPLOAD_TEMP_DIR = DATA_DIR / "uploading"
+# Multiplies the limits of accounts.rate_limits; 0 turns them off.
+RATE_LIMIT_FACTOR = env.read_int("STEPMARK_RATE_LIMIT_FACTOR", default=1)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.read_text("REDIS_URL", "") or f"unix://{socket_paths.broker_socket_path(DATA_DIR)}"
@@ -208,8 +224,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"  # one machine sends no mail
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
-# Crowd raters may share an address. Failures: five per account in five minutes, ten per address in a minute.
-ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key", "change_password": "5/m/user"}
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "change_password": None}  # see accounts.rate_limits
 SESSION_ENGINE = "accounts.sessions"
 
 # --- browser security ----------------------------------------------------------------------------
@@ -246,6 +261,7 @@ ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXIES else None
 # Whether subdomains use TLS is for the proxy to declare.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+SILENCED_SYSTEM_CHECKS += ["files.E001"]  # the first upload creates its folder
 
 # --- REST API -------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -254,6 +270,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["api.json_parser.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["api.authentication.RequestThrottle"],
     "EXCEPTION_HANDLER": "api.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,  # `?format=` names a file format

@@ -1,7 +1,7 @@
 """Access to the pages of a project, from the user's membership."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -36,9 +36,23 @@ def safe_view(action: Action) -> Callable[[MemberView], ProjectView]:
     return lambda view: require_safe(never_cache(_pass_membership(view, action)))
 
 
-def post_view(action: Action) -> Callable[[MemberView], ProjectView]:
-    """Decorate a view that acts on a POST request: it gets the user's membership in place of the project's slug."""
-    return lambda view: require_POST(never_cache(_pass_membership(view, action)))
+def post_view(action: Action, *, accepts_files: bool = False) -> Callable[[MemberView], ProjectView]:
+    """Decorate a view that acts on a POST request: it gets the user's membership in place of the project's slug.
+
+    A file in the request is refused before it is read, unless the view accepts files and the role allows the action.
+    """
+
+    def decorate(view: MemberView) -> ProjectView:
+        project_view = require_POST(never_cache(_pass_membership(view, action)))
+        if accepts_files:  # config.uploads asks it
+            vars(project_view)["check_upload"] = partial(_check_upload, action=action)
+        return project_view
+
+    return decorate
+
+
+def _check_upload(request: HttpRequest, *, slug: str, action: Action, **_others: Any) -> Membership:
+    return membership_or_404(request, slug, action)
 
 
 def form_view(action: Action, *, shown_to: Action | None = None) -> Callable[[MemberView], ProjectView]:

@@ -32,6 +32,7 @@ from exports.orders import InvalidOrder, SnapshotOrder, load_order
 from exports.shards import BuildPlan, ShardWriter
 from formats.examples import WEIGHT_CAP
 from jobs import control
+from jobs.failures import check_free_space
 from jobs.models import Job, JobState
 from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest
@@ -262,6 +263,7 @@ def build_shard(snapshot: Snapshot, number: int, *, enqueue: bool) -> Iterator[J
     assert snapshot.manifest is not None
     total, writer = shard.stop - shard.start, _open_writer(snapshot, shard, snapshot_folder(snapshot))
     for done in writer.write_rows(snapshot.manifest, start=shard.start, stop=shard.stop):
+        check_free_space()
         yield JobProgress(done, total)
     yield partial(_mark_shard_built, snapshot, shard, writer.close(), writer.figures(), enqueue)
 

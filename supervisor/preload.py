@@ -64,7 +64,7 @@ def load_application() -> None:
     The WSGI application is left out: it reads its static files, which are collected first.
     """
     django.setup()
-    for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "gunicorn.workers.gthread"):
+    for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "config.web_worker"):
         import_module(name)  # gunicorn would import these later in each process
     app.loader.import_default_modules()
     app.finalize()

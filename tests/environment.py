@@ -29,6 +29,7 @@ _running = ExitStack()
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Iterator[None]:
     os.environ.setdefault("SECRET_KEY", "test")
+    os.environ.setdefault("STEPMARK_RATE_LIMIT_FACTOR", "0")  # tests of the limits turn them on
     os.environ.setdefault("STEPMARK_OUTBOUND_HOSTS", "127.0.0.1,::1")  # servers that tests start
     os.environ.update(_running.enter_context(servers_of_tests()))
     return (yield)
@@ -51,6 +52,7 @@ def servers_of_tests() -> Iterator[dict[str, str]]:
             if not addresses["DATABASE_URL"]:
                 started.enter_context(database.running(folder, options=_OPTIONS))
                 addresses["DATABASE_URL"] = _address(socket_paths.database_folder(folder))
+                addresses["STEPMARK_ACCEPT_DATA_LOSS"] = "yes"
             if not addresses["REDIS_URL"]:
                 started.enter_context(servers.running_valkey(folder / "valkey.sock", folder / "valkey.log"))
                 addresses["REDIS_URL"] = f"unix://{folder / 'valkey.sock'}"

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import login
 from accounts.forms import NewAccountForm
 from accounts.models import User
+from accounts.rate_limits import limit_posts
 from accounts.users import NameIsTaken
 from people import crowd_workers, invitations
 from people.models import Invitation, Membership
@@ -26,6 +27,7 @@ from people.roles import RATING_ROLES
 @never_cache
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
+@limit_posts("join")
 def accept_invitation(request: HttpRequest, token: str) -> HttpResponseBase:
     """Show or accept an invitation. Only a POST uses it up: message previews open links too."""
     try:

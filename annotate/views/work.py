@@ -1,5 +1,6 @@
 """The work page and the requests of its scripts. A refusal has a code and a message to display."""
 
+import time
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -13,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts import rate_limits
 from accounts.sessions import UserRequest
 from annotate import keys, todo, work_page, work_summary
 from annotate.views import day
@@ -79,8 +81,12 @@ class ClaimMessage(msgspec.Struct, kw_only=True):
     shown: list[int] = []  # assignments that the page shows, or has left and not yet told so
 
 
-def _decode_batch(request: UserRequest) -> WriteBatch:
-    return msgspec.json.decode(request.body or b"{}", type=WriteBatch)
+def _decode_batch(request: UserRequest, own: dict[str, Any]) -> WriteBatch:
+    """Decode the edits of an assignment. Raises TooManyRequests beyond the quota of the rater or the assignment."""
+    batch = msgspec.json.decode(request.body or b"{}", type=WriteBatch)
+    units = {"writes": len(batch.writes) or 1, "write_bytes": len(request.body)}
+    rate_limits.take(units, now=time.time(), rater=own["rater_id"], assignment=own["assignment_id"])
+    return batch
 
 
 def _json_response(content: Any, status: int = 200) -> HttpResponse:
@@ -99,6 +105,11 @@ def _refusals_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
             return _json_response({"code": "invalid", "message": message}, 422)
         except (assignments.AssignmentError, queue.QueueRefusal) as error:
             return _describe_refusal(error)
+        except rate_limits.TooManyRequests as error:
+            content = {"code": "too_many_requests", "message": _("Too many changes at once. They are sent later.")}
+            response = _json_response(content, 429)
+            response.headers["Retry-After"] = str(error.seconds)
+            return response
 
     return wrapped
 
@@ -149,6 +160,7 @@ def claim(request: UserRequest, slug: str) -> HttpResponse:
     if rater is None:
         raise Http404
     message = msgspec.json.decode(request.body or b"{}", type=ClaimMessage)
+    rate_limits.take({"claim": 1}, now=time.time(), rater=rater)
     # An open trace comes before a new one: a rater finishes what another page or tab began.
     assignment = _find_opened_assignment(rater, exclude=message.shown)
     if assignment is None:
@@ -181,7 +193,8 @@ def keep(request: UserRequest, assignment: int) -> HttpResponse:
 @require_POST
 @_refusals_as_json
 def record(request: UserRequest, assignment: int) -> HttpResponse:
-    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    own = _own_assignment(request, assignment)
+    batch = _decode_batch(request, own)
     recorded = assignments.record_edits(**own, client=batch.client, writes=batch.writes)
     return _json_response(
         {
@@ -214,7 +227,8 @@ def report_problem(request: UserRequest, assignment: int) -> HttpResponse:
 
 def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submission]) -> HttpResponse:
     """Record the remaining edits and end the assignment with `verb`."""
-    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    own = _own_assignment(request, assignment)
+    batch = _decode_batch(request, own)
     submission = verb(**own, **msgspec.structs.asdict(batch), by=request.user)
     return _json_response(
         {"state": "submitted", "revision": submission.revision, "finish_reason": submission.finish_reason}
@@ -224,7 +238,8 @@ def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submissio
 @require_POST
 @_refusals_as_json
 def skip(request: UserRequest, assignment: int) -> HttpResponse:
-    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    own = _own_assignment(request, assignment)
+    batch = _decode_batch(request, own)
     assignments.skip_trace(**own, client=batch.client, writes=batch.writes, reason=batch.reason, by=request.user)
     return _json_response({"state": "released"})
 
@@ -239,7 +254,8 @@ def reopen(request: UserRequest, assignment: int) -> HttpResponse:
 @require_POST
 @_refusals_as_json
 def discard_correction(request: UserRequest, assignment: int) -> HttpResponse:
-    own, batch = _own_assignment(request, assignment), _decode_batch(request)
+    own = _own_assignment(request, assignment)
+    batch = _decode_batch(request, own)
     corrected = assignments.discard_correction(**own, client=batch.client, writes=batch.writes, by=request.user)
     return _json_response({"state": corrected.state})
 

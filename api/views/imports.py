@@ -17,6 +17,7 @@ from rest_framework.reverse import reverse
 
 from accounts.models import Scope, User
 from api import idempotency, request_bodies
+from api.authentication import limit_requests
 from api.problems import ApiProblem
 from api.views.projects import ProjectView
 from events import audit_log
@@ -159,6 +160,7 @@ def _project_imports(project: Project) -> Any:
 def _request_import(request: Request, project: Project, options: dict[str, Any]) -> tuple[Job, bool]:
     """Store the body and request its import, unless an earlier request with the same key did."""
     user, now = cast(User, request.user), timezone.now()
+    limit_requests({"upload": 1}, account=user.pk, project=project.pk)
     path = _store_body(request, options.pop("name"))
 
     def start() -> Job:

@@ -96,7 +96,7 @@ def show_imports(request: HttpRequest, actor: Membership) -> HttpResponse:
     return _render_imports(request, actor, ImportFileForm())
 
 
-@post_view(Action.BRING_IN)
+@post_view(Action.BRING_IN, accepts_files=True)
 def upload_import_file(request: HttpRequest, actor: Membership) -> HttpResponse:
     """Store an uploaded file, or locate one; the next page asks how to import it."""
     form = ImportFileForm(request.POST, request.FILES)

@@ -324,7 +324,7 @@ class EvaluateOnFileForm(forms.Form):
         return file
 
 
-@post_view(Action.TRAIN)
+@post_view(Action.TRAIN, accepts_files=True)
 def evaluate_prm_on_file(request: HttpRequest, actor: Membership, version: int) -> HttpResponse:
     prm, form = get_prm(actor, version), EvaluateOnFileForm(request.POST, request.FILES)
     if not form.is_valid():

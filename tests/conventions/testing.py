@@ -22,6 +22,7 @@ APART = {
     "journeys": "walks through the pages in a browser",
     "commands": "./run, ./test and other files in the root",
     "faults": "kills processes at random moments",
+    "attacks": "what a stranger or a curious member may try",
     "campaign": "whole labeling campaigns over HTTP",
     "trainers": "reads snapshots with trainers, in their own environment",
 }

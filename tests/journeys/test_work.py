@@ -1,5 +1,6 @@
 """The work page in a browser: keyboard, touch, offline, two tabs."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from accounts import rate_limits
 from accounts.models import User
 from labeling import queue
 from labeling.models import Assignment, Judgment, Project, Submission
@@ -99,6 +101,18 @@ def test_undo_restores_the_previous_state_and_a_held_key_rates_one_step(visit: V
     press(page, "1zz")
     expect(page.locator("#where")).to_have_attribute("data-step", "1")
     eventually(page, lambda: ratings() == [None, None])
+
+
+def test_ratings_beyond_the_quota_are_kept_and_sent_later(visit: Visit, settings: Any) -> None:
+    day = RaterDay(["One.", "Two.", "Three.", "Four."])
+    page = day.begin(visit(day.user))
+    settings.RATE_LIMIT_FACTOR = 1
+    in_a_while = time.time() + 4
+    rate_limits.take({"writes": 1e6}, now=in_a_while, rater=Assignment.objects.get().rater_id)
+    press(page, "31")
+    expect(page.locator("#save[data-state=limited][data-waiting='2']")).to_be_visible()
+    saved(page)
+    assert ratings()[:2] == [1, -1]
 
 
 def test_ratings_survive_a_network_failure_and_a_closed_tab(visit: Visit) -> None:

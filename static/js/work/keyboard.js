@@ -15,7 +15,7 @@ function actions(page) {
     ask: (isLit) => page.work && withPanel(page, (panel) => panel.askAbout(page, page.subject(isLit))),
     close_panel: () => withPanel(page, (panel) => panel.closePanel()),
     help: () => document.getElementById("help").togglePopover(),
-    fold: () => page.toggleProblem(),
+    fold: () => page.view.toggleProblem(),
   };
 }
 

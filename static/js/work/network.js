@@ -4,6 +4,13 @@
 const cookie = (name) => document.cookie.split("; ").find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
 
 export class Unreachable extends Error {} // no network, no server or 5xx: retry
+export class Limited extends Unreachable {
+  // too many changes at once: retry after these seconds
+  constructor(seconds) {
+    super("HTTP 429");
+    this.seconds = seconds;
+  }
+}
 export class LoggedOut extends Error {} // the session has ended
 export class Refused extends Error {
   constructor(status, answer) {
@@ -15,7 +22,8 @@ export class Refused extends Error {
 
 async function readAnswer(response) {
   if (response.type === "opaqueredirect" || response.status === 401) throw new LoggedOut();
-  if (response.status >= 500 || response.status === 429) throw new Unreachable(`HTTP ${response.status}`);
+  if (response.status === 429) throw new Limited(Number(response.headers.get("Retry-After")) || 1);
+  if (response.status >= 500) throw new Unreachable(`HTTP ${response.status}`);
   const answer = await response.json().catch(() => null);
   if (response.status === 403 && answer?.code !== "forbidden") throw new LoggedOut(); // the CSRF token is from an older login
   if (!response.ok) throw new Refused(response.status, answer);
@@ -48,6 +56,7 @@ export const post = (url, body, more = {}) =>
 
 const MIN_INTERVAL_MS = 1000;
 const MAX_WAIT_MS = 30_000;
+const MAX_LIMITED_SECONDS = 300;
 const LOCK = "stepmark-outbox";
 
 const groupByAssignment = (items) => {
@@ -101,6 +110,13 @@ export class Outbox extends EventTarget {
     this.#storing.then(() => this.#reportState(this.#trouble ?? "saving"), (error) => this.#reportState("broken", error.message));
     this.#schedule();
     return this.#storing;
+  }
+
+  // The ending says what the page shows: the server refuses it if the submission would be another one.
+  enqueueEnding(work, verb, body) {
+    const { assignment, revision } = work.trace;
+    const promise = { seen: this.shownVersions.get(assignment) ?? 0, ...work.promise() };
+    return this.enqueue(assignment, { verb, body: { ...body, revision, promise } });
   }
 
   // Resolve when all items so far are in the store, or the store has refused them.
@@ -242,8 +258,9 @@ export class Outbox extends EventTarget {
   }
 
   async #handleFailure(error) {
-    const state = error instanceof LoggedOut ? "logged-out" : error instanceof Unreachable ? "waiting" : "broken";
-    this.#wait = Math.min(MAX_WAIT_MS, this.#wait * 2);
+    const isLimited = error instanceof Limited;
+    const state = error instanceof LoggedOut ? "logged-out" : isLimited ? "limited" : error instanceof Unreachable ? "waiting" : "broken";
+    this.#wait = isLimited ? 1000 * Math.min(error.seconds, MAX_LIMITED_SECONDS) : Math.min(MAX_WAIT_MS, this.#wait * 2);
     this.#trouble = state;
     await this.#reportState(state, error.message);
     return true;

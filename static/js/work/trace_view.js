@@ -126,6 +126,12 @@ export class TraceView {
     if (document.activeElement?.closest(".step")) this.rowFor(stop)?.focus({ preventScroll: true });
   }
 
+  toggleProblem() {
+    const problem = this.node.querySelector(".problem");
+    const isFolded = problem.classList.toggle("is-folded");
+    problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
+  }
+
   #alternative(step, option, letter) {
     const row = this.#row(step, option, letter, this.getString("alternative", { letter }));
     row.classList.add("alt");

@@ -105,7 +105,7 @@ class WorkPage {
     view.work.trace.state = "opened";
     post(urlOf(view.work.trace.assignment, "open"), {}).catch((error) => {
       // The trace was reclaimed in the meantime, or an onboarding step is due. Ratings made here are kept.
-      if (error instanceof Refused && this.view === view) this.#fetchNext();
+      if (error instanceof Refused && this.view === view) this.#showNext();
     });
   }
 
@@ -163,12 +163,7 @@ class WorkPage {
     return this.#sync();
   }
 
-  #fetchNext() {
-    this.#arriving = this.#claimNext();
-    return this.#arriving;
-  }
-
-  async #claimNext() {
+  async #fetchNext() {
     this.stage.setAttribute("aria-busy", "true");
     try {
       this.show(await this.supply.claim());
@@ -183,10 +178,10 @@ class WorkPage {
     if (error.answer?.gate) return goWhenSaved(this.outbox, config.urls.enter);
     this.view = this.work = this.current = this.supply.current = null;
     const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
-    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#fetchNext() });
+    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#showNext() });
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
-    if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), RETRY_MS);
+    if (error instanceof Unreachable) setTimeout(() => this.work || this.#showNext(), RETRY_MS);
   }
 
   // --- rating --------------------------------------------------------------------------------------------------
@@ -292,12 +287,6 @@ class WorkPage {
     if (subject) this.texts.comment(subject.step);
   }
 
-  toggleProblem() {
-    const problem = this.stage.querySelector(".problem");
-    const isFolded = problem.classList.toggle("is-folded");
-    problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
-  }
-
   // --- leaving a trace -----------------------------------------------------------------------------------------
 
   submit() {
@@ -343,18 +332,11 @@ class WorkPage {
     this.supply.markLeft(trace);
     this.#left.set(trace.assignment, view);
     if (verb === "skip") config.skips_left -= 1;
-    this.#sendEnding(view, verb, { ...body, active_ms: this.clock.take() });
+    this.outbox.enqueueEnding(view.work, verb, { ...body, active_ms: this.clock.take() });
     if (trace.after) return goWhenAnswered(this.outbox, trace);
     this.#lastSubmit = verb === "submit" && !trace.is_onboarding ? { assignment: trace.assignment, view, at: performance.now() } : null;
     if (this.#lastSubmit) tabMemory.write("last-submit", trace.assignment);
     return this.#showNext().then(() => this.#offerUndoSubmit(promised));
-  }
-
-  // The ending says what the page shows: the server refuses it if the submission would be another one.
-  #sendEnding({ work }, verb, body) {
-    const { trace } = work;
-    const promise = { seen: this.outbox.shownVersions.get(trace.assignment) ?? 0, ...work.promise() };
-    this.outbox.enqueue(trace.assignment, { verb, body: { ...body, revision: trace.revision, promise } });
   }
 
   #offerUndoSubmit({ code, number }) {
@@ -483,7 +465,7 @@ class WorkPage {
     if (view === this.view) this.#isLeaving = true;
     this.supply.markLeft(view.work.trace);
     this.#left.set(view.work.trace.assignment, view);
-    return this.#sendEnding(view, verb, { ...body, active_ms: 0, is_repeat: true });
+    return this.outbox.enqueueEnding(view.work, verb, { ...body, active_ms: 0, is_repeat: true });
   }
 
   #bringBack(assignment, view, message) {

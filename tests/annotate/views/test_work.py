@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -222,3 +223,31 @@ def test_page_escapes_hostile_text(project: Project) -> None:
     me = AtWork(hostile)
     me.claim()
     assert "<script>alert(1)" not in me.client.get(f"/work/{hostile.slug}/").content.decode()
+
+
+def test_edits_beyond_the_quota_are_refused_for_a_while(project: Project, settings: Any) -> None:
+    settings.RATE_LIMIT_FACTOR = 1
+    cache.clear()
+    me = AtWork(project)
+    pk = me.claim()["assignment"]
+    for n in range(300):
+        write = {**rating(n + 1, 0, None), "kind": "comment", "text": "x" * 10_000}
+        response = me.client.post(f"/work/{pk}/record", json.dumps(batch(write)), content_type="application/json")
+        if response.status_code == 429:
+            break
+    assert 200 <= n < 299
+    assert response.json()["code"] == "too_many_requests"
+    assert int(response.headers["Retry-After"]) >= 1
+    assert RatingEdit.objects.count() == n
+    assert me.post(f"{pk}/content")[0] == 405
+    assert me.client.get(f"/work/{pk}/content").status_code == 200
+
+
+def test_claims_are_limited(project: Project, settings: Any) -> None:
+    settings.RATE_LIMIT_FACTOR = 1
+    cache.clear()
+    me = AtWork(project)
+    statuses = [me.post(f"{project.slug}/claim")[0] for _ in range(200)]
+    assert statuses[0] == 200
+    assert statuses[-1] == 429
+    assert me.rater.assignments.count() <= project.open_limit
