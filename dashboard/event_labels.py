@@ -82,6 +82,7 @@ _OTHER_LABELS = {
     "generation.judged": gettext_lazy("Generation evaluated"),
     "generation.started": gettext_lazy("Generation started"),
     "generation.stopped": gettext_lazy("Generation stopped"),
+    "group.deleted": gettext_lazy("Group deleted"),
     "group.saved": gettext_lazy("Group saved"),
     "guideline.published": gettext_lazy("Guideline published"),
     "guideline.read": gettext_lazy("Guideline read"),

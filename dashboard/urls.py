@@ -146,6 +146,7 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("prms/", include(_PRMS)),
     path("groups/", groups.show_groups, name="groups"),
     path("groups/save", groups.save_group, name="save_group"),
+    path("groups/<int:group>/delete", groups.delete_group, name="delete_group"),
     path("groups/rules/make", groups.make_steering_rule, name="make_steering_rule"),
     path("groups/rules/<int:rule>/stop", groups.stop_steering_rule, name="stop_steering_rule"),
     path("pay/", pay.show_pay, name="pay"),

@@ -61,11 +61,19 @@ def log_events(entries: Iterable[EventEntry], *, by: Actor, now: dt.datetime) ->
 
 
 def log_download(
-    *, file: str, by: Actor, now: dt.datetime, project: int | None = None, has_names: bool = False
+    *,
+    file: str,
+    by: Actor,
+    now: dt.datetime,
+    project: int | None = None,
+    has_names: bool = False,
+    n_rows: int | None = None,
 ) -> None:
     """Log who took a file, and whether it names people. Files of snapshots have events of their own."""
     subject = f"project:{project}" if project else ""
-    detail = {"file": file, "has_names": has_names}
+    detail: dict[str, Any] = {"file": file, "has_names": has_names}
+    if n_rows is not None:
+        detail["rows"] = n_rows
     log_event(what="download.made", by=by, now=now, project=project, subject=subject, detail=detail)
 
 

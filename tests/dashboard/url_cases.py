@@ -5,7 +5,7 @@ from typing import Any
 
 from jobs.models import Job
 from labeling import assignments
-from labeling.models import Rater, SetAside, SteeringRule
+from labeling.models import Rater, RaterGroup, SetAside, SteeringRule
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from labeling.quality.gold import make_gold
@@ -48,6 +48,11 @@ def guideline_args(cast: Personas) -> dict[str, object]:
 def rule_args(cast: Personas) -> dict[str, object]:
     rule = SteeringRule.objects.create(project=cast.project, made_at=NOW)
     return {"slug": cast.project.slug, "rule": rule.pk}
+
+
+def group_args(cast: Personas) -> dict[str, object]:
+    group = RaterGroup.objects.create(project=cast.project, name="Geometry", made_at=NOW)
+    return {"slug": cast.project.slug, "group": group.pk}
 
 
 def rater_args(cast: Personas) -> dict[str, object]:
@@ -100,6 +105,7 @@ DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
     "dashboard:change_traces": ("post", answers_for_readers(302), project_args, {"action": "export"}),
     "dashboard:groups": ("get", answers_for_managers(200), project_args),
     "dashboard:save_group": ("post", answers_for_managers(302), project_args, {"name": "Geometry"}),
+    "dashboard:delete_group": ("post", answers_for_managers(302), group_args),
     "dashboard:make_steering_rule": ("post", answers_for_managers(302), project_args, {"percent": "10"}),
     "dashboard:stop_steering_rule": ("post", answers_for_managers(302), rule_args),
     "dashboard:pay": ("get", answers_for_managers(200), project_args),

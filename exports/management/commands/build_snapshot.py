@@ -120,6 +120,10 @@ class Command(BaseCommand):
             help="a generation, or `none` for submissions without one (repeatable)",
         )
         add("--domain", dest="domains", action="append", metavar="NAME", help="a domain (repeatable)")
+        add("--tag", dest="tags", action="append", metavar="TAG", help="only traces with this tag (repeatable)")
+        add(
+            "--without-tag", dest="without_tags", action="append", metavar="TAG", help="leave out this tag (repeatable)"
+        )
         add(
             "--finish-reason",
             dest="finish_reasons",

@@ -2,6 +2,7 @@
 
 import { closePrompt, promptText } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
+import { Announcer } from "./announcer.js";
 import { Dock } from "./dock.js";
 import { Drafts, TextEdits } from "./drafts.js";
 import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
@@ -10,6 +11,7 @@ import { MessagePanel, clearNotices, showCorrection, showLeaseEnd, showLostRatin
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
+import { ReaderLoader } from "./reader_loader.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
@@ -54,6 +56,8 @@ class WorkPage {
     this.drafts = new Drafts(store, this.outbox);
     this.texts = new TextEdits(this, this.drafts);
     this.scroller = new StepScroller();
+    this.announcer = new Announcer();
+    this.reader = new ReaderLoader(this);
     this.supply.kept = () => [this.view, ...this.#waiting, ...this.#left.values()].filter(Boolean).map((view) => view.work.trace.assignment);
     this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
     this.current = null;
@@ -94,6 +98,7 @@ class WorkPage {
     this.#hasChanged = false;
     this.scroller.watch(view.node);
     this.paint();
+    this.reader.show(view);
     this.#scroll(false);
     this.#shownAt = performance.now();
     document.documentElement.dataset.ready = view.node.dataset.assignment;
@@ -188,6 +193,8 @@ class WorkPage {
 
   paint() {
     this.view.paint(this.current);
+    this.reader.paint();
+    this.announcer.tell(this.work, this.view, this.current);
     this.dock.paint(this.work, this.current, this.subject()?.step);
   }
 
@@ -228,13 +235,6 @@ class WorkPage {
     if (stop.option === 0 && this.work.end()?.position === stop.step) {
       this.dock.showToast(getString("first_negative", { number: this.view.numberOf(stop.step) }), { undo: getString("undo") });
     }
-  }
-
-  move(by) {
-    const stops = this.work?.stops() ?? [];
-    const index = this.current ? stops.findIndex((stop) => stopId(stop) === stopId(this.current)) : stops.length;
-    const to = stops[Math.max(0, Math.min(stops.length - 1, index + by))];
-    if (to) this.goTo(to);
   }
 
   goTo(stop) {
