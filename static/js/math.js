@@ -1,6 +1,7 @@
 // Typeset the formulas of a server-rendered page. Without it, their source is shown.
 
-import { json, loadMath, loadRenderers, problemBody, typeset } from "./work/rendering.js";
+import { loadMath, typeset } from "./work/nodes.js";
+import { json, loadRenderers, problemBody } from "./work/rendering.js";
 
 await loadRenderers([...document.querySelectorAll("[data-maths] [data-plain]")].map((plain) => plain.textContent));
 for (const root of document.querySelectorAll("[data-maths]")) {

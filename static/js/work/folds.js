@@ -1,7 +1,7 @@
 // Long texts: the lines that matter are shown, the rest is folded. Folded text is in the document, so that the browser's
 // own search finds and opens it. Text is laid out in blocks, of which the browser skips those that are off the screen.
 
-import { element, scrolling, size, typeset } from "./rendering.js";
+import { element, scrolling, size, typeset } from "./nodes.js";
 
 const SHOWN_LINES = 24; // of output; longer output is folded
 const SHOWN_CHARACTERS = 2500;

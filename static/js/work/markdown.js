@@ -1,7 +1,7 @@
 // Markdown as models write it, turned into nodes. What a reader needs to check stays as written: characters that may belong
 // to a calculation are never taken for markup, numbers and dashes of lists stay, addresses are shown and lead nowhere.
 
-import { element, formula, scrolling, splitMath } from "./rendering.js";
+import { element, formula, scrolling, splitMath } from "./nodes.js";
 
 const FENCE = /^\s*(```+|~~~+)/;
 const HEADING = /^(#{1,6})\s+(.+?)\s*#*$/;

@@ -4,7 +4,7 @@ import { Find, openGoTo } from "./find.js";
 import { isFolded, setOpen } from "./folds.js";
 import { getString } from "./page_config.js";
 import { TraceMap } from "./trace_map.js";
-import { element } from "./rendering.js";
+import { element } from "./nodes.js";
 import { diffWords } from "./word_diff.js";
 
 const KINDS = ["system", "user", "message", "reasoning", "action", "observation", "answer"];

@@ -1,37 +1,16 @@
 // Turns untrusted text into nodes. Nothing is parsed as HTML: only text nodes, and KaTeX with trust switched off.
 // Markdown and folds are in modules of their own, loaded for the traces that need them.
 
+import { MATH, element, formula, scrolling, splitMath } from "./nodes.js";
+
 const FENCE = /```[^\n]*\n([\s\S]*?)(?:```|$)/g;
-// $$…$$, \[…\], \begin{align}…, \(…\), and $…$ by the rule that keeps prices out: no space inside the dollars, no digit
-// after them. Lengths are bounded, so that many unclosed openings do not make the search quadratic.
-const MATH = new RegExp(
-  [
-    /\$\$([\s\S]{1,4000}?)\$\$/,
-    /\\\[([\s\S]{1,4000}?)\\\]/,
-    /(\\begin\{((?:equation|align|alignat|gather)\*?)\}[\s\S]{1,4000}?\\end\{\4\})/,
-    /\\\(([\s\S]{1,2000}?)\\\)/,
-    /\$(?!\s)((?:\\.|[^$\\\n]|\n(?!\n))+?)(?<![\s\\])\$(?!\d)/,
-    /(\\boxed\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\})/,
-  ]
-    .map((each) => each.source)
-    .join("|"),
-  "g",
-);
 const FOLD_STEP_AT = 6000; // characters; of a longer step, only the beginning is shown at first
 const FOLD_CONTEXT_AT = 1500; // characters of a message or rules that nobody rates
 const FOLD_MODULE_AT = 1000; // characters; shorter texts are never folded
-const MAX_FORMULA = 8000; // characters; typesetting a longer one would block the page
 const CODE = /`([^`\n]+)`/g;
 const BARE = /\\[a-zA-Z]{2,}|[\w)}]\^[\w({-]/; // occurs only in formulas
 const NAMES = /\\(?:(?:begin|end|text\w*|math\w+|operatorname)\s*\{[^{}]*\}|[a-zA-Z]+)/g;
 const WORD = /(?:^|\s)\p{L}{2,}[.,;:]?(?=\s|$)/u;
-
-// Commands that reach beyond the formula (links, images, classes) make typesetting fail, so that the source is shown.
-// KaTeX by itself would show the command's name without its argument.
-const refuse = () => {
-  throw new RangeError();
-};
-const KATEX = { throwOnError: true, strict: "ignore", trust: refuse, maxExpand: 500, maxSize: 20, output: "htmlAndMathml" };
 
 // Signs of Markdown that are not also signs of mathematics or of plain text: bold, headings, links, tables, two items.
 const MARKDOWN = new RegExp(
@@ -49,21 +28,6 @@ const MARKDOWN = new RegExp(
 const SIGNS_WITHIN = 20_000; // characters in which the signs of Markdown are looked for
 const isMarkdown = (text) => MARKDOWN.test(text.length > SIGNS_WITHIN ? text.slice(0, SIGNS_WITHIN) : text);
 
-const element = (tag, className, ...children) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  node.append(...children);
-  return node;
-};
-
-// Create the element of a formula: it shows the source until KaTeX typesets it.
-const formula = ({ source, tex, display }) => {
-  const node = element("span", display ? "tex tex--display" : "tex", source);
-  node.dataset.tex = tex;
-  if (display) node.dataset.display = "";
-  return node;
-};
-
 // Mark text between backticks as code; formulas take precedence.
 function withCode(text) {
   const out = document.createDocumentFragment();
@@ -78,20 +42,6 @@ function withCode(text) {
 
 // Outside of formulas, LaTeX writes prices and percentages with a backslash.
 const unescaped = (text) => text.replace(/\\([$%])/g, "$1");
-
-// Cut a text into strings and formulas.
-function splitMath(text) {
-  const pieces = [];
-  let from = 0;
-  for (const found of text.matchAll(MATH)) {
-    const [source, dollars, brackets, lines, , parens, single, boxed] = found;
-    const displayed = dollars ?? brackets ?? lines;
-    const tex = displayed ?? parens ?? single ?? boxed;
-    pieces.push(text.slice(from, found.index), { source, tex, display: displayed !== undefined });
-    from = found.index + source.length;
-  }
-  return [...pieces, text.slice(from)];
-}
 
 // A displayed formula is a block by itself: the line breaks around it would be empty lines.
 function withMath(text) {
@@ -133,15 +83,6 @@ function plainProse(text) {
   return out;
 }
 
-// Create an element that scrolls horizontally and is focusable, so that the keyboard can scroll it.
-function scrolling(tag, className, content, name) {
-  const node = element(tag, className, content);
-  node.tabIndex = 0;
-  node.setAttribute("role", "group");
-  if (name) node.setAttribute("aria-label", name);
-  return node;
-}
-
 // Format JSON for reading, or return null for other text. Only the whitespace changes; numbers and names stay as the model
 // wrote them, and long strings with line breaks are shown on several lines.
 function json(source) {
@@ -179,11 +120,6 @@ function diff(text, getString) {
   node.append(...text.split("\n").map(diffLine));
   return node;
 }
-
-const size = (text) => {
-  const bytes = new Blob([text]).size;
-  return bytes < 1000 ? `${bytes} B` : `${(bytes / 1000).toFixed(1)} kB`;
-};
 
 // `next`: the text that follows the output; the lines that it uses stay visible.
 function output(text, getString, next) {
@@ -240,47 +176,4 @@ export function answerBody(text) {
   return out;
 }
 
-let loading = null;
-
-// Load KaTeX after the page is usable: a rating never waits for it.
-export function loadMath({ css, js }) {
-  loading ??= new Promise((resolve) => {
-    const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href: css });
-    const script = Object.assign(document.createElement("script"), { src: js, onload: resolve, onerror: resolve });
-    document.head.append(sheet, script);
-  });
-  return loading;
-}
-
-function typesetOne(node) {
-  const { tex } = node.dataset;
-  const source = node.textContent;
-  delete node.dataset.tex;
-  try {
-    if (tex.length > MAX_FORMULA) throw new RangeError();
-    globalThis.katex.render(tex, node, { ...KATEX, displayMode: "display" in node.dataset });
-  } catch {
-    node.replaceChildren(source); // KaTeX empties the node before it parses the formula
-    node.classList.add("tex-source");
-  }
-}
-
-const IMMEDIATE_COUNT = 80; // formulas; more than a screen shows
-const SLICE_MS = 8; // keeps the page responsive
-
-// Typeset the formulas inside `root`: the first ones immediately, the rest in short slices. Broken LaTeX keeps its source.
-export async function typeset(root, immediateCount = IMMEDIATE_COUNT) {
-  if (!globalThis.katex) return;
-  const waiting = [...root.querySelectorAll("[data-tex]")];
-  waiting.splice(0, immediateCount).forEach(typesetOne);
-  let began = performance.now();
-  for (const node of waiting) {
-    if (performance.now() - began > SLICE_MS) {
-      await new Promise((done) => setTimeout(done));
-      began = performance.now();
-    }
-    if ("tex" in node.dataset) typesetOne(node);
-  }
-}
-
-export { element, formula, json, scrolling, size, splitMath };
+export { json };

@@ -1,7 +1,8 @@
 // Builds a trace once, hidden if it was prefetched, and repaints it when ratings change.
 // The markup is in <template> elements of the page, so that its text is translated like all other text.
 
-import { answerBody, optionBody, problemBody, size, typeset } from "./rendering.js";
+import { size, typeset } from "./nodes.js";
+import { answerBody, optionBody, problemBody } from "./rendering.js";
 
 // Longer traces are laid out only near the screen. Chromium leaves the rest out of the accessibility tree, so that shorter
 // ones are laid out whole.

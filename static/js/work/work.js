@@ -15,7 +15,7 @@ import { ReaderLoader } from "./reader_loader.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
-import { loadMath } from "./rendering.js";
+import { loadMath } from "./nodes.js";
 
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const QUICK_PRESS_MS = 250; // after a shorter interval, jump instead of scrolling smoothly
